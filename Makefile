@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# `make study` and `make test` do everything on a fresh Debian with git, make and python3.
+
+STUDY ?= inode-claim
+TARGET ?= qemu
+PYTHON = .venv/bin/python
+export PYTHONUNBUFFERED = 1
+
+.PHONY: help env study test test-fast test-all check notebooks lab lock clean
+
+help:  ## what each target does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale in it
+
+.venv/ready: pyproject.toml requirements.lock setup/packages.toml setup/system.py setup/environment.sh
+	python3 setup/system.py
+	setup/environment.sh
+
+study: env  ## run one study end to end (STUDY=inode-claim TARGET=qemu)
+	.venv/bin/lockscale study run $(STUDY) --target $(TARGET)
+
+test: env check  ## every check and every test, with real kernels booted
+	$(PYTHON) -m pytest -m "not long"
+
+test-fast: env  ## the inner loop: no guest, under two minutes
+	$(PYTHON) -m pytest -q -m "not guest and not long"
+
+test-all: env check  ## also the long campaigns
+	$(PYTHON) -m pytest
+
+check: env  ## style, types, direction of imports
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+notebooks: env  ## write notebooks/*.ipynb from notebooks/src/*.py
+	$(PYTHON) -m lockscale.notebooks
+
+lab: env  ## JupyterLab with the notebooks' index
+	.venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md $(LAB_OPTIONS)
+
+lock: env  ## resolve pyproject.toml into requirements.lock anew
+	.venv/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --quiet --output-file requirements.lock
+
+clean:  ## remove .venv and the caches; runs/ stays
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Files that are whole or absent: write beside, fsync, rename."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lockscale.errors import BadInput
+
+
+@contextlib.contextmanager
+def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
+    """Turn "no space left" under `where` into a sentence that says what to free."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise BadInput(
+            f"the disk under {where} is full: free some space or set LOCKSCALE_CACHE and "
+            "LOCKSCALE_RUNS to folders on a larger disk"
+        ) from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` so that a reader or a crash sees the old or the new, never half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with full_disk_is_one_sentence(path.parent):
+        try:
+            with beside.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add one line and fsync it: the journal's promise that what it says was done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with full_disk_is_one_sentence(path.parent), path.open("a") as stream:
+        stream.write(line + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sha256_of_json(value: Any) -> str:
+    """The content key of a JSON value, independent of the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def need_free_space(folder: Path, need_mib: int, what: str) -> None:
+    """Refuse before the first byte is written when `folder`'s disk cannot hold `what`."""
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free_mib = shutil.disk_usage(existing).free >> 20
+    if free_mib < need_mib:
+        raise BadInput(
+            f"{what} needs {need_mib} MiB but the disk of {existing} has {free_mib} MiB free: "
+            "free some space or set LOCKSCALE_CACHE to a folder on a larger disk"
+        )
+
+
+@contextlib.contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold an exclusive lock on `path`; a second holder is refused with one sentence."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with full_disk_is_one_sentence(path.parent), path.open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.seek(0)
+            holder = stream.read().strip() or "unknown"
+            raise BadInput(f"{what} is in use by process {holder}: wait until it ends") from None
+        stream.seek(0)
+        stream.truncate()
+        stream.write(str(os.getpid()))
+        stream.flush()
+        yield

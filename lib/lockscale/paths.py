@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Every path the project knows. Nothing else builds a path from the repository's layout."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(os.environ.get("LOCKSCALE_ROOT") or Path(__file__).resolve().parents[2])
+
+NOTEBOOKS = ROOT / "notebooks"
+NOTEBOOK_SOURCES = NOTEBOOKS / "src"
+STUDIES = NOTEBOOKS / "studies"
+TARGETS = NOTEBOOKS / "targets"
+KERNEL_PATCHES = ROOT / "kernel-patches"
+SYSTEM_PACKAGES = ROOT / "setup" / "packages.toml"
+FSLOAD = ROOT / "lib" / "fsload"
+DATA = ROOT / "data"
+PUBLISHED = DATA / "published"
+MEASURED = DATA / "measured"
+
+CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache")
+RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs")
+KERNEL_CACHE = CACHE / "kernels"
+BUILD_CACHE = CACHE / "build"

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Progress of every wait over two seconds.
+
+In a terminal and in JupyterLab a tqdm bar; under the pipeline, whose notebooks run in other
+processes, lines appended to the file named by LOCKSCALE_PROGRESS, which the pipeline shows.
+"""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from tqdm.auto import tqdm
+
+FILE_VARIABLE = "LOCKSCALE_PROGRESS"
+LINE_EVERY_S = 2.0
+
+
+class Progress(Protocol):
+    """What a long step calls: how much is done of `total`, and one note about now."""
+
+    def update(self, done: float, note: str = "") -> None: ...
+
+
+class _Lines:
+    """Lines for a log or the pipeline: at most one every two seconds, and the last one always."""
+
+    def __init__(self, what: str, total: float | None, path: Path | None) -> None:
+        self.what, self.total, self.path = what, total, path
+        self.started_s = self.last_s = time.monotonic()
+        self.pending = ""
+
+    def update(self, done: float, note: str = "") -> None:
+        now_s = time.monotonic()
+        share = f" {done:.0f}/{self.total:.0f}" if self.total else ""
+        left = ""
+        if self.total and 0 < done < self.total:
+            left_s = (now_s - self.started_s) * (self.total - done) / done
+            left = f", about {left_s:.0f} s left"
+        self.pending = f"{self.what}:{share}{' ' + note if note else ''}{left}"
+        if now_s - self.last_s >= LINE_EVERY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self.pending:
+            return
+        self.last_s = time.monotonic()
+        if self.path is None:
+            print(self.pending, file=sys.stderr, flush=True)
+        else:
+            with self.path.open("a") as stream:
+                stream.write(self.pending + "\n")
+        self.pending = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.flush()
+
+
+class _Bar:
+    def __init__(self, bar: Any) -> None:
+        self.bar = bar
+
+    def update(self, done: float, note: str = "") -> None:
+        if note:
+            self.bar.set_postfix_str(note, refresh=False)
+        self.bar.n = done
+        self.bar.refresh()
+
+
+@contextlib.contextmanager
+def progress(what: str, total: float | None = None) -> Iterator[Progress]:
+    """Show how far `what` is; `total` in any unit, None when it is not known."""
+    path = os.environ.get(FILE_VARIABLE)
+    if path or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        with _Lines(what, total, Path(path) if path else None) as lines:
+            yield lines
+        return
+    with tqdm(total=total, desc=what, leave=False) as bar:
+        yield _Bar(bar)

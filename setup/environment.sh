@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes .venv from requirements.lock (exact versions, checked hashes) with lockscale in it.
+# pip fetches uv alone, by the hashes of the lock; uv fetches the rest in seconds.
+set -eu
+cd "$(dirname "$0")/.."
+[ -x .venv/bin/python ] || python3 -m venv .venv
+uv_lock=$(mktemp)
+trap 'rm -f "$uv_lock"' EXIT
+awk '/^uv==/ {on = 1; print; next} /^[^ ]/ {on = 0} on && !/# via/ {print}' requirements.lock > "$uv_lock"
+if ! .venv/bin/uv --version 2> /dev/null | grep -q "^uv $(sed -n 's/^uv==\([0-9.]*\).*/\1/p' "$uv_lock")\b"; then
+    echo "setup: fetching uv" >&2
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$uv_lock"
+fi
+.venv/bin/uv pip sync --python .venv/bin/python --require-hashes requirements.lock
+.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+touch .venv/ready

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Install what a fresh Debian lacks (setup/packages.toml), or say the one command that does.
+
+Runs before .venv exists, so it uses the standard library alone. Asks no question. As root it
+installs; otherwise it prints the command and ends with status 2.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+LISTED = Path(__file__).with_name("packages.toml")
+TRIES = 3  # a mirror in mid-update answers 404; a second `apt-get update` sees the new index
+QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+
+
+def missing() -> list[dict[str, str]]:
+    """The packages whose command or file is not on this machine."""
+    packages = tomllib.loads(LISTED.read_text())["package"]
+    return [package for package in packages if not is_there(package)]
+
+
+def is_there(package: dict[str, str]) -> bool:
+    if tool := package.get("tool"):
+        path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+        return shutil.which(tool, path=path) is not None
+    return any(Path("/").glob(package["file"].lstrip("/")))
+
+
+def install(names: list[str]) -> int:
+    """apt-get update and install, again after a failure; the status of the last try."""
+    argv = ["apt-get", "install", "--yes", "--no-install-recommends", *names]
+    for attempt in range(1, TRIES + 1):
+        subprocess.run(["apt-get", "update"], env={**os.environ, **QUIET}, check=False)
+        status = subprocess.run(argv, env={**os.environ, **QUIET}, check=False).returncode
+        if status == 0:
+            return 0
+        print(f"setup: apt-get ended with {status}, try {attempt} of {TRIES}", file=sys.stderr)
+        time.sleep(5 * attempt)
+    return status
+
+
+def main() -> int:
+    lacking = missing()
+    if not lacking:
+        return 0
+    names = [package["name"] for package in lacking]
+    for package in lacking:
+        print(f"setup: {package['name']} is missing: {package['why']}", file=sys.stderr)
+    if shutil.which("apt-get") is None:
+        print("setup: this is no Debian: install what gives the same tools", file=sys.stderr)
+        return 2
+    command = f"apt-get update && apt-get install --yes --no-install-recommends {' '.join(names)}"
+    if os.geteuid() != 0:
+        print(f"setup: run this once as root, then make again:\n  {command}", file=sys.stderr)
+        return 2
+    print(f"setup: {command}", file=sys.stderr)
+    return install(names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
