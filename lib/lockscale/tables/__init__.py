@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""The published tables as data frames, and the audit of their arithmetic."""
+
+from lockscale.tables.auditing import audit
+from lockscale.tables.claim import AuditRow
+from lockscale.tables.datapackage import describe, function_cost, list_tables, published
+
+__all__ = ["AuditRow", "audit", "describe", "function_cost", "list_tables", "published"]
