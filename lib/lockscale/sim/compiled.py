@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""numba with a disk cache that cannot be stale.
+
+numba's cache looks at the file of the compiled function only, not at the modules it uses. So the
+folder's name carries a hash of all the simulator's sources. A user's NUMBA_CACHE_DIR is respected:
+the folder is then made inside it.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+from lockscale.paths import CACHE
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def source_hash(folder: Path) -> str:
+    """Names and contents of the Python files of one folder, as 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.py")):
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """Where this version of the simulator keeps its machine code."""
+    parent = os.environ.get("NUMBA_CACHE_DIR") or CACHE / "numba"
+    return Path(parent) / source_hash(Path(__file__).parent)
+
+
+def compiled(function: Function) -> Function:
+    """Compile at the first call without the interpreter lock; keep the machine code on disk.
+
+    Where the folder cannot be written the code is compiled anew in every process.
+    """
+    folder = cache_folder()
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        config.CACHE_DIR = str(folder)
+        jit: Any = numba.njit(cache=os.access(folder, os.W_OK), nogil=True)
+        result: Function = jit(function)
+    except OSError:
+        jit = numba.njit(nogil=True)
+        result = jit(function)
+    finally:
+        config.CACHE_DIR = before
+    return result

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Machine code on disk is never older than the sources, and the user's settings stay theirs."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from lockscale.paths import CACHE
+from lockscale.sim import compiled, engine
+
+
+def test_a_change_in_any_source_file_changes_the_folder(tmp_path: Path) -> None:
+    seen = set()
+    for name, text in [("a.py", "x = 1"), ("b.py", "y = 1"), ("b.py", "y = 2"), ("a.py", "x =  1")]:
+        (tmp_path / name).write_text(text)
+        seen.add(compiled.source_hash(tmp_path))
+    assert len(seen) == 4
+
+
+def test_a_users_cache_folder_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert compiled.cache_folder().parent == tmp_path
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert compiled.cache_folder().parent == CACHE / "numba"
+
+
+def test_other_users_of_numba_keep_their_cache() -> None:
+    assert engine.run is not None
+    config: Any = numba.config
+    assert os.environ.get("NUMBA_CACHE_DIR", "") == config.CACHE_DIR
+
+
+def twice(number: int) -> int:
+    return 2 * number
+
+
+def test_without_a_writable_folder_code_still_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert compiled.compiled(twice)(21) == 42

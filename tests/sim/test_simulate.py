@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The public call: reproducible bits, labelled results, one sentence for bad input."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.sim import list_models, load_model, simulate
+from lockscale.sim.model import read_parameters
+
+BITS = "from lockscale.sim import simulate; print(simulate('inode_claim', 12, seed=9).rates_per_s)"
+
+
+def test_same_seed_same_bits_in_this_and_in_a_new_process() -> None:
+    first, second = (simulate("inode_claim", 12, seed=9) for _ in range(2))
+    assert first == second
+    new = subprocess.run([sys.executable, "-c", BITS], capture_output=True, text=True, check=True)
+    assert new.stdout.strip() == str(first.rates_per_s)
+
+
+def test_seeds_and_replications_differ() -> None:
+    rates = (*simulate("inode_claim", 12, seed=1).rates_per_s,)
+    rates += simulate("inode_claim", 12, seed=2).rates_per_s
+    assert len(set(rates)) == 10
+
+
+def test_result_is_one_point_of_the_sim_json() -> None:
+    point = json.loads(json.dumps(simulate("inode_claim", 48, operations=1_000).to_json()))
+    assert point.keys() >= {"threads", "metric", "unit", "value", "low", "high"}
+    assert point["threads"] == 48 and point["unit"] == "creates/s"
+    assert point["low"] < point["value"] < point["high"]
+    lock = point["locks"]["group lock"]
+    assert lock["hold_ns_mean"] == pytest.approx(285.3, rel=1e-3)
+    assert lock["acquisitions"] == pytest.approx(5_000 * point["attempts_per_op"], abs=5 * 48)
+
+
+def test_one_replication_has_no_interval() -> None:
+    run = simulate("inode_claim", 2, replications=1, operations=100)
+    assert run.low is None and run.high is None
+
+
+def test_interval_is_students_t() -> None:
+    from scipy.stats import ttest_1samp
+
+    run = simulate("machine_repairman", 3, operations=500)
+    expected = ttest_1samp(run.rates_per_s, 0).confidence_interval(0.95)
+    assert (run.low, run.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_only_the_calibrated_numbers_are_labelled_calibrated() -> None:
+    assert "calibrated" in simulate("inode_claim", 2, {"search_locked": True}).calibration
+    assert simulate("inode_claim", 2, {"hold_ns": 300}).calibration == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"hold_us": 1.0}, "did you mean 'hold_ns'.*it has elsewhere_us, access_ns, hold_ns, sea"),
+        ({"hold_ns": "long"}, "'hold_ns' is 'long': give a number in ns"),
+        ({"hold_ns": True}, "give a number in ns"),
+        ({"hold_ns": None}, "give a number in ns"),
+        ({"hold_ns": -1}, "give 0 or more ns"),
+        ({"hold_ns": float("nan")}, "give 0 or more ns"),
+        ({"elsewhere_us": float("inf")}, "give 0 or more us"),
+        ({"elsewhere_us": 1e300}, "0 to 10 seconds"),
+        ({"elsewhere_us": 10**400}, "give 0 or more us"),
+        ({"search_locked": 1}, "give true or false"),
+    ],
+)
+def test_bad_parameters_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        simulate("inode_claim", 2, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"threads": 0}, "threads is 0: give a whole number from 1 to 4096"),
+        ({"threads": 10**6}, "threads is 1000000"),
+        ({"threads": 2.5}, "threads is 2.5"),
+        ({"threads": True}, "threads is True"),
+        ({"replications": 0}, "replications is 0"),
+        ({"operations": 0}, "operations is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 2**63}, "seed is"),
+    ],
+)
+def test_bad_numbers_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        simulate("inode_claim", **{"threads": 2, **given})
+
+
+def test_unknown_model_names_its_neighbour() -> None:
+    with pytest.raises(BadInput, match=r"no model 'inode_clam' \(did you mean 'inode_claim'\?\)"):
+        load_model("inode_clam")
+
+
+def test_every_model_says_unit_and_source_of_each_parameter() -> None:
+    for name in list_models():
+        model = load_model(name)
+        assert model.name == name and model.summary
+        for p in model.parameters:
+            assert p.meaning and p.source
+            assert p.unit in ("us", "ns") or isinstance(p.default, bool)
+
+
+def test_parameters_as_text() -> None:
+    texts = ["elsewhere_us=59.1", "search_locked=TRUE", "hold_ns = 288.5"]
+    assert read_parameters(texts) == {
+        "elsewhere_us": 59.1,
+        "search_locked": True,
+        "hold_ns": 288.5,
+    }
+
+
+@pytest.mark.parametrize("text", ["hold_ns", "=3", "hold_ns=", "hold_ns=59.1us", "hold_ns=yes"])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="parameter"):
+        read_parameters([text])
+
+
+def test_a_parameter_given_twice_is_refused() -> None:
+    with pytest.raises(BadInput, match="given twice"):
+        read_parameters(["hold_ns=1", "hold_ns=2"])
