@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Retry storm: N threads search one bitmap without the lock, then race to claim the same bit.
+
+All waiters of a FIFO lock hold the same stale first zero, so one claim succeeds per turn of the
+queue and a create takes as many attempts as there are waiters. With Z the work of a create
+outside the lock, s the lock's time per attempt and X the rate of creates:
+
+    W = N - X Z          threads in the queue, and so attempts per create (Little's law on Z)
+    X W s = 1            the lock is never idle
+    X s (N - X Z) = 1    hence  Z X^2 - N X + 1/s = 0,
+    X = [N - sqrt(N^2 - 4 Z/s)] / (2 Z)     real only if s > 4 Z / N^2
+
+Bistable: dW/dt = (N - W)/Z - 1/(s W) has two rest points. The larger W, the storm above, is
+stable. The smaller is unstable: a queue shorter than it drains, and the same N, Z and s stay in
+the good state, where nobody loses a claim and X = min(N / (Z + s), 1/s). Threads that start
+together (mdtest's barrier) fall into the storm, threads that start spread out may not: the law
+says what each state gives, not which one is reached. `RETRY_STORM` takes the storm wherever it
+exists. A single thread has nobody to lose to: N = 1 is always the good state.
+
+Derived here; reproduced by simulation. Units: microseconds, rates per second. Domain: N >= 1,
+Z >= 0, s >= 0, not both 0.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from lockscale.errors import BadInput
+from lockscale.queueing.columns import FloatArray, as_floats, check_threads
+from lockscale.queueing.model import Box, Law, Parameter, check_params
+
+
+def _storms(threads: FloatArray, think_us: float, attempt_us: float) -> npt.NDArray[np.bool_]:
+    return (threads >= 2) & (attempt_us * threads**2 > 4 * think_us)
+
+
+def _good_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
+    think_us, attempt_us = params["Z_us"], params["s_us"]
+    if think_us + attempt_us <= 0:
+        return np.full(threads.shape, np.inf)
+    ceiling = 1e6 / attempt_us if attempt_us > 0 else np.inf
+    return np.minimum(1e6 * threads / (think_us + attempt_us), ceiling)
+
+
+def _storm_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
+    think_us, attempt_us = params["Z_us"], params["s_us"]
+    rate = _good_per_s(threads, params)
+    storm = _storms(threads, think_us, attempt_us)
+    n = threads[storm]
+    # The root written as 1/(s W): no cancellation, and right for Z = 0 too.
+    waiters = (n + np.sqrt(n**2 - 4 * think_us / attempt_us)) / 2 if n.size else n
+    rate[storm] = 1e6 / (attempt_us * waiters)
+    return rate
+
+
+def _search_box(threads: FloatArray, rates: FloatArray) -> Box:
+    # 1 / (N X) <= s <= 1 / X in a storm; Z + s <= N / X in both states.
+    top = float(np.max(rates))
+    cycle_us = 1e6 * float(np.min(threads / rates))
+    attempt_us = (1e5 / (top * float(threads.max())), 1e6 / top)
+    return {"Z_us": (1e-3 * cycle_us, cycle_us), "s_us": attempt_us}
+
+
+_TIMES = (Parameter("Z_us", "us"), Parameter("s_us", "us"))
+
+RETRY_STORM = Law("retry_storm", _TIMES, _storm_per_s, _search_box)
+"""Rate with the storm wherever it exists (synchronised start)."""
+
+GOOD_STATE = Law("good_state", _TIMES, _good_per_s, _search_box)
+"""Rate when no claim is ever lost: what the cure gives, from the same Z and s."""
+
+
+def threshold_us(threads: float, Z_us: float) -> float:
+    """Lock time per attempt above which `threads` >= 2 threads can storm: 4 Z / N^2, in us."""
+    n = float(check_threads(threads)[0])
+    check_params(RETRY_STORM, {"Z_us": Z_us})
+    return 4 * Z_us / n**2 if n >= 2 else np.inf
+
+
+def attempts_per_create(threads: npt.ArrayLike, Z_us: float, s_us: float) -> FloatArray:
+    """Claims per create, W = N - X Z in the storm and 1 in the good state, shape (n,)."""
+    n = check_threads(threads)
+    rate = RETRY_STORM(n, Z_us=Z_us, s_us=s_us)
+    return np.where(_storms(n, Z_us, s_us), n - rate * Z_us / 1e6, 1.0)
+
+
+def cure_gain(threads: npt.ArrayLike, Z_us: float, s_us: float) -> FloatArray:
+    """Rate after the cure over rate before it, shape (n,); 1 where there is no storm.
+
+    The cure (search again under the lock) never loses a claim: the same Z and s then give
+    `GOOD_STATE`. That attempts cost the same after the cure is an assumption.
+    """
+    n = check_threads(threads)
+    return GOOD_STATE(n, Z_us=Z_us, s_us=s_us) / RETRY_STORM(n, Z_us=Z_us, s_us=s_us)
+
+
+def gain_from_attempts(threads: float, attempts: float) -> float:
+    """The same gain from a count alone: X = (N - W)/Z before and N/Z after give N / (N - W).
+
+    Valid where s is small beside Z. It grows without end as W nears N: carry the uncertainty of
+    W through it, do not quote one number.
+    """
+    n = float(check_threads(threads)[0])
+    waiters = float(as_floats("attempts", attempts)[0])
+    if not 0 <= waiters < n:
+        raise BadInput(f"{waiters:g} attempts per create with {n:g} threads: give 0 <= W < N.")
+    return n / (n - waiters)

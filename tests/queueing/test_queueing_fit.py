@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.queueing import MACHINE_REPAIRMAN, MODELS, RETRY_STORM, USL
+from lockscale.queueing.compare import compare
+from lockscale.queueing.fit import fit
+
+THREADS = [1, 2, 4, 8, 16, 32, 64]
+TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
+WOBBLE = np.array([1.02, 0.97, 1.01, 1.03, 0.98, 0.99, 1.01])
+RATES = USL(THREADS, **TRUTH) * WOBBLE
+
+
+def test_json_has_the_shape_scripts_rely_on():
+    shape = json.loads(json.dumps(fit(THREADS, RATES, USL).to_json("s4", "vanilla"), allow_nan=False))
+    assert shape["table"] == "s4" and shape["column"] == "vanilla" and shape["model"] == "usl"
+    keys = {"name", "unit", "value", "low", "high", "status"}
+    assert all(set(p) == keys for p in shape["parameters"])
+    assert [p["name"] for p in shape["parameters"]] == list(TRUTH)
+    assert 0 < shape["mape_pct"] < shape["loo_pct"]
+
+
+def test_mape_is_the_mean_of_the_residuals_by_hand():
+    found = fit([1, 2], [100.0, 210.0], USL, fixed={"lambda_per_s": 100, "sigma": 0, "kappa": 0})
+    assert found.residuals_pct == pytest.approx([0, 100 * 10 / 210])
+    assert found.mape_pct == pytest.approx(50 * 10 / 210)
+
+
+def test_leave_one_out_equals_fitting_the_rest_of_the_table():
+    found = fit(THREADS, RATES, USL)
+    errors = []
+    for j, n in enumerate(THREADS):
+        rest = fit(np.delete(THREADS, j), np.delete(RATES, j), USL)
+        errors.append(abs(rest.predict([n]).value[0] / RATES[j] - 1))
+    assert found.loo_pct == pytest.approx(100 * np.mean(errors), rel=1e-5)
+
+
+def test_order_of_rows_does_not_matter():
+    forward, backward = fit(THREADS, RATES, USL), fit(THREADS[::-1], RATES[::-1], USL)
+    assert forward.parameters == backward.parameters
+
+
+def test_a_repeated_row_is_a_row_of_twice_the_weight():
+    repeated = fit([*THREADS, 8], [*RATES, RATES[3]], USL)
+    weighted = fit(THREADS, RATES, USL, weights=[1, 1, 1, 2, 1, 1, 1])
+    assert repeated.params == pytest.approx(weighted.params, rel=1e-6)
+
+
+def test_a_fit_is_the_same_every_time():
+    assert fit(THREADS, RATES, USL).to_json("a", "b") == fit(THREADS, RATES, USL).to_json("a", "b")
+
+
+def test_n_min_leaves_out_the_small_thread_counts():
+    odd_start = np.array(RATES)
+    odd_start[0] *= 3
+    kept = fit(THREADS, odd_start, USL, n_min=2)
+    assert kept.params == pytest.approx(fit(THREADS[1:], RATES[1:], USL).params)
+
+
+def test_a_fixed_parameter_stays_and_is_labelled():
+    found = fit(THREADS, RATES, USL, fixed={"sigma": 0.05})
+    assert found.params["sigma"] == 0.05 and found.free_parameters == 2
+    assert [p.status for p in found.parameters][1] == "fixed"
+
+
+def test_no_start_misses_the_global_optimum():
+    """A dense grid over both times finds nothing better than the search did."""
+    rates = MACHINE_REPAIRMAN(THREADS, Z_us=59.1, s_us=2.0) * WOBBLE
+    found = fit(THREADS, rates, MACHINE_REPAIRMAN)
+    grid = [
+        np.sum(np.log(MACHINE_REPAIRMAN(THREADS, Z_us=z, s_us=s) / rates) ** 2)
+        for z in np.linspace(40, 80, 41)
+        for s in np.linspace(1, 3, 41)
+    ]
+    assert found.best.ss <= min(grid)
+
+
+def test_repr_shows_parameters_intervals_and_both_errors():
+    text = repr(fit(THREADS, RATES, USL))
+    for word in ("usl", "lambda_per_s", "1/s", "identified", "in sample", "leave-one-out"):
+        assert word in text
+
+
+def test_compare_ranks_the_model_that_made_the_table_first():
+    storm = RETRY_STORM(THREADS, Z_us=59.1, s_us=0.2885) * WOBBLE
+    ranked = compare(THREADS, storm, MODELS.values())
+    assert ranked.fits[0].model == "retry_storm"
+    errors = [one.loo_pct for one in ranked.fits]
+    assert errors == sorted(errors)
+    rows = json.loads(json.dumps(ranked.to_json("t", "c"), allow_nan=False))
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert "retry_storm" in repr(ranked)
+
+
+def test_extrapolation_uses_the_smaller_half_only():
+    broken = np.array(RATES)
+    broken[4:] *= 10
+    row = compare(THREADS, broken, [USL]).to_json("t", "c")[0]
+    half = fit(THREADS[:4], RATES[:4], USL).predict(THREADS[4:]).value
+    assert row["extrapolation_pct"] == pytest.approx(100 * np.mean(np.abs(half / broken[4:] - 1)))
+
+
+def test_compare_leaves_out_what_the_table_cannot_carry():
+    ranked = compare([1, 48], [1e4, 8e4], MODELS.values())
+    assert list(ranked.left_out) == ["usl"]
+    with pytest.raises(BadInput, match="1 thread count"):
+        compare([48], [8e4], MODELS.values())
+
+
+BAD_TABLES = {
+    "empty": ([], []),
+    "one point": ([4], [100.0]),
+    "zero rate": ([1, 2, 4, 8], [1, 2, 0, 4]),
+    "negative rate": ([1, 2, 4, 8], [1, 2, -3, 4]),
+    "missing rate": ([1, 2, 4, 8], [1, 2, float("nan"), 4]),
+    "None": ([1, 2, 4, 8], [1, 2, None, 4]),
+    "infinite rate": ([1, 2, 4, 8], [1, 2, float("inf"), 4]),
+    "text": ([1, 2, 4, 8], [1, 2, "fast", 4]),
+    "thousands separator": ([1, 2, 4, 8], ["1", "2", "3,000", "4"]),
+    "zero threads": ([0, 2, 4, 8], [1, 2, 3, 4]),
+    "half a thread": ([1.5, 2, 4, 8], [1, 2, 3, 4]),
+    "swapped columns": ([295_287, 141_330, 135_460, 155_096], [1, 2, 4, 8]),
+    "unequal columns": ([1, 2, 4, 8], [1, 2, 3]),
+    "two columns in one": ([1, 2], [[1, 2], [3, 4]]),
+    "ragged": ([1, 2], [[1], [3, 4]]),
+    "absurd unit": ([1, 2, 4, 8], [1e-300, 2, 3, 4]),
+    "an integer no float can hold": ([1, 2, 4, 8], [10**400, 2, 3, 4]),
+    "all one thread count": ([4, 4, 4, 4], [1, 2, 3, 4]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_refused_in_one_sentence(name):
+    threads, values = BAD_TABLES[name]
+    with pytest.raises(BadInput) as refused:
+        fit(threads, values, USL)
+    text = str(refused.value)
+    assert text.endswith(".") and "\n" not in text and ". " not in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fixed": {"kapa": 0.1}},
+        {"fixed": {"sigma": 2}},
+        {"fixed": {"sigma": "0.1"}},
+        {"fixed": {"lambda_per_s": 0}},
+        {"fixed": {"lambda_per_s": 10**400}},
+        {"n_min": 65},
+        {"n_min": 0},
+        {"n_min": "2"},
+        {"weights": [1, 1, 1, 0, 1, 1, 1]},
+        {"weights": [1, 1]},
+    ],
+)
+def test_a_bad_option_is_refused(options):
+    with pytest.raises(BadInput):
+        fit(THREADS, RATES, USL, **options)
+
+
+def test_a_model_fixed_where_it_has_no_rate_is_refused():
+    with pytest.raises(BadInput, match="gives no rate"):
+        fit(THREADS, RATES, MACHINE_REPAIRMAN, fixed={"Z_us": 0, "s_us": 0})
+
+
+def test_numbers_written_as_text_are_numbers():
+    as_text = fit([str(n) for n in THREADS], [repr(float(x)) for x in RATES], USL)
+    assert as_text.params == fit(THREADS, RATES, USL).params
+
+
+def test_a_million_rows_are_averaged_first():
+    rng = np.random.default_rng(8)
+    many = rng.choice(THREADS, 1_000_000)
+    rates = USL(many, **TRUTH) * np.exp(rng.normal(0, 0.05, many.size))
+    found = fit(many, rates, USL)
+    assert found.params == pytest.approx(TRUTH, rel=0.02)
+    assert len(found.points) == 7
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from(list(MODELS.values())),
+    st.lists(st.tuples(st.integers(1, 64), st.floats(1e-6, 1e12)), min_size=1, max_size=7),
+)
+def test_any_table_of_rates_is_fitted_or_refused(model, rows):
+    """Warnings are errors in this suite, so a leak from scipy or numpy fails here too."""
+    threads, values = zip(*rows, strict=True)
+    try:
+        found = fit(threads, values, model)
+    except BadInput:
+        assert len(set(threads)) < len(model.parameters)
+        return
+    json.dumps(found.to_json("t", "c"), allow_nan=False)
+    for p, bounds in zip(found.parameters, model.parameters, strict=True):
+        assert bounds.low <= p.value <= bounds.high
+        assert p.low is None or p.low <= p.value
+        assert p.high is None or p.value <= p.high
+    predicted = found.predict([48])
+    assert found.noise is None or predicted.low[0] <= predicted.value[0] <= predicted.high[0]
