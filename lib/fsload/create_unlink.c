@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pattern of `mdtest -F -C -r -u`: every process creates empty files in its own directory,
+ * then removes them. mdtest's calls for a file are the same: open and close, then unlink.
+ */
+#include "fsload.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static int create_files(struct worker *worker)
+{
+	for (worker->done = 0; worker->done < worker->items; worker->done++) {
+		int fd = open(item_path(worker, worker->done), O_CREAT | O_EXCL | O_RDWR, 0664);
+
+		if (fd < 0)
+			return fail(worker, "open");
+		if (close(fd))
+			return fail(worker, "close");
+	}
+	return 0;
+}
+
+static int remove_files(struct worker *worker)
+{
+	for (worker->done = 0; worker->done < worker->items; worker->done++)
+		if (unlink(item_path(worker, worker->done)))
+			return fail(worker, "unlink");
+	return 0;
+}
+
+const struct testcase create_unlink = {
+	.name = "create_unlink",
+	.description = "create, then remove, empty files in a directory per process",
+	.phases = { { "create", create_files }, { "remove", remove_files } },
+};

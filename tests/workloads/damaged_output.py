@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What every parser of a tool's output must survive."""
+
+import math
+import re
+
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.workloads import parse
+
+WRONG_NUMBERS = [
+    "nan",
+    "inf",
+    "-inf",
+    "*",
+    "-",
+    "",
+    "-1",
+    "9" * 15 + ".000",
+    "9" * 400,
+    "1e999",
+    "1.234,567",
+    "12,5",
+]
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def _key(row):
+    return (row.test, row.threads, row.iteration, row.metric, row.unit, row.statistic)
+
+
+class Survives:
+    """Damaged text gives the same rows, fewer rows with a warning, or BadInput: nothing else."""
+
+    def __init__(self, text):
+        self.text = text
+        self.rows = {_key(row): row.value for row in parse(text).rows}
+
+    def check(self, damaged):
+        try:
+            parsed = parse(damaged)
+        except BadInput as error:
+            assert str(error) and "\n" not in str(error)
+            return
+        for row in parsed.rows:
+            assert _key(row) in self.rows
+            assert math.isclose(row.value, self.rows[_key(row)], rel_tol=1e-9, abs_tol=2e-3)
+        assert len(parsed.rows) == len(self.rows) or parsed.warnings
+
+    def truncated_everywhere(self):
+        for end in range(len(self.text)):
+            self.check(self.text[:end])
+
+
+@st.composite
+def _changed_lines(draw, text):
+    lines = text.split("\n")
+    at = draw(st.integers(0, len(lines) - 2))
+    change = draw(st.sampled_from(["drop", "repeat", "swap"]))
+    if change == "drop":
+        del lines[at]
+    elif change == "repeat":
+        lines.insert(at, lines[at])
+    else:
+        lines[at], lines[at + 1] = lines[at + 1], lines[at]
+    return "\n".join(lines)
+
+
+@st.composite
+def _changed_number(draw, text):
+    match = draw(st.sampled_from(list(NUMBER.finditer(text))))
+    return text[: match.start()] + draw(st.sampled_from(WRONG_NUMBERS)) + text[match.end() :]
+
+
+def damaged(text):
+    """A hypothesis strategy of `text` with one line or one number changed."""
+    return st.one_of(_changed_lines(text), _changed_number(text))
