@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Build an arm's kernel once: the cache key is base, series, config and compiler.
+
+All arms of one base share a tree and its objects, so a further arm compiles only what its series
+touches. The tree is put back to pristine before each series goes in.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import full_disk_is_one_sentence, locked, sha256_of_json, write_json
+from lockscale.kernels.base import base
+from lockscale.kernels.config import configure, spin_lock_kind
+from lockscale.kernels.identity import build_id_of
+from lockscale.kernels.series import Series, apply_beside
+from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked
+from lockscale.kernels.steps import run_step
+from lockscale.tools import need
+
+LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
+FIXED = {  # so that the same input gives the same build-id
+    "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+    "KBUILD_BUILD_USER": "lockscale",
+    "KBUILD_BUILD_HOST": "lockscale",
+    "KBUILD_BUILD_VERSION": "1",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel and everything that decided it."""
+
+    key: str
+    version: str
+    release: str
+    build_id: str
+    series: str
+    series_sha256: str
+    source_sha256: str
+    config_sha256: str
+    compiler: str
+    spin_lock: str
+
+    @property
+    def folder(self) -> Path:
+        return paths.KERNEL_CACHE / self.key
+
+    @property
+    def image(self) -> Path:
+        return self.folder / "bzImage"
+
+
+def build(series: Series, source: str | None = None) -> Kernel:
+    """The kernel of `series`, from the cache when it was built before."""
+    found = find_source(source)
+    parts = {
+        "source": found.sha256,
+        "series": series.sha256,
+        "config": hashlib.sha256(base().config.read_bytes()).hexdigest(),
+        "compiler": compiler(),
+        "fixed": FIXED,
+    }
+    key = sha256_of_json(parts)[:16]
+    return cached_kernel(key) or _build(series, found, key)
+
+
+def cached_kernel(key: str) -> Kernel | None:
+    """The kernel kept under `key`, if its record and its image are whole."""
+    record = paths.KERNEL_CACHE / key / "kernel.json"
+    if not record.is_file():
+        return None
+    return Kernel(**json.loads(record.read_text()))
+
+
+def cached_kernels() -> list[Kernel]:
+    """Every kernel in the cache."""
+    found = sorted(paths.KERNEL_CACHE.glob("*/kernel.json"))
+    return [Kernel(**json.loads(path.read_text())) for path in found]
+
+
+def _build(series: Series, source: Source, key: str) -> Kernel:
+    for tool in ("gcc", "ld", "make", "flex", "bison", "bc", "perl"):
+        need(tool)
+    room = room_of(source)
+    with locked(room / "lock", "the kernel build folder"):
+        tree = unpacked(source, room)
+        with _series_in(series, tree, room):
+            return _compile(series, source, key, tree, room)
+
+
+@contextlib.contextmanager
+def _series_in(series: Series, tree: Path, room: Path) -> Iterator[None]:
+    """Hold `series` in the shared tree; whatever a killed build left there is put back first."""
+    pristine = room / "pristine"
+    _put_back(tree, pristine)
+    changed = apply_beside(series, tree)
+    for name, content in changed.items():
+        kept = pristine / name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        if (tree / name).exists():
+            shutil.copy2(tree / name, kept)
+        else:
+            kept.with_name(kept.name + ".absent").touch()
+        _replace(tree / name, content)
+    try:
+        yield
+    finally:
+        _put_back(tree, pristine)
+
+
+def _put_back(tree: Path, pristine: Path) -> None:
+    for kept in sorted(p for p in pristine.rglob("*") if p.is_file()):
+        name = kept.relative_to(pristine)
+        if kept.name.endswith(".absent"):
+            (tree / name.with_name(name.name.removesuffix(".absent"))).unlink(missing_ok=True)
+        else:
+            _replace(tree / name, kept.read_bytes())
+    shutil.rmtree(pristine, ignore_errors=True)
+
+
+def _replace(path: Path, content: bytes | None) -> None:
+    """Write a source file with a new time stamp, so that make sees every change and undoing."""
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _compile(series: Series, source: Source, key: str, tree: Path, room: Path) -> Kernel:
+    objects = room / "objects"
+    version = json.loads((room / "tree.json").read_text())["version"]
+    local = f"-lockscale-{series.sha256[:8]}"
+    configure(tree, objects, base().config, version)
+    config = (objects / ".config").read_text()
+    argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}"]
+    started_s = time.monotonic()
+    log = room / f"build-{key}.log"
+    what = f"build kernel {series.name}"
+    lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES_OF_A_BUILD
+    run_step([*argv, f"LOCALVERSION={local}", "bzImage"], what, lines, log, FIXED)
+    kernel = Kernel(
+        key=key,
+        version=version,
+        release=f"{version}{local}",
+        build_id=build_id_of(objects / "vmlinux"),
+        series=series.name,
+        series_sha256=series.sha256,
+        source_sha256=source.sha256,
+        config_sha256=hashlib.sha256(config.encode()).hexdigest(),
+        compiler=compiler(),
+        spin_lock=spin_lock_kind(config),
+    )
+    _keep(kernel, objects, time.monotonic() - started_s)
+    return kernel
+
+
+def _keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
+    """Move image, config and record into the cache; the record last, so it vouches for the rest."""
+    kernel.folder.mkdir(parents=True, exist_ok=True)
+    with full_disk_is_one_sentence(kernel.folder):
+        shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
+        shutil.copyfile(objects / ".config", kernel.folder / "config")
+        shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
+    write_json(kernel.folder / "times.json", {"build_seconds": round(build_seconds, 1)})
+    write_json(kernel.folder / "kernel.json", asdict(kernel))
+
+
+def refuse_one_identity(kernels: dict[str, tuple[Kernel, str]]) -> None:
+    """Refuse two arms that are equal in build-id and in everything else that decides a result.
+
+    `kernels` maps an arm's name to its kernel and to its mkfs, mount and knobs as one string.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for arm, (kernel, rest) in kernels.items():
+        other = seen.setdefault((kernel.build_id, rest), arm)
+        if other != arm:
+            raise BadInput(
+                f"arms {other} and {arm} are the same kernel with the same mkfs, mount and knobs: "
+                "an A/B of them would compare nothing"
+            )

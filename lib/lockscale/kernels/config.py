@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The kernel's configuration: a fragment on top of allnoconfig, and the proof that it was taken."""
+
+import re
+from pathlib import Path
+
+from lockscale.errors import BadInput
+from lockscale.kernels.steps import run_step
+from lockscale.tools import need
+
+ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
+
+
+def read_config(text: str) -> dict[str, str]:
+    """Option -> value of a .config or a fragment; "n" for one that is said not to be set."""
+    found = {}
+    for line in text.splitlines():
+        if match := ASKED.match(line):
+            found[match[1]] = match[2]
+        elif match := re.match(r"^# (CONFIG_\w+) is not set$", line):
+            found[match[1]] = "n"
+    return found
+
+
+def not_taken(fragment: str, config: str) -> list[str]:
+    """The lines of a fragment that the finished configuration does not hold."""
+    got = read_config(config)
+    return [f"{k}={v}" for k, v in read_config(fragment).items() if got.get(k, "n") != v]
+
+
+def configure(tree: Path, objects: Path, fragment: Path, version: str) -> None:
+    """Write objects/.config from allnoconfig and `fragment`; refuse what this kernel does not take."""
+    objects.mkdir(parents=True, exist_ok=True)
+    argv = [need("make"), f"--directory={tree}", f"O={objects}", "allnoconfig"]
+    run_step([*argv, f"KCONFIG_ALLCONFIG={fragment}"], "configure the kernel", 20, objects / "config.log")
+    refused = not_taken(fragment.read_text(), (objects / ".config").read_text())
+    if refused:
+        raise BadInput(
+            f"{fragment} asks for {refused[0]}, which Linux {version} does not take "
+            f"({len(refused)} such line(s)): a dependency is missing or the option is gone"
+        )
+
+
+def spin_lock_kind(config: str) -> str:
+    """The kind of spin lock an x86 kernel with this configuration runs in a guest.
+
+    queued: FIFO hand-over (MCS). paravirt-queued: queued, waiters may halt. virt-test-and-set:
+    virt_spin_lock(), unfair, no retry storm can show. none: one processor.
+    """
+    got = read_config(config)
+    on = {k for k, v in got.items() if v == "y"}
+    if "CONFIG_SMP" not in on:
+        return "none"
+    if "CONFIG_PARAVIRT_SPINLOCKS" in on:
+        return "paravirt-queued"
+    if "CONFIG_PARAVIRT" in on:
+        return "virt-test-and-set"
+    return "queued" if "CONFIG_QUEUED_SPINLOCKS" in on else "unknown"

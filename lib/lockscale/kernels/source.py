@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""The kernel source: the distribution's tarball by default, the user's tarball or tree by option."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import need_free_space, sha256_of, write_json
+from lockscale.kernels.base import base
+from lockscale.kernels.steps import run_step
+from lockscale.tools import need
+
+VARIABLE = "LOCKSCALE_KERNEL_SOURCE"
+UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB
+FILES_IN_A_TREE = 93_000  # only scales the progress bar
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the source is and what it is: sha256 of the tarball, or of a tree's whole content."""
+
+    path: Path
+    sha256: str
+
+    @property
+    def is_tree(self) -> bool:
+        return self.path.is_dir()
+
+
+def find_source(override: str | None = None) -> Source:
+    """The source to build from: `override`, else LOCKSCALE_KERNEL_SOURCE, else the package's."""
+    said = override or os.environ.get(VARIABLE)
+    path = Path(said).expanduser().resolve() if said else base().tarball
+    if not path.exists():
+        fix = "give a kernel tarball or tree" if said else f"apt-get install {base().package}"
+        raise BadInput(f"the kernel source {path} is not there: {fix}")
+    if path.is_dir() and not (path / "Kbuild").is_file():
+        raise BadInput(f"{path} is not a kernel tree (it has no Kbuild file): name its top folder")
+    return Source(path, _sha256_of_tree(path) if path.is_dir() else sha256_of(path))
+
+
+def _sha256_of_tree(tree: Path) -> str:
+    whole = hashlib.sha256()
+    for path in sorted(p for p in tree.rglob("*") if ".git" not in p.relative_to(tree).parts):
+        if path.is_file() and not path.is_symlink():
+            whole.update(f"{path.relative_to(tree)} {sha256_of(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def room_of(source: Source) -> Path:
+    """The folder in which everything of this source is built."""
+    return paths.BUILD_CACHE / source.sha256[:16]
+
+
+def unpacked(source: Source, into: Path) -> Path:
+    """The pristine tree of `source` below `into`, unpacked on the first call."""
+    tree, half = into / "src", into / "src.part"
+    if tree.is_dir():
+        return tree
+    need_free_space(into, UNPACKED_MIB, "unpacking and building a kernel")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    if source.is_tree:
+        argv = ["cp", "-a", "-v", "--reflink=auto", f"{source.path}/.", str(half)]
+    else:
+        argv = [need("tar"), "--extract", "--verbose", "--strip-components=1"]
+        argv += ["--no-same-owner", f"--file={source.path}", f"--directory={half}"]
+        need("xz")
+    run_step(argv, "unpack the kernel source", FILES_IN_A_TREE, into / "unpack.log")
+    version = _version_of(half, source)
+    write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
+    half.rename(tree)
+    return tree
+
+
+def _version_of(tree: Path, source: Source) -> str:
+    """`make kernelversion`, refused when it is not of the line that the patches are made for."""
+    try:
+        text = (tree / "Makefile").read_text()
+    except FileNotFoundError:
+        raise BadInput(f"{source.path} holds no kernel: there is no Makefile at its top") from None
+    found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
+    version = ".".join(found.get(k, "?") for k in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
+    if not version.startswith(base().line + "."):
+        raise BadInput(
+            f"{source.path} is Linux {version}, but the series are made for {base().line}.y: "
+            f"give a {base().line}.y source"
+        )
+    return version
+
+
+def compiler() -> str:
+    """The compiler's and linker's own first lines, a part of every kernel's cache key."""
+    lines = []
+    for tool in ("gcc", "ld"):
+        done = subprocess.run([need(tool), "--version"], capture_output=True, text=True, check=True)
+        lines.append(done.stdout.splitlines()[0])
+    return "; ".join(lines)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Run one long command with its output in a log and its progress shown."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.files import full_disk_is_one_sentence
+from lockscale.progress import progress
+
+NO_SPACE = "No space left on device"
+
+
+def run_step(
+    argv: Sequence[str],
+    what: str,
+    lines_expected: int,
+    log: Path,
+    env: dict[str, str] | None = None,
+) -> None:
+    """Run `argv`; each line of output is a step of about `lines_expected`; all of it goes to `log`.
+
+    Raises RunFailed with the first line that looks like an error, or BadInput for a full disk.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        full_disk_is_one_sentence(log.parent),
+        log.open("w") as kept,
+        progress(what, lines_expected) as shown,
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C", **(env or {})},
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for done, line in enumerate(process.stdout, start=1):
+            kept.write(line)
+            shown.update(min(done, lines_expected - 1))
+    if process.returncode:
+        raise _failure(argv, what, log)
+
+
+def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
+    text = log.read_text(errors="replace")
+    if NO_SPACE in text:
+        return BadInput(
+            f"the disk under {log.parent} is full ({what}): free some space or set LOCKSCALE_CACHE "
+            "to a folder on a larger disk"
+        )
+    lines = text.splitlines()
+    first = next((x for x in lines if "error" in x.lower() or "Error" in x), lines[-1] if lines else "")
+    return RunFailed(f"{what} failed ({Path(argv[0]).name}): {first.strip()} (whole log: {log})")
