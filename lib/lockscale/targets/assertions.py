@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""What is asserted from inside before any number is taken: uname and build-id."""
+
+from lockscale.errors import RunFailed
+from lockscale.kernels.build import Kernel
+from lockscale.kernels.identity import build_id_from_notes
+from lockscale.targets.machine import Machine, must
+
+
+def assert_runs(machine: Machine, kernel: Kernel) -> str:
+    """The running kernel's build-id, after comparing it and uname -r with what was built."""
+    release = must(machine, ["uname", "-r"]).strip()
+    notes = must(machine, ["od", "-A", "n", "-v", "-t", "x1", "/sys/kernel/notes"])
+    build_id = build_id_from_notes(bytes.fromhex("".join(notes.split())))
+    if release != kernel.release:
+        raise RunFailed(
+            f"the target runs Linux {release}, not the built {kernel.release}: no number is taken"
+        )
+    if build_id != kernel.build_id:
+        raise RunFailed(
+            f"the target runs build-id {build_id}, not the built {kernel.build_id}: no number is taken"
+        )
+    return build_id
