@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""What a run's rows say: calls per create of each arm, and the extra ones with their interval."""
+
+import pandas as pd
+
+from lockscale.errors import BadInput
+from lockscale.experiment.stats import difference, spread
+from lockscale.study import Study
+
+ACCESS = "jbd2_journal_get_write_access"
+POINT = ["cpus", "threads"]
+REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
+
+
+def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
+    """Profiled calls of `function` over creates, one row a repeat: REPEAT columns and `value`."""
+    profiled = rows[rows.profiled]
+    wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
+    column = f"{function}.calls"
+    if column not in wide:
+        raise BadInput(f"the run's profiles do not have {function}: add it to profiled_functions")
+    return (wide[column] / wide["creates"]).rename("value").reset_index()
+
+
+def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Per point: calls a create of both arms, the extra ones with a 95% interval, the base's spread.
+
+    The interval is of the A/B blocks alone; the spread is over every repeat of the base arm at the
+    same point, A/A pair included. `above` says that the interval lies above that spread.
+    """
+    calls = calls_per_create(rows)
+    base, before = study.arm("upstream").name, study.arm("before").name
+    found = []
+    for (cpus, threads), point in calls.groupby(POINT):
+        ab = point[point.pair == "ab"]
+        values = {arm: ab.value[ab.arm == arm].tolist() for arm in (base, before)}
+        d = difference(values[base], values[before])
+        repeats = point.value[point.arm == base].tolist()
+        found.append(
+            {
+                "cpus": cpus,
+                "threads": threads,
+                base: d.before,
+                before: d.after,
+                "extra": d.value,
+                "low": d.low,
+                "high": d.high,
+                "spread": spread(repeats),
+                "repeats": len(values[before]),
+                "above": d.low > spread(repeats),
+                "significant": d.significant,
+                "origin": "qemu",
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
+    """The A/A pair: calls a create of the same build twice, and how far they lie apart."""
+    calls = calls_per_create(rows)
+    aa = calls[calls.pair == "aa"].pivot_table(index=POINT, columns="iteration", values="value")
+    table = aa.rename(columns={1: "first", 2: "second"}).reset_index()
+    table["difference"] = table["second"] - table["first"]
+    table["origin"] = "qemu"
+    return table
+
+
+def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+    """Unprofiled rates, total over processes: mean, standard deviation and repeats of each point."""
+    wanted = rows[(rows.metric == "rate") & (rows.test == test) & (rows.statistic == "total")]
+    grouped = wanted[wanted.pair == "ab"].groupby(["arm", *POINT])["value"]
+    table = grouped.agg(value="mean", sd="std", repeats="count").reset_index()
+    table["unit"] = "ops/s"
+    table["origin"] = "qemu"
+    return table
+
+
+def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
+    """lock_slowpath and lock_pending of each arm and point, mean over the A/B repeats."""
+    wanted = rows[(rows.tool == "lock_events") & (rows.pair == "ab")]
+    table = wanted.pivot_table(index=["arm", *POINT], columns="metric", values="value")
+    table = table.reset_index()
+    table["origin"] = "qemu"
+    return table
+
+
+def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
+    """Function cost of one arm at one point, summed over its A/B repeats: the columns of S1's table."""
+    here = rows[
+        rows.profiled
+        & (rows.pair == "ab")
+        & (rows.arm == arm)
+        & (rows.cpus == cpus)
+        & (rows.threads == threads)
+        & rows.metric.str.contains(".", regex=False)
+    ]
+    parts = here.metric.str.rsplit(".", n=1, expand=True)
+    table = here.assign(function=parts[0], what=parts[1]).pivot_table(
+        index="function", columns="what", values="value", aggfunc="sum"
+    )
+    table = table.rename(columns={"time": "total_us", "calls": "count"}).reset_index()
+    table["avg_us"] = table.total_us / table["count"]
+    return table.sort_values("total_us", ascending=False, ignore_index=True)

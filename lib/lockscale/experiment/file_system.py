@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The ext4 file system under test: made as the study says, asserted as found, checked afterwards."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.errors import RunFailed
+from lockscale.study import Study
+from lockscale.targets.disk import OUR_LABEL, NamedDisk, device_to_format
+from lockscale.targets.machine import Machine, must
+
+MOUNT_POINT = "/run/lockscale"
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """What was made, as dumpe2fs and /proc/mounts say, not as it was asked for."""
+
+    device: str
+    mkfs_line: str
+    features: tuple[str, ...]
+    block_groups: int
+    inodes_per_group: int
+    journal_size: str | None
+    mount_line: str
+
+
+def make(machine: Machine, study: Study, disk: NamedDisk) -> FileSystem:
+    """mkfs on the one disk that may be formatted, then mount; features asserted with dumpe2fs."""
+    device = device_to_format(machine, disk)
+    mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *study.mkfs, device]
+    must(machine, mkfs, timeout_s=120)
+    header = must(machine, ["dumpe2fs", "-h", device])
+    must(machine, ["mkdir", "-p", MOUNT_POINT])
+    options = ["-o", ",".join(study.mount)] if study.mount else []
+    must(machine, ["mount", "-t", "ext4", *options, device, MOUNT_POINT])
+    mounts = must(machine, ["cat", "/proc/mounts"]).splitlines()
+    mounted = next(line for line in mounts if line.split()[1] == MOUNT_POINT)
+    return _as_found(header, study.mkfs_asserts, device, mkfs, mounted)
+
+
+def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str], mounted: str) -> FileSystem:
+    said = dict(re.findall(r"^([^:\n]+):\s*(.*)$", header, re.MULTILINE))
+    features = tuple(said["Filesystem features"].split())
+    for wanted in asserts:
+        if (wanted.lstrip("^") in features) == wanted.startswith("^"):
+            raise RunFailed(f"mkfs.ext4 did not do {wanted}: the features are {' '.join(features)}")
+    inodes_per_group = int(said["Inodes per group"])
+    return FileSystem(
+        device=device,
+        mkfs_line=" ".join(mkfs),
+        features=features,
+        block_groups=int(said["Inode count"]) // inodes_per_group,
+        inodes_per_group=inodes_per_group,
+        journal_size=said.get("Total journal size", said.get("Journal size")),
+        mount_line=mounted,
+    )
+
+
+def unmount_and_check(machine: Machine, file_system: FileSystem) -> None:
+    """Unmount and `e2fsck -fn`: an arm that leaves anything to mend gives no numbers."""
+    must(machine, ["umount", MOUNT_POINT], timeout_s=120)
+    done = machine.run(["e2fsck", "-f", "-n", file_system.device], timeout_s=300)
+    if done.status:
+        said = [x for x in done.stdout.splitlines() if x.strip()]
+        raise RunFailed(f"e2fsck found the file system damaged: {said[1] if len(said) > 1 else said}")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""What lies where in runs/<id>/, and which run is the latest."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lockscale import paths
+from lockscale.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study: a folder and the files in it."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def rows(self) -> Path:
+        return self.folder / "rows.csv"
+
+    @property
+    def provenance(self) -> Path:
+        return self.folder / "provenance.json"
+
+    @property
+    def prediction(self) -> Path:
+        return self.folder / "prediction.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.jsonl"
+
+    @property
+    def raw(self) -> Path:
+        return self.folder / "raw"
+
+    @property
+    def figures(self) -> Path:
+        return self.folder / "figures"
+
+    @property
+    def notebooks(self) -> Path:
+        return self.folder / "notebooks"
+
+    @property
+    def changelog(self) -> Path:
+        return self.folder / "changelog.txt"
+
+
+def new_run(study: str) -> Run:
+    """A new folder runs/<study>-<UTC time>."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    run = Run(paths.RUNS / f"{study}-{stamp}")
+    run.folder.mkdir(parents=True)
+    return run
+
+
+def list_runs() -> list[Run]:
+    """Every run on this machine, the oldest first."""
+    return [Run(path.parent) for path in sorted(paths.RUNS.glob("*/study.json"))]
+
+
+def find_run(name: str) -> Run:
+    """A run by its id or by its folder."""
+    for folder in (paths.RUNS / name, paths.MEASURED / name, Path(name)):
+        if folder.is_dir():
+            return Run(folder.resolve())
+    raise BadInput(f"there is no run {name!r} under {paths.RUNS}: lockscale study status lists them")
+
+
+def latest_run(study: str) -> Run:
+    """The latest measured run of `study` here, else the curated one in data/measured."""
+    for folder in (paths.RUNS, paths.MEASURED):
+        measured = sorted(folder.glob(f"{study}-2*/rows.csv"))
+        if measured:
+            return Run(measured[-1].parent)
+    raise BadInput(f"study {study} has no measured run: make study STUDY={study}")

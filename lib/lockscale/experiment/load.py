@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""The create load of one point: mdtest where the target has it, else fsload, in the same phases."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.targets.machine import Machine
+from lockscale.workloads import fsload, mdtest
+from lockscale.workloads.rows import Parsed
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tool as the runner uses it: a command for (processes, items, phase) and its reader."""
+
+    tool: str
+    command: Callable[[int, int, str], list[str]]
+    parse: Callable[[str], Parsed]
+
+
+def choose_load(machine: Machine, asked: str, folder: str) -> Load:
+    """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`."""
+    has_mdtest = all(
+        machine.run(["sh", "-c", f"command -v {tool}"]).status == 0 for tool in ("mdtest", "mpirun")
+    )
+    if asked == "mdtest" and not has_mdtest:
+        raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
+    if asked != "fsload" and has_mdtest:
+        return Load(
+            mdtest.TOOL,
+            lambda n, items, phase: mdtest.command(n, items, folder, phase=phase, as_root=True),
+            mdtest.parse,
+        )
+    binary = fsload.build(paths.CACHE / "bin")
+    return Load(
+        fsload.TOOL,
+        lambda n, items, phase: fsload.command(binary, folder, processes=n, items=items, phase=phase),
+        fsload.parse,
+    )

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Study, arm and target as typed models read from YAML; what they do not know is refused."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import pydantic
+import yaml
+
+from lockscale import paths
+from lockscale.errors import BadInput
+
+Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
+M = TypeVar("M", bound=pydantic.BaseModel)
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class GuestPoints(_Strict):
+    """One guest of an iteration: its virtual CPUs and the numbers of processes measured in it."""
+
+    cpus: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)]
+    processes: Annotated[list[Count], pydantic.Field(min_length=1)]
+
+
+class Parameters(_Strict):
+    """What papermill and `-p name=value` may change."""
+
+    guests: Annotated[list[GuestPoints], pydantic.Field(min_length=1)]
+    creates_per_point: Count
+    iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    profiled_functions: Annotated[list[str], pydantic.Field(min_length=1)]
+    tool: Literal["auto", "fsload", "mdtest"]
+    accel: Literal["auto", "kvm", "tcg"]
+    seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
+    simulated_threads: Annotated[list[Count], pydantic.Field(min_length=1)]
+    replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    kernel_source: Annotated[str, pydantic.Field(strict=True)]
+
+
+class Arm(_Strict):
+    """A kernel series with what its model is told. `role` says which side of the patch it is."""
+
+    name: Name
+    role: Literal["before", "upstream", "ours"]
+    model_parameters: dict[str, bool | float] = {}
+
+
+class Constant(_Strict):
+    """A number taken from outside the study's own tables, with where it is from."""
+
+    value: float
+    unit: str
+    source: str
+
+
+class Study(_Strict):
+    """One question with its arms, its workload and everything that decides its result."""
+
+    name: Name
+    question: str
+    tables: list[Name]
+    workload: Literal["create_unlink"]
+    metric: str
+    model: Name
+    arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
+    mkfs: list[str]
+    mount: list[str]
+    mkfs_asserts: list[str]
+    calls_without_retry: Constant | None = None
+    parameters: Parameters
+
+    def arm(self, role: str) -> Arm:
+        """The first arm with this role."""
+        return next(arm for arm in self.arms if arm.role == role)
+
+
+class TargetDisk(_Strict):
+    """The only disk that may be formatted."""
+
+    serial: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=20)]
+    size_mib: Annotated[int, pydantic.Field(ge=64, strict=True)]
+
+
+class Target(_Strict):
+    """Where to run."""
+
+    name: Name
+    kind: Literal["qemu"]
+    disposable: bool
+    memory_mib: Count
+    boot_timeout_s: Count
+    disk: TargetDisk
+
+
+def list_studies() -> list[str]:
+    return sorted(path.stem for path in paths.STUDIES.glob("*.yaml"))
+
+
+def list_targets() -> list[str]:
+    return sorted(path.stem for path in paths.TARGETS.glob("*.yaml"))
+
+
+def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
+    """The study `name` with parameters changed; an unknown one or a wrong type is one sentence."""
+    path = _named(paths.STUDIES, name, "study", list_studies())
+    said = _read_yaml(path)
+    known = set(Parameters.model_fields)
+    for key in changes or {}:
+        if key not in known:
+            raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
+    said["parameters"] = {**said.get("parameters", {}), **(changes or {})}
+    return _checked(Study, said, path)
+
+
+def load_target(name: str) -> Target:
+    path = _named(paths.TARGETS, name, "target", list_targets())
+    return _checked(Target, _read_yaml(path), path)
+
+
+def parse_parameter(text: str) -> tuple[str, Any]:
+    """`name=value` from the command line, the value read as YAML."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise BadInput(f"{text!r} is not a parameter: write -p name=value")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise BadInput(f"the value of parameter {name} is not YAML: {value!r}") from None
+
+
+def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
+    if name not in known:
+        raise BadInput(f"there is no {what} {name!r} in {folder.name}/{_near(name, known)}")
+    return folder / f"{name}.yaml"
+
+
+def _near(name: str, known: set[str] | list[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    listed = ", ".join(sorted(known)) or "none"
+    return f": did you mean {near[0]}?" if near else f" (there are: {listed})"
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        said = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark else ""
+        raise BadInput(f"{path}{where} is not YAML that can be read safely: mend it") from None
+    if not isinstance(said, dict):
+        raise BadInput(f"{path} has to hold names with values, not a {type(said).__name__}")
+    return said
+
+
+def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
+    try:
+        return model.model_validate(said)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        got = "" if first["type"] == "missing" else f" (got {first['input']!r})"
+        raise BadInput(f"{path.name}: {where}: {first['msg']}{got}") from None
