@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What is missing on this machine or on a target, and the fix."""
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.load import choose_load
+from lockscale.kernels.build import Kernel, cached_kernels
+from lockscale.kernels.source import find_source
+from lockscale.profilers import lock_events
+from lockscale.study import Target, load_target
+from lockscale.targets.accel import choose_accel
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import Guest, QemuMachine
+from lockscale.tools import packages
+
+NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
+LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS = 4, 8, 100
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor: `fix` is what to do when it is not ok."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+
+
+def doctor(target: str | None = None) -> dict[str, Any]:
+    """{ok, checks}; with a target also what a booted guest says of itself."""
+    checks = [*_machine(), *_packages(), *_source(), *_kernels()]
+    if target:
+        checks += _target(load_target(target))
+    return {"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]}
+
+
+def _machine() -> Iterator[Check]:
+    version = platform.python_version()
+    yield Check("python", tuple(map(int, version.split(".")[:2])) >= (3, 11), version, "Python >= 3.11")
+    existing = next(p for p in (paths.CACHE, *paths.CACHE.parents) if p.exists())
+    free_mib = shutil.disk_usage(existing).free >> 20
+    fix = f"free {NEED_FREE_MIB} MiB or set LOCKSCALE_CACHE to a folder on a larger disk"
+    yield Check("disk", free_mib >= NEED_FREE_MIB, f"{free_mib} MiB free", fix)
+    usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
+    said = "opens; a trial boot decides" if usable else "absent or closed: TCG is used"
+    yield Check("kvm", True, said)  # never a fault: without it the guest is slower, not wrong
+
+
+def _packages() -> Iterator[Check]:
+    for package in packages():
+        where = package.found()
+        fix = f"apt-get install {package.name} ({package.why})"
+        yield Check(package.name, where is not None, where or "missing", "" if where else fix)
+    mdtest = shutil.which("mdtest")
+    yield Check("mdtest", True, mdtest or "absent: fsload stands in, and rows say so")
+
+
+def _source() -> Iterator[Check]:
+    try:
+        source = find_source()
+        yield Check("kernel source", True, f"{source.path.name} sha256 {source.sha256[:16]}")
+    except BadInput as error:
+        yield Check("kernel source", False, "missing", str(error))
+
+
+def _kernels() -> Iterator[Check]:
+    kernels = cached_kernels()
+    if not kernels:
+        yield Check(
+            "guest spin lock",
+            False,
+            "no kernel is built yet",
+            "lockscale kernel build inode-claim/search-locked",
+        )
+    for kernel in kernels:
+        fix = "set CONFIG_HYPERVISOR_GUEST=n: an unfair spin lock shows no storm"
+        found = f"{kernel.spin_lock} ({'FIFO' if _fifo(kernel) else 'not FIFO'})"
+        yield Check(
+            f"guest spin lock of {kernel.release}",
+            _fifo(kernel),
+            found,
+            "" if _fifo(kernel) else fix,
+        )
+
+
+def _fifo(kernel: Kernel) -> bool:
+    return kernel.spin_lock == "queued"
+
+
+def _target(target: Target) -> Iterator[Check]:
+    """Boot the newest built kernel, assert it, and see waiters queue under a create load."""
+    kernels = cached_kernels()
+    if not kernels:
+        return
+    kernel = max(kernels, key=lambda k: k.image.stat().st_mtime)
+    guest = Guest(kernel.image, LOAD_CPUS, target.memory_mib, "tcg", target.boot_timeout_s)
+    guest = Guest(kernel.image, LOAD_CPUS, target.memory_mib, choose_accel(guest), target.boot_timeout_s)
+    try:
+        with QemuMachine(guest) as machine:
+            yield Check(f"{target.name} boots", True, guest.accel)
+            yield Check("uname and build-id", True, assert_runs(machine, kernel))
+            must(machine, ["mkdir", "-p", MOUNT_POINT])
+            load = choose_load(machine, "fsload", MOUNT_POINT)
+            before = must(machine, lock_events.READ)
+            must(machine, load.command(LOAD_PROCESSES, LOAD_ITEMS, "both"), timeout_s=120)
+            after = must(machine, lock_events.READ)
+            events = lock_events.difference(lock_events.parse(before), lock_events.parse(after))
+            found = f"lock_slowpath {events['lock_slowpath']} under load"
+            yield Check(
+                "waiters queue (FIFO)",
+                lock_events.is_fifo(events),
+                found,
+                "check the kernel's spin lock kind",
+            )
+    except RunFailed as error:
+        yield Check(f"{target.name} boots", False, "no", str(error))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""notebooks/src/NN_name.py (py:percent, what people edit) -> NN_name.ipynb, byte for byte the same.
+
+jupytext gives cells random ids; here an id is a hash of the cell's kind and text.
+"""
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+from lockscale import paths
+from lockscale.files import write_text
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def sources() -> list[Path]:
+    """The numbered notebooks' sources in their order."""
+    return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
+
+
+def notebook_of(source: Path) -> Path:
+    return paths.NOTEBOOKS / f"{source.stem}.ipynb"
+
+
+def generate(source: Path) -> str:
+    """The text of the notebook: no output, fixed ids, fixed metadata."""
+    notebook = jupytext.reads(source.read_text(), fmt="py:percent")
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        found = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
+        seen[found] += 1
+        cell.id = found if seen[found] == 1 else f"{found}-{seen[found]}"
+    notebook.metadata = {"kernelspec": KERNEL}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    nbformat.validate(notebook)
+    text: str = nbformat.writes(notebook, version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    return text + "\n"
+
+
+def main() -> None:
+    """Write every notebook whose source changed."""
+    for source in sources():
+        target, text = notebook_of(source), generate(source)
+        if not target.is_file() or target.read_text() != text:
+            write_text(target, text)
+            print(f"wrote {target.relative_to(paths.ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

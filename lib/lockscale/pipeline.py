@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
+
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.layout import Run, find_run, new_run
+from lockscale.files import full_disk_is_one_sentence, need_free_space
+from lockscale.kernels.series import read_series
+from lockscale.kernels.source import find_source
+from lockscale.notebooks import notebook_of, sources
+from lockscale.progress import FILE_VARIABLE
+from lockscale.sim import load_model
+from lockscale.story import keep_study
+from lockscale.study import Study, load_study, load_target
+from lockscale.tables import describe
+from lockscale.tools import need
+
+HEARTBEAT_S = 10.0
+TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
+
+
+def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | None = None) -> Run:
+    """Run every notebook of `name` on `target`; a wrong name or type is refused before anything runs."""
+    study = load_study(name, changes)
+    load_target(target)
+    preflight(study)
+    run = resume or new_run(study.name)
+    keep_study(run, study, target)
+    for source in sources():
+        _execute(source, run, {"study": name, "target": target, "run": str(run.folder)})
+    return run
+
+
+def resume_study(name: str) -> Run:
+    """Go on with a run: notebooks run again, steps in its journal and built kernels do not."""
+    run = find_run(name)
+    said = json.loads((run.folder / "study.json").read_text())
+    return run_study(said["name"], said["target"], said["parameters"], resume=run)
+
+
+def preflight(study: Study) -> None:
+    """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
+    for arm in study.arms:
+        read_series(study.name, arm.name)
+        load_model(study.model).bind(arm.model_parameters)
+    for table in study.tables:
+        describe(table)
+    for tool in (*TOOLS, "mkfs.ext4", "chromium"):
+        need(tool)
+    find_source(study.parameters.kernel_source or None)
+    need_free_space(paths.RUNS, 500, "a run")
+
+
+def _execute(source: Path, run: Run, parameters: dict[str, str]) -> None:
+    with warnings.catch_warnings():  # papermill imports modules that warn of their own age
+        warnings.simplefilter("ignore")
+        import papermill
+    notebook = notebook_of(source)
+    known = papermill.inspect_notebook(str(notebook))
+    output = run.notebooks / notebook.name
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with _shown(source.stem, run), full_disk_is_one_sentence(run.folder):
+        try:
+            papermill.execute_notebook(
+                str(notebook),
+                str(output),
+                parameters={k: v for k, v in parameters.items() if k in known},
+                cwd=str(paths.ROOT),
+                progress_bar=False,
+                kernel_name="python3",
+            )
+        except papermill.PapermillExecutionError as error:
+            raise _as_sentence(error, output) from None
+
+
+def _as_sentence(error: Any, output: Path) -> Exception:
+    """The library's own sentence where it raised one, else which cell of which notebook failed."""
+    if error.ename == "BadInput":
+        return BadInput(error.evalue)
+    if error.ename == "RunFailed":
+        return RunFailed(error.evalue)
+    return RunFailed(
+        f"{output.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (see {output})"
+    )
+
+
+@contextmanager
+def _shown(what: str, run: Run) -> Iterator[None]:
+    """Show the notebook's own progress on standard error while another process runs it."""
+    log = run.folder / "progress.log"
+    log.touch()
+    os.environ[FILE_VARIABLE] = str(log)
+    ended = threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, log, ended), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+        del os.environ[FILE_VARIABLE]
+
+
+def _tell(what: str, log: Path, ended: threading.Event) -> None:
+    started_s = told_s = time.monotonic()
+    print(f"[{what}] starts", file=sys.stderr, flush=True)
+    with log.open() as lines:
+        lines.seek(0, os.SEEK_END)
+        while not ended.wait(0.5):
+            news = [line.strip() for line in lines if line.strip()]
+            now_s = time.monotonic()
+            if news:
+                print(f"[{what}] {news[-1]}", file=sys.stderr, flush=True)
+            elif now_s - told_s >= HEARTBEAT_S:
+                print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
+            if news or now_s - told_s >= HEARTBEAT_S:
+                told_s = now_s
+    print(f"[{what}] done in {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)

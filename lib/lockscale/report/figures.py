@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The figures of a study; each says whether its numbers are published, simulated or measured."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.report.template import figure, style
+from lockscale.study import Study
+
+
+def published_rates(rates: pd.DataFrame) -> go.Figure:
+    """S1's table: each repeat of creation and removal as a point, by arm."""
+    drawn = figure("Rates at 48 processes", "published (S1)", "arm", "operations per second")
+    for k, (metric, rows) in enumerate(rates.groupby("metric", sort=False)):
+        drawn.add_scatter(x=rows.arm, y=rows.value, mode="markers", name=str(metric), **_marker(k))
+    return drawn.update_yaxes(type="log")
+
+
+def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.DataFrame) -> go.Figure:
+    """Simulated curves of the arms with the published repeats on them."""
+    says = "lines: simulated, calibrated to the two published rates; open marks: published (S1)"
+    drawn = figure("The retry storm and its cure", says, "processes", "creates per second")
+    for k, arm in enumerate(study.arms):
+        here = points[points.arm == arm.name]
+        drawn.add_scatter(
+            x=here.threads,
+            y=here.value,
+            name=f"{arm.name}, simulated",
+            mode="lines+markers",
+            **style(k),
+        )
+        said = rates[(rates.arm == arm.name) & (rates.metric == "create_rate")]
+        marker = {"size": 14, "symbol": "circle-open", "line": {"width": 2}}
+        drawn.add_scatter(
+            x=said.threads,
+            y=said.value,
+            name=f"{arm.name}, published",
+            mode="markers",
+            marker={**marker, "color": style(k)["line"]["color"]},  # type: ignore[index]
+        )
+    return drawn.update_yaxes(type="log")
+
+
+def extra_calls(study: Study, extra: pd.DataFrame, accel: str) -> go.Figure:
+    """Extra get_write_access calls a create with intervals, beside the base's own spread."""
+    before = study.arm("before").name
+    says = f"measured in QEMU ({accel}); bars: 95% interval; line: repeat spread of the base"
+    drawn = figure(f"Extra get_write_access calls under {before}", says, "point", "calls per create")
+    label = [f"{c} CPU, {n} proc" for c, n in zip(extra.cpus, extra.threads, strict=True)]
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": extra.high - extra.extra,
+        "arrayminus": extra.extra - extra.low,
+    }
+    drawn.add_scatter(x=label, y=extra.extra, error_y=error, mode="markers", name="extra calls", **_marker(0))
+    drawn.add_scatter(x=label, y=extra.spread, mode="lines+markers", name="spread of the base", **style(1))
+    return drawn
+
+
+def measured_rates(study: Study, rates: pd.DataFrame, accel: str) -> go.Figure:
+    """Creation rates in the guest: a direction at most, never a benchmark."""
+    says = f"measured in QEMU ({accel}) on the host's processors: not a benchmark"
+    drawn = figure("Creation rate in the guest", says, "processes", "creates per second")
+    series = [(a.name, cpus) for a in study.arms for cpus in sorted(rates.cpus.unique())]
+    for k, (arm, cpus) in enumerate(series):
+        here = rates[(rates.arm == arm) & (rates.cpus == cpus)]
+        drawn.add_scatter(
+            x=here.threads,
+            y=here.value,
+            error_y={"type": "data", "array": here.sd},
+            name=f"{arm}, {cpus} CPU",
+            mode="lines+markers",
+            **style(k),
+        )
+    return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
+
+
+def function_shares(
+    before: pd.DataFrame, after: pd.DataFrame, names: tuple[str, str], says: str
+) -> go.Figure:
+    """Time in each traced function per arm, in milliseconds; times include callees and waits."""
+    drawn = figure("Where the time goes", says, "total time (ms)", "")
+    for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
+        colour = style(k)["line"]["color"]  # type: ignore[index]
+        drawn.add_bar(
+            y=cost.function, x=cost.total_us / 1000, orientation="h", name=name, marker_color=colour
+        )
+    return drawn.update_yaxes(autorange="reversed", automargin=True)
+
+
+def fitted(points: pd.DataFrame, curves: pd.DataFrame, says: str) -> go.Figure:
+    """Measured points and fitted curves: columns threads, value and model, threads, value."""
+    drawn = figure("Models against what was measured", says, "processes", "creates per second")
+    drawn.add_scatter(x=points.threads, y=points.value, mode="markers", name="measured", **_marker(0))
+    for k, (model, curve) in enumerate(curves.groupby("model", sort=False), start=1):
+        line = style(k)["line"]
+        drawn.add_scatter(x=curve.threads, y=curve.value, mode="lines", name=str(model), line=line)
+    return drawn.update_xaxes(type="log", tickvals=sorted(points.threads.unique()))
+
+
+def _marker(k: int) -> dict[str, object]:
+    return {"marker": style(k)["marker"]}

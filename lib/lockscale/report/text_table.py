@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""A data frame as columns of ASCII, as kernel changelogs and terminals take them."""
+
+import math
+
+import pandas as pd
+
+
+def text_table(frame: pd.DataFrame) -> str:
+    """One header line and one line a row; numbers to four digits that count, right-aligned."""
+    columns = [[str(name), *(_cell(value) for value in frame[name])] for name in frame.columns]
+    widths = [max(map(len, column)) for column in columns]
+    right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(cells, widths, right, strict=True)
+        ).rstrip()
+        for cells in zip(*columns, strict=True)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "-"
+        return f"{value:.0f}" if abs(value) >= 1000 or value.is_integer() else f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""A study's arms in the simulator: points beside which the published ones can stand."""
+
+import pandas as pd
+
+from lockscale.progress import progress
+from lockscale.sim import Result, load_model, simulate
+from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
+from lockscale.study import Arm, Study
+from lockscale.tables import function_cost
+
+
+def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
+    """One arm at one number of threads, with the study's seed and replications."""
+    return simulate(
+        study.model,
+        threads,
+        arm.model_parameters,
+        seed=study.parameters.seed,
+        replications=study.parameters.replications,
+    )
+
+
+def simulated_points(study: Study) -> pd.DataFrame:
+    """Every arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op."""
+    wanted = [(arm, n) for arm in study.arms for n in study.parameters.simulated_threads]
+    rows = []
+    with progress(f"simulate {study.model}", len(wanted)) as shown:
+        for done, (arm, threads) in enumerate(wanted, start=1):
+            found = simulate_arm(study, arm, threads)
+            rows.append(
+                {
+                    "arm": arm.name,
+                    "threads": threads,
+                    "metric": "rate",
+                    "unit": found.unit,
+                    "value": found.rate_per_s,
+                    "low": found.low,
+                    "high": found.high,
+                    "attempts_per_op": found.attempts_per_op,
+                    "origin": "simulated",
+                }
+            )
+            shown.update(done, f"{arm.name}, {threads} threads")
+    return pd.DataFrame(rows)
+
+
+def calibration(study: Study) -> str:
+    """Which of the model's numbers were calibrated, and to what."""
+    return load_model(study.model).calibration
+
+
+def s1_function_cost_check(study: Study, threads: int = 48) -> FunctionCostCheck:
+    """S1's function cost table against the calibrated model; nothing of it but its rate is used."""
+    cost = function_cost("s1_function_cost").set_index("function")
+    assert study.calls_without_retry is not None
+    return function_cost_check(
+        threads=threads,
+        create_avg_us=float(cost.avg_us["ext4_create"]),
+        creates=int(cost["count"]["ext4_create"]),
+        spin_total_us=float(cost.total_us["_raw_spin_lock"]),
+        spin_calls=int(cost["count"]["_raw_spin_lock"]),
+        access_calls=int(cost["count"]["jbd2_journal_get_write_access"]),
+        access_calls_without_retry=study.calls_without_retry.value,
+        seed=study.parameters.seed,
+    )
+
+
+def check_table(check: FunctionCostCheck) -> pd.DataFrame:
+    """name, unit, predicted, published, error_pct."""
+    return pd.DataFrame([vars(row) for row in check.rows])

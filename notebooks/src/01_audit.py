@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# %% [markdown]
+# # 01 Audit: does the arithmetic of the published tables hold?
+#
+# Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables
+# agree with it, *fails* when they contradict it, and is *unknown* when their repeats cannot tell.
+# Next: [02 Simulate](02_simulate.ipynb).
+
+# %% tags=["parameters"]
+study = "inode-claim"
+run = ""
+
+# %%
+import pandas as pd
+
+from lockscale.report import figures
+from lockscale.story import open_story
+from lockscale.tables import audit, describe, published
+
+story = open_story(study, run)
+print(story.study.question)
+
+# %% [markdown]
+# Where the tables come from. What a source does not state stays empty.
+
+# %%
+columns = ["name", "machine", "kernel", "command"]
+pd.DataFrame([describe(table) for table in story.study.tables])[columns]
+
+# %%
+claims = pd.DataFrame([row for table in story.study.tables for row in audit(table)])
+claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict", "note"]]
+
+# %% [markdown]
+# The rates: creation gains tenfold, removal hardly moves.
+
+# %%
+rates = published(story.study.tables[0])
+story.show(figures.published_rates(rates), rates, "01-published-rates")

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# %% [markdown]
+# # 04 Build the kernels: one per arm
+#
+# Each arm is the 6.12 base plus a series of [kernel-patches](../kernel-patches/README.md). A kernel is
+# known by its build-id and kept under the hash of base, series, configuration and compiler, so a
+# second call builds nothing.
+# Before: [03 Predict](03_predict.ipynb). Next: [05 Measure](05_measure.ipynb).
+
+# %% tags=["parameters"]
+study = "inode-claim"
+run = ""
+kernel_source = None
+
+# %%
+import pandas as pd
+
+from lockscale.experiment.arms import build_arms
+from lockscale.story import open_story
+
+story = open_story(study, run, kernel_source=kernel_source)
+kernels = build_arms(story.study)
+
+# %% [markdown]
+# `spin_lock` decides whether a storm can show at all: only a queued lock hands over first come,
+# first served.
+
+# %%
+columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]
+pd.DataFrame({arm: {c: getattr(k, c) for c in columns} for arm, k in kernels.items()})

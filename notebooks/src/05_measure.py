@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# %% [markdown]
+# # 05 Measure: boot each arm, count, check
+#
+# First an A/A pair of the base, then blocks of both arms, interleaved. Each boot asserts uname and
+# build-id, makes the file system, loads the inodes once unmeasured, measures each point without and
+# then with the profiler, unmounts and runs `e2fsck -fn`.
+# Before: [04 Build kernels](04_build_kernels.ipynb). Next: [06 Profile](06_profile.ipynb).
+
+# %% tags=["parameters"]
+study = "inode-claim"
+run = ""
+target = "qemu"
+guests = None
+creates_per_point = None
+iterations = None
+tool = None
+accel = None
+
+# %%
+import pandas as pd
+
+from lockscale.experiment.compare import aa_pair, lock_events, rates
+from lockscale.experiment.plan import plan
+from lockscale.experiment.run import run_plan
+from lockscale.report import figures
+from lockscale.story import open_story
+from lockscale.study import load_target
+
+changes = {"creates_per_point": creates_per_point, "iterations": iterations}
+story = open_story(study, run, guests=guests, tool=tool, accel=accel, **changes)
+pd.DataFrame(plan(story.study))
+
+# %%
+run_plan(story.run, story.study, load_target(target))
+
+# %% [markdown]
+# The A/A pair: how far the same build lies from itself.
+
+# %%
+aa_pair(story.rows)
+
+# %% [markdown]
+# Rates under emulation are no benchmark; the counters are the proof (06). Lock events show the kind
+# of lock: `lock_slowpath` counts waiters that queued.
+
+# %%
+measured = rates(story.rows)
+drawn = figures.measured_rates(story.study, measured, story.accel)
+story.show(drawn, measured, "05-measured-rates")
+
+# %%
+lock_events(story.rows)
