@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: the two kernels, built once, and one short run of the whole pipeline."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.experiment.arms import build_arms
+from lockscale.experiment.layout import Run
+from lockscale.kernels.build import Kernel
+from lockscale.pipeline import run_study
+from lockscale.study import load_study
+
+# The shortest run that still has an A/A pair, two interleaved blocks and a storm to see.
+SHORT = {
+    "guests": [{"cpus": 4, "processes": [1, 8]}],
+    "creates_per_point": 1600,
+    "iterations": 2,
+    "replications": 2,
+    "simulated_threads": [1, 8, 48],
+}
+
+
+@pytest.fixture(scope="session")
+def kernels() -> dict[str, Kernel]:
+    """Both arms' kernels: every test that boots one shares this build."""
+    return build_arms(load_study("inode-claim"))
+
+
+@pytest.fixture(scope="session")
+def short_run(kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """One short run of study inode-claim through all eight notebooks, outside runs/."""
+    folder = tmp_path_factory.mktemp("runs")
+    before = paths.RUNS
+    paths.RUNS = folder
+    os.environ["LOCKSCALE_RUNS"] = str(folder)
+    try:
+        yield run_study("inode-claim", "qemu", SHORT)
+    finally:
+        paths.RUNS = before
+        del os.environ["LOCKSCALE_RUNS"]
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is also the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""A real guest: what it runs is asserted, what it formats is checked, and its death is told."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.build import Kernel
+from lockscale.study import load_target
+from lockscale.targets.accel import choose_accel
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.disk import NamedDisk, device_to_format
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import Guest, QemuMachine
+from lockscale.targets.scratch import Scratch
+
+pytestmark = pytest.mark.guest
+SIZE_MIB = 256
+
+
+@pytest.fixture
+def guest(kernels: dict[str, Kernel], tmp_path: Path) -> Guest:
+    """A guest of the base kernel with a scratch disk of its own."""
+    disk = Scratch(tmp_path / "scratch.img", SIZE_MIB, "LOCKSCALE0")
+    disk.make()
+    timeout_s = load_target("qemu").boot_timeout_s
+    plain = Guest(kernels["search-locked"].image, 2, 1024, "tcg", timeout_s)
+    return replace(plain, accel=choose_accel(plain), disk=disk)
+
+
+def named(guest: Guest) -> NamedDisk:
+    assert guest.disk
+    return NamedDisk(guest.disk.by_id, guest.disk.serial, guest.disk.size_mib << 20)
+
+
+def test_the_kernel_is_asserted_from_inside_and_another_one_is_refused(
+    guest: Guest, kernels: dict[str, Kernel]
+):
+    ours, other = kernels["search-locked"], kernels["steal-retry"]
+    with QemuMachine(guest) as machine:
+        assert assert_runs(machine, ours) == ours.build_id
+        with pytest.raises(RunFailed, match="no number is taken"):
+            assert_runs(machine, other)
+        with pytest.raises(RunFailed, match="build-id"):
+            assert_runs(machine, replace(other, release=ours.release))
+
+
+def test_only_the_named_empty_disk_may_be_formatted(guest: Guest):
+    right = named(guest)
+    with QemuMachine(guest) as machine:
+        device = device_to_format(machine, right)
+        assert device == "/dev/vda"
+        for wrong, reason in (
+            (replace(right, serial="OTHER"), "serial"),
+            (replace(right, size_bytes=right.size_bytes + 512), "bytes"),
+            (replace(right, by_id=Path("/dev/disk/by-id/absent")), "is not there"),
+        ):
+            with pytest.raises(BadInput, match=reason):
+                device_to_format(machine, wrong)
+        must(machine, ["mkswap", device])
+        with pytest.raises(BadInput, match="swap signature"):
+            device_to_format(machine, right)
+        must(machine, ["mkfs.ext4", "-q", "-F", "-L", "somebody", device])
+        with pytest.raises(BadInput, match="ext4 signature"):
+            device_to_format(machine, right)
+        must(machine, ["mkfs.ext4", "-q", "-F", "-L", "lockscale", device])
+        assert device_to_format(machine, right) == device
+        must(machine, ["mkdir", "-p", "/run/t"])
+        must(machine, ["mount", device, "/run/t"])
+        with pytest.raises(BadInput, match="mounted on /run/t"):
+            device_to_format(machine, right)
+
+
+def test_a_panic_ends_the_guest_with_its_last_words(guest: Guest):
+    with (
+        pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"),
+        QemuMachine(guest) as machine,
+    ):
+        machine.run(["sh", "-c", "echo c > /proc/sysrq-trigger"])
+
+
+def test_a_hang_ends_with_a_sentence_that_names_the_command(guest: Guest):
+    with pytest.raises(RunFailed, match="hangs: no end of `sleep 600`"), QemuMachine(guest) as machine:
+        machine.run(["sleep", "600"], timeout_s=2)
+
+
+def test_an_image_that_is_no_kernel_does_not_hang(guest: Guest, tmp_path: Path):
+    image = tmp_path / "bzImage"
+    image.write_bytes(b"not a kernel" * 1000)
+    with (
+        pytest.raises(RunFailed, match="did not boot|ended before"),
+        QemuMachine(replace(guest, image=image, boot_timeout_s=8)),
+    ):
+        pass
