@@ -39,7 +39,8 @@ notebooks: env  ## write notebooks/*.ipynb from notebooks/src/*.py
 	$(PYTHON) -m lockscale.notebooks
 
 lab: env  ## JupyterLab with the notebooks' index
-	.venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md $(LAB_OPTIONS)
+	.venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 lock: env  ## resolve pyproject.toml into requirements.lock anew
 	.venv/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \

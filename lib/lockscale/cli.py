@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from lockscale.errors import BadInput, RunFailed
 
@@ -18,7 +19,10 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong is one sentence on standard error."""
     try:
-        status = cli.main(args=list(argv) if argv is not None else None, standalone_mode=False)
+        given = list(argv) if argv is not None else None
+        status = cli.main(args=given, prog_name="lockscale", standalone_mode=False)
+    except NoArgsIsHelpError as error:
+        _end(f"{error.ctx.command_path} needs a command: {error.ctx.command_path} --help lists them", 2)
     except click.ClickException as error:
         _end(error.format_message(), 2)
     except click.Abort:
@@ -27,12 +31,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         _end(str(error), 2)
     except RunFailed as error:
         _end(str(error), 1)
+    except OSError as error:
+        _end(f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
     else:
         sys.exit(status if isinstance(status, int) else 0)
 
 
 def _end(sentence: str, status: int) -> None:
-    click.echo(f"lockscale: {sentence}", err=True)
+    click.echo(f"lockscale: {' '.join(sentence.split())}", err=True)
     sys.exit(status)
 
 
@@ -48,10 +54,13 @@ def table(rows: list[dict[str, Any]]) -> str:
     return text_table(pd.DataFrame(rows)).rstrip() if rows else "none"
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(package_name="lockscale")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """From a lock-contention profile of a Linux file system to a proven kernel patch."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command()
@@ -142,6 +151,18 @@ def study_resume(run: str, as_json: bool) -> None:
     from lockscale.pipeline import resume_study
 
     _show_run(resume_study(run), as_json)
+
+
+@study.command("keep")
+@click.argument("run")
+@as_json
+def study_keep(run: str, as_json: bool) -> None:
+    """Keep a measured run in data/measured, without the paths of this machine."""
+    from lockscale.experiment.curate import curate
+    from lockscale.experiment.layout import find_run
+
+    kept = curate(find_run(run))
+    show({"run": kept.name, "path": str(kept)}, as_json, str(kept))
 
 
 def _show_run(run: Any, asked_json: bool) -> None:
@@ -297,23 +318,23 @@ def sim(
     as_json: bool,
 ) -> None:
     """Simulate a model; every number is simulated, and says from what it is calibrated."""
-    from lockscale.sim import list_models, simulate
-    from lockscale.study import parse_parameter
+    from lockscale.sim import list_models
+    from lockscale.sim.model import read_parameters
+    from lockscale.simulated import simulate_points
 
     if listed or not model:
         show(list_models(), as_json, "\n".join(list_models()))
         return
-    given = dict(map(parse_parameter, parameters))
-    found = [simulate(model, n, given, replications=replications, seed=seed) for n in _counts(threads)]
-    value = {
-        "model": model,
-        "origin": "simulated",
-        "calibration": found[0].calibration,
-        "parameters": found[0].parameters,
-        "points": [result.to_json() for result in found],
-    }
-    rows = [{k: v for k, v in p.items() if k != "locks"} for p in value["points"]]  # type: ignore[attr-defined]
-    show(value, as_json, f"{table(rows)}\nsimulated; {found[0].calibration}")
+    given = read_parameters(parameters)
+    value = simulate_points(model, _counts(threads), given, replications=replications, seed=seed)
+    rows = [{k: v for k, v in p.items() if k != "locks"} for p in value["points"]]
+    parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
+    if "unfitted_check" in value:
+        parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
+    show(value, as_json, "\n\n".join(parts))
+
+
+UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"
 
 
 def _counts(text: str) -> list[int]:
@@ -334,7 +355,7 @@ def fit(name: str, model: str | None, n_min: int, as_json: bool) -> None:
 
     rows = fit_table(name, model, n_min)
     flat = [
-        {"column": r["column"], "model": r["model"], **p, "mape_pct": r["mape_pct"]}
+        {"column": r["column"], "model": r["model"], **p, "mape_pct": r["mape_pct"], "loo_pct": r["loo_pct"]}
         for r in rows
         for p in r["parameters"]
     ]

@@ -14,6 +14,8 @@ from typing import Any
 
 from lockscale.errors import BadInput
 
+MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
+
 
 @contextlib.contextmanager
 def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
@@ -23,17 +25,14 @@ def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise BadInput(
-            f"the disk under {where} is full: free some space or set LOCKSCALE_CACHE and "
-            "LOCKSCALE_RUNS to folders on a larger disk"
-        ) from error
+        raise BadInput(f"the disk under {where} is full: {MAKE_ROOM}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content` so that a reader or a crash sees the old or the new, never half."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with full_disk_is_one_sentence(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with beside.open("wb") as stream:
                 stream.write(content)
@@ -53,12 +52,22 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Add one line and fsync it: the journal's promise that what it says was done."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with full_disk_is_one_sentence(path.parent), path.open("a") as stream:
-        stream.write(line + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+    """Add one line and fsync it: the journal's promise that what it says was done.
+
+    A line that does not fit on the disk is taken back whole.
+    """
+    with full_disk_is_one_sentence(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = path.stat().st_size if path.exists() else 0
+        try:
+            with path.open("a") as stream:
+                stream.write(line + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError:
+            if path.exists():
+                os.truncate(path, before)
+            raise
 
 
 def sha256_of(path: Path) -> str:
@@ -77,24 +86,24 @@ def need_free_space(folder: Path, need_mib: int, what: str) -> None:
     free_mib = shutil.disk_usage(existing).free >> 20
     if free_mib < need_mib:
         raise BadInput(
-            f"{what} needs {need_mib} MiB but the disk of {existing} has {free_mib} MiB free: "
-            "free some space or set LOCKSCALE_CACHE to a folder on a larger disk"
+            f"{what} needs {need_mib} MiB but the disk of {existing} has {free_mib} MiB free: {MAKE_ROOM}"
         )
 
 
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock on `path`; a second holder is refused with one sentence."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with full_disk_is_one_sentence(path.parent), path.open("a+") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with full_disk_is_one_sentence(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                stream.seek(0)
+                holder = stream.read().strip() or "unknown"
+                raise BadInput(f"{what} is in use by process {holder}: wait until it ends") from None
             stream.seek(0)
-            holder = stream.read().strip() or "unknown"
-            raise BadInput(f"{what} is in use by process {holder}: wait until it ends") from None
-        stream.seek(0)
-        stream.truncate()
-        stream.write(str(os.getpid()))
-        stream.flush()
-        yield
+            stream.truncate()
+            stream.write(str(os.getpid()))
+            stream.flush()
+            yield

@@ -31,8 +31,11 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     arm = study.arm("upstream").name
     table = rates(rows)
     points = table[(table.arm == arm) & (table.cpus == cpus)]
-    if points.empty:
-        raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
+    if len(points) < 3:
+        raise BadInput(
+            f"the run measured {arm} at {len(points)} numbers of processes on {cpus} CPUs: "
+            "a fit of two parameters needs three"
+        )
     fits = [
         fit(points.threads.to_numpy(), points.value.to_numpy(), model)
         for model in MODELS.values()

@@ -4,12 +4,14 @@
 jupytext gives cells random ids; here an id is a hash of the cell's kind and text.
 """
 
+import contextlib
 import hashlib
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-import jupytext
-import nbformat
+from traitlets.config import Config
 
 from lockscale import paths
 from lockscale.files import write_text
@@ -28,6 +30,10 @@ def notebook_of(source: Path) -> Path:
 
 def generate(source: Path) -> str:
     """The text of the notebook: no output, fixed ids, fixed metadata."""
+    # imported here: the pipeline needs the names of notebooks, not what makes them
+    import jupytext
+    import nbformat
+
     notebook = jupytext.reads(source.read_text(), fmt="py:percent")
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
@@ -39,6 +45,17 @@ def generate(source: Path) -> str:
     nbformat.validate(notebook)
     text: str = nbformat.writes(notebook, version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
     return text + "\n"
+
+
+@contextlib.contextmanager
+def private_kernel() -> Iterator[Config]:
+    """The `config` of papermill and nbclient for one kernel: over TCP anybody on the machine could listen.
+
+    The connection file has to be named: without one the sockets lie in the working directory, which
+    the kernel and its client need not share.
+    """
+    with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
+        yield Config({"KernelManager": {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}})
 
 
 def main() -> None:

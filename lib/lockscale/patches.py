@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.files import locked
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, all_series, apply_beside, named_series
 from lockscale.kernels.source import find_source, room_of, unpacked
@@ -47,7 +48,8 @@ def _entry(ok: bool, detail: str) -> dict[str, Any]:
 
 def _applies(series: Series) -> dict[str, Any]:
     source = find_source()
-    tree = unpacked(source, room_of(source))
+    with locked(room_of(source) / "lock", "the kernel build folder"):
+        tree = unpacked(source, room_of(source))
     try:
         changed = apply_beside(series, tree)
     except BadInput as error:
@@ -85,6 +87,7 @@ def _boots(series: Series) -> dict[str, Any]:
 
 def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
     """Boot an arm, assert uname and build-id from inside, power off."""
+    load_target(target)  # a misspelt one is refused before a kernel is built
     kernel = build(named_series(which))
     guest = _guest(target, kernel, cpus)
     with progress(f"boot {which} on {target}") as shown:

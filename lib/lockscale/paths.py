@@ -17,7 +17,7 @@ DATA = ROOT / "data"
 PUBLISHED = DATA / "published"
 MEASURED = DATA / "measured"
 
-CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache")
-RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs")
+CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache").absolute()
+RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs").absolute()
 KERNEL_CACHE = CACHE / "kernels"
 BUILD_CACHE = CACHE / "build"

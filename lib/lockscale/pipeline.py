@@ -18,7 +18,7 @@ from lockscale.experiment.layout import Run, find_run, new_run
 from lockscale.files import full_disk_is_one_sentence, need_free_space
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
-from lockscale.notebooks import notebook_of, sources
+from lockscale.notebooks import notebook_of, private_kernel, sources
 from lockscale.progress import FILE_VARIABLE
 from lockscale.sim import load_model
 from lockscale.story import keep_study
@@ -70,7 +70,11 @@ def _execute(source: Path, run: Run, parameters: dict[str, str]) -> None:
     known = papermill.inspect_notebook(str(notebook))
     output = run.notebooks / notebook.name
     output.parent.mkdir(parents=True, exist_ok=True)
-    with _shown(source.stem, run), full_disk_is_one_sentence(run.folder):
+    with (
+        _shown(source.stem, run),
+        full_disk_is_one_sentence(run.folder),
+        private_kernel() as config,
+    ):
         try:
             papermill.execute_notebook(
                 str(notebook),
@@ -79,6 +83,7 @@ def _execute(source: Path, run: Run, parameters: dict[str, str]) -> None:
                 cwd=str(paths.ROOT),
                 progress_bar=False,
                 kernel_name="python3",
+                config=config,
             )
         except papermill.PapermillExecutionError as error:
             raise _as_sentence(error, output) from None

@@ -1,13 +1,48 @@
 # SPDX-License-Identifier: MIT
 """A study's arms in the simulator: points beside which the published ones can stand."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 
+from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
-from lockscale.study import Arm, Study
+from lockscale.sim.simulation import MAX_THREADS
+from lockscale.study import Arm, Study, load_study
 from lockscale.tables import function_cost
+
+
+def simulate_points(
+    model: str,
+    threads: Sequence[int],
+    parameters: Mapping[str, object],
+    *,
+    replications: int,
+    seed: int,
+) -> dict[str, Any]:
+    """What `lockscale sim` prints: one point for each number of threads, and the unfitted check."""
+    for n in threads:
+        if not 1 <= n <= MAX_THREADS:
+            raise BadInput(f"threads is {n}: give whole numbers from 1 to {MAX_THREADS}")
+    found = []
+    with progress(f"simulate {model}", len(threads)) as shown:
+        for done, n in enumerate(threads, start=1):
+            found.append(simulate(model, n, parameters, replications=replications, seed=seed))
+            shown.update(done, f"{n} threads")
+    value = {
+        "model": model,
+        "origin": "simulated",
+        "calibration": found[0].calibration,
+        "parameters": found[0].parameters,
+        "points": [result.to_json() for result in found],
+    }
+    if model == "inode_claim" and found[0].calibration:
+        study = load_study("inode-claim", {"seed": seed})
+        value["unfitted_check"] = [vars(row) for row in s1_function_cost_check(study).rows]
+    return value
 
 
 def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
@@ -53,7 +88,8 @@ def calibration(study: Study) -> str:
 def s1_function_cost_check(study: Study, threads: int = 48) -> FunctionCostCheck:
     """S1's function cost table against the calibrated model; nothing of it but its rate is used."""
     cost = function_cost("s1_function_cost").set_index("function")
-    assert study.calls_without_retry is not None
+    if study.calls_without_retry is None:
+        raise BadInput(f"study {study.name} lacks calls_without_retry: the check needs that number")
     return function_cost_check(
         threads=threads,
         create_avg_us=float(cost.avg_us["ext4_create"]),

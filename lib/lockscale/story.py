@@ -63,8 +63,12 @@ class Story:
         path = (run or self.measured).prediction
         if not path.is_file():
             raise BadInput(f"{path} is not there: run notebook 03 before this one")
-        said: dict[str, Any] = json.loads(path.read_text())
-        if said["sha256"] != sha256_of_json({k: v for k, v in said.items() if k != "sha256"}):
+        try:
+            said: dict[str, Any] = json.loads(path.read_text())
+            kept = said["sha256"] == sha256_of_json({k: v for k, v in said.items() if k != "sha256"})
+        except (ValueError, KeyError, TypeError):
+            kept = False
+        if not kept:
             raise BadInput(f"{path} was changed after it was written: start a new run")
         return said
 

@@ -2,6 +2,7 @@
 """Study, arm and target as typed models read from YAML; what they do not know is refused."""
 
 import difflib
+import reprlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +15,9 @@ from lockscale.errors import BadInput
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 M = TypeVar("M", bound=pydantic.BaseModel)
+# What safe_load raises for text it cannot read: its scalar constructors let int(), datetime and
+# dict look-ups fail as they are (0x_, 2024-99-99, !!bool x), and deep nesting ends its recursion.
+UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
 
 
 class _Strict(pydantic.BaseModel):
@@ -74,6 +78,16 @@ class Study(_Strict):
     calls_without_retry: Constant | None = None
     parameters: Parameters
 
+    @pydantic.field_validator("arms")
+    @classmethod
+    def _before_and_upstream(cls, arms: list[Arm]) -> list[Arm]:
+        names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
+        if len(set(names)) < len(names):
+            raise ValueError("two arms have one name")
+        if not {"before", "upstream"} <= roles:
+            raise ValueError("an arm of role before and one of role upstream are needed")
+        return arms
+
     def arm(self, role: str) -> Arm:
         """The first arm with this role."""
         return next(arm for arm in self.arms if arm.role == role)
@@ -113,7 +127,8 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     for key in changes or {}:
         if key not in known:
             raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
-    said["parameters"] = {**said.get("parameters", {}), **(changes or {})}
+    if isinstance(said.get("parameters"), dict):
+        said["parameters"] = {**said["parameters"], **(changes or {})}
     return _checked(Study, said, path)
 
 
@@ -129,8 +144,8 @@ def parse_parameter(text: str) -> tuple[str, Any]:
         raise BadInput(f"{text!r} is not a parameter: write -p name=value")
     try:
         return name, yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise BadInput(f"the value of parameter {name} is not YAML: {value!r}") from None
+    except UNREADABLE:
+        raise BadInput(f"the value of parameter {name} is not YAML: {_short(value)}") from None
 
 
 def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
@@ -148,7 +163,7 @@ def _near(name: str, known: set[str] | list[str]) -> str:
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         said = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+    except UNREADABLE as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
         raise BadInput(f"{path}{where} is not YAML that can be read safely: mend it") from None
@@ -163,5 +178,13 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        got = "" if first["type"] == "missing" else f" (got {first['input']!r})"
+        got = "" if first["type"] == "missing" else f" (got {_short(first['input'])})"
         raise BadInput(f"{path.name}: {where}: {first['msg']}{got}") from None
+
+
+def _short(value: Any) -> str:
+    """What was said, cut to a readable length; YAML's aliases can make it enormous."""
+    try:
+        return reprlib.repr(value)[:80]
+    except ValueError:  # an integer of more digits than Python prints
+        return "a number of thousands of digits"

@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from lockscale.errors import BadInput
 from lockscale.queueing.retry_storm import gain_from_attempts
 from lockscale.study import Study
 from lockscale.tables import function_cost, published
@@ -18,7 +19,8 @@ def predict_published(study: Study) -> dict[str, Any]:
     N / (N - W). The naive figure deletes the spin time from ext4_create's average; it is wrong
     because threads in jbd2__journal_start wait for handles whose owners spin.
     """
-    assert study.calls_without_retry is not None
+    if study.calls_without_retry is None:
+        raise BadInput(f"study {study.name} lacks calls_without_retry: the prediction needs that number")
     cost = function_cost("s1_function_cost").set_index("function")
     creates = float(cost["count"]["ext4_create"])
     lost = cost["count"]["jbd2_journal_get_write_access"] / creates - study.calls_without_retry.value

@@ -16,6 +16,8 @@ from lockscale.report.changelog import changelog
 from lockscale.story import open_story
 
 story = open_story(study, run)
+
+# %%
 extra = extra_calls(story.rows, story.study)
 most = extra.loc[extra.extra.idxmax()]
 costs = {

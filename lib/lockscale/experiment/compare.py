@@ -23,19 +23,17 @@ def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame
 
 
 def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Per point: calls a create of both arms, the extra ones with a 95% interval, the base's spread.
+    """Per point: calls a create of both arms, the extra ones with an interval, the base's spread.
 
-    The interval is of the A/B blocks alone; the spread is over every repeat of the base arm at the
-    same point, A/A pair included. `above` says that the interval lies above that spread.
+    Every repeat of the base counts, the A/A pair's too: it is the same build in the same steps.
+    `level_pct` is what the interval covers; `above` says that it lies above the base's spread.
     """
     calls = calls_per_create(rows)
     base, before = study.arm("upstream").name, study.arm("before").name
     found = []
     for (cpus, threads), point in calls.groupby(POINT):
-        ab = point[point.pair == "ab"]
-        values = {arm: ab.value[ab.arm == arm].tolist() for arm in (base, before)}
-        d = difference(values[base], values[before])
-        repeats = point.value[point.arm == base].tolist()
+        values = {arm: point.value[point.arm == arm].tolist() for arm in (base, before)}
+        d, noise = difference(values[base], values[before]), spread(values[base])
         found.append(
             {
                 "cpus": cpus,
@@ -45,9 +43,10 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
                 "extra": d.value,
                 "low": d.low,
                 "high": d.high,
-                "spread": spread(repeats),
+                "level_pct": 100 * d.level,
+                "spread": noise,
                 "repeats": len(values[before]),
-                "above": d.low > spread(repeats),
+                "above": d.low > noise,
                 "significant": d.significant,
                 "origin": "qemu",
             }

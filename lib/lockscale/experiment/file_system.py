@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockscale.errors import RunFailed
 from lockscale.study import Study
 from lockscale.targets.disk import OUR_LABEL, NamedDisk, device_to_format
-from lockscale.targets.machine import Machine, must
+from lockscale.targets.machine import Machine, must, must_all
 
 MOUNT_POINT = "/run/lockscale"
 
@@ -31,13 +31,18 @@ def make(machine: Machine, study: Study, disk: NamedDisk) -> FileSystem:
     device = device_to_format(machine, disk)
     mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *study.mkfs, device]
     must(machine, mkfs, timeout_s=120)
-    header = must(machine, ["dumpe2fs", "-h", device])
-    must(machine, ["mkdir", "-p", MOUNT_POINT])
     options = ["-o", ",".join(study.mount)] if study.mount else []
-    must(machine, ["mount", "-t", "ext4", *options, device, MOUNT_POINT])
-    mounts = must(machine, ["cat", "/proc/mounts"]).splitlines()
-    mounted = next(line for line in mounts if line.split()[1] == MOUNT_POINT)
-    return _as_found(header, study.mkfs_asserts, device, mkfs, mounted)
+    header, *_, mounts = must_all(
+        machine,
+        [
+            ["dumpe2fs", "-h", device],
+            ["mkdir", "-p", MOUNT_POINT],
+            ["mount", "-t", "ext4", *options, device, MOUNT_POINT],
+            ["cat", "/proc/mounts"],
+        ],
+    )
+    mounted = next(x for x in mounts.stdout.splitlines() if x.split()[1] == MOUNT_POINT)
+    return _as_found(header.stdout, study.mkfs_asserts, device, mkfs, mounted)
 
 
 def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str], mounted: str) -> FileSystem:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What lies where in runs/<id>/, and which run is the latest."""
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import full_disk_is_one_sentence
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,15 @@ class Run:
 
 def new_run(study: str) -> Run:
     """A new folder runs/<study>-<UTC time>."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    run = Run(paths.RUNS / f"{study}-{stamp}")
-    run.folder.mkdir(parents=True)
-    return run
+    while True:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        run = Run(paths.RUNS / f"{study}-{stamp}")
+        with full_disk_is_one_sentence(paths.RUNS):
+            try:
+                run.folder.mkdir(parents=True)
+                return run
+            except FileExistsError:  # another run began in the same second
+                time.sleep(0.2)
 
 
 def list_runs() -> list[Run]:

@@ -22,9 +22,7 @@ class Load:
 
 def choose_load(machine: Machine, asked: str, folder: str) -> Load:
     """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`."""
-    has_mdtest = all(
-        machine.run(["sh", "-c", f"command -v {tool}"]).status == 0 for tool in ("mdtest", "mpirun")
-    )
+    has_mdtest = machine.run(["sh", "-c", "command -v mdtest && command -v mpirun"]).status == 0
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
     if asked != "fsload" and has_mdtest:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def build(series: Series, source: str | None = None) -> Kernel:
 def cached_kernel(key: str) -> Kernel | None:
     """The kernel kept under `key`, if its record and its image are whole."""
     record = paths.KERNEL_CACHE / key / "kernel.json"
-    if not record.is_file():
+    if not (record.is_file() and record.with_name("bzImage").is_file()):
         return None
     return Kernel(**json.loads(record.read_text()))
 
@@ -103,18 +103,28 @@ def _series_in(series: Series, tree: Path, room: Path) -> Iterator[None]:
     pristine = room / "pristine"
     _put_back(tree, pristine)
     changed = apply_beside(series, tree)
-    for name, content in changed.items():
-        kept = pristine / name
+    _keep_pristine(changed, tree, pristine)
+    try:
+        for name, content in changed.items():
+            _replace(tree / name, content)
+        yield
+    finally:
+        _put_back(tree, pristine)
+
+
+def _keep_pristine(names: Iterable[str], tree: Path, pristine: Path) -> None:
+    """Copy the named files of the tree; `pristine` is whole or absent, so a kill cannot spoil the tree."""
+    half = pristine.with_name("pristine.part")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir(parents=True)
+    for name in names:
+        kept = half / name
         kept.parent.mkdir(parents=True, exist_ok=True)
         if (tree / name).exists():
             shutil.copy2(tree / name, kept)
         else:
             kept.with_name(kept.name + ".absent").touch()
-        _replace(tree / name, content)
-    try:
-        yield
-    finally:
-        _put_back(tree, pristine)
+    half.rename(pristine)
 
 
 def _put_back(tree: Path, pristine: Path) -> None:

@@ -25,7 +25,7 @@ def build_id_from_notes(notes: bytes) -> str:
         descriptor = notes[at : at + size]
         at += (size + 3) // 4 * 4
         is_gnu = notes[name_at : name_at + name_size] == b"GNU\0"
-        if is_gnu and kind == NT_GNU_BUILD_ID and len(descriptor) == size:
+        if is_gnu and kind == NT_GNU_BUILD_ID and 0 < size == len(descriptor):
             return descriptor.hex()
     raise RunFailed("the kernel carries no GNU build-id note, so its numbers cannot be trusted")
 
@@ -34,5 +34,7 @@ def build_id_of(vmlinux: Path) -> str:
     """The build-id of a linked kernel."""
     notes = vmlinux.with_name("vmlinux.notes")
     argv = [need("objcopy"), "--output-target=binary", "--only-section=.notes"]
-    subprocess.run([*argv, str(vmlinux), str(notes)], check=True, capture_output=True)
+    done = subprocess.run([*argv, str(vmlinux), str(notes)], capture_output=True, text=True)
+    if done.returncode:
+        raise RunFailed(f"{vmlinux} is no linked kernel: {done.stderr.strip()}")
     return build_id_from_notes(notes.read_bytes())

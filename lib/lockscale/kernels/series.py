@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,8 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.tools import need
+
+MOVED = re.compile(r"^(?:rename|copy) from (.+)$", re.MULTILINE)  # --numstat names the new path only
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ def read_series(study: str, arm: str) -> Series:
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
     for patch in patches:
         if not patch.resolve().is_relative_to(folder.resolve()) or not patch.is_file():
+            said = os.path.relpath(patch, folder)
             raise BadInput(
-                f"{listing} lists {patch.name!r}, which is not a file beside it: add it or drop the line"
+                f"{listing} lists {said!r}, which is not a file beside it: add it or drop the line"
             )
     return Series(study, arm, folder, patches)
 
@@ -71,9 +75,20 @@ def touched_files(series: Series) -> list[str]:
     """The files that a series changes, as paths inside the tree."""
     touched: dict[str, None] = {}
     for patch in series.patches:
-        for line in _git(["apply", "--numstat", str(patch)], Path.cwd(), patch).splitlines():
-            touched[line.split("\t", 2)[2]] = None
+        for name in (*_changed_by(patch), *MOVED.findall(patch.read_text(errors="replace"))):
+            if ".." in Path(name).parts:
+                raise BadInput(f"{patch} changes {name!r}, which lies outside the kernel tree: leave it out")
+            touched[name] = None
     return list(touched)
+
+
+def _changed_by(patch: Path) -> list[str]:
+    done = _git(["apply", "--numstat", "-z", str(patch.resolve())], patch.resolve().parent)
+    if done.returncode:
+        raise BadInput(
+            f"{patch} is not a patch that git can read ({_error_of(done)}): make it with git format-patch"
+        )
+    return [entry.split("\t", 2)[2] for entry in done.stdout.split("\0") if entry]
 
 
 def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
@@ -88,41 +103,46 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
             if (tree / name).is_file():
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(tree / name, stage / name)
-        for patch in series.patches:
-            _apply_one(series, patch, stage)
+        for at in range(len(series.patches)):
+            _apply_one(series, at, stage)
         return {n: (stage / n).read_bytes() if (stage / n).is_file() else None for n in touched}
 
 
-def _apply_one(series: Series, patch: Path, stage: Path) -> None:
-    error = _try_git(["apply", str(patch)], stage)
-    if error is None:
+def _apply_one(series: Series, at: int, stage: Path) -> None:
+    patch = series.patches[at]
+    done = _git(["apply", str(patch.resolve())], stage)
+    if done.returncode == 0:
         return
-    if _try_git(["apply", "--check", "--reverse", str(patch)], stage) is None:
+    if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         raise BadInput(
             f"series {series.name}: {patch.name} is already in this kernel source: "
             "leave it out, or name a source without it"
         )
     raise BadInput(
-        f"series {series.name}: {patch.name} does not apply to this kernel source ({error}): "
+        f"series {series.name}: {patch.name} does not apply to this kernel source ({_error_of(done)}): "
         "rebase it, no fuzz is taken"
     )
 
 
-def _try_git(argv: list[str], folder: Path) -> str | None:
-    """None when git succeeds, else the first line it said."""
-    # A folder inside a repository would make git apply skip files that it thinks lie outside.
-    env = {**os.environ, "LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    done = subprocess.run(
+def _is_in(patches: tuple[Path, ...], stage: Path) -> bool:
+    """Whether `patches` can be taken out of the stage, the last one first; the stage is spoilt."""
+    return all(_git(["apply", "-R", str(p.resolve())], stage).returncode == 0 for p in reversed(patches))
+
+
+def _git(argv: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run git in `folder`, blind to the user's settings and to any repository around it.
+
+    Below the top of a repository git apply skips, in silence, files that it thinks lie outside.
+    """
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    env |= {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(
         [need("git"), *argv], cwd=folder, env=env, capture_output=True, text=True, errors="replace"
     )
-    if done.returncode == 0:
-        return None
-    return (done.stderr.splitlines() or ["git apply failed"])[0].removeprefix("error: ")
 
 
-def _git(argv: list[str], folder: Path, patch: Path) -> str:
-    done = subprocess.run([need("git"), *argv], cwd=folder, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        first = (done.stderr.splitlines() or [""])[0].removeprefix("error: ")
-        raise BadInput(f"{patch} is not a patch that git can read ({first}): make it with git format-patch")
-    return done.stdout
+def _error_of(done: subprocess.CompletedProcess[str]) -> str:
+    lines = done.stderr.splitlines() or ["git apply failed"]
+    first = next((line for line in lines if line.startswith("error: ")), lines[0])
+    return first.removeprefix("error: ")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.errors import BadInput
-from lockscale.files import need_free_space, sha256_of, write_json
+from lockscale.errors import BadInput, RunFailed
+from lockscale.files import full_disk_is_one_sentence, need_free_space, sha256_of, write_json
 from lockscale.kernels.base import base
 from lockscale.kernels.steps import run_step
 from lockscale.tools import need
@@ -65,24 +65,35 @@ def unpacked(source: Source, into: Path) -> Path:
         return tree
     need_free_space(into, UNPACKED_MIB, "unpacking and building a kernel")
     shutil.rmtree(half, ignore_errors=True)
-    half.mkdir(parents=True)
+    try:
+        _unpack(source, half, into / "unpack.log")
+        version = _version_of(half, source)
+        write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
+        half.rename(tree)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+    return tree
+
+
+def _unpack(source: Source, half: Path, log: Path) -> None:
+    with full_disk_is_one_sentence(half.parent):
+        half.mkdir(parents=True)
     if source.is_tree:
         argv = ["cp", "-a", "-v", "--reflink=auto", f"{source.path}/.", str(half)]
     else:
         argv = [need("tar"), "--extract", "--verbose", "--strip-components=1"]
         argv += ["--no-same-owner", f"--file={source.path}", f"--directory={half}"]
         need("xz")
-    run_step(argv, "unpack the kernel source", FILES_IN_A_TREE, into / "unpack.log")
-    version = _version_of(half, source)
-    write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
-    half.rename(tree)
-    return tree
+    try:
+        run_step(argv, "unpack the kernel source", FILES_IN_A_TREE, log)
+    except RunFailed as error:
+        raise BadInput(f"{source.path} is no whole kernel tarball or tree: {error}") from None
 
 
 def _version_of(tree: Path, source: Source) -> str:
     """`make kernelversion`, refused when it is not of the line that the patches are made for."""
     try:
-        text = (tree / "Makefile").read_text()
+        text = (tree / "Makefile").read_text(errors="replace")
     except FileNotFoundError:
         raise BadInput(f"{source.path} holds no kernel: there is no Makefile at its top") from None
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))

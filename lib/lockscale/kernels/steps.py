@@ -2,15 +2,18 @@
 """Run one long command with its output in a log and its progress shown."""
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import full_disk_is_one_sentence
+from lockscale.files import MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.progress import progress
 
-NO_SPACE = "No space left on device"
+NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
+# Not just "error": a build prints the names of files such as net/9p/error.o.
+SAYS_WHY = re.compile(r"error: |undefined reference|\*\*\* |Error \d|^tar: |^\w+: cannot ", re.IGNORECASE)
 
 
 def run_step(
@@ -49,11 +52,8 @@ def run_step(
 
 def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
     text = log.read_text(errors="replace")
-    if NO_SPACE in text:
-        return BadInput(
-            f"the disk under {log.parent} is full ({what}): free some space or set LOCKSCALE_CACHE "
-            "to a folder on a larger disk"
-        )
+    if NO_SPACE.search(text):
+        return BadInput(f"the disk under {log.parent} is full ({what}): {MAKE_ROOM}")
     lines = text.splitlines()
-    first = next((x for x in lines if "error" in x.lower() or "Error" in x), lines[-1] if lines else "")
+    first = next(filter(SAYS_WHY.search, lines), lines[-1] if lines else "nothing was said")
     return RunFailed(f"{what} failed ({Path(argv[0]).name}): {first.strip()} (whole log: {log})")

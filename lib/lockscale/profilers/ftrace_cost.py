@@ -68,6 +68,12 @@ def clear() -> list[tuple[str, str]]:
     return [(f"{TRACING}/set_ftrace_filter", "\n")]
 
 
+def split(text: str) -> list[str]:
+    """The per-CPU files of one `cat function0 function1 ...`: each begins with its header."""
+    starts = [match.start() for match in re.finditer(r"^ {2}Function +Hit", text, re.MULTILINE)]
+    return [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
 def parse(texts: Sequence[str]) -> list[FunctionCost]:
     """Costs summed over the CPUs' trace_stat/function<CPU> files, the dearest first.
 

@@ -54,7 +54,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_wrap(
             f"MEASURED IN QEMU ({provenance['accel']}), on {host['cpus']} host CPUs "
             f"({host['cpu_model']}): counters are the proof, rates are not a benchmark. "
-            f"Average of {extra.repeats.min()} interleaved runs an arm."
+            f"Average of {extra.repeats.min()} interleaved runs an arm, and of the A/A pair."
         ),
         "",
         *_wrap(f"Kernel: {_versions(kernels)}, {_locks(kernels)} spin locks"),
@@ -77,7 +77,7 @@ def _locks(kernels: dict[str, dict[str, Any]]) -> str:
 
 def _calls(study: Study, extra: pd.DataFrame) -> str:
     before, base = study.arm("before").name, study.arm("upstream").name
-    lines = ["jbd2_journal_get_write_access calls per create (* significant at 5%):", ""]
+    lines = ["jbd2_journal_get_write_access calls per create (*: significant at 5%):", ""]
     lines.append(f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}")
     for row in extra.to_dict("records"):
         change = percent(row[before], row[base], row["significant"])
@@ -98,8 +98,9 @@ def _extra(study: Study, extra: pd.DataFrame) -> str:
     before, base = study.arm("before").name, study.arm("upstream").name
     lines = [
         *_wrap(
-            f"Extra calls per create under {before} with their 95% interval, and the repeat "
-            f"spread (largest less smallest) of {base}:"
+            f"Extra calls per create under {before} with their interval "
+            f"({extra.level_pct.min():.1f}%, by ranks), and the repeat spread (largest less "
+            f"smallest) of {base}:"
         ),
         "",
         "cpus procs     extra  [     low,     high]    spread  above",

@@ -13,7 +13,7 @@ def published_rates(rates: pd.DataFrame) -> go.Figure:
     drawn = figure("Rates at 48 processes", "published (S1)", "arm", "operations per second")
     for k, (metric, rows) in enumerate(rates.groupby("metric", sort=False)):
         drawn.add_scatter(x=rows.arm, y=rows.value, mode="markers", name=str(metric), **_marker(k))
-    return drawn.update_yaxes(type="log")
+    return drawn.update_yaxes(type="log", dtick=1)
 
 
 def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.DataFrame) -> go.Figure:
@@ -38,13 +38,13 @@ def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.Da
             mode="markers",
             marker={**marker, "color": style(k)["line"]["color"]},  # type: ignore[index]
         )
-    return drawn.update_yaxes(type="log")
+    return drawn.update_yaxes(type="log", dtick=1)
 
 
 def extra_calls(study: Study, extra: pd.DataFrame, accel: str) -> go.Figure:
     """Extra get_write_access calls a create with intervals, beside the base's own spread."""
     before = study.arm("before").name
-    says = f"measured in QEMU ({accel}); bars: 95% interval; line: repeat spread of the base"
+    says = f"measured in QEMU ({accel}); bars: interval by ranks; line: repeat spread of the base"
     drawn = figure(f"Extra get_write_access calls under {before}", says, "point", "calls per create")
     label = [f"{c} CPU, {n} proc" for c, n in zip(extra.cpus, extra.threads, strict=True)]
     error = {

@@ -27,7 +27,7 @@ pio.templates["lockscale"] = go.layout.Template(
             "ticks": "outside",
             "gridcolor": "#e5e5e5",
         },
-        "legend": {"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        "legend": {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
         "margin": {"l": 70, "r": 20, "t": 70, "b": 90},
     }
 )

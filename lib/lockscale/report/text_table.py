@@ -7,8 +7,12 @@ import pandas as pd
 
 
 def text_table(frame: pd.DataFrame) -> str:
-    """One header line and one line a row; numbers to four digits that count, right-aligned."""
-    columns = [[str(name), *(_cell(value) for value in frame[name])] for name in frame.columns]
+    """One header line and one line a row; numbers to four digits that count, right-aligned.
+
+    Columns are two or more spaces apart, no cell holds two, and an empty one is `-`: the text can be
+    read back.
+    """
+    columns = [[_cell(name), *(_cell(value) for value in frame[name])] for name in frame.columns]
     widths = [max(map(len, column)) for column in columns]
     right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     lines = [
@@ -22,8 +26,10 @@ def text_table(frame: pd.DataFrame) -> str:
 
 
 def _cell(value: object) -> str:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return "-"
     if isinstance(value, float):
         if math.isnan(value):
             return "-"
         return f"{value:.0f}" if abs(value) >= 1000 or value.is_integer() else f"{value:.4g}"
-    return str(value)
+    return " ".join(str(value).split()) or "-"

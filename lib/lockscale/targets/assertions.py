@@ -4,14 +4,16 @@
 from lockscale.errors import RunFailed
 from lockscale.kernels.build import Kernel
 from lockscale.kernels.identity import build_id_from_notes
-from lockscale.targets.machine import Machine, must
+from lockscale.targets.machine import Machine, must_all
+
+NOTES = "/sys/kernel/notes"
 
 
 def assert_runs(machine: Machine, kernel: Kernel) -> str:
     """The running kernel's build-id, after comparing it and uname -r with what was built."""
-    release = must(machine, ["uname", "-r"]).strip()
-    notes = must(machine, ["od", "-A", "n", "-v", "-t", "x1", "/sys/kernel/notes"])
-    build_id = build_id_from_notes(bytes.fromhex("".join(notes.split())))
+    uname, notes = must_all(machine, [["uname", "-r"], ["od", "-A", "n", "-v", "-t", "x1", NOTES]])
+    release = uname.stdout.strip()
+    build_id = build_id_from_notes(bytes.fromhex("".join(notes.stdout.split())))
     if release != kernel.release:
         raise RunFailed(
             f"the target runs Linux {release}, not the built {kernel.release}: no number is taken"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from lockscale.files import write_text
-from lockscale.targets.machine import Completed
+from lockscale.targets.machine import Completed, Step, Write
 
 AGENT = """\
 #!/bin/sh
@@ -48,7 +48,7 @@ class Channel:
 
     def run_all(
         self,
-        steps: Sequence[Sequence[str]],
+        steps: Sequence[Step],
         doorbell: IO[bytes],
         alive: Callable[[], None],
         timeout_s: float,
@@ -59,15 +59,15 @@ class Channel:
         write_text(self.folder / f"job.{n}", "".join(_job_line(n, k, s) for k, s in enumerate(steps)))
         doorbell.write(f"{n}\n".encode())
         doorbell.flush()
-        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(steps[-1]))
+        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(_argv(steps[-1])))
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
-    def _completed(self, n: int, k: int, step: Sequence[str]) -> Completed:
+    def _completed(self, n: int, k: int, step: Step) -> Completed:
         stem = f"job.{n}.{k}"
         out, err, status = (
             (self.folder / f"{stem}.{end}").read_text(errors="replace") for end in ("out", "err", "status")
         )
-        return Completed(tuple(step), int(status), out, err)
+        return Completed(tuple(_argv(step)), int(status), out, err)
 
     def _wait(self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str) -> None:
         deadline_s = time.monotonic() + timeout_s
@@ -78,6 +78,13 @@ class Channel:
             time.sleep(POLL_S)
 
 
-def _job_line(n: int, k: int, step: Sequence[str]) -> str:
+def _job_line(n: int, k: int, step: Step) -> str:
     stem = f"job.{n}.{k}"
-    return f"{shlex.join(step)} > {stem}.out 2> {stem}.err; echo $? > {stem}.status\n"
+    command = shlex.join(_argv(step))
+    if isinstance(step, Write):  # printf is built into the shell: no process for a write
+        command = f"{{ {command} > {shlex.quote(step.path)}; }}"
+    return f"{command} > {stem}.out 2> {stem}.err; echo $? > {stem}.status\n"
+
+
+def _argv(step: Step) -> Sequence[str]:
+    return ("printf", "%s", step.text) if isinstance(step, Write) else step

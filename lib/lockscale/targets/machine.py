@@ -9,8 +9,19 @@ from lockscale.errors import RunFailed
 
 
 @dataclass(frozen=True)
+class Write:
+    """A step that writes `text` to the file `path` of the machine, without starting a process."""
+
+    path: str
+    text: str
+
+
+Step = Sequence[str] | Write
+
+
+@dataclass(frozen=True)
 class Completed:
-    """A command that ended on the machine."""
+    """A step that ended on the machine."""
 
     argv: tuple[str, ...]
     status: int
@@ -28,14 +39,19 @@ class Completed:
 
 
 class Machine(Protocol):
-    """A booted machine. Arguments are passed as a list and never go through a shell unquoted."""
+    """A booted machine. Arguments are passed as a list and never go through a shell unquoted.
+
+    `emulated`: its processors are threads of an emulator (TCG), not of a processor.
+    """
+
+    emulated: bool
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         """Run one command to its end, whatever its status."""
         ...
 
-    def run_all(self, steps: Sequence[Sequence[str]], *, timeout_s: float = 60) -> list[Completed]:
-        """Run commands one after the other in one go; later ones run even if one fails."""
+    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
+        """Carry out steps one after the other in one go; later ones run even if one fails."""
         ...
 
 
@@ -44,3 +60,11 @@ def must(machine: Machine, argv: Sequence[str], *, timeout_s: float = 60) -> str
     done = machine.run(argv, timeout_s=timeout_s)
     done.check()
     return done.stdout
+
+
+def must_all(machine: Machine, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
+    """The same for several steps; the first failure is the one that is told."""
+    done = machine.run_all(steps, timeout_s=timeout_s)
+    for one in done:
+        one.check()
+    return done

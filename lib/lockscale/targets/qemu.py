@@ -16,12 +16,15 @@ from typing import Self
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.channel import Channel
-from lockscale.targets.machine import Completed
+from lockscale.targets.machine import Completed, Step
 from lockscale.targets.scratch import Scratch
 from lockscale.tools import find, need
 
 CONSOLE_LINES_SHOWN = 12
 PANIC = "Kernel panic"
+# virtme-ng's own flags and a cache: the guest's root is read-only, and without one every command is
+# read over 9p again. The shared folder is another mount, without a cache.
+ROOT_FLAGS = "version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose"
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
         raise BadInput("udevadm is missing, so the guest has no script ports: apt-get install udev")
     argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
     argv += ["--cpus", str(guest.cpus), "--memory", f"{guest.memory_mib}M"]
-    argv += ["--cwd", "/", "--rwdir", str(shared), "--append", "loglevel=4", "--exec", script]
+    argv += ["--cwd", "/", "--rwdir", str(shared), "--exec", script]
+    argv += ["--append", "loglevel=4", "--append", f"rootflags={ROOT_FLAGS}"]
     if guest.accel != "kvm":
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
@@ -82,6 +86,7 @@ class QemuMachine:
 
     def __init__(self, guest: Guest, room: Path | None = None) -> None:
         self.guest = guest
+        self.emulated = guest.accel == "tcg"
         self.room = Path(tempfile.mkdtemp(prefix="lockscale-guest-", dir=room))
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
@@ -113,7 +118,7 @@ class QemuMachine:
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         return self.run_all([argv], timeout_s=timeout_s)[0]
 
-    def run_all(self, steps: Sequence[Sequence[str]], *, timeout_s: float = 60) -> list[Completed]:
+    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
         try:
             return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s)

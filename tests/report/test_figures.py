@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Figures: stable bytes, numbers beside them, their origin in the title, colours that differ."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.report import figures
+from lockscale.report.save import save
+from lockscale.report.template import COLOURS, DASHES, MARKERS, style
+from lockscale.study import load_study
+
+STUDY = load_study("inode-claim")
+ARMS = [arm.name for arm in STUDY.arms]
+COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
+POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
+PUBLISHED = pd.DataFrame(
+    {"arm": arm, "threads": 48, "metric": "create_rate", "value": 500.0} for arm in ARMS for _ in range(3)
+)
+MEASURED = POINTS.assign(cpus=4, sd=1.0)
+EXTRA = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2]})
+EXTRA = EXTRA.assign(low=EXTRA.extra / 2, high=EXTRA.extra * 2, spread=0.01, level_pct=95.0)
+CURVES = pd.DataFrame({"model": ["usl"] * 3, "threads": [1, 8, 48], "value": [10.0, 80.0, 400.0]})
+SAYS = "measured in QEMU (tcg)"
+
+DRAWN = {
+    "published_rates": ("published", lambda: figures.published_rates(PUBLISHED)),
+    "published_against_simulated": (
+        "simulated",
+        lambda: figures.published_against_simulated(STUDY, POINTS, PUBLISHED),
+    ),
+    "extra_calls": ("measured in QEMU", lambda: figures.extra_calls(STUDY, EXTRA, "tcg")),
+    "measured_rates": ("measured in QEMU", lambda: figures.measured_rates(STUDY, MEASURED, "tcg")),
+    "function_shares": (
+        "measured in QEMU",
+        lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS),
+    ),
+    "fitted": ("measured in QEMU", lambda: figures.fitted(POINTS[:3], CURVES, SAYS)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_title_says_where_its_numbers_are_from(name: str):
+    origin, draw = DRAWN[name]
+    assert origin in draw().layout.title.text
+
+
+def test_published_and_simulated_are_told_apart_in_one_figure():
+    drawn = DRAWN["published_against_simulated"][1]()
+    assert "published" in drawn.layout.title.text
+    assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
+    drawn = DRAWN[name][1]()
+    assert drawn.layout.xaxis.title.text
+    names = [trace.name for trace in drawn.data]
+    assert all(names) and len(set(names)) == len(names)
+
+
+def test_colours_and_marks_are_distinct():
+    assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKERS)) == len(DASHES)
+    looks = {repr(style(k)) for k in range(len(COLOURS))}
+    assert len(looks) == len(COLOURS)
+
+
+DRAW_AGAIN = """
+import sys, plotly.graph_objects as go, pandas as pd
+from pathlib import Path
+from lockscale.report.save import save
+drawn = go.Figure(go.Scatter(x=[1, 2], y=[3, 5], name="a"))
+save(drawn, pd.DataFrame({"x": [1, 2]}), Path(sys.argv[1]), "stem")
+"""
+
+
+def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
+    for folder in ("first", "second"):
+        drawn = go.Figure(go.Scatter(x=[1, 2], y=[3, 5], name="a"))
+        save(drawn, pd.DataFrame({"x": [1, 2]}), tmp_path / folder, "stem")
+    subprocess.run(
+        [sys.executable, "-c", DRAW_AGAIN, str(tmp_path / "other")], check=True, capture_output=True
+    )
+    for suffix in ("svg", "csv", "txt"):
+        found = {(tmp_path / f / f"stem.{suffix}").read_bytes() for f in ("first", "second", "other")}
+        assert len(found) == 1 and found.pop()
+
+
+def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
+    save(DRAWN["extra_calls"][1](), EXTRA, tmp_path, "extra")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), EXTRA)
+    assert len((tmp_path / "extra.txt").read_text().splitlines()) == 1 + len(EXTRA)
+
+
+def test_without_chromium_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BadInput, match=r"^chromium is missing .* apt-get install chromium"):
+        save(go.Figure(), pd.DataFrame({"x": [1]}), tmp_path, "stem")
+    assert not (tmp_path / "stem.svg").exists()

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""The command line: one JSON value or one table on stdout; what is wrong is one sentence, exit 2."""
+
+import csv
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from lockscale import paths
+from lockscale.cli import cli, main
+from lockscale.pipeline import TOOLS
+
+SCRIPT = Path(sys.executable).with_name("lockscale")
+SAMPLES = Path(__file__).parent / "samples"
+
+
+class Said(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> Any:
+        """The one JSON value on stdout; NaN and Infinity, which are not JSON, are refused."""
+        return json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
+
+
+Lockscale = Callable[..., Said]
+
+
+@pytest.fixture
+def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
+    """Run a command in this process."""
+
+    def run(*argv: str) -> Said:
+        with pytest.raises(SystemExit) as ended:
+            main(argv)
+        return Said(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+def script(*argv: str, **env: str) -> Said:
+    """Run the installed console script with nothing but `env`."""
+    done = subprocess.run([SCRIPT, *argv], env=env, capture_output=True, text=True, check=False)
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def published_mean(arm: str) -> float:
+    with (paths.PUBLISHED / "s1_rates.csv").open() as lines:
+        rows = [r for r in csv.DictReader(lines) if r["arm"] == arm and r["metric"] == "create_rate"]
+    assert len(rows) == 3
+    return statistics.mean(float(row["value"]) for row in rows)
+
+
+# What each command prints
+
+
+def test_study_list_says_question_arms_workload_and_tables(lockscale: Lockscale):
+    found = {study["name"]: study for study in lockscale("study", "list", "--json").value}
+    study = found["inode-claim"]
+    assert study["arms"] == ["steal-retry", "search-locked"]
+    assert study["tables"] == ["s1_rates", "s1_function_cost"]
+    assert study["question"].endswith("?") and study["workload"] == "create_unlink"
+
+
+def test_a_shown_study_is_what_its_file_says(lockscale: Lockscale):
+    said = lockscale("study", "show", "inode-claim", "--json").value
+    assert said["mkfs"][-1] == "lazy_itable_init=0,lazy_journal_init=0"
+    assert [arm["role"] for arm in said["arms"]] == ["before", "upstream"]
+
+
+def test_doctor_names_a_fix_for_what_is_missing_and_for_nothing_else(lockscale: Lockscale):
+    said = lockscale("doctor", "--json")
+    assert set(said.value) >= {"ok", "checks"}
+    assert said.status == (0 if said.value["ok"] else 1)
+    assert said.value["ok"] == all(check["ok"] for check in said.value["checks"])
+    for check in said.value["checks"]:
+        assert set(check) == {"name", "ok", "found", "fix"}
+        assert bool(check["fix"]) != check["ok"], check
+    assert {"python", "disk", "kvm", "kernel source", "gcc"} <= {c["name"] for c in said.value["checks"]}
+
+
+def test_one_calibrated_parameter_set_gives_both_published_rates(lockscale: Lockscale):
+    base = lockscale("sim", "inode_claim", "--threads", "48", "--json").value
+    cured = lockscale("sim", "inode_claim", "--threads", "48", "-p", "search_locked=true", "--json").value
+    assert base["points"][0]["value"] == pytest.approx(published_mean("steal-retry"), rel=0.03)
+    assert cured["points"][0]["value"] == pytest.approx(published_mean("search-locked"), rel=0.03)
+    assert base["calibration"].startswith("calibrated") and base["origin"] == "simulated"
+    assert cured["parameters"] == {**base["parameters"], "search_locked": True}
+
+
+def test_a_simulated_point_has_its_interval_attempts_and_locks(lockscale: Lockscale):
+    said = lockscale("sim", "inode_claim", "--threads", "1,4", "--replications", "2", "--json").value
+    assert said["model"] == "inode_claim" and [p["threads"] for p in said["points"]] == [1, 4]
+    for point in said["points"]:
+        assert point["metric"] == "throughput" and point["unit"] == "creates/s"
+        assert point["low"] <= point["value"] <= point["high"]
+        assert set(point["locks"]["group lock"]) == {"acquisitions", "wait_ns_mean", "hold_ns_mean"}
+    assert said["points"][0]["attempts_per_op"] == 1  # alone, nobody takes the bit first
+
+
+def test_the_seed_decides_every_bit(lockscale: Lockscale):
+    argv = ("sim", "machine_repairman", "--threads", "3", "--json", "--seed")
+    first, again, other = lockscale(*argv, "7"), lockscale(*argv, "7"), lockscale(*argv, "8")
+    assert first.out == again.out != other.out
+
+
+def test_models_are_listed(lockscale: Lockscale):
+    assert lockscale("sim", "--list").out.split() == ["inode_claim", "machine_repairman"]
+    assert lockscale("sim", "--list", "--json").value == ["inode_claim", "machine_repairman"]
+
+
+def test_audit_recomputes_tenfold(lockscale: Lockscale):
+    rows = lockscale("audit", "--json").value
+    keys = {"table", "claim", "printed", "recomputed", "low", "high", "verdict", "note"}
+    assert all(keys <= set(row) for row in rows)
+    assert {row["verdict"] for row in rows} <= {"holds", "fails", "unknown"}
+    gain = next(row for row in lockscale("audit", "s1_rates", "--json").value if "10X" in row["claim"])
+    by_hand = published_mean("search-locked") / published_mean("steal-retry")
+    assert gain["recomputed"] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_fits_have_parameters_with_intervals_and_both_errors(lockscale: Lockscale):
+    found = lockscale("fit", "s4_creat_clo", "--json").value
+    assert {fit["column"] for fit in found} == {"orphan-mutex throughput", "orphan-lockless throughput"}
+    for fit in found:
+        assert {"table", "column", "model", "parameters", "mape_pct", "loo_pct"} <= set(fit)
+        for p in fit["parameters"]:
+            assert set(p) == {"name", "unit", "value", "low", "high", "status"}
+            assert p["low"] <= p["value"] and (p["high"] is None or p["value"] <= p["high"])
+
+
+def test_fits_as_text_show_the_leave_one_out_error(lockscale: Lockscale):
+    said = lockscale("fit", "s4_creat_clo", "--model", "machine_repairman")
+    head, *lines = said.out.splitlines()
+    assert head.split()[-2:] == ["mape_pct", "loo_pct"] and len(lines) == 2 * 2
+    assert all(float(line.split()[-2]) < float(line.split()[-1]) for line in lines)
+
+
+def test_rates_per_container_are_fitted_as_the_sum_over_containers(lockscale: Lockscale):
+    """The sum saturates near its rate at 64 containers; the mean per container falls on and on."""
+    found = lockscale("fit", "s3_fallocate2", "--model", "machine_repairman", "--json").value
+    columns = ["wait-group", "inode-goal-scan0", "inode-goal-scan1"]
+    assert [fit["column"] for fit in found] == [f"{arm} fallocate_rate aggregate" for arm in columns]
+    with (paths.PUBLISHED / "s3_fallocate2.csv").open() as lines:
+        last = [row for row in csv.DictReader(lines) if row["threads"] == "64" and row["unit"] == "ops/s"]
+    for fit, row in zip(found, last, strict=True):
+        saturated_per_s = 1e6 / next(p["value"] for p in fit["parameters"] if p["name"] == "s_us")
+        assert saturated_per_s == pytest.approx(64 * float(row["value"]), rel=0.5)
+
+
+def test_every_series_and_target_is_listed(lockscale: Lockscale):
+    series = {(s["study"], s["arm"]): s["patches"] for s in lockscale("patches", "list", "--json").value}
+    assert series == {("inode-claim", "search-locked"): 0, ("inode-claim", "steal-retry"): 1}
+    (target,) = lockscale("target", "list", "--json").value
+    assert target["name"] == target["kind"] == "qemu" and target["disposable"]
+
+
+def test_built_kernels_are_listed_with_their_build_ids(lockscale: Lockscale):
+    said = lockscale("kernel", "list", "--json")
+    assert said.status == 0
+    for kernel in said.value:
+        assert len(bytes.fromhex(kernel["build_id"])) == 20 and kernel["release"].startswith("6.12.")
+
+
+@pytest.mark.parametrize("sample", ["mdtest-3.3.0.txt", "mdtest-4.1.0.txt", "fsload-0.1.0.jsonl"])
+def test_a_tools_output_becomes_rows(lockscale: Lockscale, sample: str):
+    said = lockscale("parse", str(SAMPLES / sample), "--json")
+    tool, version = sample.split("-")
+    assert said.value["tool"] == tool and version.startswith(said.value["version"].split("+")[0])
+    keys = {"test", "threads", "iteration", "metric", "unit", "value", "statistic"}
+    assert said.value["rows"] and all(set(row) == keys for row in said.value["rows"])
+    assert len(said.err.splitlines()) == len(said.value["warnings"])
+
+
+def test_the_installed_script_keeps_progress_apart_from_what_it_prints():
+    said = script("sim", "machine_repairman", "--threads", "2", "--json")
+    assert said.status == 0 and said.value["points"][0]["threads"] == 2
+    text = script("study", "list")
+    assert text.status == 0 and text.out.splitlines()[1].startswith("inode-claim") and not text.err
+
+
+def test_help_is_at_hand(lockscale: Lockscale):
+    assert "Commands:" in lockscale().out
+    assert lockscale().out == lockscale("--help").out
+    assert lockscale("--version").out.split()[-1].count(".") == 2
+
+
+def every_command(group: Any = cli, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for name, command in group.commands.items():
+        deeper = getattr(command, "commands", None) and every_command(command, (*before, name))
+        found += deeper or [(*before, name)]
+    return found
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_every_command_has_help_and_takes_json(lockscale: Lockscale, command: tuple[str, ...]):
+    said = lockscale(*command, "--help")
+    assert said.status == 0 and "--json" in said.out
+
+
+# What is wrong
+
+WRONG = [
+    "nope",
+    "study",
+    "study nope",
+    "study list --nope",
+    "study list extra",
+    "study show",
+    "study show inode-clam",
+    "study run inode-clam",
+    "study run inode-claim --target nope",
+    "study run inode-claim -p iteration=3",
+    "study run inode-claim -p iterations=many",
+    "study run inode-claim -p iterations=1",
+    "study run inode-claim -p novalue",
+    "study run inode-claim -p =3",
+    "study run inode-claim -p guests=[",
+    "study resume nope",
+    "patches check nope",
+    "patches check inode-claim/nope",
+    "kernel build nope",
+    "kernel build inode-claim/nope",
+    "kernel build inode-claim/search-locked --source /nope",
+    "target boot nope inode-claim/search-locked",
+    "target boot nope inode-claim/search-locked --show-command",
+    "target boot qemu inode-claim/nope",
+    "target boot qemu inode-claim/search-locked --cpus 0",
+    "doctor --target nope",
+    "parse nope",
+    "parse .",
+    "parse README.md",
+    "parse README.md --tool fio",
+    "parse README.md --tool mdtest",
+    "audit nope",
+    "sim nope",
+    "sim inode_claim --threads x",
+    "sim inode_claim --threads 1,,2",
+    "sim inode_claim --threads 0",
+    "sim inode_claim --threads 1,1000000",
+    "sim inode_claim --replications 0",
+    "sim inode_claim --seed -1",
+    "sim inode_claim -p novalue",
+    "sim inode_claim -p hold=3",
+    "sim inode_claim -p hold_ns=-1",
+    "sim inode_claim -p hold_ns=nan",
+    "sim inode_claim -p hold_ns=1e999",
+    "sim inode_claim -p hold_ns=[1]",
+    "sim inode_claim -p search_locked=3",
+    "sim inode_claim -p hold_ns=1 -p hold_ns=2",
+    "fit nope",
+    "fit s1_function_cost",
+    "fit s4_stress_orphan",
+    "fit s4_creat_clo --model nope",
+    "fit s4_creat_clo --n-min 1000",
+    "fit s4_creat_clo --n-min x",
+]
+
+
+@pytest.mark.parametrize("json_too", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize("line", WRONG)
+def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, json_too: bool
+):
+    monkeypatch.chdir(paths.ROOT)
+    said = lockscale(*line.split(), *(["--json"] if json_too else []))
+    assert said.status == 2 and said.out == ""
+    assert said.err.startswith("lockscale: ") and said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("study run inode-claim -p iteration=3", "did you mean iterations?"),
+        ("study show inode-clam", "did you mean inode-claim?"),
+        ("sim inode_claim -p hold=3", "did you mean 'hold_ns'?"),
+        ("sim inode_clam", "did you mean 'inode_claim'?"),
+        ("audit s1_rate", "did you mean s1_rates"),
+        ("study", "lockscale study --help"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_right_one(lockscale: Lockscale, line: str, says: str):
+    assert says in lockscale(*line.split()).err
+
+
+def test_a_sentence_of_several_lines_is_printed_as_one(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)
+    said = lockscale("parse", "no\nsuch\nfile")
+    assert said.status == 2 and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("missing", ["gcc", "qemu-system-x86_64", "chromium"])
+def test_a_missing_tool_is_named_with_its_package_before_anything_is_written(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
+):
+    tools, runs = tmp_path / "bin", tmp_path / "runs"
+    tools.mkdir()
+    for tool in {*TOOLS, "chromium"} - {missing}:
+        (tools / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is not installed"))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr(paths, "RUNS", runs)
+    said = lockscale("study", "run", "inode-claim")
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith(f"lockscale: {missing} is missing") and "apt-get install" in said.err
+    assert not runs.exists()
+
+
+def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
+    (tmp_path / "file").touch()
+    said = script("study", "run", "inode-claim", PATH="/usr/bin", LOCKSCALE_RUNS=str(tmp_path / "file/runs"))
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert str(tmp_path / "file/runs") in said.err

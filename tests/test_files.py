@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Files are whole or absent, on a full disk too."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.files import (
+    append_line,
+    locked,
+    need_free_space,
+    sha256_of,
+    sha256_of_json,
+    write_bytes,
+    write_json,
+    write_text,
+)
+from small_disk import run_on_small_disk
+
+HOLD = """
+import sys
+from pathlib import Path
+from lockscale.files import locked
+with locked(Path(sys.argv[1]), "the lock"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced_whole_and_its_folder_made(inside: Path):
+    path = inside / "a" / "b.txt"
+    write_text(path, "old")
+    write_text(path, "µs")
+    assert path.read_bytes() == "µs".encode()
+    assert names(path.parent) == ["b.txt"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(inside: Path):
+    path = inside / "rows.csv"
+    write_bytes(path, b"old")
+    with pytest.raises(TypeError):
+        write_bytes(path, "not bytes")
+    assert path.read_bytes() == b"old"
+    assert names(inside) == ["rows.csv"]
+
+
+def test_who_reads_the_old_file_goes_on_reading_it_whole(inside: Path):
+    write_text(inside / "rows.csv", "old")
+    with (inside / "rows.csv").open() as reader:
+        write_text(inside / "rows.csv", "new and longer")
+        assert reader.read() == "old"
+
+
+def test_a_value_that_is_no_json_leaves_the_old_file(inside: Path):
+    path = inside / "provenance.json"
+    write_json(path, {"seed": 1})
+    with pytest.raises(TypeError):
+        write_json(path, {"seed": object()})
+    assert json.loads(path.read_text()) == {"seed": 1}
+
+
+def test_lines_are_appended_in_order(inside: Path):
+    for line in ("first", "second"):
+        append_line(inside / "new" / "journal.jsonl", line)
+    assert (inside / "new" / "journal.jsonl").read_text() == "first\nsecond\n"
+
+
+def test_sha256_agrees_with_coreutils(inside: Path):
+    path = inside / "x"
+    path.write_bytes(os.urandom(100_000))
+    oracle = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True)
+    assert sha256_of(path) == oracle.stdout.split()[0]
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.booleans())))
+def test_a_content_key_does_not_depend_on_the_order_of_keys(value):
+    assert sha256_of_json(dict(reversed(value.items()))) == sha256_of_json(value)
+    assert sha256_of_json({"in": value}) != sha256_of_json(value)
+
+
+def test_a_second_holder_is_refused_by_the_pid_of_the_first(inside: Path):
+    lock = inside / "room" / "lock"
+    argv = [sys.executable, "-c", HOLD, str(lock)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(BadInput, match=rf"the lock is in use by process {holder.pid}: wait"):
+            locked(lock, "the lock").__enter__()
+        assert lock.read_text() == str(holder.pid)
+        holder.stdin.close()
+
+
+def test_a_lock_is_free_again_after_its_holder_was_killed(inside: Path):
+    argv = [sys.executable, "-c", HOLD, "lock"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        holder.stdout.readline()
+        holder.kill()
+    with locked(inside / "lock", "the lock"):
+        assert (inside / "lock").read_text() == str(os.getpid())
+
+
+def test_more_than_the_disk_has_is_refused_before_the_first_byte(inside: Path):
+    need_free_space(inside / "not" / "there" / "yet", 0, "nothing")
+    with pytest.raises(BadInput, match=r"^a kernel needs 1000000000 MiB but the disk of .* MiB free: free"):
+        need_free_space(inside / "not" / "there" / "yet", 10**9, "a kernel")
+    assert not names(inside)
+
+
+def test_on_a_full_disk_the_old_file_stays_whole_and_one_sentence_says_what_to_free(inside: Path):
+    said = run_on_small_disk(
+        inside,
+        64,
+        """
+        import os
+        from pathlib import Path
+        from lockscale.files import append_line, write_bytes
+        path, journal = Path("rows.csv").resolve(), Path("journal.jsonl").resolve()
+        write_bytes(path, b"old")
+        append_line(journal, "first")
+        print(refused(write_bytes, path, b"x" * 100_000))
+        print(refused(append_line, journal, "x" * 100_000))
+        print(path.read_text(), journal.read_text().strip(), sorted(os.listdir()))
+        append_line(journal, "second")
+        print(journal.read_text().split())
+        """,
+    )
+    sentence = f"the disk under {inside} is full: free some space or set LOCKSCALE_CACHE and "
+    assert said[0].startswith(sentence)
+    assert said[1].startswith(sentence)
+    assert said[2:] == ["old first ['journal.jsonl', 'rows.csv']", "['first', 'second']"]
+
+
+def test_on_a_disk_with_no_room_for_a_name_the_sentence_is_the_same(inside: Path):
+    said = run_on_small_disk(
+        inside,
+        64,
+        """
+        from pathlib import Path
+        from lockscale.files import append_line, locked, write_bytes
+        try:
+            for n in range(100):
+                Path(f"{n}").touch()
+        except OSError:
+            pass
+        for call in (
+            lambda: write_bytes(Path("new/rows.csv"), b"x"),
+            lambda: append_line(Path("new/journal"), "x"),
+            lambda: locked(Path("new/lock"), "it").__enter__(),
+        ):
+            print(refused(call), Path("new").exists())
+        """,
+    )
+    assert len(said) == 3
+    assert all("is full: free some space" in line and line.endswith("False") for line in said)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""`make lab` serves a real JupyterLab with the notebooks' index."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+
+TOKEN = "test"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that `make lab` started on a free port of loopback."""
+    room = tmp_path_factory.mktemp("jupyter")
+    folders = {f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}
+    options = f"--no-browser --ip=127.0.0.1 --port=0 --IdentityProvider.token={TOKEN}"
+    log = os.open(room / "log", os.O_WRONLY | os.O_CREAT)
+    process = subprocess.Popen(
+        ["make", "--silent", "lab", f"LAB_OPTIONS={options}"],
+        cwd=paths.ROOT,
+        env={**os.environ, **folders},
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+        start_new_session=True,
+    )
+    try:
+        yield _address(room / "RUNTIME", process, room / "log")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=30)
+        os.close(log)
+
+
+def _address(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
+    deadline_s = time.monotonic() + 90
+    while time.monotonic() < deadline_s and process.poll() is None:
+        for path in runtime.glob("jpserver-*.json"):
+            if text := path.read_text():
+                return f"http://127.0.0.1:{json.loads(text)['port']}"
+        time.sleep(0.1)
+    raise AssertionError(f"make lab gave no server: {log.read_text()[-500:]}")
+
+
+def get(server: str, path: str) -> str:
+    request = urllib.request.Request(f"{server}{path}", headers={"Authorization": f"token {TOKEN}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_index_is_served_and_its_notebooks_are_there(server: str):
+    index = json.loads(get(server, "/api/contents/notebooks/README.md?type=file"))["content"]
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        assert f"({path.name})" in index
+        served = json.loads(get(server, f"/api/contents/notebooks/{path.name}"))
+        assert served["type"] == "notebook" and served["content"]["cells"]
+
+
+def test_the_page_that_opens_is_the_lab(server: str):
+    page = get(server, "/lab/tree/notebooks/README.md")
+    assert "jupyter-config-data" in page and "JupyterLab" in page

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The committed notebooks: equal to their sources, no output, short, with links that lead somewhere."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from lockscale import paths
+from lockscale.notebooks import generate, notebook_of, sources
+from lockscale.study import Parameters
+
+SOURCES = {source.stem: source for source in sources()}
+MAX_CODE_CELLS, MAX_LINES = 12, 10
+LINK = re.compile(r"\]\(([^)#\s]+)")
+
+
+def read(name: str) -> Any:
+    return nbformat.read(notebook_of(SOURCES[name]), as_version=nbformat.NO_CONVERT)
+
+
+def code_cells(name: str) -> list[Any]:
+    return [cell for cell in read(name).cells if cell.cell_type == "code"]
+
+
+def test_the_notebooks_tell_the_study_in_eight_steps():
+    steps = ["audit", "simulate", "predict", "build_kernels", "measure", "profile", "fit", "changelog"]
+    assert list(SOURCES) == [f"{k:02}_{step}" for k, step in enumerate(steps, start=1)]
+    assert {path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")} == set(SOURCES)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_committed_notebook_equals_its_source_byte_for_byte(name: str):
+    committed = notebook_of(SOURCES[name]).read_bytes()
+    assert committed == generate(SOURCES[name]).encode(), "run `make notebooks`"
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_holds_no_output_and_no_execution_count(name: str):
+    for cell in code_cells(name):
+        assert cell.outputs == [] and cell.execution_count is None
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_is_valid_and_each_cell_has_an_id_of_its_own(name: str):
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_its_one_parameters_cell_names_only_what_a_study_or_a_run_knows(name: str):
+    (cell,) = [c for c in read(name).cells if "parameters" in c.metadata.get("tags", [])]
+    found = {}
+    for line in ast.parse(cell.source).body:
+        assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name), cell.source
+        found[line.targets[0].id] = ast.literal_eval(line.value)
+    assert set(found) <= {"study", "run", "target", "cpus"} | set(Parameters.model_fields)
+    assert found["study"] == "inode-claim" and found["run"] == ""
+    # None leaves a parameter as the study file says: one place to change it
+    assert all(found[parameter] is None for parameter in set(found) & set(Parameters.model_fields))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_is_short_enough_to_read(name: str):
+    cells = code_cells(name)
+    assert len(cells) <= MAX_CODE_CELLS
+    lines = [[line for line in cell.source.splitlines() if line] for cell in cells]
+    assert max(map(len, lines)) <= MAX_LINES
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_it_calls_the_library_and_computes_nothing_itself(name: str):
+    """A function, a class or a loop belongs into lib/lockscale."""
+    banned = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.Lambda, ast.Try)
+    for cell in code_cells(name):
+        assert not [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, banned)]
+
+
+def test_equal_cells_still_get_ids_of_their_own(tmp_path: Path):
+    source = tmp_path / "09_twins.py"
+    source.write_text("# %%\nx = 1\n\n# %%\nx = 1\n\n# %% [markdown]\n# x = 1\n")
+    text = generate(source)
+    ids = [cell.id for cell in nbformat.reads(text, as_version=4).cells]
+    assert len(ids) == len(set(ids)) == 3
+    assert generate(source) == text
+
+
+def links() -> list[tuple[str, str]]:
+    texts = {"README.md", "notebooks/README.md", "kernel-patches/README.md", "data/README.md"}
+    texts |= {str(path.relative_to(paths.ROOT)) for path in paths.KERNEL_PATCHES.glob("*/*/cover.md")}
+    found = [(text, link) for text in sorted(texts) for link in LINK.findall((paths.ROOT / text).read_text())]
+    for name in SOURCES:
+        prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+        found += [(f"notebooks/{name}.ipynb", link) for link in LINK.findall(prose)]
+    return found
+
+
+@pytest.mark.parametrize(("text", "link"), links())
+def test_a_link_in_a_text_leads_to_a_file(text: str, link: str):
+    if not link.startswith(("http://", "https://")):
+        assert (paths.ROOT / text).parent.joinpath(link).exists()
+
+
+def test_the_index_names_every_notebook():
+    index = (paths.NOTEBOOKS / "README.md").read_text()
+    assert [name for name in SOURCES if f"({name}.ipynb)" not in index] == []

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What cannot end well is refused before anything runs: one sentence, and no run folder."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.pipeline import TOOLS, run_study
+from lockscale.tools import find
+from small_disk import run_on_small_disk
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Studies, patches and runs of the test's own; the source is there, so that it is not the reason."""
+    shutil.copytree(paths.STUDIES, tmp_path / "studies")
+    shutil.copytree(paths.KERNEL_PATCHES, tmp_path / "kernel-patches")
+    (tmp_path / "source.tar").write_bytes(b"never unpacked")
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", str(tmp_path / "source.tar"))
+    return tmp_path
+
+
+def refusal(place: Path, name: str = "inode-claim", target: str = "qemu", **changes: Any) -> str:
+    """The sentence with which a run is refused; nothing of it is on disk."""
+    with pytest.raises(BadInput) as refused:
+        run_study(name, target, changes)
+    assert not (place / "runs").exists()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def change(place: Path, old: str, new: str) -> None:
+    study = place / "studies" / "inode-claim.yaml"
+    assert old in study.read_text()
+    study.write_text(study.read_text().replace(old, new))
+
+
+def test_an_unknown_study(place: Path):
+    assert "did you mean inode-claim?" in refusal(place, "inode_claim")
+
+
+def test_an_unknown_target(place: Path):
+    assert "did you mean qemu?" in refusal(place, target="qemu2")
+
+
+def test_a_misspelt_parameter(place: Path):
+    assert "has no parameter 'create_per_point': did you mean" in refusal(place, create_per_point=10)
+
+
+def test_a_value_of_the_wrong_type(place: Path):
+    assert refusal(place, iterations="three").startswith("inode-claim.yaml: parameters.iterations: ")
+
+
+def test_a_series_without_a_folder(place: Path):
+    shutil.rmtree(place / "kernel-patches" / "inode-claim" / "steal-retry")
+    assert refusal(place).startswith("no series inode-claim/steal-retry under ")
+
+
+def test_an_arm_that_no_series_belongs_to(place: Path):
+    change(place, "name: steal-retry", "name: steal-retri")
+    assert refusal(place).startswith("no series inode-claim/steal-retri under ")
+
+
+def test_a_series_that_lists_a_patch_that_is_not_there(place: Path):
+    with (place / "kernel-patches" / "inode-claim" / "steal-retry" / "series").open("a") as series:
+        series.write("0002-absent.patch\n")
+    assert "lists '0002-absent.patch', which is not a file beside it" in refusal(place)
+
+
+def test_a_model_or_a_parameter_of_it_that_is_not_there(place: Path):
+    change(place, "search_locked: true", "search_lock: true")
+    assert "model inode_claim has no parameter 'search_lock'" in refusal(place)
+    change(place, "model: inode_claim", "model: inode-claim")
+    assert "no model 'inode-claim'" in refusal(place)
+
+
+def test_a_table_that_was_not_published(place: Path):
+    change(place, "s1_rates", "s1_ratios")
+    assert "s1_ratios" in refusal(place)
+
+
+@pytest.mark.parametrize("said", ["environment", "parameter"])
+def test_a_kernel_source_that_is_not_there(place: Path, monkeypatch, said: str):
+    if said == "environment":
+        monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", "/nonexistent")
+        changes = {}
+    else:
+        changes = {"kernel_source": "/nonexistent"}
+    sentence = "the kernel source /nonexistent is not there: give a kernel tarball or tree"
+    assert refusal(place, **changes) == sentence
+
+
+@pytest.mark.parametrize("missing", [*TOOLS, "chromium"])
+def test_a_missing_tool(place: Path, monkeypatch, missing: str):
+    tools = place / "bin"
+    tools.mkdir()
+    for tool in {*TOOLS, "mkfs.ext4", "chromium"} - {missing}:
+        (tools / tool).symlink_to(find(tool))
+    monkeypatch.setenv("PATH", str(tools))
+    said = refusal(place)
+    assert said.startswith(f"{missing} is missing on this machine (")
+    assert ": apt-get install " in said
+
+
+def test_a_full_disk(place: Path):
+    disk = place / "disk"
+    disk.mkdir()
+    said = run_on_small_disk(
+        disk,
+        64,
+        """
+        import os, sys
+        from pathlib import Path
+        from lockscale import paths
+        from lockscale.pipeline import preflight
+        from lockscale.study import load_study
+        paths.RUNS = Path("runs").resolve()
+        print(refused(preflight, load_study("inode-claim")), os.listdir())
+        """,
+    )
+    assert said == [
+        f"a run needs 500 MiB but the disk of {disk} has 0 MiB free: free some space or set "
+        "LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk []"
+    ]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Every wait says how far it is; the last word is never lost."""
+
+from pathlib import Path
+
+import pytest
+
+from lockscale import progress as module
+from lockscale.progress import FILE_VARIABLE, progress
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the pipeline shows."""
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "progress.log"))
+    return tmp_path / "progress.log"
+
+
+def test_the_last_line_is_always_there(log: Path):
+    with progress("build", 100) as shown:
+        for done in range(101):
+            shown.update(done, f"file {done}")
+    assert log.read_text().splitlines()[-1] == "build: 100/100 file 100"
+
+
+def test_lines_come_at_most_so_often(log: Path, monkeypatch):
+    monkeypatch.setattr(module, "LINE_EVERY_S", 3600.0)
+    with progress("build", 100) as shown:
+        for done in range(101):
+            shown.update(done)
+        assert not log.exists()
+    assert log.read_text() == "build: 100/100\n"
+
+
+def test_every_update_is_a_line_when_none_is_held_back(log: Path, monkeypatch):
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.0)
+    with progress("measure", 4) as shown:
+        for done in range(5):
+            shown.update(done)
+    lines = log.read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == [f"measure: {done}/4" for done in range(5)]
+    assert all(", about " in line and line.endswith(" s left") for line in lines[1:4])
+    assert not any("left" in line for line in (lines[0], lines[4]))
+
+
+def test_a_step_that_fails_still_says_how_far_it_came(log: Path):
+    with pytest.raises(ZeroDivisionError), progress("build", 10) as shown:
+        shown.update(3, "fs/ext4")
+        raise ZeroDivisionError
+    assert log.read_text().startswith("build: 3/10 fs/ext4")
+
+
+def test_two_steps_share_one_log(log: Path):
+    for what in ("unpack", "build"):
+        with progress(what) as shown:
+            shown.update(7, "files")
+    assert log.read_text().splitlines() == ["unpack: files", "build: files"]
+
+
+def test_without_a_log_or_a_terminal_the_lines_go_to_standard_error(monkeypatch, capsys):
+    monkeypatch.delenv(FILE_VARIABLE, raising=False)
+    with progress("build", 2) as shown:
+        shown.update(2)
+    assert capsys.readouterr() == ("", "build: 2/2\n")

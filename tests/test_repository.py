@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The repository itself: dependencies agree; files are licensed, small and of no one machine."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockscale import paths
+
+PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
+LOCK = (paths.ROOT / "requirements.lock").read_text()
+CONDA_NAMES = {"python-kaleido": "kaleido"}
+LICENSED = {".py", ".c", ".h", ".sh", ".toml", ".yml", ".yaml", ".config"}
+MAX_BYTES = 2_000_000
+# Pieces, so that this file does not hold what it looks for.
+ONE_MACHINE = re.compile("|".join(["/home/" + r"[a-z]", "/root" + "/", "/work" + "/", r"\.\./" + "shared"]))
+
+
+def files() -> list[Path]:
+    """Every file that git tracks or would track."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    out = subprocess.run(listed, cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout
+    found = [paths.ROOT / name for name in out.split("\0") if name]
+    return [path for path in found if path.is_file()]
+
+
+def text_of(path: Path) -> str | None:
+    content = path.read_bytes()
+    return None if b"\0" in content else content.decode(errors="replace")
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
+
+
+def wanted() -> set[str]:
+    return {name_of(r) for r in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]}
+
+
+def locked() -> dict[str, str]:
+    """Each package of the lock with the text of its entry."""
+    entries = re.split(r"(?m)^(?=[A-Za-z0-9])", LOCK)
+    return {name_of(entry): entry for entry in entries if not entry.startswith("#")}
+
+
+def test_conda_users_get_the_same_packages():
+    listed = yaml.safe_load((paths.ROOT / "environment.yml").read_text())["dependencies"]
+    conda = {name_of(entry) for entry in listed if isinstance(entry, str)} - {"python", "pip"}
+    (pip,) = [entry["pip"] for entry in listed if isinstance(entry, dict)]
+    assert {CONDA_NAMES.get(name, name) for name in conda} | set(pip) == wanted()
+    assert f"python{PROJECT['requires-python']}" in listed
+
+
+def test_every_dependency_has_its_reason():
+    lines = [line for line in (paths.ROOT / "pyproject.toml").read_text().splitlines() if line[:5] == '    "']
+    listed = [line for line in lines if name_of(line.strip(' "')) in wanted()]
+    assert len(listed) >= len(wanted()) and all("# " in line for line in listed)
+
+
+def test_the_lock_covers_every_dependency_with_an_exact_version():
+    assert wanted() <= set(locked())
+    assert all(re.match(r"\S+==\S+", entry) for entry in locked().values())
+
+
+def test_every_locked_package_has_its_hashes_and_no_address():
+    for name, entry in locked().items():
+        hashes = re.findall(r"--hash=(\S+)", entry)
+        assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", h) for h in hashes), name
+    assert not re.search(r"https?://|--index-url|--find-links", LOCK)
+
+
+def test_every_source_file_names_its_licence():
+    sources = [path for path in files() if path.suffix in LICENSED or path.name in ("Makefile", "run")]
+    assert len(sources) > 100
+    lacking = [p for p in sources if "SPDX-License-Identifier: " not in p.read_text()[:300]]
+    assert {path.name for path in lacking} <= {"pyproject.toml"}  # it has a licence field
+
+
+def test_no_file_is_large():
+    assert [path for path in files() if path.stat().st_size > MAX_BYTES] == []
+
+
+def test_no_file_names_a_folder_of_one_machine():
+    texts = {path: text_of(path) for path in files()}
+    found = {path: ONE_MACHINE.findall(text) for path, text in texts.items() if text}
+    assert {str(path): hits for path, hits in found.items() if hits} == {}
+
+
+@pytest.mark.parametrize("path", [".ci/run", "setup/environment.sh"])
+def test_scripts_stop_at_the_first_failure(path: str):
+    script = paths.ROOT / path
+    assert script.stat().st_mode & 0o111 and re.search(r"(?m)^set -eu", script.read_text())
+
+
+def test_continuous_integration_runs_make_test():
+    lines = (paths.ROOT / ".ci/run").read_text().splitlines()
+    assert lines[-1] == "exec make test"
+    recipe = subprocess.run(
+        ["make", "-n", "test", "-o", "env", "-o", ".venv/ready"],
+        cwd=paths.ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "pytest" in recipe and "lint-imports" in recipe
