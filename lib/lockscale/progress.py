@@ -83,9 +83,15 @@ class _Bar:
 def progress(what: str, total: float | None = None) -> Iterator[Progress]:
     """Show how far `what` is; `total` in any unit, None when it is not known."""
     path = os.environ.get(FILE_VARIABLE)
-    if path or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if path or not (sys.stderr.isatty() or _in_a_notebook()):
         with _Lines(what, total, Path(path) if path else None) as lines:
             yield lines
         return
     with tqdm(total=total, desc=what, leave=False) as bar:
         yield _Bar(bar)
+
+
+def _in_a_notebook() -> bool:
+    """Whether a Jupyter kernel runs this code; a module that is merely imported says nothing."""
+    interactive = sys.modules.get("IPython")
+    return interactive is not None and type(interactive.get_ipython()).__name__ == "ZMQInteractiveShell"
