@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.build import Kernel
 from lockscale.study import load_target
@@ -94,3 +95,11 @@ def test_an_image_that_is_no_kernel_does_not_hang(guest: Guest, tmp_path: Path):
         QemuMachine(replace(guest, image=image, boot_timeout_s=8)),
     ):
         pass
+
+
+def test_the_doctor_sees_waiters_queue_in_the_guest(kernels: dict[str, Kernel]):
+    found = {check["name"]: check for check in doctor("qemu")["checks"]}
+    assert found["waiters queue (FIFO)"]["ok"]
+    assert found["uname and build-id"]["found"] in {kernel.build_id for kernel in kernels.values()}
+    for kernel in kernels.values():
+        assert found[f"guest spin lock of {kernel.release}"]["found"] == "queued (FIFO)"

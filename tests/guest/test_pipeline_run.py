@@ -3,18 +3,23 @@
 
 import gzip
 import json
+import shutil
+from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
 
+from conftest import SHORT
+from lockscale.errors import BadInput
 from lockscale.experiment.compare import calls_per_create, extra_calls
 from lockscale.experiment.layout import Run
 from lockscale.experiment.rows import COLUMNS, read_rows
+from lockscale.experiment.run import run_plan
 from lockscale.kernels.build import Kernel
 from lockscale.notebooks import sources
 from lockscale.profilers import ftrace_cost
-from lockscale.study import load_study
+from lockscale.study import load_study, load_target
 
 pytestmark = pytest.mark.guest
 STUDY = load_study("inode-claim")
@@ -110,3 +115,23 @@ def test_each_figure_has_its_numbers_beside_it(short_run: Run):
     for stem in stems:
         assert (short_run.figures / f"{stem}.csv").stat().st_size > 0
         assert (short_run.figures / f"{stem}.txt").stat().st_size > 0
+
+
+def test_a_run_that_was_cut_short_goes_on_from_its_journal(short_run: Run, tmp_path: Path):
+    copy = Run(shutil.copytree(short_run.folder, tmp_path / short_run.id))
+    whole = read_rows(copy.rows)
+    copy.rows.unlink()
+    lines = copy.journal.read_text().splitlines(keepends=True)
+    copy.journal.write_text("".join(lines[:-1]) + lines[-1][:100])
+    run_plan(copy, load_study("inode-claim", SHORT), load_target("qemu"))
+    resumed = read_rows(copy.rows)
+    key = ["arm", "pair", "block", "iteration", "threads", "metric", "test", "statistic", "unit"]
+    pd.testing.assert_frame_equal(whole[key], resumed[key])
+    done_before = whole.started_utc != whole.started_utc.iloc[-1]
+    pd.testing.assert_frame_equal(whole[done_before], resumed[done_before])
+    assert resumed.started_utc.iloc[-1] != whole.started_utc.iloc[-1]
+
+
+def test_a_run_that_was_begun_with_other_parameters_is_not_mixed(short_run: Run):
+    with pytest.raises(BadInput, match="other parameters"):
+        run_plan(short_run, load_study("inode-claim", {**SHORT, "seed": 7}), load_target("qemu"))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The command line: thin, one library call a command. Exit 0 done, 1 found a failure, 2 bad input."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from lockscale.cli.kernels import kernel, patches, target
+from lockscale.cli.models import audit, doctor, fit, parse, sim
+from lockscale.cli.studies import study
+from lockscale.errors import BadInput, RunFailed
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command; whatever goes wrong is one sentence on standard error."""
+    try:
+        given = list(argv) if argv is not None else None
+        status = cli.main(args=given, prog_name="lockscale", standalone_mode=False)
+    except NoArgsIsHelpError as error:
+        _end(f"{error.ctx.command_path} needs a command: {error.ctx.command_path} --help lists them", 2)
+    except click.ClickException as error:
+        _end(error.format_message(), 2)
+    except click.Abort:
+        _end("interrupted: lockscale study resume RUN goes on from the last step", 130)
+    except BadInput as error:
+        _end(str(error), 2)
+    except RunFailed as error:  # its sentence may end in what a console or a compiler said
+        click.echo(f"lockscale: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        _end(f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
+    else:
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _end(sentence: str, status: int) -> None:
+    click.echo(f"lockscale: {' '.join(sentence.split())}", err=True)
+    sys.exit(status)
+
+
+@click.group(context_settings=CONTEXT, invoke_without_command=True)
+@click.version_option(package_name="lockscale")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """From a lock-contention profile of a Linux file system to a proven kernel patch."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (doctor, study, patches, kernel, target, parse, audit, sim, fit):
+    cli.add_command(command)

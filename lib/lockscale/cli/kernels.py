@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale patches`, `kernel` and `target`: series, builds and boots."""
+
+import click
+
+from lockscale.cli.output import as_json, show, table
+
+
+@click.group()
+def patches() -> None:
+    """The kernel patches: list and check the series."""
+
+
+@patches.command("list")
+@as_json
+def patches_list(as_json: bool) -> None:
+    """Every series with its patches."""
+    from lockscale.kernels.series import all_series
+
+    rows = [{"study": s.study, "arm": s.arm, "patches": len(s.patches)} for s in all_series()]
+    show(rows, as_json, table(rows))
+
+
+@patches.command("check")
+@click.argument("which", required=False)
+@click.option("--build", is_flag=True, help="Build each arm's kernel too.")
+@click.option("--boot", is_flag=True, help="Boot each arm too (implies --build).")
+@as_json
+def patches_check(which: str | None, build: bool, boot: bool, as_json: bool) -> int:
+    """Whether each series applies, is not in already, and (by option) builds and boots."""
+    from lockscale.patches import check
+
+    found = check(which, build=build or boot, boot=boot)
+    lines = [
+        f"{'ok ' if c['ok'] else 'NO '} {arm['study']}/{arm['arm']} {name}: {c['detail']}"
+        for arm in found
+        for name, c in arm["checks"].items()
+    ]
+    show(found, as_json, "\n".join(lines))
+    return 0 if all(arm["ok"] for arm in found) else 1
+
+
+@click.group()
+def kernel() -> None:
+    """Build an arm's kernel, or list those in the cache."""
+
+
+@kernel.command("build")
+@click.argument("which", metavar="STUDY/ARM")
+@click.option("--source", help="A kernel tarball or tree of your own.")
+@as_json
+def kernel_build(which: str, source: str | None, as_json: bool) -> None:
+    """Build one arm's kernel, or take it from the cache."""
+    from dataclasses import asdict
+
+    from lockscale.kernels.build import build
+    from lockscale.kernels.series import named_series
+
+    built = build(named_series(which), source)
+    value = {**asdict(built), "image": str(built.image)}
+    show(value, as_json, f"{built.release}\n{built.build_id}\n{built.image}")
+
+
+@kernel.command("list")
+@as_json
+def kernel_list(as_json: bool) -> None:
+    """The kernels in the cache."""
+    from dataclasses import asdict
+
+    from lockscale.kernels.build import cached_kernels
+
+    rows = [asdict(k) for k in cached_kernels()]
+    columns = ("series", "release", "build_id", "spin_lock")
+    show(rows, as_json, table([{c: row[c] for c in columns} for row in rows]))
+
+
+@click.group()
+def target() -> None:
+    """The targets: list, and the exact line that boots one."""
+
+
+@target.command("list")
+@as_json
+def target_list(as_json: bool) -> None:
+    """Every target file."""
+    from lockscale.study import list_targets, load_target
+
+    rows = [load_target(name).model_dump(mode="json") for name in list_targets()]
+    show(rows, as_json, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
+
+
+@target.command("boot")
+@click.argument("name")
+@click.argument("which", metavar="STUDY/ARM")
+@click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
+@click.option("--show-command", is_flag=True, help="Print the exact qemu line, boot nothing.")
+@as_json
+def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
+    """Boot an arm on a target once, assert uname and build-id, and power it off."""
+    from lockscale.patches import boot_once, example_line
+
+    if show_command:
+        line = example_line(name, which, cpus)
+        show({"qemu_line": line}, as_json, line)
+        return
+    found = boot_once(name, which, cpus)
+    show(found, as_json, f"{found['release']}\n{found['build_id']}")

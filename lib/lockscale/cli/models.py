@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale doctor`, `parse`, `audit`, `sim` and `fit`."""
+
+import click
+
+from lockscale.cli.output import as_json, parameter, show, table
+from lockscale.errors import BadInput
+
+
+@click.command()
+@click.option("--target", help="Also boot this target and see what it says of itself.")
+@as_json
+def doctor(target: str | None, as_json: bool) -> int:
+    """What is missing on this machine or that target, and the fix."""
+    from lockscale.doctor import doctor as examine
+
+    found = examine(target)
+    lines = [
+        f"{'ok ' if c['ok'] else 'NO '} {c['name']}: {c['found']}" + (f" -> {c['fix']}" if c["fix"] else "")
+        for c in found["checks"]
+    ]
+    show(found, as_json, "\n".join(lines))
+    return 0 if found["ok"] else 1
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tool", help="The tool that printed it, where it is not recognised.")
+@as_json
+def parse(file: str, tool: str | None, as_json: bool) -> None:
+    """Long-form rows from a tool's output."""
+    from pathlib import Path
+
+    from lockscale.workloads import parse as read
+
+    found = read(Path(file).read_text(errors="replace"), tool).to_json()
+    for warning in found["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    show(found, as_json, table(found["rows"]))
+
+
+@click.command()
+@click.argument("name", metavar="TABLE", required=False)
+@as_json
+def audit(name: str | None, as_json: bool) -> None:
+    """The arithmetic of the published tables: what holds, fails, or cannot be known."""
+    from lockscale.tables import audit as recompute
+
+    rows = [dict(row) for row in recompute(name)]
+    columns = ("table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict")
+    show(rows, as_json, table([{c: row[c] for c in columns} for row in rows]))
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option("--list", "listed", is_flag=True, help="Name the models.")
+@parameter
+@click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
+@click.option("--replications", default=5, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+@as_json
+def sim(
+    model: str | None,
+    listed: bool,
+    parameters: tuple[str, ...],
+    threads: str,
+    replications: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Simulate a model; every number is simulated, and says from what it is calibrated."""
+    from lockscale.sim import list_models
+    from lockscale.sim.model import read_parameters
+    from lockscale.simulated import simulate_points
+
+    if listed or not model:
+        show(list_models(), as_json, "\n".join(list_models()))
+        return
+    given = read_parameters(parameters)
+    value = simulate_points(model, _counts(threads), given, replications=replications, seed=seed)
+    rows = [{k: v for k, v in p.items() if k != "locks"} for p in value["points"]]
+    parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
+    if "unfitted_check" in value:
+        parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
+    show(value, as_json, "\n\n".join(parts))
+
+
+UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
+
+
+@click.command()
+@click.argument("name", metavar="TABLE")
+@click.option("--model", help="Only this model.")
+@click.option("--n-min", default=1, show_default=True)
+@as_json
+def fit(name: str, model: str | None, n_min: int, as_json: bool) -> None:
+    """Fit the queueing models to a published table's columns, with intervals."""
+    from lockscale.table_fit import fit_table
+
+    rows = fit_table(name, model, n_min)
+    flat = [
+        {"column": r["column"], "model": r["model"], **p, "mape_pct": r["mape_pct"], "loo_pct": r["loo_pct"]}
+        for r in rows
+        for p in r["parameters"]
+    ]
+    show(rows, as_json, table(flat))
