@@ -129,3 +129,13 @@ def test_a_full_disk(place: Path):
         f"a run needs 500 MiB but the disk of {disk} has 0 MiB free: free some space or set "
         "LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk []"
     ]
+
+
+def test_a_checkout_in_a_folder_with_a_blank_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "my cache")
+    with pytest.raises(BadInput, match="holds a blank, colon or comma"):
+        run_study("inode-claim", "qemu", {})
+    assert not (tmp_path / "runs").exists()

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -56,6 +57,11 @@ def preflight(study: Study) -> None:
         load_model(study.model).bind(arm.model_parameters)
     for table in study.tables:
         describe(table)
+    for folder in (paths.ROOT, paths.CACHE):
+        if re.search(r"[\s:,]", str(folder)):
+            raise BadInput(
+                f"{str(folder)!r} holds a blank, colon or comma, which kernel builds refuse: move it"
+            )
     for tool in (*TOOLS, "mkfs.ext4", "chromium"):
         need(tool)
     find_source(study.parameters.kernel_source or None)
