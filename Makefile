@@ -6,7 +6,7 @@ TARGET ?= qemu
 PYTHON = .venv/bin/python
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env study test test-fast test-all check notebooks lab lock clean
+.PHONY: help env study test test-fast test-all kernels check notebooks lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -20,14 +20,17 @@ env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale 
 study: env  ## run one study end to end (STUDY=inode-claim TARGET=qemu)
 	.venv/bin/lockscale study run $(STUDY) --target $(TARGET)
 
-test: env check  ## every check and every test, with real kernels booted
+test: env check kernels  ## every check and every test, with real kernels booted
 	$(PYTHON) -m pytest -m "not long"
 
 test-fast: env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q -m "not guest and not long"
 
-test-all: env check  ## also the long campaigns
+test-all: env check kernels  ## also the long campaigns
 	$(PYTHON) -m pytest
+
+kernels: env  ## build every arm's kernel, or find it built
+	.venv/bin/lockscale patches check --build
 
 check: env  ## style, types, direction of imports
 	.venv/bin/ruff check .

@@ -31,14 +31,22 @@ def kernels() -> dict[str, Kernel]:
 
 
 @pytest.fixture(scope="session")
-def short_run(kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One short run of study inode-claim through all eight notebooks, outside runs/."""
+def short_run(
+    kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Run]:
+    """One short run of study inode-claim through all eight notebooks, outside runs/.
+
+    It takes minutes, so its progress is shown and not captured.
+    """
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
     folder = tmp_path_factory.mktemp("runs")
     before = paths.RUNS
     paths.RUNS = folder
     os.environ["LOCKSCALE_RUNS"] = str(folder)
     try:
-        yield run_study("inode-claim", "qemu", SHORT)
+        with capture.global_and_fixture_disabled():
+            run = run_study("inode-claim", "qemu", SHORT)
+        yield run
     finally:
         paths.RUNS = before
         del os.environ["LOCKSCALE_RUNS"]

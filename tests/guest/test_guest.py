@@ -8,8 +8,9 @@ import pytest
 
 from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment import file_system
 from lockscale.kernels.build import Kernel
-from lockscale.study import load_target
+from lockscale.study import load_study, load_target
 from lockscale.targets.accel import choose_accel
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk, device_to_format
@@ -103,3 +104,20 @@ def test_the_doctor_sees_waiters_queue_in_the_guest(kernels: dict[str, Kernel]):
     assert found["uname and build-id"]["found"] in {kernel.build_id for kernel in kernels.values()}
     for kernel in kernels.values():
         assert found[f"guest spin lock of {kernel.release}"]["found"] == "queued (FIFO)"
+
+
+def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(guest: Guest):
+    small = load_study("inode-claim").model_copy(update={"mkfs": ["-J", "size=8", "-O", "^orphan_file"]})
+    with QemuMachine(guest) as machine:
+        made = file_system.make(machine, small, named(guest))
+        assert "has_journal" in made.features and "orphan_file" not in made.features
+        file_system.unmount_and_check(machine, made)
+        wanting = small.model_copy(update={"mkfs_asserts": ["orphan_file"]})
+        with pytest.raises(RunFailed, match="did not do orphan_file"):
+            file_system.make(machine, wanting, named(guest))
+        damage = "set_inode_field /lost+found links_count 77"
+        must(machine, ["umount", file_system.MOUNT_POINT])
+        must(machine, ["debugfs", "-w", "-R", damage, made.device])
+        must(machine, ["mount", made.device, file_system.MOUNT_POINT])
+        with pytest.raises(RunFailed, match="damaged"):
+            file_system.unmount_and_check(machine, made)
