@@ -130,7 +130,8 @@ def _profile(
     session.raw[f"profile-{point.processes}"] = text
     creates = point.processes * point.items
     yield point.reading("ftrace_cost", "create", "creates", "total", "ops", creates, True)
-    for cost in ftrace_cost.parse(ftrace_cost.split(text)):
+    costs = ftrace_cost.parse(ftrace_cost.split(text))
+    for cost in sorted(costs, key=lambda one: one.function):  # rows in one order, whatever took longest
         for metric, unit, value in (("calls", "calls", cost.count), ("time", "us", cost.total_us)):
             name = f"{cost.function}.{metric}"
             yield point.reading("ftrace_cost", "create", name, "total", unit, value, True)

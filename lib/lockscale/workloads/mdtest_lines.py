@@ -155,6 +155,7 @@ def is_summary_of(n: int, most: float, least: float, mean: float, sd: float, *, 
 
     Each is printed to three decimals. The bounds on the sum of squares: the other n - 2 values all
     equal (least), and Bhatia and Davis's (max - mean)(mean - min) (most); for n <= 3 the two meet.
+    A change that moves the implied deviation by less than it is printed to cannot be seen.
     """
     if not least - 0.001 <= mean <= most + 0.001:
         return False
