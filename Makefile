@@ -27,7 +27,7 @@ test-fast: env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q -m "not guest and not long"
 
 test-all: env check kernels  ## also the long campaigns
-	$(PYTHON) -m pytest
+	LOCKSCALE_EXPLORE=1 $(PYTHON) -m pytest
 
 kernels: env  ## build every arm's kernel, or find it built
 	.venv/bin/lockscale patches check --build

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from lockscale import paths
@@ -13,6 +14,12 @@ from lockscale.experiment.layout import Run
 from lockscale.kernels.build import Kernel
 from lockscale.pipeline import run_study
 from lockscale.study import load_study
+
+# The same examples in every `make test`, so that a red test is the change's own; `make test-all` looks
+# for new ones. No deadline: no test asserts on seconds.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
+hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE") else "same")
 
 # The shortest run that still has an A/A pair, two interleaved blocks and a storm to see.
 SHORT = {
