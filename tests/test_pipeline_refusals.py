@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What cannot end well is refused before anything runs: one sentence, and no run folder."""
 
+import json
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,11 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.pipeline import TOOLS, run_study
+from lockscale.experiment.layout import Run
+from lockscale.kernels.source import find_source
+from lockscale.pipeline import TOOLS, resume_study, run_study
+from lockscale.story import keep_study
+from lockscale.study import load_study
 from lockscale.tools import find
 from small_disk import run_on_small_disk
 
@@ -19,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Studies, patches and runs of the test's own; the source is there, so that it is not the reason."""
     shutil.copytree(paths.STUDIES, tmp_path / "studies")
     shutil.copytree(paths.KERNEL_PATCHES, tmp_path / "kernel-patches")
-    (tmp_path / "source.tar").write_bytes(b"never unpacked")
+    tarfile.open(tmp_path / "source.tar", "w").close()  # never unpacked
     monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
@@ -139,3 +145,38 @@ def test_a_checkout_in_a_folder_with_a_blank_is_refused_before_anything_runs(
     with pytest.raises(BadInput, match="holds a blank, colon or comma"):
         run_study("inode-claim", "qemu", {})
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_curated_run_is_not_resumed_and_not_written_to():
+    curated = sorted(path.parent for path in paths.MEASURED.glob("*/rows.csv"))[-1]
+    before = sorted(curated.rglob("*"))
+    with pytest.raises(BadInput, match="curated"):
+        resume_study(curated.name)
+    assert sorted(curated.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "inode-claim-20000101T000000Z"])
+def test_what_is_no_run_is_not_resumed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    with pytest.raises(BadInput, match="there is no run"):
+        resume_study(name)
+
+
+def test_a_measured_run_is_not_resumed_under_another_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    run = Run(tmp_path / "inode-claim-20260101T000000Z")
+    keep_study(run, load_study("inode-claim"), "qemu")
+    said = json.loads((run.folder / "study.json").read_text())
+    said["calls_without_retry"]["value"] = 5.0
+    (run.folder / "study.json").write_text(json.dumps(said))
+    run.journal.write_text("{}\n")
+    with pytest.raises(BadInput, match="said something else"):
+        resume_study(run.id)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/zero"])
+def test_a_device_is_no_kernel_source(path: str):
+    with pytest.raises(BadInput, match="neither a tarball nor a folder"):
+        find_source(path)

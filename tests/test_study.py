@@ -228,10 +228,17 @@ def test_any_value_is_a_valid_study_or_a_sentence(name, value):
 @given(st.sampled_from(sorted(Study.model_fields)), junk)
 def test_any_value_of_a_study_is_a_valid_study_or_a_sentence(tmp_path_factory, name, value):
     folder = tmp_path_factory.mktemp("studies")
-    (folder / "x.yaml").write_text(yaml.safe_dump({**yaml.safe_load(SHIPPED), name: value}))
+    (folder / "inode-claim.yaml").write_text(yaml.safe_dump({**yaml.safe_load(SHIPPED), name: value}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "STUDIES", folder)
         try:
-            assert load_study("x", {"seed": 5}).parameters.seed == 5
+            assert load_study("inode-claim", {"seed": 5}).parameters.seed == 5
         except BadInput as error:
-            assert str(error).startswith(("x.yaml: ", f"{folder}/x.yaml"))
+            assert str(error).startswith(("inode-claim.yaml", f"{folder}/inode-claim.yaml"))
+
+
+def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "other.yaml").write_text(SHIPPED)
+    monkeypatch.setattr(paths, "STUDIES", tmp_path)
+    with pytest.raises(BadInput, match=r"let the file be inode-claim\.yaml"):
+        load_study("other")

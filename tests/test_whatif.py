@@ -118,8 +118,8 @@ def test_none_written_is_one_sentence(story: Story):
         story.read_prediction()
 
 
-def test_once_a_row_is_measured_the_prediction_stands(story: Story):
+def test_once_a_step_is_measured_the_prediction_stands(story: Story):
     first = story.write_prediction(predict(STUDY))
-    story.run.rows.write_text("measured\n")
+    story.run.journal.write_text("measured\n")
     assert story.write_prediction({**predict(STUDY), "study": "another"}) == first
     assert story.read_prediction()["study"] == "inode-claim"

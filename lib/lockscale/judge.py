@@ -27,15 +27,15 @@ class Fitted:
 
 
 def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
-    """Every model that has fewer parameters than there are points, on the upstream arm's rates."""
+    """Every model that has fewer parameters than there are points, on the upstream arm's rates.
+
+    With too few numbers of processes for any model the frames are empty: nothing is fitted.
+    """
     arm = study.arm("upstream").name
     table = rates(rows)
     points = table[(table.arm == arm) & (table.cpus == cpus)]
-    if len(points) < 3:
-        raise BadInput(
-            f"the run measured {arm} at {len(points)} numbers of processes on {cpus} CPUs: "
-            "a fit of two parameters needs three"
-        )
+    if points.empty:
+        raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
     fits = [
         fit(points.threads.to_numpy(), points.value.to_numpy(), model)
         for model in MODELS.values()
@@ -45,16 +45,23 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     parameters = [{"model": f.model, **vars(estimate)} for f in fits for estimate in f.parameters]
     ranking = [{"model": f.model, "mape_pct": f.mape_pct, "loo_pct": f.loo_pct} for f in fits]
     curves = [
-        pd.DataFrame({"model": f.model, "threads": grid, "value": f.predict(grid).value, "origin": "fitted"})
+        {"model": f.model, "threads": n, "value": value, "origin": "fitted"}
         for f in fits
+        for n, value in zip(grid, f.predict(grid).value, strict=True)
     ]
+    ranked = pd.DataFrame(ranking, columns=["model", "mape_pct", "loo_pct"])
     return Fitted(
         arm,
-        pd.DataFrame(parameters),
-        pd.DataFrame(ranking).sort_values("loo_pct", ignore_index=True),
+        pd.DataFrame(parameters, columns=["model", "name", "unit", "value", "low", "high", "status"]),
+        ranked.sort_values("loo_pct", ignore_index=True),
         points[["threads", "value", "origin"]],
-        pd.concat(curves, ignore_index=True),
+        pd.DataFrame(curves, columns=["model", "threads", "value", "origin"]),
     )
+
+
+def fullest_guest(study: Study) -> int:
+    """The virtual CPUs of the guest that is measured at the most numbers of processes."""
+    return max(study.parameters.guests, key=lambda guest: len(guest.processes)).cpus
 
 
 def judge_published(prediction: dict[str, Any]) -> pd.DataFrame:

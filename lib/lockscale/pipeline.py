@@ -2,6 +2,7 @@
 """Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
 
 import json
+import logging
 import os
 import re
 import sys
@@ -16,8 +17,8 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.layout import Run, find_run, new_run
-from lockscale.files import full_disk_is_one_sentence, need_free_space
-from lockscale.kernels.series import read_series
+from lockscale.files import full_disk_is_one_sentence, locked, need_free_space
+from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
 from lockscale.notebooks import notebook_of, private_kernel, sources
 from lockscale.progress import FILE_VARIABLE
@@ -37,23 +38,29 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
     load_target(target)
     preflight(study)
     run = resume or new_run(study.name)
-    keep_study(run, study, target)
-    for source in sources():
-        _execute(source, run, {"study": name, "target": target, "run": str(run.folder)})
+    with locked(run.folder / "pipeline.lock", f"run {run.id}"):
+        keep_study(run, study, target)
+        for source in sources():
+            _execute(source, run, {"study": name, "target": target, "run": str(run.folder)})
     return run
 
 
 def resume_study(name: str) -> Run:
     """Go on with a run: notebooks run again, steps in its journal and built kernels do not."""
     run = find_run(name)
+    if run.folder.is_relative_to(paths.MEASURED.resolve()):
+        raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
     said = json.loads((run.folder / "study.json").read_text())
+    study = load_study(said["name"], said["parameters"])
+    if run.journal.is_file() and {**study.model_dump(mode="json"), "target": said["target"]} != said:
+        raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
     return run_study(said["name"], said["target"], said["parameters"], resume=run)
 
 
 def preflight(study: Study) -> None:
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
     for arm in study.arms:
-        read_series(study.name, arm.name)
+        touched_files(read_series(study.name, arm.name))
         load_model(study.model).bind(arm.model_parameters)
     for table in study.tables:
         describe(table)
@@ -93,6 +100,9 @@ def _execute(source: Path, run: Run, parameters: dict[str, str]) -> None:
             )
         except papermill.PapermillExecutionError as error:
             raise _as_sentence(error, output) from None
+        except KeyboardInterrupt:
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)  # sockets that closed under it
+            raise RunFailed(f"interrupted: `lockscale study resume {run.id}` goes on with it") from None
 
 
 def _as_sentence(error: Any, output: Path) -> Exception:

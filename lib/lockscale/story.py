@@ -53,7 +53,7 @@ class Story:
     def write_prediction(self, prediction: dict[str, Any]) -> str:
         """Write the prediction with its hash, before anything is measured; never twice differently."""
         sha256 = sha256_of_json(prediction)
-        if self.run.rows.is_file() and not self.by_hand:
+        if self.run.journal.is_file() and not self.by_hand:
             return str(self.read_prediction(self.run)["sha256"])
         write_json(self.run.prediction, {**prediction, "sha256": sha256})
         return sha256

@@ -129,7 +129,10 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
             raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
     if isinstance(said.get("parameters"), dict):
         said["parameters"] = {**said["parameters"], **(changes or {})}
-    return _checked(Study, said, path)
+    study = _checked(Study, said, path)
+    if study.name != name:
+        raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
+    return study
 
 
 def load_target(name: str) -> Target:

@@ -2,7 +2,8 @@
 # %% [markdown]
 # # 03 Predict: what the patch must give, written down before it is measured
 #
-# From the base columns alone: the profile counts `jbd2_journal_get_write_access`, so it tells how many
+# From the base columns and one constant measured elsewhere: the profile counts
+# `jbd2_journal_get_write_access`, so with the calls of a create without retries it tells how many
 # claims a create loses, and so how many of the processes sit in the retry loop. The prediction is
 # kept with its hash; notebook 07 compares it with what was measured.
 # Before: [02 Simulate](02_simulate.ipynb). Next: [04 Build kernels](04_build_kernels.ipynb).

@@ -9,14 +9,15 @@
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
-cpus = 4
+cpus = None  # None: the guest with the most points
 
 # %%
-from lockscale.judge import fit_rates, judge_guests, judge_published
+from lockscale.judge import fit_rates, fullest_guest, judge_guests, judge_published
 from lockscale.report import figures
 from lockscale.story import open_story
 
 story = open_story(study, run)
+cpus = cpus or fullest_guest(story.study)
 found = fit_rates(story.rows, story.study, cpus)
 found.parameters
 

@@ -73,9 +73,9 @@ def list_runs() -> list[Run]:
 
 
 def find_run(name: str) -> Run:
-    """A run by its id or by its folder."""
+    """A run by its id, here or in data/measured, or by its folder."""
     for folder in (paths.RUNS / name, paths.MEASURED / name, Path(name)):
-        if folder.is_dir():
+        if (folder / "study.json").is_file():
             return Run(folder.resolve())
     raise BadInput(f"there is no run {name!r} under {paths.RUNS}: lockscale study status lists them")
 

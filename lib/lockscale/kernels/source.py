@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def find_source(override: str | None = None) -> Source:
     if not path.exists():
         fix = "give a kernel tarball or tree" if said else f"apt-get install {base().package}"
         raise BadInput(f"the kernel source {path} is not there: {fix}")
+    if not path.is_dir() and not (path.is_file() and tarfile.is_tarfile(path)):
+        raise BadInput(f"{path} is neither a tarball nor a folder: give a kernel tarball or tree")
     if path.is_dir() and not (path / "Kbuild").is_file():
         raise BadInput(f"{path} is not a kernel tree (it has no Kbuild file): name its top folder")
     return Source(path, _sha256_of_tree(path) if path.is_dir() else sha256_of(path))

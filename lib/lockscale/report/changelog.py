@@ -117,7 +117,13 @@ def _extra(study: Study, extra: pd.DataFrame) -> str:
 def _rates(study: Study, rates: pd.DataFrame, provenance: dict[str, Any]) -> str:
     before, base = study.arm("before").name, study.arm("upstream").name
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
-    lines = [f"Creates per second in QEMU ({provenance['accel']}), not a benchmark:", ""]
+    lines = [
+        *_wrap(
+            f"Creates per second in QEMU ({provenance['accel']}), not a benchmark: a queue of waiters "
+            "stalls whenever the host stops one of them, so not even the direction means anything:"
+        ),
+        "",
+    ]
     lines.append(f"{'cpus':>4} {'procs':>5}  {before:>12}  {base:>14}")
     for row in wide.to_dict("records"):
         lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.0f}  {row[base]:>14.0f}")
@@ -137,7 +143,8 @@ def _predicted(prediction: dict[str, Any]) -> str:
     return (
         "\n".join(
             _wrap(
-                f"Predicted for S1's machine from its base profile alone: {p['gain_low']:.1f}x to "
+                f"Predicted for S1's machine from its base profile and rate, and one constant from "
+                f"outside ({p['open'][0]}): {p['gain_low']:.1f}x to "
                 f"{p['gain_high']:.1f}x ({p['low']:.0f} to {p['high']:.0f} {p['unit']} at "
                 f"{p['threads']} processes); deleting the spin time would say {p['naive_value']:.0f}."
             )
