@@ -2,8 +2,6 @@
 """What the tests share: the two kernels, built once, and one short run of the whole pipeline."""
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -40,7 +38,7 @@ def kernels() -> dict[str, Kernel]:
 @pytest.fixture(scope="session")
 def short_run(
     kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[Run]:
+) -> Run:
     """One short run of study inode-claim through all eight notebooks, outside runs/.
 
     It takes minutes, so its progress is shown and not captured.
@@ -52,15 +50,7 @@ def short_run(
     os.environ["LOCKSCALE_RUNS"] = str(folder)
     try:
         with capture.global_and_fixture_disabled():
-            run = run_study("inode-claim", "qemu", SHORT)
-        yield run
+            return run_study("inode-claim", "qemu", SHORT)
     finally:
         paths.RUNS = before
         del os.environ["LOCKSCALE_RUNS"]
-
-
-@pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that is also the working directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
