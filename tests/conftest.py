@@ -2,6 +2,7 @@
 """What the tests share: the two kernels, built once, and one short run of the whole pipeline."""
 
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -54,3 +55,10 @@ def short_run(
     finally:
         paths.RUNS = before
         del os.environ["LOCKSCALE_RUNS"]
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is also the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
