@@ -147,7 +147,8 @@ def test_a_checkout_in_a_folder_with_a_blank_is_refused_before_anything_runs(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_curated_run_is_not_resumed_and_not_written_to():
+def test_a_curated_run_is_not_resumed_and_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
     curated = sorted(path.parent for path in paths.MEASURED.glob("*/rows.csv"))[-1]
     before = sorted(curated.rglob("*"))
     with pytest.raises(BadInput, match="curated"):

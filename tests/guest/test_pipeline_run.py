@@ -130,6 +130,10 @@ def test_a_run_that_was_cut_short_goes_on_from_its_journal(short_run: Run, tmp_p
     done_before = whole.started_utc != whole.started_utc.iloc[-1]
     pd.testing.assert_frame_equal(whole[done_before], resumed[done_before])
     assert resumed.started_utc.iloc[-1] != whole.started_utc.iloc[-1]
+    copy.rows.unlink()
+    run_plan(copy, load_study("inode-claim", SHORT), load_target("qemu"))  # nothing is left to do
+    assert len(json.loads(copy.provenance.read_text())["as_found"]) == len(lines)
+    pd.testing.assert_frame_equal(read_rows(copy.rows), resumed)
 
 
 def test_a_run_that_was_begun_with_other_parameters_is_not_mixed(short_run: Run):

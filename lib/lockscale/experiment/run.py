@@ -16,7 +16,7 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.plan import Step, plan
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.experiment.session import Session, measure
-from lockscale.files import append_line, locked, sha256_of_json, write_bytes
+from lockscale.files import append_line, locked, sha256_of_json, write_bytes, write_json
 from lockscale.kernels.build import Kernel
 from lockscale.progress import Progress, progress
 from lockscale.study import Study, Target
@@ -35,6 +35,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         guests = _Guests(run, study, target, kernels)
         value = provenance.begin(run, study, target, guests.accel, kernels, guests.example())
         value["as_found"] = {name: entry["as_found"] for name, entry in done.items()}
+        write_json(run.provenance, value)
         with progress(f"measure {study.name} on {target.name}", len(steps)) as shown:
             for at, step in enumerate(steps):
                 if step.name not in done:
