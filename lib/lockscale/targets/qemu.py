@@ -2,7 +2,6 @@
 """The default target: a QEMU guest that runs our kernel over the host's user space (virtme-ng)."""
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -173,8 +172,3 @@ class QemuMachine:
             self.process.wait()
         if self.process.stdin and not self.process.stdin.closed:
             self.process.stdin.close()
-
-
-def shown(argv: Sequence[str]) -> str:
-    """A command line as one can paste it."""
-    return shlex.join(argv)
