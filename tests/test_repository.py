@@ -38,7 +38,8 @@ def name_of(requirement: str) -> str:
 
 
 def wanted() -> set[str]:
-    return {name_of(r) for r in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]}
+    extras = [r for listed in PROJECT["optional-dependencies"].values() for r in listed]
+    return {name_of(r) for r in [*PROJECT["dependencies"], *extras]} - {"lockscale"}
 
 
 def locked() -> dict[str, str]:

@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
-from lockscale.sim.simulation import MAX_THREADS
+from lockscale.sim.replicate import MAX_THREADS
 from lockscale.study import Arm, Study, load_study
 from lockscale.tables import function_cost
 

@@ -4,13 +4,16 @@
 import re
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.sim.path import DONE, LOCK, SPEND, Builder, Path, Program
-from lockscale.sim.primitives import Bitmap, Lock, ns, us
-from lockscale.sim.simulation import replicate
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import ns, us
+from lockscale.sim.layout import DONE, SPEND
+from lockscale.sim.path import Path
+from lockscale.sim.primitives import Bitmap, Lock
+from lockscale.sim.program import Program
+from lockscale.sim.replicate import replicate
 
 
 def locks_twice(path: Path, lock: Lock) -> None:
@@ -38,26 +41,26 @@ def goes_back_holding(path: Path, lock: Lock) -> None:
     ],
 )
 def test_wrong_locking_is_refused_when_written(steps: Callable[[Path, Lock], None], message: str) -> None:
-    m = Builder()
+    m = Builder(2)
     lock = m.queued_lock("group", hold=ns(1))
     with pytest.raises(BadInput, match=re.escape(message)):
         steps(m.path("create"), lock)
 
 
 def test_a_path_must_end_without_locks() -> None:
-    m = Builder()
+    m = Builder(2)
     m.path("create").lock(m.queued_lock("group", hold=ns(1)))
     with pytest.raises(BadInput, match="ends holding \\['group'\\]"):
         m.compile()
 
 
-def test_a_model_needs_one_path_with_steps_and_lock_names_differ() -> None:
-    m = Builder()
+def test_a_model_needs_steps_and_names_differ() -> None:
+    m = Builder(2)
     with pytest.raises(BadInput, match="no steps"):
         m.compile()
     m.path("create")
-    with pytest.raises(BadInput, match="second path"):
-        m.path("remove")
+    with pytest.raises(BadInput, match="path 'create' is defined twice"):
+        m.path("create")
     m.queued_lock("group", hold=ns(1))
     with pytest.raises(BadInput, match="defined twice"):
         m.unfair_lock("group", hold=ns(1))
@@ -70,19 +73,20 @@ def test_delays_are_finite_times(value: float) -> None:
 
 
 def test_op_table_reads_like_the_path() -> None:
-    m = Builder()
+    m = Builder(2)
     m.path("create").spend(ns(5), "journal_start")
     program = m.compile()
     assert program.steps == ("journal_start", "done")
-    assert program.ops.tolist() == [[SPEND, 5_000, 0], [DONE, 0, 0]]
+    assert program.ops["code"].tolist() == [SPEND, DONE]
+    assert program.ops["mean_ps"].tolist() == [5_000, 0]
 
 
-def run(program: Program, threads: int = 2) -> None:
-    replicate(program, threads, seed=1, replication=0, operations=100, warm_up=0)
+def run(program: Program) -> None:
+    replicate(program, seed=1, replication=0, operations=100, warm_up=0)
 
 
 def test_a_retry_loop_in_which_no_time_passes_is_named() -> None:
-    m = Builder()
+    m = Builder(2)
     bitmap: Bitmap = m.bitmap("bits")
     path = m.path("create")
     path.find_zero(bitmap)
@@ -94,24 +98,83 @@ def test_a_retry_loop_in_which_no_time_passes_is_named() -> None:
 
 
 def test_operations_that_take_no_time_are_refused() -> None:
-    m = Builder()
+    m = Builder(2)
     m.path("create").spend(ns(0))
     with pytest.raises(BadInput, match="one instant"):
         run(m.compile())
 
 
-def test_deadlock_is_named() -> None:
-    """The builder refuses such a path, so its op table is written by hand."""
-    ops = np.array([[LOCK, 0, 0], [LOCK, 0, 0], [DONE, 0, 0]], dtype=np.int64)
-    locks = np.zeros((1, 4), np.int64)
-    steps = ("lock group", "lock group again", "done")
-    program = Program(ops, locks, np.zeros((0, 1), np.int64), steps, ("group",))
-    with pytest.raises(BadInput, match="thread 0 at step 'lock group again': every thread waits"):
-        run(program)
+def crossed_locks(paths: int) -> Program:
+    """One class takes a then b, the other b then a."""
+    m = Builder(2)
+    a, b = m.queued_lock("a", hold=ns(5)), m.queued_lock("b", hold=ns(5))
+    for k in range(paths):
+        path = m.path(f"path {k}")
+        for lock in (a, b) if k == 0 else (b, a):
+            path.lock(lock)
+        path.unlock(a)
+        path.unlock(b)
+    return m.compile()
+
+
+def test_crossed_locks_name_thread_lock_and_step() -> None:
+    said = "thread 1 at step 'lock a': waits for lock 'a', whose holder waits for a lock of this thread"
+    with pytest.raises(BadInput, match=said):
+        run(crossed_locks(2))
+    run(crossed_locks(1))
+
+
+def test_crossed_locks_are_found_while_other_threads_go_on() -> None:
+    m = Builder(2)
+    a, b = m.queued_lock("a", hold=ns(5)), m.queued_lock("b", hold=ns(5))
+    for first, second in ((a, b), (b, a)):
+        path = m.path(f"{first.name} first", threads=1)
+        path.lock(first)
+        path.lock(second)
+        path.unlock(first)
+        path.unlock(second)
+    m.path("others").spend(ns(1))
+    with pytest.raises(BadInput, match="deadlock; take the locks in one order"):
+        run(m.compile())
+
+
+def test_unlock_by_a_thread_that_is_not_the_owner_is_named() -> None:
+    """The path looks right, but between lock and unlock the thread picks another shard."""
+    m = Builder(2)
+    groups, place = m.queued_lock("group", hold=ns(5), shards=4), m.place("goal", shards=4)
+    path = m.path("create")
+    path.lock(groups, place)
+    path.pick_next(place)
+    path.unlock(groups, place)
+    with pytest.raises(BadInput, match=r"thread 0 at step 'unlock group': releases lock 'group\[1\]'"):
+        run(m.compile())
+
+
+def test_retries_that_never_end_are_found_though_time_passes() -> None:
+    """The lock is taken for ever by a thread that tries to take another one that its owner holds."""
+    m = Builder(1)
+    slots = m.slots("slots", per_block=1)
+    path = m.path("add")
+    again = path.label("again")
+    path.spend(ns(10))
+    path.reserve(slots)
+    path.retry_if_lost(again)
+    with pytest.raises(BadInput, match="no operation is completed"):
+        run(m.compile())
+
+
+def test_a_gate_that_nobody_leaves_is_a_deadlock() -> None:
+    m = Builder(2)
+    gate = m.commit_gate("journal", commit=us(1), entries=2)
+    path = m.path("handle")
+    path.enter(gate)
+    path.spend(ns(5))
+    with pytest.raises(BadInput, match="sleeps for gate 'journal' and nobody is left"):
+        run(m.compile())
 
 
 def test_simulated_time_has_an_end() -> None:
-    m = Builder()
+    m = Builder(4096)
     m.path("create").spend(us(10_000_000))
     with pytest.raises(BadInput, match="simulated time"):
-        replicate(m.compile(), 4096, seed=1, replication=0, operations=10**6, warm_up=0)
+        replicate(m.compile(), seed=1, replication=0, operations=10**6, warm_up=0)

@@ -3,10 +3,14 @@
 
 import math
 
+import numba
 import numpy as np
+import pytest
 from scipy.stats import kstest
 
-from lockscale.sim.rng import draw, exponential_ps, stream_key, unit
+from lockscale.sim.delays import EXPONENTIAL, GAMMA, UNIFORM
+from lockscale.sim.layout import THREAD
+from lockscale.sim.rng import delay_ps, draw, stream_key, unit
 
 
 def word(value: int) -> np.uint64:
@@ -24,8 +28,18 @@ def draws(thread: int, count: int) -> list[np.uint64]:
     return [word(int(draw(key, word(k)))) for k in range(1, count + 1)]
 
 
-def delay(bits: np.uint64) -> int:
-    return int(exponential_ps(np.int64(1_000_000), bits))
+@numba.njit
+def fill(threads, kind, mean_ps, shape, samples, out):  # type: ignore[no-untyped-def]
+    for k in range(len(out)):
+        out[k] = delay_ps(threads[0], kind, mean_ps, shape, 0, len(samples), samples)
+
+
+def delays(kind: int, shape: float = 0.0) -> list[int]:
+    threads = np.zeros(1, THREAD)
+    threads["key"], threads["ahead"] = stream_key(word(1), word(0), word(4)), 1.0
+    out = np.zeros(5_001, np.int64)
+    fill(threads, kind, 1_000_000, shape, np.array([7, 9], np.int64), out)
+    return [int(d) for d in out[1:]]  # the first exponential is the one kept ahead
 
 
 def test_each_stream_is_uniform_and_neighbours_are_uncorrelated() -> None:
@@ -42,10 +56,19 @@ def test_seed_replication_and_thread_each_change_the_stream() -> None:
 
 
 def test_exponential_delays_are_exponential() -> None:
-    delays = [delay(bits) for bits in draws(4, 5_000)]
-    assert kstest(delays, "expon", args=(0, 1_000_000)).pvalue > 0.001
+    assert kstest(delays(EXPONENTIAL), "expon", args=(0, 1_000_000)).pvalue > 0.001
+
+
+@pytest.mark.parametrize("shape", [0.3, 1.0, 4.0, 100.0])
+def test_gamma_delays_are_gamma(shape: float) -> None:
+    assert kstest(delays(GAMMA, shape), "gamma", args=(shape, 0, 1_000_000 / shape)).pvalue > 0.001
+
+
+def test_jittered_delays_are_uniform_around_their_mean() -> None:
+    found = delays(UNIFORM, 0.25)
+    assert kstest(found, "uniform", args=(750_000, 500_000)).pvalue > 0.001
 
 
 def test_the_smallest_random_number_gives_a_finite_delay() -> None:
-    assert delay(word(0)) == round(53 * math.log(2) * 1_000_000)
-    assert delay(word(2**64 - 1)) == 0
+    assert -math.log(unit(word(0))) == pytest.approx(53 * math.log(2))
+    assert -math.log(unit(word(2**64 - 1))) == 0

@@ -38,9 +38,25 @@ def test_result_is_one_point_of_the_sim_json() -> None:
     assert lock["acquisitions"] == pytest.approx(5_000 * point["attempts_per_op"], abs=5 * 48)
 
 
-def test_one_replication_has_no_interval() -> None:
-    run = simulate("inode_claim", 2, replications=1, operations=100)
+def test_one_long_replication_has_an_interval_by_batch_means() -> None:
+    """It covers the exact rate of M/M/1//1, and is about as wide as that of 20 replications."""
+    alone = simulate("machine_repairman", 1, replications=1, operations=100_000)
+    many = simulate("machine_repairman", 1, replications=20, operations=5_000)
+    assert alone.interval == "batch means" and many.interval == "replications"
+    assert alone.low is not None and alone.high is not None
+    assert many.low is not None and many.high is not None
+    assert alone.low < 1e6 / 11 < alone.high
+    assert 0.4 < (alone.high - alone.low) / (many.high - many.low) < 2.5
+
+
+def test_a_replication_too_short_for_batches_has_no_interval() -> None:
+    run = simulate("inode_claim", 2, replications=1, operations=10)
     assert run.low is None and run.high is None
+
+
+def test_replications_on_one_and_on_many_threads_give_the_same_bits() -> None:
+    one, four = (simulate("inode_claim", 12, workers=n) for n in (1, 4))
+    assert one == four
 
 
 def test_interval_is_students_t() -> None:
@@ -105,7 +121,7 @@ def test_every_model_says_unit_and_source_of_each_parameter() -> None:
         assert model.name == name and model.summary
         for p in model.parameters:
             assert p.meaning and p.source
-            assert p.unit in ("us", "ns") or isinstance(p.default, bool)
+            assert p.unit or isinstance(p.default, bool)
 
 
 def test_parameters_as_text() -> None:

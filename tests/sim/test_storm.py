@@ -12,31 +12,32 @@ import pytest
 from numpy.typing import NDArray
 
 from lockscale.sim import simulate
-from lockscale.sim.path import Builder
-from lockscale.sim.primitives import exponential, ns, us
-from lockscale.sim.simulation import Counts, replicate
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import exponential, ns, us
+from lockscale.sim.replicate import Counts, replicate
 
 THREADS, ELSEWHERE_US, ACCESS_NS, HOLD_NS = 48, 60.0, 250.0, 300.0
 
 
 def creates(*, fair: bool = True, shared: bool = True, stale: bool = True) -> Counts:
-    m = Builder()
+    m = Builder(THREADS)
     make_lock = m.queued_lock if fair else m.unfair_lock
     group = make_lock("group lock", hold=ns(HOLD_NS))
-    bitmap = m.bitmap("inode bitmap", shared=shared)
+    bitmap = m.bitmap("inode bitmap", shards=1 if shared else THREADS)
+    own = m.place("own bitmap", shards=1 if shared else THREADS)
     create = m.path("create")
     create.spend(exponential(us(ELSEWHERE_US)))
     again = create.label("again")
     if stale:
-        create.find_zero(bitmap)
+        create.find_zero(bitmap, own)
     create.spend(ns(ACCESS_NS))
     create.lock(group)
     if not stale:
-        create.find_zero(bitmap)
-    create.claim(bitmap)
+        create.find_zero(bitmap, own)
+    create.claim(bitmap, own)
     create.unlock(group)
     create.retry_if_lost(again)
-    return replicate(m.compile(), THREADS, seed=7, replication=0, operations=20_000)
+    return replicate(m.compile(), seed=7, replication=0, operations=20_000)
 
 
 def attempts(counts: Counts) -> float:
@@ -102,7 +103,7 @@ def test_one_thread_never_loses_a_claim() -> None:
 
 
 def fixed_creates(start_ps: NDArray[np.int64]) -> Counts:
-    m = Builder()
+    m = Builder(THREADS)
     group, bitmap = m.queued_lock("group lock", hold=ns(HOLD_NS)), m.bitmap("inode bitmap")
     create = m.path("create")
     create.spend(us(ELSEWHERE_US))
@@ -113,7 +114,7 @@ def fixed_creates(start_ps: NDArray[np.int64]) -> Counts:
     create.claim(bitmap)
     create.unlock(group)
     create.retry_if_lost(again)
-    return replicate(m.compile(), THREADS, seed=1, replication=0, operations=20_000, start_ps=start_ps)
+    return replicate(m.compile(), seed=1, replication=0, operations=20_000, start_ps=start_ps)
 
 
 def test_synchronised_and_spread_starts_show_both_branches() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from lockscale.cli.bench import bench
 from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import audit, doctor, fit, parse, sim
 from lockscale.cli.studies import study
+from lockscale.cli.sweep import sweep
 from lockscale.errors import BadInput, RunFailed
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -51,5 +53,5 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (doctor, study, patches, kernel, target, parse, audit, sim, fit):
+for command in (doctor, study, patches, kernel, target, parse, audit, sim, sweep, fit, bench):
     cli.add_command(command)

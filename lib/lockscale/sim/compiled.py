@@ -38,19 +38,21 @@ def cache_folder() -> Path:
 def compiled(function: Function) -> Function:
     """Compile at the first call without the interpreter lock; keep the machine code on disk.
 
-    Where the folder cannot be written the code is compiled anew in every process.
+    Where the folder cannot be written the code is compiled anew in every process. Compiled functions
+    allocate nothing, so they run without numba's counting of references (``_nrt``), and are put
+    into their callers (``forceinline``): either alone makes the engine several times slower.
     """
     folder = cache_folder()
     config: Any = numba.config
+    njit: Any = numba.njit
+    options = {"nogil": True, "_nrt": False, "forceinline": True}
     before = config.CACHE_DIR
     try:
         folder.mkdir(parents=True, exist_ok=True)
         config.CACHE_DIR = str(folder)
-        jit: Any = numba.njit(cache=os.access(folder, os.W_OK), nogil=True)
-        result: Function = jit(function)
+        result: Function = njit(cache=os.access(folder, os.W_OK), **options)(function)
     except OSError:
-        jit = numba.njit(nogil=True)
-        result = jit(function)
+        result = njit(**options)(function)
     finally:
         config.CACHE_DIR = before
     return result

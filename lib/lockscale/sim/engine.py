@@ -1,245 +1,296 @@
 # SPDX-License-Identifier: MIT
 """One event loop for any op table.
 
-An event is a thread whose delay is over. Events lie in a binary heap of ``time << bits | thread``:
-equal times go by thread id, whatever the order in which they were scheduled. The thread then runs
-its steps until one takes time or waits. One transition = one step of one thread; a lock that is
-waited for counts once.
+An event is a thread that has done its work, slept, or spun enough. It then runs its steps until
+one takes time or waits. Equal times go by thread id. One transition = one step of one thread; a
+lock that is waited for counts once, a woken thread's new try again.
 """
 
+import math
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
+from lockscale.sim import layout as op
 from lockscale.sim.compiled import compiled
-from lockscale.sim.path import CLAIM, FIND_ZERO, LOCK, RETRY_IF_LOST, SPEND, UNLOCK
-from lockscale.sim.primitives import EXPONENTIAL, RANDOM_ORDER
-from lockscale.sim.rng import draw, exponential_ps, stream_key
+from lockscale.sim.cpus import has_cpu, leave_cpu, preempt, work_for
+from lockscale.sim.layout import HOLDING, NEVER, NOBODY, RUNNING, SLEEPING, SPINNING
+from lockscale.sim.locks import CROSSED, TAKEN, hold_of, release, request, stop_spinning
+from lockscale.sim.rng import ONE, delay_ps, draw, next_below, next_unit, stream_key, unit
+from lockscale.sim.shared import ask_to_enter, entered, find_slot, leave_gate, modify, take_slot, transfer_ps
+from lockscale.sim.window import close_window, open_window
+from lockscale.sim.world import BITS, RETRIES, TRACED, TRANSITIONS, at, enter, note, sleep_until
 
-Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-FINISHED, DEADLOCK, TOO_LATE, NO_TIME_PASSES = range(4)
-# totals
-OPERATIONS, RETRIES, WINDOW_PS, TRANSITIONS = range(4)
-# a row of the lock statistics
-REQUESTS, ACQUISITIONS, WAIT_PS, HOLD_PS, QUEUE_AREA_PS, WAITING_BEFORE, WAITING_AFTER = range(7)
-# a row of the lock state; a queue is a ring of thread ids
-OWNER, TAKEN_PS, FIRST, WAITERS = range(4)
-# a row of the thread state
-STEP, LOST, SINCE_PS = range(3)
-# columns of the lock table, from Lock.row()
-ORDER, HOLD, HOLD_KIND, HANDOVER = range(4)
+FINISHED, DEADLOCK, LOCKS_CROSS, TOO_LATE, NO_TIME_PASSES, NO_PROGRESS, NOT_OWNER = range(7)
+GO_ON, TRY_AGAIN, PARKED = range(3)
 
 STANDSTILL = 10_000_000
+"""Transitions at one instant after which no time is going to pass."""
+FRUITLESS = 50_000_000
+"""Transitions without an operation done after which none is going to be."""
 
 
 @compiled
-def sift_up(heap: Ints, at: int, key: int) -> None:
-    """Put ``key`` at the free place ``at`` and move it towards the root."""
-    while at > 0:
-        parent = (at - 1) >> 1
-        if heap[parent] <= key:
-            break
-        heap[at] = heap[parent]
-        at = parent
-    heap[at] = key
+def wake_up(w: Any, thread: Any, now: Any) -> int:
+    """What a thread does whose event was no end of work: slice over, slept, told to try again."""
+    th = w.threads[thread]
+    if th.state != SLEEPING and len(w.cpus) > 0 and now < th.due_ps:
+        preempt(w, thread, now)
+        return PARKED
+    if th.state == SLEEPING:
+        work = th.left_ps
+        if not has_cpu(w, thread, HOLDING if th.held > 0 else RUNNING, work, now):
+            return PARKED
+        th.left_ps = 0
+        if work > 0:
+            work_for(w, thread, work, now)
+            return PARKED
+    if th.lock == NOBODY:
+        return GO_ON
+    if th.nominated:
+        return TRY_AGAIN
+    stop_spinning(w, th.lock, thread, now)
+    return PARKED
 
 
 @compiled
-def sift_down(heap: Ints, size: int, key: int) -> None:
-    """Put ``key`` at the root, whose entry is spent, and move it towards the leaves."""
-    at, child = 0, 1
-    while child < size:
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if key <= heap[child]:
-            break
-        heap[at] = heap[child]
-        at, child = child, 2 * child + 1
-    heap[at] = key
-
-
-@compiled
-def delay_ps(mean_ps: np.int64, kind: np.int64, keys: Words, counters: Words, thread: np.int64) -> np.int64:
-    """One delay of the thread, drawn from its own stream if it is random."""
-    if kind == EXPONENTIAL:
-        counters[thread] += np.uint64(1)
-        return exponential_ps(mean_ps, draw(keys[thread], counters[thread]))
-    return mean_ps
-
-
-@compiled
-def enqueue(state: Ints, queue: Ints, stats: Ints, thread: np.int64, now: np.int64) -> None:
-    """The thread waits at the end of the lock's queue."""
-    tail = state[FIRST] + state[WAITERS]
-    queue[tail if tail < len(queue) else tail - len(queue)] = thread
-    state[WAITERS] += 1
-    stats[QUEUE_AREA_PS] -= now
-
-
-@compiled
-def pass_on(
-    state: Ints, queue: Ints, stats: Ints, place: np.int64, now: np.int64, thread_state: Ints
-) -> np.int64:
-    """Take the waiter at ``place`` (0 = the first) out of the queue; it gets the lock."""
-    head = state[FIRST]
-    chosen = head + place
-    chosen = chosen if chosen < len(queue) else chosen - len(queue)
-    heir: np.int64 = queue[chosen]
-    queue[chosen] = queue[head]
-    state[FIRST] = head + 1 if head + 1 < len(queue) else 0
-    state[WAITERS] -= 1
-    stats[QUEUE_AREA_PS] += now
-    stats[WAIT_PS] += now - thread_state[heir, SINCE_PS]
-    return heir
-
-
-@compiled
-def own(state: Ints, stats: Ints, thread: np.int64, now: np.int64) -> None:
-    """The lock belongs to the thread from now on."""
-    state[OWNER] = thread
-    state[TAKEN_PS] = now
-    stats[ACQUISITIONS] += 1
-
-
-@compiled
-def open_window(state: Ints, stats: Ints, thread_state: Ints, now: np.int64) -> None:
-    """End of the warm-up: forget what was counted, cut waits and holds in progress at ``now``."""
-    stats[:, :] = 0
-    state[:, TAKEN_PS] = now
-    thread_state[:, SINCE_PS] = now
-    for k in range(len(state)):
-        stats[k, QUEUE_AREA_PS] = -now * state[k, WAITERS]
-        stats[k, WAITING_BEFORE] = state[k, WAITERS]
-
-
-@compiled
-def close_window(state: Ints, queue: Ints, stats: Ints, thread_state: Ints, now: np.int64) -> None:
-    """End of the run: count the waits and holds in progress up to ``now``."""
-    for k in range(len(state)):
-        stats[k, WAITING_AFTER] = state[k, WAITERS]
-        stats[k, QUEUE_AREA_PS] += now * state[k, WAITERS]
-        if state[k, OWNER] >= 0:
-            stats[k, HOLD_PS] += now - state[k, TAKEN_PS]
-        for place in range(state[k, FIRST], state[k, FIRST] + state[k, WAITERS]):
-            waiter = queue[k, place % queue.shape[1]]
-            stats[k, WAIT_PS] += now - thread_state[waiter, SINCE_PS]
+def start_threads(w: Any, seed: Any, replication: Any, start_ps: Any) -> None:
+    """Every thread sleeps until its start, with the streams of this replication."""
+    for thread in range(len(w.threads)):
+        th = w.threads[thread]
+        th.key = stream_key(np.uint64(seed), np.uint64(replication), np.uint64(thread))
+        th.counter = ONE
+        th.ahead = -math.log(unit(draw(th.key, th.counter)))
+        path = w.paths[np.uintp(th.path)]
+        delay = delay_ps(
+            th,
+            path.start_kind,
+            path.start_ps,
+            path.start_shape,
+            path.start_first,
+            path.start_count,
+            w.samples,
+        )
+        at(w, thread, start_ps[thread] + delay)
 
 
 @compiled
 def run(
-    ops: Ints,
-    locks: Ints,
-    bitmaps: Ints,
-    start_ps: Ints,
-    seed: int,
-    replication: int,
-    warm_up: int,
-    operations: int,
-    totals: Ints,
-    stats: Ints,
-) -> tuple[int, int, int]:
+    w: Any, seed: Any, replication: Any, start_ps: Any, warm_up: Any, operations: Any
+) -> tuple[Any, Any, Any, Any]:
     """Simulate ``warm_up`` operations, then count ``operations`` more.
 
     One long function, because split up the loop's state would have to live in arrays.
 
-    Tables as in ``Program``; ``start_ps`` (threads,) is when each thread begins. Fills ``totals``
-    (4,) and ``stats`` (locks, 7). Returns (status, thread, op at which it stopped).
+    ``w`` is a fresh ``World``, in which all statistics are left; ``start_ps`` (threads,) is when
+    each thread begins, before its path's own start delay. Returns (status, thread, op at which it
+    stopped, picoseconds of the window).
     """
-    threads = len(start_ps)
-    bits = 0
-    while (1 << bits) < threads:
-        bits += 1
+    start_threads(w, seed, replication, start_ps)
+    bits = w.clock[BITS]
+    mask = (1 << bits) - 1
     last_ps = 1 << (61 - bits)
-    keys = np.empty(threads, np.uint64)
-    counters = np.zeros(threads, np.uint64)
-    thread_state = np.zeros((threads, 3), np.int64)
-    state = np.zeros((len(locks), 4), np.int64)
-    state[:, OWNER] = -1
-    queue = np.empty((len(locks), threads), np.int64)
-    next_zero = np.zeros((len(bitmaps), threads), np.int64)
-    found = np.zeros((len(bitmaps), threads), np.int64)
-    heap = np.empty(threads, np.int64)
-    for thread in range(threads):
-        keys[thread] = stream_key(np.uint64(seed), np.uint64(replication), np.uint64(thread))
-        sift_up(heap, thread, start_ps[thread] << bits | thread)
-    size = threads
-    done = -warm_up
-    window_start = 0
-    transitions = 0
-    moved_ps, moved_at = 0, 0
+    tracing = len(w.events) > 0
+    shared_cpus = len(w.cpus) > 0
+    batches = len(w.marks_ps) - 1
+    done, batch = -warm_up, int(warm_up == 0)
+    if warm_up > 0:
+        w.clock[TRACED] = len(w.events)
+    window_from_ps = 0
+    transitions, moved_at, done_at = 0, 0, 0
+    moved_ps = -1
+    idle = 0
 
-    while size > 0:
-        now = heap[0] >> bits
-        thread = heap[0] & ((1 << bits) - 1)
-        at = thread_state[thread, STEP]
-        if now > last_ps:
-            return TOO_LATE, thread, at
+    while True:
+        root = w.tree[1]
+        if root == NEVER:
+            return DEADLOCK, 0, w.threads[0].at - 1, 0
+        now = root >> bits
+        thread = np.uintp(root & mask)
+        th = w.threads[thread]
         if now > moved_ps:
+            if now > last_ps:
+                return TOO_LATE, np.int64(thread), th.at, 0
             moved_ps, moved_at = now, transitions
-        due = np.int64(-1)
+        if th.state >= SPINNING or shared_cpus:
+            what = wake_up(w, thread, now)
+            if what == PARKED:
+                idle += 1
+                if idle > FRUITLESS:
+                    return NO_PROGRESS, np.int64(thread), th.at - 1, 0
+                if tracing:
+                    note(w, thread, now)
+                continue
+            if what == TRY_AGAIN:
+                th.at -= 1
+        work = np.int64(-1)
+        pc = th.at
+        mine = w.registers[thread]
         while True:
-            code, which, argument = ops[at, 0], ops[at, 1], ops[at, 2]
-            at += 1
+            here = pc
+            step = w.ops[np.uintp(pc)]
+            pc += 1
             transitions += 1
-            if transitions - moved_at > STANDSTILL:
-                return NO_TIME_PASSES, thread, at - 1
-            if code == SPEND:
-                due = now + delay_ps(which, argument, keys, counters, thread)
+            step.visits += 1
+            code = step.code
+            which = np.uintp(step.operand)
+            if step.place:  # a branch, because without one every step would wait for this load
+                which += np.uintp(mine[np.uintp(step.place)])
+            if code == op.SPEND:
+                work = delay_ps(th, step.kind, step.mean_ps, step.shape, step.first, step.count, w.samples)
                 break
-            elif code == LOCK:
-                stats[which, REQUESTS] += 1
-                if state[which, OWNER] >= 0:
-                    thread_state[thread, SINCE_PS] = now
-                    enqueue(state[which], queue[which], stats[which], thread, now)
-                else:
-                    own(state[which], stats[which], thread, now)
-                    due = now + delay_ps(locks[which, HOLD], locks[which, HOLD_KIND], keys, counters, thread)
+            elif code == op.LOCK or code == op.READ_LOCK:
+                got = request(w, which, thread, code == op.READ_LOCK, now)
+                if got == TAKEN:
+                    work = hold_of(w, w.locks[which], th)
+                elif got == CROSSED:
+                    return LOCKS_CROSS, np.int64(thread), here, 0
                 break
-            elif code == UNLOCK:
-                stats[which, HOLD_PS] += now - state[which, TAKEN_PS]
-                if state[which, WAITERS] == 0:
-                    state[which, OWNER] = -1
-                else:
-                    place = np.int64(0)
-                    if locks[which, ORDER] == RANDOM_ORDER:
-                        counters[thread] += np.uint64(1)
-                        waiters = np.uint64(state[which, WAITERS])
-                        place = np.int64(draw(keys[thread], counters[thread]) % waiters)
-                    heir = pass_on(state[which], queue[which], stats[which], place, now, thread_state)
-                    own(state[which], stats[which], heir, now)
-                    hold = delay_ps(locks[which, HOLD], locks[which, HOLD_KIND], keys, counters, heir)
-                    sift_up(heap, size, (now + locks[which, HANDOVER] + hold) << bits | heir)
-                    size += 1
-            elif code == FIND_ZERO:
-                found[which, thread] = next_zero[which, 0 if bitmaps[which, 0] else thread]
-            elif code == CLAIM:
-                part = 0 if bitmaps[which, 0] else thread
-                won = argument or found[which, thread] == next_zero[which, part]
-                next_zero[which, part] += won
-                thread_state[thread, LOST] = not won
-            elif code == RETRY_IF_LOST:
-                if thread_state[thread, LOST]:
-                    totals[RETRIES] += 1
-                    at = which
-            else:
-                at = 0
-                done += 1
-                if done == 0:
-                    window_start = now
-                    totals[RETRIES] = 0
-                    open_window(state, stats, thread_state, now)
-                elif done == operations:
-                    close_window(state, queue, stats, thread_state, now)
-                    totals[OPERATIONS] = done
-                    totals[WINDOW_PS] = now - window_start
-                    totals[TRANSITIONS] = transitions
-                    return FINISHED, thread, at
-        thread_state[thread, STEP] = at
-        if due >= 0:
-            sift_down(heap, size, due << bits | thread)
-        else:
-            size -= 1
-            if size > 0:
-                sift_down(heap, size, heap[size])
-    return DEADLOCK, 0, thread_state[0, STEP] - 1
+            elif code == op.UNLOCK or code == op.READ_UNLOCK:
+                read = code == op.READ_UNLOCK
+                if (th.reads == 0) if read else (w.locks[which].owner != np.int64(thread)):
+                    return NOT_OWNER, np.int64(thread), here, 0
+                cost = release(w, which, thread, read, now)
+                if th.held == 0:
+                    enter(w, thread, RUNNING, now)
+                if cost > 0:
+                    work = cost
+                    break
+            elif code == op.DONE:
+                pc = th.first
+                if transitions - moved_at > STANDSTILL:
+                    return NO_TIME_PASSES, np.int64(thread), here, 0
+                w.paths[np.uintp(th.path)].done += 1
+                if th.counted:
+                    done += 1
+                    done_at = transitions
+                    idle = 0
+                    if done == 0:
+                        window_from_ps = now
+                        open_window(w, now)
+                    while done >= 0 and batch <= batches and done * batches >= batch * operations:
+                        w.marks_ps[batch] = now
+                        batch += 1
+                    if done == operations:
+                        close_window(w, now)
+                        w.clock[TRANSITIONS] = transitions
+                        return FINISHED, np.int64(thread), pc, now - window_from_ps
+            elif code == op.FIND_ZERO:
+                w.bitmaps[which].searches += 1
+                mine[np.uintp(step.register)] = w.bitmaps[which].next_zero
+            elif code == op.CLAIM:
+                bitmap = w.bitmaps[which]
+                won = step.argument or mine[np.uintp(step.register)] == bitmap.next_zero
+                bitmap.claims += 1
+                bitmap.next_zero += won
+                bitmap.lost += not won
+                th.lost = not won
+            elif code == op.RETRY_IF_LOST:
+                if th.lost:
+                    w.clock[RETRIES] += 1
+                    pc = step.target
+                    if transitions - moved_at > STANDSTILL:
+                        return NO_TIME_PASSES, np.int64(thread), here, 0
+            elif code == op.TRYLOCK:
+                lock = w.locks[which]
+                free = lock.owner == NOBODY and lock.readers == 0
+                if not free and th.lock == NOBODY:
+                    lock.failed_tries += 1
+                    th.tries += 1
+                if free or th.lock != NOBODY or th.tries == step.argument:
+                    got = request(w, which, thread, False, now)
+                    if got == TAKEN:
+                        work = hold_of(w, lock, th)
+                    elif got == CROSSED:
+                        return LOCKS_CROSS, np.int64(thread), here, 0
+                    break
+                pc = step.target
+                if transitions - moved_at > STANDSTILL:
+                    return NO_TIME_PASSES, np.int64(thread), here, 0
+            elif code == op.RMW:
+                work = modify(w, which, thread, step.argument, now)
+                break
+            elif code == op.READ:
+                work = transfer_ps(w.lines[which], th)
+                break
+            elif code == op.SNAPSHOT:
+                mine[np.uintp(step.register)] = w.lines[which].version
+            elif code == op.COMPARE:
+                line = w.lines[which]
+                won = mine[np.uintp(step.register)] == line.version
+                line.version += won
+                line.lost += not won
+                th.lost = not won
+            elif code == op.RESERVE:
+                block = w.slots[which]
+                th.lost = block.free == 0
+                block.full += th.lost
+                block.free -= not th.lost
+            elif code == op.FIND_SLOT:
+                slot = find_slot(w, which)
+                mine[np.uintp(step.register)] = slot
+                scanned = slot + 1 if slot >= 0 else w.slot_taken.shape[1]
+                w.slots[which].searches += 1
+                w.slots[which].scanned += scanned
+                work = step.mean_ps * scanned
+                break
+            elif code == op.TAKE_SLOT:
+                th.lost = not take_slot(w, which, mine[np.uintp(step.register)])
+            elif code == op.FREE_SLOT:
+                slot = mine[np.uintp(step.register)]
+                if slot < 0 or w.slot_taken[which, slot] == 0:
+                    return NOT_OWNER, np.int64(thread), here, 0
+                w.slot_taken[which, slot] = 0
+                w.slots[which].free += 1
+            elif code == op.ENTER:
+                if not ask_to_enter(w, which, thread, now):
+                    break
+            elif code == op.ENTERED:
+                entered(w, which, thread, now)
+            elif code == op.LEAVE:
+                leave_gate(w, which, thread, now)
+            elif code == op.SLEEP:
+                slept = delay_ps(th, step.kind, step.mean_ps, step.shape, step.first, step.count, w.samples)
+                th.left_ps = 0
+                sleep_until(w, thread, now + slept, now)
+                leave_cpu(w, thread, now)
+                break
+            elif code == op.PICK_OWN:
+                place = w.places[step.argument]
+                mine[np.uintp(place.register)] = np.int64(thread) * place.stride % place.shards
+            elif code == op.PICK_CPU:
+                place = w.places[step.argument]
+                mine[np.uintp(place.register)] = th.cpu * place.stride % place.shards
+            elif code == op.PICK_NEXT:
+                place = w.places[step.argument]
+                chosen = mine[np.uintp(place.register)] + 1
+                mine[np.uintp(place.register)] = chosen if chosen < place.shards else 0
+            elif code == op.PICK_RANDOM:
+                place = w.places[step.argument]
+                mine[np.uintp(place.register)] = next_below(th, place.shards)
+            elif code == op.LOAD:
+                mine[np.uintp(step.register)] = w.shared[step.argument]
+            elif code == op.STORE:
+                w.shared[step.argument] = mine[np.uintp(step.register)]
+            elif code == op.SKIP_IF_WON:
+                if not th.lost:
+                    pc = step.target
+            elif code == op.SKIP_BY_CHANCE:
+                if next_unit(th) > step.shape:
+                    pc = step.target
+            elif code == op.LOOP:
+                turn = mine[np.uintp(step.register)] + 1
+                mine[np.uintp(step.register)] = turn if turn < step.argument else 0
+                if turn < step.argument:
+                    pc = step.target
+                if transitions - moved_at > STANDSTILL:
+                    return NO_TIME_PASSES, np.int64(thread), here, 0
+        th.at = pc
+        if work >= 0:
+            work_for(w, thread, work, now)
+        if tracing:
+            note(w, thread, now)
+        if transitions - moved_at > STANDSTILL:
+            return NO_TIME_PASSES, np.int64(thread), here, 0
+        if transitions - done_at > FRUITLESS:
+            return NO_PROGRESS, np.int64(thread), here, 0

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import get_type_hints
 
 from lockscale.errors import BadInput
-from lockscale.sim.path import Builder, Program
+from lockscale.sim.builder import Builder
+from lockscale.sim.program import Program
 
 Value = float | bool
 
@@ -72,9 +73,9 @@ class Model:
         numbers = [p for p in self.parameters if p.unit]
         return self.calibration if all(values[p.name] == p.default for p in numbers) else ""
 
-    def program(self, given: Mapping[str, object]) -> Program:
-        """The op table for these parameters."""
-        builder = Builder()
+    def program(self, given: Mapping[str, object], threads: int) -> Program:
+        """The op table for these parameters and so many threads."""
+        builder = Builder(threads)
         self.write(builder, **self.bind(given))
         return builder.compile()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a simulation gives: a rate with its interval, attempts, and what each lock did."""
+"""What a simulation gives: a rate with its interval, attempts, and what each primitive did."""
 
 import math
 from collections.abc import Sequence
@@ -9,26 +9,72 @@ from typing import Any
 from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
+Histogram = tuple[tuple[float, int], ...]
+"""(upper edge in ns, count) of each bucket that is not empty; four buckets an octave, the first is 0 ns."""
 
 
 @dataclass(frozen=True)
 class LockStatistics:
-    """One lock, all replications together. ``acquisitions`` counts those in the counted windows.
+    """One lock, all shards and replications together; counts are those in the counted windows.
 
     Waits and holds that a window's edge cuts count with their part inside, so Little's law holds
-    exactly: wait_ns_mean x acquisitions is the time integral of the queue's length.
+    exactly: wait_ns_mean x acquisitions is the time integral of the number that wait. ``busy``: the
+    mean number of holders of a shard (of an exclusive lock: the share of the time it is held).
     """
 
     acquisitions: int
     wait_ns_mean: float | None
     hold_ns_mean: float | None
+    requests: int
+    failed_tries: int
+    handovers: int
+    remote_handovers: int
+    wakes: int
+    busy: float
+    waiting_mean: float
+    wait_histogram: Histogram
+    hold_histogram: Histogram
+
+
+@dataclass(frozen=True)
+class LineStatistics:
+    """One cache line, all shards and replications together: where it was, what it cost, lost cmpxchg."""
+
+    operations: int
+    wait_ns_mean: float | None
+    cost_ns_mean: float | None
+    from_own: int
+    from_socket: int
+    from_remote: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class GateStatistics:
+    """One commit gate, all replications together."""
+
+    entered: int
+    commits: int
+    wait_ns_mean: float | None
+
+
+@dataclass(frozen=True)
+class ClassStatistics:
+    """The threads of one path: what they completed, and the shares of their time in each state."""
+
+    threads: int
+    operations: int
+    rate_per_s: float
+    in_state: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One simulated point. ``low`` and ``high``: 95% interval of the mean over replications.
+    """One simulated point. ``low`` and ``high``: 95% interval of the mean, ``interval`` says by what.
 
-    They are None for a single replication. Origin: simulated; ``calibration`` says from what.
+    ``calls_per_op``: how often each step was run; ``in_state_ns``: (threads, 5) time of each thread
+    running, holding a lock, spinning, sleeping, ready, all replications together. Origin: simulated;
+    ``calibration`` says from what.
     """
 
     model: str
@@ -42,8 +88,14 @@ class Result:
     rate_per_s: float
     low: float | None
     high: float | None
+    interval: str
     attempts_per_op: float
     locks: dict[str, LockStatistics]
+    lines: dict[str, LineStatistics]
+    gates: dict[str, GateStatistics]
+    classes: dict[str, ClassStatistics]
+    calls_per_op: dict[str, float]
+    in_state_ns: tuple[tuple[float, ...], ...]
     transitions: int
 
     def to_json(self) -> dict[str, Any]:
@@ -55,8 +107,13 @@ class Result:
             "value": self.rate_per_s,
             "low": self.low,
             "high": self.high,
+            "interval": self.interval,
             "attempts_per_op": self.attempts_per_op,
-            "locks": {name: asdict(lock) for name, lock in self.locks.items()},
+            **{
+                part: {name: asdict(one) for name, one in getattr(self, part).items()}
+                for part in ("locks", "lines", "gates", "classes")
+            },
+            "calls_per_op": self.calls_per_op,
         }
 
 

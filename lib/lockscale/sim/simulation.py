@@ -1,35 +1,30 @@
 # SPDX-License-Identifier: MIT
 """``simulate``: a model at a number of threads, replicated."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.sim.delays import PS_PER_NS, PS_PER_S
+from lockscale.sim.layout import HOLDS, STATES, WAITS
 from lockscale.sim.models import load_model
-from lockscale.sim.path import Program, Table
-from lockscale.sim.primitives import PS_PER_NS, PS_PER_S
-from lockscale.sim.results import LockStatistics, Result, mean_interval
+from lockscale.sim.primitives import Primitive
+from lockscale.sim.program import Program
+from lockscale.sim.replicate import MAX_THREADS, Counts, bucket_edge_ns, replicate, whole
+from lockscale.sim.results import (
+    ClassStatistics,
+    GateStatistics,
+    Histogram,
+    LineStatistics,
+    LockStatistics,
+    Result,
+    mean_interval,
+)
 
-MAX_THREADS = 4096
-MAX_OPERATIONS = 10**8
 MAX_REPLICATIONS = 10_000
-
-
-@dataclass(frozen=True)
-class Counts:
-    """The counted window of one replication, all integers; times in picoseconds.
-
-    ``locks`` has shape (locks, 7): requests, acquisitions, wait, hold, integral of the queue's
-    length over time, waiters at the window's start and end.
-    """
-
-    operations: int
-    retries: int
-    window_ps: int
-    transitions: int
-    locks: Table
 
 
 def simulate(
@@ -40,22 +35,30 @@ def simulate(
     seed: int = 1,
     replications: int = 5,
     operations: int = 20_000,
+    workers: int | None = None,
 ) -> Result:
     """Simulate a model; every replication counts ``operations`` after its warm-up.
 
-    The same arguments give the same bits. Raises BadInput for an unknown model or parameter and
-    for numbers out of range.
+    The interval is by Student's t over the replications; of a single one over 20 batches of its
+    operations (batch means, which takes batches to be long against the model's memory).
+    ``workers``: OS threads for the replications, by default one a CPU. The same arguments give the
+    same bits with any number of them. Raises BadInput for an unknown model or parameter and for
+    numbers out of range.
     """
-    _whole("replications", replications, 1, MAX_REPLICATIONS)
+    whole("replications", replications, 1, MAX_REPLICATIONS)
+    whole("threads", threads, 1, MAX_THREADS)
     known = load_model(model)
     values = known.bind(parameters or {})
-    program = known.program(values)
-    counts = [
-        replicate(program, threads, seed=seed, replication=r, operations=operations)
-        for r in range(replications)
-    ]
+    program = known.program(values, threads)
+
+    def one(replication: int) -> Counts:
+        return replicate(program, seed=seed, replication=replication, operations=operations)
+
+    counts = _in_parallel(one, replications, workers or len(os.sched_getaffinity(0)))
     rates = tuple(c.operations * PS_PER_S / c.window_ps for c in counts)
     mean, low, high = mean_interval(rates)
+    if replications == 1:
+        low, high = _batch_interval(counts[0])
     return Result(
         model=known.name,
         unit=known.unit,
@@ -68,79 +71,109 @@ def simulate(
         rate_per_s=mean,
         low=low,
         high=high,
+        interval="replications" if replications > 1 else "batch means",
         attempts_per_op=1 + sum(c.retries for c in counts) / sum(c.operations for c in counts),
-        locks=_locks(program, counts),
         transitions=sum(c.transitions for c in counts),
+        **statistics(program, counts),
     )
 
 
-def warm_up_operations(threads: int, operations: int) -> int:
-    """The warm-up rule: a quarter of the counted operations, at least 20 a thread, are cut off."""
-    return max(operations // 4, 20 * threads)
+def _in_parallel(one: Any, replications: int, workers: int) -> list[Counts]:
+    if workers == 1 or replications == 1:
+        return [one(r) for r in range(replications)]
+    with ThreadPoolExecutor(min(workers, replications)) as pool:
+        return list(pool.map(one, range(replications)))
 
 
-def replicate(
-    program: Program,
-    threads: int,
-    *,
-    seed: int,
-    replication: int,
-    operations: int,
-    warm_up: int | None = None,
-    start_ps: Table | None = None,
-) -> Counts:
-    """One replication; ``start_ps`` (threads,) is when each thread starts, by default all at 0."""
-    _whole("threads", threads, 1, MAX_THREADS)
-    _whole("operations", operations, 1, MAX_OPERATIONS)
-    _whole("seed", seed, 0, 2**63 - 1)
-    # imported here because listing and checking models needs no compiler
-    from lockscale.sim import engine
-
-    totals = np.zeros(4, np.int64)
-    stats = np.zeros((len(program.locks), 7), np.int64)
-    status, thread, step = engine.run(
-        program.ops,
-        program.locks,
-        program.bitmaps,
-        np.zeros(threads, np.int64) if start_ps is None else start_ps,
-        seed,
-        replication,
-        warm_up_operations(threads, operations) if warm_up is None else warm_up,
-        operations,
-        totals,
-        stats,
-    )
-    why = {
-        engine.DEADLOCK: "every thread waits for a lock",
-        engine.TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
-        engine.NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
-    }
-    if status in why:
-        raise BadInput(f"thread {thread} at step '{program.steps[step]}': {why[status]}")
-    counts = Counts(
-        operations=int(totals[engine.OPERATIONS]),
-        retries=int(totals[engine.RETRIES]),
-        window_ps=int(totals[engine.WINDOW_PS]),
-        transitions=int(totals[engine.TRANSITIONS]),
-        locks=stats,
-    )
-    if counts.window_ps == 0:
-        raise BadInput("all counted operations ended at one instant: give their steps a time")
-    return counts
+def _batch_interval(counts: Counts) -> tuple[float | None, float | None]:
+    """The interval of the time an operation takes, over batches, as one of the rate."""
+    size = counts.operations / len(counts.batches_ps)
+    if size < 1:
+        return None, None
+    _, low, high = mean_interval([float(b) / size for b in counts.batches_ps])
+    if low is None or high is None or low <= 0:
+        return None, None
+    return PS_PER_S / high, PS_PER_S / low
 
 
-def _locks(program: Program, counts: list[Counts]) -> dict[str, LockStatistics]:
-    sums = np.sum([c.locks for c in counts], axis=0)
+def statistics(program: Program, counts: Sequence[Counts]) -> dict[str, Any]:
+    """What ``Result`` says of primitives, classes and steps, over all replications."""
+    window_ps = sum(c.window_ps for c in counts)
+    operations = sum(c.operations for c in counts)
+    visits = np.sum([c.world.ops["visits"] for c in counts], axis=0)
+    in_state_ps = np.sum([c.world.in_state_ps for c in counts], axis=0)
+    calls: dict[str, float] = {}
+    for step, n in zip(program.steps, visits, strict=True):
+        calls[step] = calls.get(step, 0.0) + int(n) / operations
     return {
-        name: LockStatistics(
-            acquisitions=int(row[1]),
-            wait_ns_mean=float(row[2] / row[1] / PS_PER_NS) if row[1] else None,
-            hold_ns_mean=float(row[3] / row[1] / PS_PER_NS) if row[1] else None,
-        )
-        for name, row in zip(program.lock_names, sums, strict=True)
+        "locks": {p.name: _lock(p, k, counts, window_ps) for k, p in enumerate(program.names["lock"])},
+        "lines": {p.name: _line(p, counts) for p in program.names["line"]},
+        "gates": {p.name: _gate(p, counts) for p in program.names["gate"]},
+        "classes": _classes(program, counts, in_state_ps, window_ps),
+        "calls_per_op": calls,
+        "in_state_ns": tuple(tuple(float(t) / PS_PER_NS for t in row) for row in in_state_ps),
     }
 
 
-def _whole(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadInput(f"{name} is {value!r}: give a whole number from {low} to {high}")
+def _total(p: Primitive, table: str, counts: Sequence[Counts]) -> Any:
+    """Sums over a primitive's shards and all replications, by the column's name."""
+    rows = [getattr(c.world, table)[p.first : p.first + p.shards] for c in counts]
+    return lambda column: sum(int(r[column].sum()) for r in rows)
+
+
+def _mean_ns(total_ps: int, n: int) -> float | None:
+    return total_ps / n / PS_PER_NS if n else None
+
+
+def _histogram(counts: Sequence[Counts], lock: int, which: int) -> Histogram:
+    sums = np.sum([c.world.histograms[lock, which] for c in counts], axis=0)
+    return tuple((bucket_edge_ns(int(k)), int(sums[k])) for k in np.flatnonzero(sums))
+
+
+def _lock(p: Primitive, index: int, counts: Sequence[Counts], window_ps: int) -> LockStatistics:
+    of = _total(p, "locks", counts)
+    taken = of("acquisitions")
+    return LockStatistics(
+        acquisitions=taken,
+        wait_ns_mean=_mean_ns(of("wait_ps"), taken),
+        hold_ns_mean=_mean_ns(of("hold_area_ps"), taken),
+        requests=of("requests"),
+        failed_tries=of("failed_tries"),
+        handovers=of("handovers"),
+        remote_handovers=of("remote_handovers"),
+        wakes=of("wakes"),
+        busy=of("hold_area_ps") / window_ps / p.shards,
+        waiting_mean=of("wait_area_ps") / window_ps,
+        wait_histogram=_histogram(counts, index, WAITS),
+        hold_histogram=_histogram(counts, index, HOLDS),
+    )
+
+
+def _line(p: Primitive, counts: Sequence[Counts]) -> LineStatistics:
+    of = _total(p, "lines", counts)
+    n = of("requests")
+    return LineStatistics(
+        operations=n,
+        wait_ns_mean=_mean_ns(of("wait_ps"), n),
+        cost_ns_mean=_mean_ns(of("hold_ps"), n),
+        **{name: of(name) for name in ("from_own", "from_socket", "from_remote", "lost")},
+    )
+
+
+def _gate(p: Primitive, counts: Sequence[Counts]) -> GateStatistics:
+    of = _total(p, "gates", counts)
+    return GateStatistics(of("entered"), of("commits"), _mean_ns(of("wait_ps"), of("entered")))
+
+
+def _classes(
+    program: Program, counts: Sequence[Counts], in_state_ps: Any, window_ps: int
+) -> dict[str, ClassStatistics]:
+    of_thread = np.array(program.classes())
+    found = {}
+    for k, name in enumerate(program.path_names):
+        times = in_state_ps[of_thread == k].sum(axis=0)
+        done = sum(int(c.world.paths["done"][k]) for c in counts)
+        total = max(1, int(times.sum()))
+        shares = {state: int(t) / total for state, t in zip(STATES, times, strict=True)}
+        found[name] = ClassStatistics(int((of_thread == k).sum()), done, done * PS_PER_S / window_ps, shares)
+    return found

@@ -7,9 +7,9 @@ search is then repeated outside the lock ("repeat_in_this_group"); with it, unde
 
 from typing import Annotated
 
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import exponential, ns, us
 from lockscale.sim.model import Note, model
-from lockscale.sim.path import Builder
-from lockscale.sim.primitives import exponential, ns, us
 
 ELSEWHERE = Note("mean of the rest of a create", "calibrated: S1's patched rate, 812.5k creates/s")
 ACCESS = Note(

@@ -3,9 +3,9 @@
 
 from typing import Annotated
 
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import exponential, us
 from lockscale.sim.model import Note, model
-from lockscale.sim.path import Builder
-from lockscale.sim.primitives import exponential, us
 
 TEACHING = "teaching case; theory: closed network, e.g. Lazowska et al. 1984, ch. 6"
 

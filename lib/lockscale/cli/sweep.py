@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale sweep`."""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lockscale.cli.models import _counts
+from lockscale.cli.output import as_json, show, table
+from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.sim.design import Design
+    from lockscale.sim.parallel import Client
+    from lockscale.sim.sweep import Point
+
+INTERRUPTED = 130  # as a shell reports SIGINT
+
+
+@click.command()
+@click.argument("model")
+@click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
+@click.option("--grid", "grids", multiple=True, metavar="NAME=VALUE,...", help="Every combination.")
+@click.option("--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Latin hypercube.")
+@click.option("--samples", type=int, help="How many sets the Latin hypercube has.")
+@click.option("--replications", default=5, show_default=True)
+@click.option("--seed", default=1, show_default=True)
+@click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Keep finished points here.")
+@click.option("--dask", metavar="ADDRESS", help="Run on this Dask scheduler's workers.")
+@as_json
+def sweep(
+    model: str,
+    threads: str,
+    grids: tuple[str, ...],
+    ranges: tuple[str, ...],
+    samples: int | None,
+    replications: int,
+    seed: int,
+    keep: Path | None,
+    dask: str | None,
+    as_json: bool,
+) -> int:
+    """Simulate a model over a grid or a Latin hypercube of its parameters.
+
+    Interrupt it at any time: what is finished is printed, and with --keep the same command goes on.
+    """
+    from lockscale.sim.sweep import Interrupted, simulator
+    from lockscale.sweeps import sweep_points
+
+    counts, design = _counts(threads), _design(grids, ranges, samples, seed)
+    status = 0
+    try:
+        with _client(dask) as client:
+            points = sweep_points(
+                model, counts, design, replications=replications, seed=seed, client=client, keep=keep
+            )
+    except Interrupted as stopped:
+        points, status = stopped.points, INTERRUPTED
+        goes_on = "the same command goes on from there" if keep else "--keep FILE keeps them for a second run"
+        click.echo(f"lockscale: {stopped}; {goes_on}", err=True)
+    value = {
+        "model": model,
+        "origin": "simulated",
+        "seed": seed,
+        "replications": replications,
+        "simulator": simulator(),
+        "complete": status == 0,
+        "points": points,
+    }
+    show(value, as_json, f"{table(_rows(points))}\n\nsimulated")
+    return status
+
+
+def _design(grids: tuple[str, ...], ranges: tuple[str, ...], samples: int | None, seed: int) -> "Design":
+    """The grid, the hypercube, or every set of the one with every set of the other."""
+    from lockscale.sim.design import cross, grid, latin_hypercube
+
+    found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in _pairs("grid", grids)})
+    if bool(ranges) != (samples is not None):
+        raise BadInput("a Latin hypercube needs both --latin NAME=LOW:HIGH and --samples N")
+    if samples is None:
+        return found
+    bounds = dict(_range(name, text) for name, text in _pairs("latin", ranges))
+    return cross(found, latin_hypercube(bounds, samples, seed))
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals):
+            raise BadInput(f"--{option} '{text}' is not of the form NAME=...")
+        if name in dict(pairs):
+            raise BadInput(f"--{option} names '{name}' twice: give it once")
+        pairs.append((name, value))
+    return pairs
+
+
+def _value(name: str, text: str) -> float | bool:
+    from lockscale.sim.model import read_parameters
+
+    return read_parameters([f"{name}={text}"])[name]
+
+
+def _range(name: str, text: str) -> tuple[str, tuple[float, float]]:
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise BadInput(f"--latin '{name}={text}' has no range: write {name}=LOW:HIGH")
+    return name, (_value(name, low), _value(name, high))
+
+
+@contextlib.contextmanager
+def _client(address: str | None) -> "Iterator[Client | None]":
+    """A Dask client for the time of the sweep, or None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise BadInput(
+            "--dask needs the package distributed: install lockscale with the extra `scale`"
+        ) from None
+    try:
+        client = distributed.Client(address, timeout="5s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`"
+        ) from None
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise BadInput(f"the Dask scheduler at {address} has no workers: start some with `dask worker`")
+        yield client
+
+
+def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
+    """What a person reads of each point: the parameters that vary, then the result."""
+    first = points[0]["parameters"] if points else {}
+    varied = [name for name in first if any(p["parameters"][name] != first[name] for p in points)]
+    columns = ("threads", "unit", "value", "low", "high", "attempts_per_op")
+    return [{**{n: p["parameters"][n] for n in varied}, **{c: p[c] for c in columns}} for p in points]

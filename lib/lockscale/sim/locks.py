@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""Taking and releasing every kind of lock; what kind it is lies in its record's costs and flags.
+
+A thread that waits spins (FIFO or in random order) or sleeps (FIFO). On release a lock is handed
+over to a waiter, or left free while one is told to try again, whom others may overtake (barging).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lockscale.sim.compiled import compiled
+from lockscale.sim.cpus import leave_cpu, work_for
+from lockscale.sim.layout import (
+    ALL_OVERTAKEN,
+    HOLDING,
+    HOLDS,
+    NEVER,
+    NOBODY,
+    RANDOM_ORDER,
+    SPINNING,
+    WAITS,
+)
+from lockscale.sim.rng import delay_ps, next_below
+from lockscale.sim.world import bucket, enter, note, sleep_until
+
+WAITING, TAKEN, CROSSED = range(3)
+# why a waiter that has left the queue tries again
+SPUN, WOKEN = 1, 2
+
+
+@compiled
+def hold_of(w: Any, lock: Any, th: Any) -> Any:
+    """The lock's own hold time, drawn."""
+    return delay_ps(
+        th, lock.hold_kind, lock.hold_ps, lock.hold_shape, lock.hold_first, lock.hold_count, w.samples
+    )
+
+
+@compiled
+def take(w: Any, which: Any, thread: Any, read: bool, now: Any) -> None:
+    """The lock belongs to the thread from now on; its wait, if it waited, is over."""
+    lock, th = w.locks[which], w.threads[thread]
+    waited = 0
+    if th.lock != NOBODY:
+        waited = now - th.since_ps
+        lock.waiting -= 1
+        lock.wait_area_ps += now
+        lock.wait_ps += waited
+        th.lock = NOBODY
+        th.nominated = 0
+    w.histograms[np.uintp(lock.histogram), WAITS, np.uintp(bucket(waited))] += 1
+    lock.acquisitions += 1
+    lock.hold_area_ps -= now
+    if read:
+        lock.readers += 1
+        th.reads += 1
+    else:
+        lock.owner = thread
+        lock.taken_ps = now
+    th.held += 1
+    th.tries = 0
+
+
+@compiled
+def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
+    """Take the lock, or wait for it. CROSSED: the wait would never end."""
+    lock, th = w.locks[which], w.threads[thread]
+    if th.lock == NOBODY:
+        lock.requests += 1
+    if lock.owner == NOBODY and (lock.waiting == 0 if read else lock.readers == 0):
+        take(w, which, thread, read, now)
+        if th.held == 1:
+            enter(w, thread, HOLDING, now)
+        return TAKEN
+    if th.lock == NOBODY:
+        th.since_ps = now
+        th.lock = which
+        th.reading = read
+        lock.waiting += 1
+        lock.wait_area_ps -= now
+        if crossed(w, thread, lock.owner):
+            return CROSSED
+    wait(w, which, thread, now)
+    return WAITING
+
+
+@compiled
+def crossed(w: Any, thread: Any, owner: Any) -> bool:
+    """Whether the owner waits, through other locks, for a lock of this thread."""
+    for _ in range(len(w.threads)):
+        if owner == np.int64(thread):
+            return True
+        if owner == NOBODY or w.threads[owner].lock == NOBODY:
+            return False
+        owner = w.locks[w.threads[owner].lock].owner
+    return False
+
+
+@compiled
+def wait(w: Any, which: Any, thread: Any, now: Any) -> None:
+    """The thread spins for the lock, for a time or for ever, or goes to sleep for it."""
+    lock, th = w.locks[which], w.threads[thread]
+    woken = th.nominated == WOKEN
+    th.nominated = 0
+    if woken or th.reading or lock.spin_ps == 0:
+        fall_asleep(w, which, thread, woken, now)
+        return
+    ring = w.spin_queue.shape[1] - 1
+    w.spin_queue[which, np.uintp((lock.spin_first + lock.spinners) & ring)] = thread
+    lock.spinners += 1
+    if th.state != SPINNING:
+        enter(w, thread, SPINNING, now)
+    work_for(w, thread, lock.spin_ps, now)
+
+
+@compiled
+def fall_asleep(w: Any, which: Any, thread: Any, woken: bool, now: Any) -> None:
+    """Sleep at the queue's end; who was woken in vain goes first where the lock hands off."""
+    lock = w.locks[which]
+    ring = w.sleep_queue.shape[1] - 1
+    if woken and lock.handoff:
+        lock.sleep_first = (lock.sleep_first - 1) & ring
+        w.sleep_queue[which, lock.sleep_first] = thread
+        lock.promised = 1
+    else:
+        w.sleep_queue[which, (lock.sleep_first + lock.sleepers) & ring] = thread
+    lock.sleepers += 1
+    sleep_until(w, thread, NEVER, now)
+    leave_cpu(w, thread, now)
+
+
+@compiled
+def stop_spinning(w: Any, which: Any, thread: Any, now: Any) -> None:
+    """The spin budget is used up: the thread sleeps (a mutex's optimistic spin)."""
+    lock = w.locks[which]
+    ring = w.spin_queue.shape[1] - 1
+    place = 0
+    while w.spin_queue[which, (lock.spin_first + place) & ring] != thread:
+        place += 1
+    spinner_at(w, which, place)
+    fall_asleep(w, which, thread, False, now)
+
+
+@compiled
+def spinner_at(w: Any, which: Any, place: Any) -> Any:
+    """Take the spinner at ``place`` (0 = the first) out; FIFO: those before it keep their order."""
+    lock = w.locks[which]
+    queue, ring = w.spin_queue[which], w.spin_queue.shape[1] - 1
+    thread = queue[np.uintp((lock.spin_first + place) & ring)]
+    if lock.order == RANDOM_ORDER:
+        queue[np.uintp((lock.spin_first + place) & ring)] = queue[np.uintp(lock.spin_first)]
+        place = 0
+    while place > 0:
+        queue[np.uintp((lock.spin_first + place) & ring)] = queue[
+            np.uintp((lock.spin_first + place - 1) & ring)
+        ]
+        place -= 1
+    lock.spin_first = (lock.spin_first + 1) & ring
+    lock.spinners -= 1
+    return thread
+
+
+@compiled
+def first_sleeper(w: Any, which: Any) -> Any:
+    """Take the first sleeper out of its queue."""
+    lock = w.locks[which]
+    thread = w.sleep_queue[which, lock.sleep_first]
+    lock.sleep_first = (lock.sleep_first + 1) & (w.sleep_queue.shape[1] - 1)
+    lock.sleepers -= 1
+    lock.wakes += 1
+    return thread
+
+
+@compiled
+def handover_of(w: Any, lock: Any, heir: Any) -> Any:
+    """The time from one holder to the next: base, each other spinner, another socket."""
+    th = w.threads[heir]
+    mean = lock.handover_ps + lock.per_waiter_ps * lock.spinners
+    lock.handovers += 1
+    if lock.socket != th.socket:
+        lock.remote_handovers += 1
+        mean += lock.remote_ps
+    return delay_ps(th, lock.handover_kind, mean, 0.0, 0, 0, w.samples)
+
+
+@compiled
+def hand_to_spinner(w: Any, which: Any, heir: Any, now: Any) -> None:
+    """The heir holds the lock from now on, and works when the hand-over is over."""
+    lock, th = w.locks[which], w.threads[heir]
+    work = handover_of(w, lock, heir)
+    take(w, which, heir, False, now)
+    work += hold_of(w, lock, th)
+    enter(w, heir, HOLDING, now)
+    note(w, heir, now)
+    work_for(w, heir, work, now)
+
+
+@compiled
+def hand_to_sleeper(w: Any, which: Any, heir: Any, now: Any) -> None:
+    """The heir holds the lock from now on, and works when it is awake."""
+    lock, th = w.locks[which], w.threads[heir]
+    work = handover_of(w, lock, heir)
+    take(w, which, heir, th.reading != 0, now)
+    th.left_ps = work + hold_of(w, lock, th)
+    sleep_until(w, heir, now + lock.wake_ps, now)
+
+
+@compiled
+def wake_readers(w: Any, which: Any, now: Any) -> None:
+    """All waiting readers get it at once (kernel/locking/rwsem.c, rwsem_mark_wake)."""
+    lock, ring = w.locks[which], w.sleep_queue.shape[1] - 1
+    for _ in range(lock.sleepers):
+        thread = first_sleeper(w, which)
+        if w.threads[thread].reading:
+            hand_to_sleeper(w, which, thread, now)
+        else:
+            w.sleep_queue[which, (lock.sleep_first + lock.sleepers) & ring] = thread
+            lock.sleepers += 1
+            lock.wakes -= 1
+
+
+@compiled
+def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
+    """Give the lock up; returns what waking somebody costs the thread that releases, ps."""
+    lock, th = w.locks[which], w.threads[thread]
+    lock.hold_area_ps += now
+    lock.socket = th.socket
+    th.held -= 1
+    if read:
+        lock.readers -= 1
+        th.reads -= 1
+        if lock.readers > 0:
+            return 0
+    else:
+        w.histograms[np.uintp(lock.histogram), HOLDS, np.uintp(bucket(now - lock.taken_ps))] += 1
+        lock.owner = NOBODY
+    if lock.spinners > 0 and not lock.promised:
+        place = next_below(th, lock.spinners) if lock.order == RANDOM_ORDER else 0
+        heir = spinner_at(w, which, place)
+        if lock.barging == ALL_OVERTAKEN:
+            w.threads[heir].nominated = SPUN
+            work_for(w, heir, handover_of(w, lock, heir), now)
+        else:
+            hand_to_spinner(w, which, heir, now)
+        return 0
+    if lock.sleepers == 0:
+        return 0
+    wake_one(w, which, now)
+    return lock.wake_cost_ps
+
+
+@compiled
+def wake_one(w: Any, which: Any, now: Any) -> None:
+    """Wake the first sleeper: as the owner, or to try again; of readers all."""
+    lock = w.locks[which]
+    first = w.sleep_queue[which, lock.sleep_first]
+    if w.threads[first].reading:
+        wake_readers(w, which, now)
+    elif lock.barging and not lock.promised:
+        heir = first_sleeper(w, which)
+        w.threads[heir].nominated = WOKEN
+        w.threads[heir].left_ps = 0
+        sleep_until(w, heir, now + lock.wake_ps, now)
+    else:
+        lock.promised = 0
+        hand_to_sleeper(w, which, first_sleeper(w, which), now)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""One replication of a program: run the engine, or say in a sentence why it cannot be run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lockscale.errors import BadInput
+from lockscale.sim.layout import NOBODY, SPINNING
+from lockscale.sim.program import Program
+from lockscale.sim.world import RETRIES, TRACED, TRANSITIONS, World
+
+MAX_THREADS = 4096
+MAX_OPERATIONS = 10**8
+BATCHES = 20
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counted window of one replication, all whole numbers; times in picoseconds.
+
+    ``world`` has what was counted of each primitive (records of ``layout``); ``batches_ps`` (20,)
+    is how long each twentieth of the operations took.
+    """
+
+    operations: int
+    retries: int
+    window_ps: int
+    transitions: int
+    world: World
+    batches_ps: Any
+
+    @property
+    def events(self) -> Any:
+        """The trace, in the order of time (``layout.EVENT``)."""
+        return self.world.events[: self.world.clock[TRACED]]
+
+
+def warm_up_operations(threads: int, operations: int) -> int:
+    """The warm-up rule: a quarter of the counted operations, at least 20 a thread, are cut off."""
+    return max(operations // 4, 20 * threads)
+
+
+def replicate(
+    program: Program,
+    *,
+    seed: int,
+    replication: int,
+    operations: int,
+    warm_up: int | None = None,
+    start_ps: Any = None,
+    trace_events: int = 0,
+    trace_ps: tuple[int, int] = (0, 0),
+) -> Counts:
+    """One replication; ``start_ps`` (threads,) is when each thread starts, by default all at 0.
+
+    ``trace_ps``: from and to, counted from the end of the warm-up, for up to ``trace_events``.
+    Raises BadInput for numbers out of range and for a program that cannot go on.
+    """
+    threads = len(program.classes())
+    whole("threads", program.threads, 1, MAX_THREADS)
+    whole("threads with those added by paths", threads, 1, MAX_THREADS)
+    whole("operations", operations, 1, MAX_OPERATIONS)
+    whole("seed", seed, 0, 2**63 - 1)
+    # imported here because listing and checking models needs no compiler
+    from lockscale.sim import engine
+
+    world = program.world(batches=BATCHES, trace_events=trace_events, trace_ps=trace_ps)
+    start = np.zeros(threads, np.int64) if start_ps is None else np.asarray(start_ps, np.int64)
+    if start.shape != (threads,) or start.min() < 0:
+        raise BadInput(f"start_ps has shape {start.shape}: give {threads} times from 0, one a thread")
+    if warm_up is None:
+        warm_up = warm_up_operations(program.threads, operations)
+    status, thread, step, window_ps = engine.run(world, seed, replication, start, warm_up, operations)
+    if status != engine.FINISHED:
+        raise BadInput(_why(program, world, status, thread, step))
+    if window_ps == 0:
+        raise BadInput("all counted operations ended at one instant: give their steps a time")
+    return Counts(
+        operations=operations,
+        retries=int(world.clock[RETRIES]),
+        window_ps=int(window_ps),
+        transitions=int(world.clock[TRANSITIONS]),
+        world=world,
+        batches_ps=np.diff(world.marks_ps),
+    )
+
+
+def _why(program: Program, world: World, status: int, thread: int, step: int) -> str:
+    from lockscale.sim import engine
+
+    if status == engine.DEADLOCK:
+        return _stuck(program, world)
+    lock = program.primitive_at("lock", _record(program, world, thread, step))
+    why = {
+        engine.LOCKS_CROSS: f"waits for lock '{lock}', whose holder waits for a lock of this thread: "
+        "deadlock; take the locks in one order",
+        engine.TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
+        engine.NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
+        engine.NO_PROGRESS: f"no operation is completed in {engine.FRUITLESS} steps: "
+        "the retries feed themselves",
+        engine.NOT_OWNER: f"releases lock '{lock}', which this thread does not hold"
+        if program.is_unlock(step)
+        else "frees a slot that is not taken",
+    }
+    return f"thread {thread} at step '{program.steps[step]}': {why[status]}"
+
+
+def _stuck(program: Program, world: World) -> str:
+    """Nothing is to come: the first thread that waits for a lock, or for a gate."""
+    threads = world.threads
+    for kind in ("lock", "gate"):
+        waiting = np.flatnonzero(threads[kind] != NOBODY)
+        if len(waiting):
+            thread = int(waiting[0])
+            name = program.primitive_at(kind, int(threads[kind][thread]))
+            verb = "spins" if threads["state"][thread] == SPINNING else "sleeps"
+            return (
+                f"thread {thread} at step '{program.steps[int(threads['at'][thread]) - 1]}': it {verb} for "
+                f"{kind} '{name}' and nobody is left to pass it on: deadlock"
+            )
+    return "no thread has anything to do: give the model's paths some threads"
+
+
+def _record(program: Program, world: World, thread: int, step: int) -> int:
+    op = program.ops[step]
+    return int(op["operand"] + world.registers[thread, op["place"]])
+
+
+def whole(name: str, value: object, low: int, high: int) -> None:
+    """Raises BadInput unless the value is a whole number from low to high."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadInput(f"{name} is {value!r}: give a whole number from {low} to {high}")
+
+
+def bucket_edge_ns(index: int) -> float:
+    """The upper edge of a histogram bucket (see ``world.bucket``), ns."""
+    if index == 0:
+        return 0.0
+    exponent, quarter = divmod(index - 1, 4)
+    return float(2**exponent * (1 + (quarter + 1) / 4) / 1000)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""A model over many parameter sets and numbers of threads, on all CPUs here or on Dask.
+
+A point is a pure function of its arguments: it has the same bits in one thread or many, here or on
+a worker, at once or after a worker has died. All points share one seed, so two parameter sets meet
+the same random numbers and their difference is less noisy than either (common random numbers).
+"""
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.sim.design import MAX_POINTS
+from lockscale.sim.models import load_model
+from lockscale.sim.parallel import Client, Dask, Threads
+from lockscale.sim.replicate import MAX_THREADS, whole
+from lockscale.sim.simulation import simulate
+
+Point = dict[str, Any]
+"""`lockscale sim`'s point with its parameters, rates_per_s, transitions and calibration: JSON values
+only, so that it is the same whether it comes from here, from a worker or from a file."""
+
+Task = tuple[dict[str, Any], int]
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped a sweep. ``points`` has what is finished, in the design's order."""
+
+    def __init__(self, points: list[Point], wanted: int) -> None:
+        super().__init__(f"interrupted: {len(points)} of {wanted} points are done")
+        self.points = points
+
+
+def sweep(
+    model: str,
+    threads: Sequence[int],
+    design: Iterable[Mapping[str, object]],
+    *,
+    seed: int = 1,
+    replications: int = 5,
+    operations: int = 20_000,
+    client: Client | None = None,
+    done: Iterable[Point] = (),
+    on_point: Callable[[Point], None] = lambda point: None,
+) -> list[Point]:
+    """Every parameter set at every number of threads, in the design's order, threads fastest.
+
+    ``done``: points of an earlier sweep with the same settings, which are not simulated again.
+    ``on_point`` is called in the caller's thread with each new point when it is finished, and with
+    one point a second time if it is interrupted itself.
+
+    Raises BadInput before anything runs for an unknown parameter or a bad value; Interrupted with
+    the finished points on an interrupt; RunFailed if Dask gives up.
+    """
+    tasks = plan(model, threads, design)
+    found = {key: point for point in done if (key := key_of(point["parameters"], point["threads"])) in tasks}
+    work = functools.partial(simulate_point, simulator(), model, seed, replications, operations)
+    missing = {key: task for key, task in tasks.items() if key not in found}
+    for values, n in missing.values():
+        load_model(model).program(values, n)
+    try:
+        if missing:
+            _run(work, missing, Dask(client) if client is not None else Threads(), found, on_point)
+    except KeyboardInterrupt:
+        raise Interrupted([found[key] for key in tasks if key in found], len(tasks)) from None
+    return [found[key] for key in tasks]
+
+
+def plan(model: str, threads: Sequence[int], design: Iterable[Mapping[str, object]]) -> dict[str, Task]:
+    """A sweep's points: key -> (all parameters, threads), in order. Raises BadInput for bad ones."""
+    known = load_model(model)
+    tasks: dict[str, Task] = {}
+    for n in threads:
+        whole("threads", n, 1, MAX_THREADS)
+    for given in design:
+        values = known.bind(given)
+        for n in threads:
+            if (key := key_of(values, n)) in tasks:
+                raise BadInput(f"the sweep has a point twice: {_place(model, values, n)}; give it once")
+            tasks[key] = (values, n)
+            if len(tasks) > MAX_POINTS:
+                raise BadInput(f"the sweep has more than {MAX_POINTS} points: give fewer values or samples")
+    if not tasks:
+        raise BadInput("the sweep has no points: give at least one parameter set and number of threads")
+    return tasks
+
+
+def key_of(parameters: Mapping[str, object], threads: int) -> str:
+    """What makes a point one and the same."""
+    return json.dumps([parameters, threads], sort_keys=True)
+
+
+@functools.cache
+def simulator() -> str:
+    """The version of the simulator and its models, of which a point's bits are a function."""
+    from lockscale.sim.compiled import source_hash  # imports numba, which planning does without
+
+    here = Path(__file__).parent
+    return source_hash(here) + source_hash(here / "models")
+
+
+def simulate_point(
+    version: str, model: str, seed: int, replications: int, operations: int, parameters: Any, threads: int
+) -> Point:
+    """One point; on a worker it refuses to run another version of the simulator than the caller's."""
+    if simulator() != version:
+        raise RunFailed(
+            "a Dask worker has another version of the simulator: install this lockscale on every worker"
+        )
+    try:
+        found = simulate(
+            model,
+            threads,
+            parameters,
+            seed=seed,
+            replications=replications,
+            operations=operations,
+            workers=1,  # the sweep keeps all CPUs busy
+        )
+    except BadInput as error:
+        raise BadInput(f"{_place(model, parameters, threads)}: {error}") from None
+    point = {
+        "parameters": found.parameters,
+        **found.to_json(),
+        "rates_per_s": found.rates_per_s,
+        "transitions": found.transitions,
+        "calibration": found.calibration,
+    }
+    same_everywhere: Point = json.loads(json.dumps(point))  # lists, not tuples
+    return same_everywhere
+
+
+def _run(
+    work: Callable[..., Point],
+    tasks: Mapping[str, Task],
+    workers: Threads | Dask,
+    found: dict[str, Point],
+    on_point: Callable[[Point], None],
+) -> None:
+    def take(key: str, point: Point) -> None:
+        on_point(point)  # first, so that an interrupt within it gives the point twice rather than never
+        found[key] = point
+
+    # A finished future is dropped, or Dask would compute it again when the worker that has it dies.
+    pending: dict[Any, str] = {}
+    try:
+        pending.update(zip(workers.submit(work, tasks.values()), tasks, strict=True))
+        for future, point in workers.finished(list(pending)):
+            take(pending[future], point)
+            del pending[future]
+    finally:
+        for future, point in workers.stop(pending):
+            take(pending[future], point)
+
+
+def _place(model: str, values: Mapping[str, object], threads: int) -> str:
+    default = load_model(model).bind({})
+    changed = [f"{name}={value}" for name, value in values.items() if value != default.get(name)]
+    return ", ".join([f"{model} with {threads} threads", *changed])

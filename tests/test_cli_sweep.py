@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale sweep`: grids, hypercubes, Dask, and a real interrupt from which it goes on."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from lockscale.cli import main
+from lockscale.sim import sweep as sweep_module
+
+
+class Said(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+Lockscale = Callable[..., Said]
+# The real command, of which every point takes a quarter of a second longer.
+SLOW = """
+import sys, time
+from lockscale.cli import main
+from lockscale.sim import simulate, sweep
+
+def slowly(*args, **kwargs):
+    time.sleep(0.25)
+    return simulate(*args, **kwargs)
+
+sweep.simulate = slowly
+main(sys.argv[1:])
+"""
+GRID = [
+    "machine_repairman",
+    "--threads",
+    "1,2,4",
+    "--grid",
+    "think_us=5,10,20,40",
+    "--grid",
+    "service_us=1,2",
+]
+
+
+@pytest.fixture
+def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
+    def run(*argv: str) -> Said:
+        with pytest.raises(SystemExit) as ended:
+            main(argv)
+        return Said(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run
+
+
+def test_a_grid_is_swept_in_order_and_labelled(lockscale: Lockscale) -> None:
+    said = lockscale("sweep", *GRID, "--replications", "2", "--seed", "4", "--json")
+    value = json.loads(said.out)
+    assert said.status == 0 and value["complete"] and value["origin"] == "simulated"
+    assert (value["model"], value["seed"], value["replications"]) == ("machine_repairman", 4, 2)
+    seen = [
+        (p["parameters"]["think_us"], p["parameters"]["service_us"], p["threads"]) for p in value["points"]
+    ]
+    assert seen == [(t, s, n) for t in (5, 10, 20, 40) for s in (1, 2) for n in (1, 2, 4)]
+    (one,) = [p for p in value["points"] if p["parameters"] == {"think_us": 10, "service_us": 2}][:1]
+    sim = ("sim", "machine_repairman", "--threads", "1", "-p", "service_us=2", "--replications", "2")
+    alone = json.loads(lockscale(*sim, "--seed", "4", "--json").out)["points"][0]
+    assert one.items() >= alone.items()
+
+
+def test_a_hypercube_meets_every_set_of_a_grid(lockscale: Lockscale) -> None:
+    argv = ("inode_claim", "--threads", "2", "--grid", "search_locked=true,false", "--replications", "1")
+    said = lockscale("sweep", *argv, "--latin", "hold_ns=100:500", "--samples", "4", "--json")
+    points = [p["parameters"] for p in json.loads(said.out)["points"]]
+    assert [p["search_locked"] for p in points] == [True] * 4 + [False] * 4
+    assert sorted(int((p["hold_ns"] - 100) // 100) for p in points[:4]) == [0, 1, 2, 3]
+    assert [p["hold_ns"] for p in points[:4]] == [p["hold_ns"] for p in points[4:]]
+
+
+def test_a_person_reads_what_varies_and_that_it_is_simulated(lockscale: Lockscale) -> None:
+    out = lockscale("sweep", "machine_repairman", "--threads", "2", "--grid", "think_us=5,10").out
+    head, *rows, _, last = out.splitlines()
+    assert head.split()[:2] == ["think_us", "threads"] and len(rows) == 2 and last == "simulated"
+    assert "service_us" not in head
+
+
+def test_an_interrupt_keeps_what_is_done_and_the_same_command_goes_on(
+    lockscale: Lockscale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = tmp_path / "points"
+    argv = ("sweep", *GRID, "--replications", "1", "--keep", str(keep), "--json")
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while not (keep.exists() and keep.read_bytes().count(b"\n") >= 3):
+            assert child.poll() is None, child.communicate()
+            time.sleep(0.02)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    partial = json.loads(out)
+    done = len(partial["points"])
+    assert child.returncode == 130 and partial["complete"] is False
+    assert f"interrupted: {done} of 24 points are done; the same command goes on from there" in err
+    assert 2 <= done < 24 and len(set(keep.read_text().splitlines())) == 1 + done
+
+    simulated = []
+    real = sweep_module.simulate
+    monkeypatch.setattr(
+        sweep_module, "simulate", lambda *args, **kwargs: simulated.append(args) or real(*args, **kwargs)
+    )
+    resumed = json.loads(lockscale(*argv).out)
+    assert len(simulated) == 24 - done
+    assert [p for p in resumed["points"] if p in partial["points"]] == partial["points"]
+    keep.unlink()
+    assert json.loads(lockscale(*argv).out) == resumed
+
+
+def test_dask_workers_give_the_same_points(lockscale: Lockscale, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    here = json.loads(lockscale("sweep", *GRID, "--replications", "1", "--json").out)
+    options: dict[str, Any] = {"processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+    with LocalCluster(n_workers=1, host="127.0.0.1", local_directory=tmp_path, **options) as cluster:
+        argv = ("sweep", *GRID, "--replications", "1", "--dask", cluster.scheduler_address, "--json")
+        assert json.loads(lockscale(*argv).out) == here
+
+
+def test_a_dask_scheduler_without_workers_is_refused(lockscale: Lockscale, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    options: dict[str, Any] = {"processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+    with LocalCluster(n_workers=0, host="127.0.0.1", local_directory=tmp_path, **options) as cluster:
+        said = lockscale("sweep", *GRID, "--dask", cluster.scheduler_address)
+    assert said.status == 2 and "has no workers: start some with `dask worker`" in said.err
+
+
+def test_without_distributed_the_extra_is_named(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = lockscale("sweep", *GRID, "--dask", "tcp://127.0.0.1:8786")
+    assert said.status == 2 and said.err.count("\n") == 1 and "the extra `scale`" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["inode_clam"], "did you mean 'inode_claim'"),
+        (["inode_claim", "--grid", "hold_us=1"], "no parameter 'hold_us'"),
+        (["inode_claim", "--grid", "hold_ns"], "--grid 'hold_ns' is not of the form NAME="),
+        (["inode_claim", "--grid", "hold_ns="], "'hold_ns' is '': give a plain number"),
+        (["inode_claim", "--grid", "hold_ns=1,,2"], "'hold_ns' is '': give"),
+        (["inode_claim", "--grid", "hold_ns=1,x"], "'hold_ns' is 'x': give a plain number"),
+        (["inode_claim", "--grid", "hold_ns=1", "--grid", "hold_ns=2"], "--grid names 'hold_ns' twice"),
+        (["inode_claim", "--grid", "hold_ns=1,1.0"], "point twice"),
+        (["inode_claim", "--latin", "hold_ns=1:2"], "needs both --latin NAME=LOW:HIGH and --samples N"),
+        (["inode_claim", "--samples", "4"], "needs both --latin"),
+        (["inode_claim", "--latin", "hold_ns=1", "--samples", "4"], "write hold_ns=LOW:HIGH"),
+        (["inode_claim", "--latin", "hold_ns=2:1", "--samples", "4"], "low < high"),
+        (["inode_claim", "--latin", "hold_ns=true:false", "--samples", "4"], "a switch belongs in a grid"),
+        (["inode_claim", "--latin", "search_locked=0:1", "--samples", "4"], "give true or false"),
+        (["inode_claim", "--latin", "hold_ns=1:2", "--samples", "0"], "samples is 0"),
+        (["inode_claim", "--latin", "hold_ns=1:2", "--samples", "4", "--seed", "-1"], "seed is -1"),
+        (["inode_claim", "--threads", "1,x"], "--threads '1,x'"),
+        (["inode_claim", "--threads", "0"], "threads is 0"),
+        (["inode_claim", "--replications", "0"], "replications is 0"),
+        (["inode_claim", "--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        (["inode_claim", "--dask", "nonsense://x"], "no Dask scheduler answers at nonsense://x"),
+        (["inode_claim", "--keep", "."], "is a directory"),
+    ],
+)
+def test_bad_input_is_one_sentence(lockscale: Lockscale, argv: list[str], message: str) -> None:
+    said = lockscale("sweep", *argv)
+    assert said.status == 2 and said.out == "" and message in said.err
+    assert said.err.startswith("lockscale: ") and said.err.count("\n") == 1
