@@ -151,9 +151,7 @@ def programs(draw: st.DrawFn) -> Program:
     m = Builder(draw(st.sampled_from([1, 2, 3, 5, 9, 16])))
     author = Author(draw, m, draw(st.sampled_from([1, 1000])))
     cpus = draw(st.sampled_from([0, 0, 1, 2, 5]))
-    switch = author.time()
-    a_slice = Delay(switch.mean_ps + author.time(1).mean_ps)
-    m.machine(sockets=draw(st.integers(1, 2)), cpus=cpus, time_slice=a_slice, switch=switch)
+    m.machine(sockets=draw(st.integers(1, 2)), cpus=cpus, time_slice=author.time(5), switch=author.time())
     if draw(st.booleans()):
         author.place = m.place("group", shards=draw(st.integers(2, 4)))
     for kind in draw(st.lists(st.sampled_from(ALL_LOCKS), min_size=1, max_size=4)):

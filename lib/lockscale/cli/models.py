@@ -78,7 +78,7 @@ def sim(
         return
     given = read_parameters(parameters)
     value = simulate_points(model, _counts(threads), given, replications=replications, seed=seed)
-    rows = [{k: v for k, v in p.items() if k != "locks"} for p in value["points"]]
+    rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
     if "unfitted_check" in value:
         parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
