@@ -189,7 +189,7 @@ def test_a_ticket_lock_collapses_and_a_queued_lock_does_not() -> None:
     path.spend(exponential(us(20)))
     path.lock(lock)
     path.unlock(lock)
-    near(rates_per_us(runs(m.compile(), 20_000)), 1 / 0.55)
+    near(rates_per_us(runs(m.compile(), 20_000, 80)), 1 / 0.55)
 
 
 def test_a_hold_of_hardly_any_time_loses_no_event() -> None:

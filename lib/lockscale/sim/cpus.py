@@ -8,7 +8,6 @@ A model without CPUs has one for each thread, and nothing here costs it more tha
 
 from typing import Any
 
-from lockscale.sim.calendar import set_key
 from lockscale.sim.compiled import compiled
 from lockscale.sim.layout import NEVER, NOBODY, READY
 from lockscale.sim.world import SLICE_PS, SWITCH_PS, at, enter, note
@@ -19,10 +18,7 @@ def work_for(w: Any, thread: Any, work_ps: Any, now: Any) -> None:
     """The thread, on its CPU or ready for it, has this much to do; NEVER: it spins."""
     due = NEVER if work_ps == NEVER else now + work_ps
     if len(w.cpus) == 0:
-        if due == NEVER:
-            set_key(w.tree, thread, NEVER)
-        else:
-            at(w, thread, due)
+        at(w, thread, due)
     else:
         th = w.threads[thread]
         if th.state == READY:
@@ -40,10 +36,7 @@ def arm(w: Any, cpu: Any, now: Any) -> None:
     due = w.threads[thread].due_ps
     if c.ready > 0:
         due = min(due, max(now, c.slice_end_ps))
-    if due == NEVER:
-        set_key(w.tree, thread, NEVER)
-    else:
-        at(w, thread, due)
+    at(w, thread, due)
 
 
 @compiled
@@ -52,7 +45,7 @@ def queue_up(w: Any, cpu: Any, thread: Any) -> None:
     c = w.cpus[cpu]
     w.ready_queue[cpu, (c.first + c.ready) & (w.ready_queue.shape[1] - 1)] = thread
     c.ready += 1
-    set_key(w.tree, thread, NEVER)
+    at(w, thread, NEVER)
 
 
 @compiled

@@ -6,7 +6,6 @@ one takes time or waits. Equal times go by thread id. One transition = one step 
 lock that is waited for counts once, a woken thread's new try again.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,14 @@ import numpy as np
 from lockscale.sim import layout as op
 from lockscale.sim.compiled import compiled
 from lockscale.sim.cpus import has_cpu, leave_cpu, preempt, work_for
+from lockscale.sim.draws import delay_ps
 from lockscale.sim.layout import HOLDING, NEVER, NOBODY, RUNNING, SLEEPING, SPINNING
-from lockscale.sim.locks import CROSSED, TAKEN, hold_of, release, request, stop_spinning
-from lockscale.sim.rng import ONE, delay_ps, draw, next_below, next_unit, stream_key, unit
+from lockscale.sim.locks import CROSSED, SPINS, TAKEN, hold_of, release, request, stop_spinning
 from lockscale.sim.shared import ask_to_enter, entered, find_slot, leave_gate, modify, take_slot, transfer_ps
+from lockscale.sim.splitmix import next_below, next_unit, stream_key
 from lockscale.sim.window import close_window, open_window
 from lockscale.sim.world import BITS, RETRIES, TRACED, TRANSITIONS, at, enter, note, sleep_until
+from lockscale.sim.ziggurat import fresh_exponential
 
 FINISHED, DEADLOCK, LOCKS_CROSS, TOO_LATE, NO_TIME_PASSES, NO_PROGRESS, NOT_OWNER = range(7)
 GO_ON, TRY_AGAIN, PARKED = range(3)
@@ -59,8 +60,8 @@ def start_threads(w: Any, seed: Any, replication: Any, start_ps: Any) -> None:
     for thread in range(len(w.threads)):
         th = w.threads[thread]
         th.key = stream_key(np.uint64(seed), np.uint64(replication), np.uint64(thread))
-        th.counter = ONE
-        th.ahead = -math.log(unit(draw(th.key, th.counter)))
+        th.counter = 0
+        th.ahead = fresh_exponential(th)
         path = w.paths[np.uintp(th.path)]
         delay = delay_ps(
             th,
@@ -101,8 +102,8 @@ def run(
     moved_ps = -1
     idle = 0
 
+    root = w.tree[1]
     while True:
-        root = w.tree[1]
         if root == NEVER:
             return DEADLOCK, 0, w.threads[0].at - 1, 0
         now = root >> bits
@@ -120,6 +121,7 @@ def run(
                     return NO_PROGRESS, np.int64(thread), th.at - 1, 0
                 if tracing:
                     note(w, thread, now)
+                root = w.tree[1]
                 continue
             if what == TRY_AGAIN:
                 th.at -= 1
@@ -143,6 +145,8 @@ def run(
                 got = request(w, which, thread, code == op.READ_LOCK, now)
                 if got == TAKEN:
                     work = hold_of(w, w.locks[which], th)
+                elif got == SPINS:
+                    work = w.locks[which].spin_ps
                 elif got == CROSSED:
                     return LOCKS_CROSS, np.int64(thread), here, 0
                 break
@@ -201,6 +205,8 @@ def run(
                     got = request(w, which, thread, False, now)
                     if got == TAKEN:
                         work = hold_of(w, lock, th)
+                    elif got == SPINS:
+                        work = lock.spin_ps
                     elif got == CROSSED:
                         return LOCKS_CROSS, np.int64(thread), here, 0
                     break
@@ -286,8 +292,13 @@ def run(
                 if transitions - moved_at > STANDSTILL:
                     return NO_TIME_PASSES, np.int64(thread), here, 0
         th.at = pc
-        if work >= 0:
+        if work < 0:
+            root = w.tree[1]
+        elif shared_cpus:
             work_for(w, thread, work, now)
+            root = w.tree[1]
+        else:  # the next event is known here, and need not be read back from memory
+            root = at(w, thread, NEVER if work == NEVER else now + work)
         if tracing:
             note(w, thread, now)
         if transitions - moved_at > STANDSTILL:

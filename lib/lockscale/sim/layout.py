@@ -62,7 +62,10 @@ WAITS, HOLDS = 0, 1
 
 
 def _record(*names: str, **others: str) -> np.dtype[np.void]:
-    return np.dtype([(name, others.get(name, "i8")) for name in names])
+    """Padded to a power of two, because the engine multiplies by the size to find each record."""
+    formats = [others.get(name, "i8") for name in names]
+    size = 1 << (8 * len(names) - 1).bit_length()
+    return np.dtype({"names": list(names), "formats": formats, "itemsize": size})
 
 
 OP = _record(

@@ -11,6 +11,7 @@ import numpy as np
 
 from lockscale.sim.compiled import compiled
 from lockscale.sim.cpus import leave_cpu, work_for
+from lockscale.sim.draws import delay_ps
 from lockscale.sim.layout import (
     ALL_OVERTAKEN,
     HOLDING,
@@ -21,10 +22,10 @@ from lockscale.sim.layout import (
     SPINNING,
     WAITS,
 )
-from lockscale.sim.rng import delay_ps, next_below
+from lockscale.sim.splitmix import next_below
 from lockscale.sim.world import bucket, enter, note, sleep_until
 
-WAITING, TAKEN, CROSSED = range(3)
+TAKEN, SPINS, SLEEPS, CROSSED = range(4)
 # why a waiter that has left the queue tries again
 SPUN, WOKEN = 1, 2
 
@@ -64,7 +65,7 @@ def take(w: Any, which: Any, thread: Any, read: bool, now: Any) -> None:
 
 @compiled
 def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
-    """Take the lock, or wait for it. CROSSED: the wait would never end."""
+    """Take the lock, or wait for it. SPINS: for ``spin_ps``; CROSSED: the wait would never end."""
     lock, th = w.locks[which], w.threads[thread]
     if th.lock == NOBODY:
         lock.requests += 1
@@ -79,10 +80,9 @@ def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
         th.reading = read
         lock.waiting += 1
         lock.wait_area_ps -= now
-        if crossed(w, thread, lock.owner):
+        if th.held > 0 and crossed(w, thread, lock.owner):
             return CROSSED
-    wait(w, which, thread, now)
-    return WAITING
+    return wait(w, which, thread, now)
 
 
 @compiled
@@ -98,20 +98,20 @@ def crossed(w: Any, thread: Any, owner: Any) -> bool:
 
 
 @compiled
-def wait(w: Any, which: Any, thread: Any, now: Any) -> None:
+def wait(w: Any, which: Any, thread: Any, now: Any) -> Any:
     """The thread spins for the lock, for a time or for ever, or goes to sleep for it."""
     lock, th = w.locks[which], w.threads[thread]
     woken = th.nominated == WOKEN
     th.nominated = 0
     if woken or th.reading or lock.spin_ps == 0:
         fall_asleep(w, which, thread, woken, now)
-        return
+        return SLEEPS
     ring = w.spin_queue.shape[1] - 1
     w.spin_queue[which, np.uintp((lock.spin_first + lock.spinners) & ring)] = thread
     lock.spinners += 1
     if th.state != SPINNING:
         enter(w, thread, SPINNING, now)
-    work_for(w, thread, lock.spin_ps, now)
+    return SPINS
 
 
 @compiled

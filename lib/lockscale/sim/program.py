@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockscale.sim.calendar import tree_size
 from lockscale.sim.layout import (
     BUCKETS,
     CPU,
@@ -106,7 +107,7 @@ class Program:
             paths=self.paths.copy(),
             threads=threads,
             cpus=cpus,
-            tree=np.full(2 * ring, NEVER, np.int64),
+            tree=np.full(tree_size(n), NEVER, np.int64),
             registers=registers,
             shared=np.zeros(self.variables, np.int64),
             samples=self.samples,

@@ -5,8 +5,8 @@ from typing import Any
 
 from lockscale.sim.compiled import compiled
 from lockscale.sim.cpus import leave_cpu
+from lockscale.sim.draws import delay_ps
 from lockscale.sim.layout import ANYWHERE, NEVER, NOBODY
-from lockscale.sim.rng import delay_ps
 from lockscale.sim.world import sleep_until
 
 

@@ -59,9 +59,9 @@ def bucket(time_ps: Any) -> Any:
 
 
 @compiled
-def at(w: Any, thread: Any, time_ps: Any) -> None:
-    """The thread's next event is at this time."""
-    set_key(w.tree, thread, time_ps << w.clock[BITS] | np.int64(thread))
+def at(w: Any, thread: Any, time_ps: Any) -> Any:
+    """The thread's next event is at this time; NEVER: there is none. Returns the least key of all."""
+    return set_key(w.tree, thread, NEVER if time_ps == NEVER else time_ps << w.clock[BITS] | np.int64(thread))
 
 
 @compiled
@@ -98,7 +98,4 @@ def sleep_until(w: Any, thread: Any, time_ps: Any, now: Any) -> None:
     if w.threads[thread].state != SLEEPING:
         enter(w, thread, SLEEPING, now)
     w.threads[thread].due_ps = time_ps
-    if time_ps == NEVER:
-        set_key(w.tree, thread, NEVER)
-    else:
-        at(w, thread, time_ps)
+    at(w, thread, time_ps)

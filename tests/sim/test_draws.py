@@ -9,8 +9,10 @@ import pytest
 from scipy.stats import kstest
 
 from lockscale.sim.delays import EXPONENTIAL, GAMMA, UNIFORM
+from lockscale.sim.draws import delay_ps
 from lockscale.sim.layout import THREAD
-from lockscale.sim.rng import delay_ps, draw, stream_key, unit
+from lockscale.sim.splitmix import draw, stream_key, unit
+from lockscale.sim.ziggurat import AREA, EDGES, HEIGHTS, TAIL_FROM, fresh_exponential
 
 
 def word(value: int) -> np.uint64:
@@ -69,6 +71,32 @@ def test_jittered_delays_are_uniform_around_their_mean() -> None:
     assert kstest(found, "uniform", args=(750_000, 500_000)).pvalue > 0.001
 
 
-def test_the_smallest_random_number_gives_a_finite_delay() -> None:
+def test_the_layers_under_the_exponential_are_of_one_area() -> None:
+    areas = EDGES[1:-1] * np.diff(HEIGHTS[1:])
+    assert areas == pytest.approx(AREA, rel=1e-9)  # the top layer too: the paper's r makes it close
+    assert TAIL_FROM * math.exp(-TAIL_FROM) + math.exp(-TAIL_FROM) == pytest.approx(AREA)
+
+
+@numba.njit
+def fill_exponential(threads, out):  # type: ignore[no-untyped-def]
+    for k in range(len(out)):
+        out[k] = fresh_exponential(threads[0])
+
+
+def test_a_million_exponentials_have_the_moments_and_the_tail_of_the_exponential() -> None:
+    threads = np.zeros(1, THREAD)
+    threads["key"] = stream_key(word(1), word(0), word(5))
+    found, n = np.zeros(1_000_000), 1_000_000
+    fill_exponential(threads, found)
+    for power, mean, mean_of_square in ((1, 1, 2), (2, 2, 24), (3, 6, 720)):
+        error = math.sqrt((mean_of_square - mean**2) / n)
+        assert np.mean(found**power) == pytest.approx(mean, abs=4 * error)
+    for at in (EDGES[200], EDGES[2], TAIL_FROM, TAIL_FROM + 2):
+        expected = math.exp(-at)
+        assert np.mean(found > at) == pytest.approx(expected, abs=4 * math.sqrt(expected / n))
+    assert kstest(found[:100_000], "expon").pvalue > 0.001
+
+
+def test_random_numbers_are_above_0_so_their_logarithm_is_finite() -> None:
     assert -math.log(unit(word(0))) == pytest.approx(53 * math.log(2))
     assert -math.log(unit(word(2**64 - 1))) == 0
