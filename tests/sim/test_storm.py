@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
-from lockscale.sim.delays import exponential, ns, us
+from lockscale.sim.delays import PS_PER_S, exponential, ns, us
 from lockscale.sim.replicate import Counts, replicate
 
 THREADS, ELSEWHERE_US, ACCESS_NS, HOLD_NS = 48, 60.0, 250.0, 300.0
@@ -90,6 +90,34 @@ def test_rate_above_the_threshold_is_the_closed_form(
     expected = closed_form_rate_per_s(threads, elsewhere_us, hold_us)
     assert run.rate_per_s == pytest.approx(expected, rel=0.02)
     assert run.attempts_per_op == pytest.approx(threads - expected * elsewhere_us / 1e6, rel=0.02)
+
+
+def run_begun_in_a_storm(threads: int, elsewhere_us: float, hold_us: float) -> Counts:
+    """All threads begin in the search; what is left of it after 40 creates a thread is counted."""
+    m = Builder(threads)
+    group, bitmap = m.queued_lock("group lock", hold=us(hold_us)), m.bitmap("inode bitmap")
+    create = m.path("create")
+    again = create.label("again")
+    create.find_zero(bitmap)
+    create.lock(group)
+    create.claim(bitmap)
+    create.unlock(group)
+    create.retry_if_lost(again)
+    create.spend(exponential(us(elsewhere_us)))
+    return replicate(m.compile(), seed=1, replication=0, warm_up=40 * threads, operations=20 * threads)
+
+
+@pytest.mark.parametrize(("threads", "elsewhere_us"), [(600, 10_000.0), (1000, 10_000.0), (1000, 100.0)])
+def test_a_storm_lasts_5_percent_above_the_threshold_and_dies_5_percent_below(
+    threads: int, elsewhere_us: float
+) -> None:
+    """With few threads chance blurs the threshold, so they are many (at 1.05 the barrier grows with N)."""
+    above, below = (factor * threshold_us(threads, elsewhere_us) for factor in (1.05, 0.95))
+    lasting = run_begun_in_a_storm(threads, elsewhere_us, above)
+    expected = closed_form_rate_per_s(threads, elsewhere_us, above)
+    assert lasting.operations / lasting.window_ps * PS_PER_S == pytest.approx(expected, rel=0.02)
+    assert attempts(lasting) > threads / 2
+    assert attempts(run_begun_in_a_storm(threads, elsewhere_us, below)) < 1.1
 
 
 def test_no_storm_at_half_the_threshold() -> None:
