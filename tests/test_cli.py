@@ -120,6 +120,26 @@ def test_models_are_listed(lockscale: Lockscale):
     assert lockscale("sim", "--list", "--json").value == names
 
 
+def test_names_need_no_compiler():
+    """Listing is instant: nothing that takes time to import is imported."""
+    code = "import sys; from lockscale.cli import main\ntry: main(['sim', '--list'])\n"
+    argv = [sys.executable, "-c", code + "finally: print(*sys.modules)"]
+    names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert "inode_claim" in names and not {"numba", "numpy", "scipy", "pandas"} & set(names.split())
+
+
+def test_an_interrupt_is_one_word(lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch):
+    """How to go on is said only where one can: by a study's run and by a sweep."""
+
+    def interrupt(*args: Any, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lockscale.simulated.simulate", interrupt)
+    said = lockscale("sim", "machine_repairman")
+    assert said.status == 130 and said.out == "" and said.err.split("\n")[-2] == "lockscale: interrupted"
+    assert "resume" not in said.err
+
+
 def test_audit_recomputes_tenfold(lockscale: Lockscale):
     rows = lockscale("audit", "--json").value
     keys = {"table", "claim", "printed", "recomputed", "low", "high", "verdict", "note"}
@@ -246,6 +266,9 @@ WRONG = [
     "parse README.md --tool mdtest",
     "audit nope",
     "sim nope",
+    "sim nope.py",
+    "sim README.md.py",
+    "sim tests/sim/oracles.py",
     "sim inode_claim --threads x",
     "sim inode_claim --threads 1,,2",
     "sim inode_claim --threads 0",

@@ -74,7 +74,7 @@ def test_a_file_of_another_version_of_the_simulator_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_points("machine_repairman", [2], [{}], keep=tmp_path / "points", **FAST)
-    monkeypatch.setattr(sweeps, "simulator", lambda: "another")
+    monkeypatch.setattr(sweep_module, "simulator", lambda: "another")
     with pytest.raises(BadInput, match=r"keeps points of simulator .*, not another"):
         sweep_points("machine_repairman", [2], [{}], keep=tmp_path / "points", **FAST)
 

@@ -10,13 +10,14 @@ from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
+from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
 from lockscale.study import Arm, Study, load_study
 from lockscale.tables import function_cost
 
 
 def simulate_points(
-    model: str,
+    model: AnyModel,
     threads: Sequence[int],
     parameters: Mapping[str, object],
     *,
@@ -27,19 +28,20 @@ def simulate_points(
     for n in threads:
         if not 1 <= n <= MAX_THREADS:
             raise BadInput(f"threads is {n}: give whole numbers from 1 to {MAX_THREADS}")
+    known = load_model(model)
     found = []
-    with progress(f"simulate {model}", len(threads)) as shown:
+    with progress(f"simulate {known.name}", len(threads)) as shown:
         for done, n in enumerate(threads, start=1):
-            found.append(simulate(model, n, parameters, replications=replications, seed=seed))
+            found.append(simulate(known, n, parameters, replications=replications, seed=seed))
             shown.update(done, f"{n} threads")
     value = {
-        "model": model,
+        "model": known.name,
         "origin": "simulated",
         "calibration": found[0].calibration,
         "parameters": found[0].parameters,
         "points": [result.to_json() for result in found],
     }
-    if model == "inode_claim" and found[0].calibration:
+    if known.name == "inode_claim" and is_shipped(known) and found[0].calibration:
         study = load_study("inode-claim", {"seed": seed})
         value["unfitted_check"] = [vars(row) for row in s1_function_cost_check(study).rows]
     return value

@@ -10,12 +10,13 @@ import pandas as pd
 
 from lockscale.keep_file import KeepFile
 from lockscale.progress import Progress, progress
+from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.parallel import Client
-from lockscale.sim.sweep import Point, key_of, plan, simulator, sweep
+from lockscale.sim.sweep import Point, key_of, plan, sweep, version_of
 
 
 def sweep_points(
-    model: str,
+    model: AnyModel,
     threads: Sequence[int],
     design: Sequence[Mapping[str, object]],
     *,
@@ -28,17 +29,19 @@ def sweep_points(
     """As ``lockscale.sim.sweep.sweep``, with progress; ``keep`` names a file for finished points.
 
     A second call with the same file simulates only what it lacks. Raises BadInput for a file of
-    other settings or of another version of the simulator.
+    other settings or of another version of the simulator or of the model's file.
     """
-    tasks = plan(model, threads, design)
+    known = load_model(model)
+    tasks = plan(known, threads, design)
     numbers = {"seed": seed, "replications": replications, "operations": operations}
-    file = KeepFile(keep, {"model": model, **numbers, "simulator": simulator()}) if keep else None
+    settings = {"model": known.name, **numbers}
+    file = KeepFile(keep, {**settings, "simulator": version_of(known)}) if keep else None
     with file.in_use() if file else contextlib.nullcontext():
         kept = file.read() if file else []
         missing = len(tasks.keys() - {key_of(p["parameters"], p["threads"]) for p in kept})
-        with progress(f"sweep {model}", missing) as shown:
+        with progress(f"sweep {known.name}", missing) as shown:
             return sweep(
-                model,
+                known,
                 threads,
                 design,
                 seed=seed,
@@ -63,13 +66,14 @@ def _each(file: KeepFile | None, shown: Progress, kept: int) -> Callable[[Point]
     return on_point
 
 
-def sweep_table(model: str, points: Sequence[Point]) -> pd.DataFrame:
+def sweep_table(model: AnyModel, points: Sequence[Point]) -> pd.DataFrame:
     """Long form: model, one column a parameter, threads, metric, unit, value, low, high,
     attempts_per_op, calibration, origin."""
     columns = ("threads", "metric", "unit", "value", "low", "high", "attempts_per_op", "calibration")
+    name = load_model(model).name
     rows = [
         {
-            "model": model,
+            "model": name,
             **point["parameters"],
             **{name: point[name] for name in columns},
             "origin": "simulated",

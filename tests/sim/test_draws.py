@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from lockscale.sim.delays import EXPONENTIAL, GAMMA, UNIFORM
-from lockscale.sim.draws import delay_ps
-from lockscale.sim.layout import THREAD
-from lockscale.sim.splitmix import draw, stream_key, unit
-from lockscale.sim.ziggurat import AREA, EDGES, HEIGHTS, TAIL_FROM, fresh_exponential
+from lockscale.sim.engine.draws import delay_ps
+from lockscale.sim.engine.layout import EXPONENTIAL, GAMMA, THREAD, UNIFORM
+from lockscale.sim.engine.splitmix import draw, stream_key, unit
+from lockscale.sim.engine.ziggurat import AREA, EDGES, HEIGHTS, TAIL_FROM, fresh_exponential
 
 
 def word(value: int) -> np.uint64:

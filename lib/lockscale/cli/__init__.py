@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _end(error.format_message(), 2)
     except click.Abort:
-        _end("interrupted: lockscale study resume RUN goes on from the last step", 130)
+        _end("interrupted", 130)
     except BadInput as error:
         _end(str(error), 2)
     except RunFailed as error:  # its sentence may end in what a console or a compiler said

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`lockscale doctor`, `parse`, `audit`, `sim` and `fit`."""
 
+from pathlib import Path
+
 import click
 
-from lockscale.cli.output import as_json, parameter, show, table
-from lockscale.errors import BadInput
+from lockscale.cli.output import as_json, parameter, show, table, thread_counts
+from lockscale.cli.trace import said_of, trace_options, trace_wanted
 
 
 @click.command()
@@ -29,8 +31,6 @@ def doctor(target: str | None, as_json: bool) -> int:
 @as_json
 def parse(file: str, tool: str | None, as_json: bool) -> None:
     """Long-form rows from a tool's output."""
-    from pathlib import Path
-
     from lockscale.workloads import parse as read
 
     found = read(Path(file).read_text(errors="replace"), tool).to_json()
@@ -58,6 +58,7 @@ def audit(name: str | None, as_json: bool) -> None:
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
 @click.option("--replications", default=5, show_default=True)
 @click.option("--seed", default=1, show_default=True)
+@trace_options
 @as_json
 def sim(
     model: str | None,
@@ -66,33 +67,37 @@ def sim(
     threads: str,
     replications: int,
     seed: int,
+    trace: Path | None,
+    trace_from_us: float | None,
+    trace_for_us: float | None,
     as_json: bool,
 ) -> None:
-    """Simulate a model; every number is simulated, and says from what it is calibrated."""
-    from lockscale.sim import list_models
+    """Simulate a model; every number is simulated, and says from what it is calibrated.
+
+    MODEL is a name that --list prints, or the path of a file of your own that ends in .py.
+    """
+    if listed or not model:
+        from lockscale.sim import list_models
+
+        show(list_models(), as_json, "\n".join(list_models()))
+        return
     from lockscale.sim.model import read_parameters
     from lockscale.simulated import simulate_points
 
-    if listed or not model:
-        show(list_models(), as_json, "\n".join(list_models()))
-        return
-    given = read_parameters(parameters)
-    value = simulate_points(model, _counts(threads), given, replications=replications, seed=seed)
+    given, counts = read_parameters(parameters), thread_counts(threads)
+    wanted = trace_wanted(trace, trace_from_us, trace_for_us, counts)
+    value = simulate_points(model, counts, given, replications=replications, seed=seed)
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
     if "unfitted_check" in value:
         parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
+    if wanted:
+        value["trace"] = wanted.write(model, counts[0], given, seed)
+        parts.append(said_of(value["trace"]))
     show(value, as_json, "\n\n".join(parts))
 
 
 UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"
-
-
-def _counts(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
 
 
 @click.command()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""How every command prints: one JSON value, or text for a person."""
+"""What commands share: options, and how they print: one JSON value, or text for a person."""
 
 import json
 from typing import Any
 
 import click
+
+from lockscale.errors import BadInput
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
 parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE")
@@ -12,6 +14,14 @@ parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE"
 
 def show(value: Any, asked_json: bool, text: str) -> None:
     click.echo(json.dumps(value) if asked_json else text)
+
+
+def thread_counts(text: str) -> list[int]:
+    """The value of --threads: "1,2,4"."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockscale.cli.models import _counts
-from lockscale.cli.output import as_json, show, table
+from lockscale.cli.output import as_json, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -46,28 +45,31 @@ def sweep(
 ) -> int:
     """Simulate a model over a grid or a Latin hypercube of its parameters.
 
-    Interrupt it at any time: what is finished is printed, and with --keep the same command goes on.
+    MODEL is a name that `lockscale sim --list` prints, or the path of a file of your own that ends in
+    .py. Interrupt it at any time: what is finished is printed, and with --keep the same command goes on.
     """
-    from lockscale.sim.sweep import Interrupted, simulator
+    from lockscale.sim import load_model
+    from lockscale.sim.sweep import Interrupted, version_of
     from lockscale.sweeps import sweep_points
 
-    counts, design = _counts(threads), _design(grids, ranges, samples, seed)
+    counts, design = thread_counts(threads), _design(grids, ranges, samples, seed)
+    known = load_model(model)
     status = 0
     try:
         with _client(dask) as client:
             points = sweep_points(
-                model, counts, design, replications=replications, seed=seed, client=client, keep=keep
+                known, counts, design, replications=replications, seed=seed, client=client, keep=keep
             )
     except Interrupted as stopped:
         points, status = stopped.points, INTERRUPTED
         goes_on = "the same command goes on from there" if keep else "--keep FILE keeps them for a second run"
         click.echo(f"lockscale: {stopped}; {goes_on}", err=True)
     value = {
-        "model": model,
+        "model": known.name,
         "origin": "simulated",
         "seed": seed,
         "replications": replications,
-        "simulator": simulator(),
+        "simulator": version_of(known),
         "complete": status == 0,
         "points": points,
     }

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lockscale.errors import BadInput
+from lockscale.sim.engine.layout import EMPIRICAL, EXPONENTIAL, FIXED, GAMMA, UNIFORM
 
 PS_PER_NS = 1_000
 PS_PER_US = 1_000_000
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
 MAX_DELAY_PS = 10 * PS_PER_S
-
-FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
 
 
 @dataclass(frozen=True)

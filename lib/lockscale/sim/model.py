@@ -48,7 +48,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Model:
-    """A model file: ``write`` puts the path on a builder."""
+    """A model file: ``write`` puts the path on a builder.
+
+    ``source``: 16 hexadecimal digits for the contents of a user's own file, else empty.
+    """
 
     name: str
     summary: str
@@ -56,6 +59,7 @@ class Model:
     calibration: str
     parameters: tuple[Parameter, ...]
     write: Callable[..., None]
+    source: str = ""
 
     def bind(self, given: Mapping[str, object]) -> dict[str, Value]:
         """All parameters with their values; raises BadInput for an unknown name or a bad value."""
@@ -64,7 +68,7 @@ class Model:
             if name not in known:
                 raise BadInput(
                     f"model {self.name} has no parameter '{name}'{near(str(name), known)}; "
-                    f"it has {', '.join(known)}"
+                    f"it has {', '.join(known) or 'none'}"
                 )
         return {p.name: p.check(given.get(p.name, p.default)) for p in self.parameters}
 
@@ -84,17 +88,18 @@ def model(*, unit: str, calibration: str = "") -> Callable[[Callable[..., None]]
     """Make a function ``f(m, *, name_unit: Annotated[type, Note(...)] = default)`` a model.
 
     ``unit`` is that of its rate; ``calibration`` says which numbers were set from which data.
+    Raises BadInput for a function without docstring and for a parameter without note, default or
+    unit.
     """
 
     def wrap(write: Callable[..., None]) -> Model:
-        hints = get_type_hints(write, include_extras=True)
-        parameters = tuple(
-            _parameter(name, argument.default, hints[name].__metadata__[0])
-            for name, argument in inspect.signature(write).parameters.items()
-            if argument.kind is inspect.Parameter.KEYWORD_ONLY
-        )
+        name = write.__name__
         summary = inspect.cleandoc(write.__doc__ or "").split("\n", 1)[0]
-        return Model(write.__name__, summary, unit, calibration, parameters, write)
+        if not summary:
+            raise BadInput(f"model {name} has no docstring: say in one line what it stands for")
+        if not unit.endswith("/s"):
+            raise BadInput(f"the unit of model {name} is '{unit}', which is no rate: write one as creates/s")
+        return Model(name, summary, unit, calibration, _parameters(name, write), write)
 
     return wrap
 
@@ -118,9 +123,32 @@ def near(name: str, known: Iterable[str]) -> str:
     return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
-def _parameter(name: str, default: Value, note: Note) -> Parameter:
+def _parameters(model: str, write: Callable[..., None]) -> tuple[Parameter, ...]:
+    arguments = list(inspect.signature(write).parameters.values())
+    if not arguments or arguments[0].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        raise BadInput(f"model {model} takes no builder: write def {model}(m, *, ...)")
+    hints = get_type_hints(write, include_extras=True)
+    return tuple(_parameter(model, a, hints.get(a.name)) for a in arguments[1:])
+
+
+def _parameter(model: str, argument: inspect.Parameter, hint: object) -> Parameter:
+    name, default = argument.name, argument.default
+    lacks = f"parameter '{name}' of model {model} has no "
+    notes = [n for n in getattr(hint, "__metadata__", ()) if isinstance(n, Note)]
     unit = "" if isinstance(default, bool) else name.rpartition("_")[2]
-    return Parameter(name, unit, default, note.meaning, note.source)
+    if argument.kind is not argument.KEYWORD_ONLY:
+        raise BadInput(f"{lacks}* before it: write def {model}(m, *, {name}...)")
+    if default is argument.empty:
+        raise BadInput(f"{lacks}default: give it one")
+    if not (notes and notes[0].meaning and notes[0].source):
+        raise BadInput(
+            f"{lacks}note: annotate it with Annotated[float, Note('what it means', 'where it is from')]"
+        )
+    if not isinstance(default, bool) and unit in ("", name):
+        raise BadInput(f"{lacks}unit in its name: end it in one, as hold_ns")
+    found = Parameter(name, unit, default, notes[0].meaning, notes[0].source)
+    found.check(default)
+    return found
 
 
 def _read_value(name: str, text: str) -> Value:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.sim import layout as op
 from lockscale.sim.delays import NO_TIME, Delay
+from lockscale.sim.engine import layout as op
 from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, Place, Primitive, Slots, Variable
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.calendar import tree_size
-from lockscale.sim.layout import (
+from lockscale.sim.engine.calendar import tree_size
+from lockscale.sim.engine.layout import (
     BUCKETS,
     CPU,
     EVENT,
@@ -20,8 +20,8 @@ from lockscale.sim.layout import (
     THREAD,
     UNLOCK,
 )
+from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World
 from lockscale.sim.primitives import Primitive
-from lockscale.sim.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World
 
 
 @dataclass(frozen=True)

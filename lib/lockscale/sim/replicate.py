@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.sim.layout import NOBODY, SPINNING
+from lockscale.sim.engine.layout import NOBODY, SPINNING
+from lockscale.sim.engine.world import RETRIES, TRACED, TRANSITIONS, World
 from lockscale.sim.program import Program
-from lockscale.sim.world import RETRIES, TRACED, TRANSITIONS, World
 
 MAX_THREADS = 4096
 MAX_OPERATIONS = 10**8
@@ -64,7 +64,7 @@ def replicate(
     whole("operations", operations, 1, MAX_OPERATIONS)
     whole("seed", seed, 0, 2**63 - 1)
     # imported here because listing and checking models needs no compiler
-    from lockscale.sim import engine
+    from lockscale.sim.engine import loop
 
     world = program.world(batches=BATCHES, trace_events=trace_events, trace_ps=trace_ps)
     start = np.zeros(threads, np.int64) if start_ps is None else np.asarray(start_ps, np.int64)
@@ -72,8 +72,8 @@ def replicate(
         raise BadInput(f"start_ps has shape {start.shape}: give {threads} times from 0, one a thread")
     if warm_up is None:
         warm_up = warm_up_operations(program.threads, operations)
-    status, thread, step, window_ps = engine.run(world, seed, replication, start, warm_up, operations)
-    if status != engine.FINISHED:
+    status, thread, step, window_ps = loop.run(world, seed, replication, start, warm_up, operations)
+    if status != loop.FINISHED:
         raise BadInput(_why(program, world, status, thread, step))
     if window_ps == 0:
         raise BadInput("all counted operations ended at one instant: give their steps a time")
@@ -88,19 +88,18 @@ def replicate(
 
 
 def _why(program: Program, world: World, status: int, thread: int, step: int) -> str:
-    from lockscale.sim import engine
+    from lockscale.sim.engine import loop
 
-    if status == engine.DEADLOCK:
+    if status == loop.DEADLOCK:
         return _stuck(program, world)
     lock = program.primitive_at("lock", _record(program, world, thread, step))
     why = {
-        engine.LOCKS_CROSS: f"waits for lock '{lock}', whose holder waits for a lock of this thread: "
+        loop.LOCKS_CROSS: f"waits for lock '{lock}', whose holder waits for a lock of this thread: "
         "deadlock; take the locks in one order",
-        engine.TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
-        engine.NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
-        engine.NO_PROGRESS: f"no operation is completed in {engine.FRUITLESS} steps: "
-        "the retries feed themselves",
-        engine.NOT_OWNER: f"releases lock '{lock}', which this thread does not hold"
+        loop.TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
+        loop.NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
+        loop.NO_PROGRESS: f"no operation is completed in {loop.FRUITLESS} steps: the retries feed themselves",
+        loop.NOT_OWNER: f"releases lock '{lock}', which this thread does not hold"
         if program.is_unlock(step)
         else "frees a slot that is not taken",
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a simulation gives: a rate with its interval, attempts, and what each primitive did."""
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -68,7 +69,7 @@ class ClassStatistics:
     in_state: dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """One simulated point. ``low`` and ``high``: 95% interval of the mean, ``interval`` says by what.
 
@@ -115,6 +116,45 @@ class Result:
             },
             "calls_per_op": self.calls_per_op,
         }
+
+    def __repr__(self) -> str:
+        return "\n".join((self._rate(), *(", ".join(row) for row in self._locks()), self._origin()))
+
+    def _repr_html_(self) -> str:
+        """What a notebook's cell shows."""
+        rows = [[html.escape(cell) for cell in row] for row in self._locks()]
+        lines = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
+        rate, origin = html.escape(self._rate()), html.escape(self._origin())
+        return f"<p>{rate}</p><table>{lines}</table><p>{origin}</p>"
+
+    def _rate(self) -> str:
+        known = self.low is not None and self.high is not None
+        interval = f"95% interval {_figure(self.low)} to {_figure(self.high)} by {self.interval}"
+        return (
+            f"{self.model}, {self.threads} threads: {_figure(self.rate_per_s)} {self.unit}, "
+            f"{interval if known else 'no interval'}, {_figure(self.attempts_per_op)} attempts an operation"
+        )
+
+    def _locks(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                name,
+                f"wait {_figure(lock.wait_ns_mean)} ns",
+                f"hold {_figure(lock.hold_ns_mean)} ns",
+                f"busy {lock.busy:.0%}",
+            )
+            for name, lock in self.locks.items()
+            if lock.acquisitions
+        ]
+
+    def _origin(self) -> str:
+        return f"simulated; {self.calibration or 'not calibrated'}"
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:

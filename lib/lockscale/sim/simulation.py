@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lockscale.sim.delays import PS_PER_NS, PS_PER_S
-from lockscale.sim.layout import HOLDS, STATES, WAITS
-from lockscale.sim.models import load_model
+from lockscale.sim.engine.layout import HOLDS, STATES, WAITS
+from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import Primitive
 from lockscale.sim.program import Program
 from lockscale.sim.replicate import MAX_THREADS, Counts, bucket_edge_ns, replicate, whole
@@ -28,7 +28,7 @@ MAX_REPLICATIONS = 10_000
 
 
 def simulate(
-    model: str,
+    model: AnyModel,
     threads: int,
     parameters: Mapping[str, object] | None = None,
     *,
@@ -38,6 +38,9 @@ def simulate(
     workers: int | None = None,
 ) -> Result:
     """Simulate a model; every replication counts ``operations`` after its warm-up.
+
+    ``model``: a name of ``list_models()``, the path of a file of your own that ends in .py, or the
+    model itself.
 
     The interval is by Student's t over the replications; of a single one over 20 batches of its
     operations (batch means, which takes batches to be long against the model's memory).

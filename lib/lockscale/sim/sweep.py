@@ -14,7 +14,8 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.design import MAX_POINTS
-from lockscale.sim.models import load_model
+from lockscale.sim.model import Model
+from lockscale.sim.models import AnyModel, is_shipped, load_model
 from lockscale.sim.parallel import Client, Dask, Threads
 from lockscale.sim.replicate import MAX_THREADS, whole
 from lockscale.sim.simulation import simulate
@@ -35,7 +36,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def sweep(
-    model: str,
+    model: AnyModel,
     threads: Sequence[int],
     design: Iterable[Mapping[str, object]],
     *,
@@ -52,15 +53,20 @@ def sweep(
     ``on_point`` is called in the caller's thread with each new point when it is finished, and with
     one point a second time if it is interrupted itself.
 
+    Of a user's own model Dask workers need no file: they are sent what its function uses, but for
+    what it imports, which each must have.
+
     Raises BadInput before anything runs for an unknown parameter or a bad value; Interrupted with
     the finished points on an interrupt; RunFailed if Dask gives up.
     """
-    tasks = plan(model, threads, design)
+    known = load_model(model)
+    tasks = plan(known, threads, design)
     found = {key: point for point in done if (key := key_of(point["parameters"], point["threads"])) in tasks}
-    work = functools.partial(simulate_point, simulator(), model, seed, replications, operations)
+    sent = known.name if is_shipped(known) else known  # every worker has it, of the same version
+    work = functools.partial(simulate_point, simulator(), sent, seed, replications, operations)
     missing = {key: task for key, task in tasks.items() if key not in found}
     for values, n in missing.values():
-        load_model(model).program(values, n)
+        known.program(values, n)
     try:
         if missing:
             _run(work, missing, Dask(client) if client is not None else Threads(), found, on_point)
@@ -69,7 +75,7 @@ def sweep(
     return [found[key] for key in tasks]
 
 
-def plan(model: str, threads: Sequence[int], design: Iterable[Mapping[str, object]]) -> dict[str, Task]:
+def plan(model: AnyModel, threads: Sequence[int], design: Iterable[Mapping[str, object]]) -> dict[str, Task]:
     """A sweep's points: key -> (all parameters, threads), in order. Raises BadInput for bad ones."""
     known = load_model(model)
     tasks: dict[str, Task] = {}
@@ -79,7 +85,7 @@ def plan(model: str, threads: Sequence[int], design: Iterable[Mapping[str, objec
         values = known.bind(given)
         for n in threads:
             if (key := key_of(values, n)) in tasks:
-                raise BadInput(f"the sweep has a point twice: {_place(model, values, n)}; give it once")
+                raise BadInput(f"the sweep has a point twice: {_place(known, values, n)}; give it once")
             tasks[key] = (values, n)
             if len(tasks) > MAX_POINTS:
                 raise BadInput(f"the sweep has more than {MAX_POINTS} points: give fewer values or samples")
@@ -96,14 +102,30 @@ def key_of(parameters: Mapping[str, object], threads: int) -> str:
 @functools.cache
 def simulator() -> str:
     """The version of the simulator and its models, of which a point's bits are a function."""
-    from lockscale.sim.compiled import source_hash  # imports numba, which planning does without
+    from lockscale.sim.engine.compiled import source_hash  # imports numba, which planning does without
 
     here = Path(__file__).parent
-    return source_hash(here) + source_hash(here / "models")
+    return "".join(source_hash(folder) for folder in (here, here / "engine", here / "models"))
+
+
+def version_of(model: Model) -> str:
+    """The simulator's version and that of a user's model file; raises BadInput for a model of neither."""
+    if not (model.source or is_shipped(model)):
+        raise BadInput(
+            f"no file holds model {model.name}, so a change of it would not be seen: write it into a file "
+            "and give its path"
+        )
+    return simulator() + model.source
 
 
 def simulate_point(
-    version: str, model: str, seed: int, replications: int, operations: int, parameters: Any, threads: int
+    version: str,
+    model: AnyModel,
+    seed: int,
+    replications: int,
+    operations: int,
+    parameters: Any,
+    threads: int,
 ) -> Point:
     """One point; on a worker it refuses to run another version of the simulator than the caller's."""
     if simulator() != version:
@@ -121,7 +143,7 @@ def simulate_point(
             workers=1,  # the sweep keeps all CPUs busy
         )
     except BadInput as error:
-        raise BadInput(f"{_place(model, parameters, threads)}: {error}") from None
+        raise BadInput(f"{_place(load_model(model), parameters, threads)}: {error}") from None
     point = {
         "parameters": found.parameters,
         **found.to_json(),
@@ -156,7 +178,7 @@ def _run(
             take(pending[future], point)
 
 
-def _place(model: str, values: Mapping[str, object], threads: int) -> str:
-    default = load_model(model).bind({})
+def _place(model: Model, values: Mapping[str, object], threads: int) -> str:
+    default = model.bind({})
     changed = [f"{name}={value}" for name, value in values.items() if value != default.get(name)]
-    return ", ".join([f"{model} with {threads} threads", *changed])
+    return ", ".join([f"{model.name} with {threads} threads", *changed])

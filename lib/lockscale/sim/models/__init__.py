@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The models: one file per kernel path; a file's name is the model's."""
+"""The models: one file per kernel path; a file's name is the model's. A user's file is one more."""
 
 import importlib
 import pkgutil
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from lockscale.errors import BadInput
-from lockscale.sim.model import Model, near
+
+if TYPE_CHECKING:
+    from lockscale.sim.model import Model
+
+AnyModel: TypeAlias = "str | Path | Model"
+"""A name that ``list_models`` has, the path of a file that ends in .py, or the model itself."""
 
 
 def list_models() -> list[str]:
@@ -13,10 +20,25 @@ def list_models() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-def load_model(name: str) -> Model:
-    """The model of that name; raises BadInput for an unknown one."""
+def load_model(model: AnyModel) -> "Model":
+    """The model of that name or in that file, which is run for it; raises BadInput if there is none."""
+    from lockscale.sim.model import Model, near  # imports the compiler, which names do without
+    from lockscale.sim.model_file import read_model
+
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, Path) or str(model).endswith(".py"):
+        return read_model(Path(model))
     known = list_models()
-    if name not in known:
-        raise BadInput(f"no model '{name}'{near(name, known)}; there are {', '.join(known)}")
-    found: Model = getattr(importlib.import_module(f"{__name__}.{name}"), name)
+    if model not in known:
+        raise BadInput(
+            f"no model '{model}'{near(str(model), known)}; there are {', '.join(known)}, "
+            "and files of your own, whose names end in .py"
+        )
+    found: Model = getattr(importlib.import_module(f"{__name__}.{model}"), model)
     return found
+
+
+def is_shipped(model: "Model") -> bool:
+    """Whether it is one that ``list_models`` names."""
+    return model.name in list_models() and load_model(model.name) is model

@@ -10,14 +10,10 @@ from lockscale.sim.model import Note, model
 
 TABLE = "calibrated: S4's stress-orphan times, "
 ELSEWHERE = Note("mean of the rest of a truncate", "assumed: S4's amount of work is unpublished")
-HANDLE = Note("serial part of a journal handle", "assumed: part of 10 us for a truncate")
 HANDLE_PASS = Note("hand-over between handles", TABLE + "off at 64 over off at 1")
 ACCESS = Note("write access to the orphan block, dirtying it", TABLE + "lockless over off at 1")
 HOLD = Note("locked: one section", TABLE + "locked less lockless at 1, over three sections")
 MOVED = Note("locked: what a section touched on another CPU", TABLE + "locked over off at 64")
-LIST = Note("mutex_list: an update of the on-disk list", "assumed: the table lacks the list")
-LIST_MOVED = Note("mutex_list: what it touched on another CPU", "assumed: above moved_ns")
-LINE = Note("atomic on another CPU's line", "assumed: order of David et al., SOSP 2013")
 BLOCKS, PER_BLOCK = 32, 1022  # assumed: a small file; ext4_inodes_per_orphan_block(): (4096 - 8) / 4
 OWN, LOOK, WAKE = ns(5), ns(1), us(5)  # assumed: own line, look at a slot, wake a sleeper
 
@@ -31,14 +27,14 @@ def orphan_file(
     m: Builder,
     *,
     elsewhere_us: Annotated[float, ELSEWHERE] = 9.0,
-    journal_ns: Annotated[float, HANDLE] = 500.0,
+    journal_ns: Annotated[float, Note("serial part of a journal handle", "assumed")] = 500.0,
     journal_pass_ns: Annotated[float, HANDLE_PASS] = 2870.0,
     access_ns: Annotated[float, ACCESS] = 520.0,
     hold_ns: Annotated[float, HOLD] = 23.0,
     moved_ns: Annotated[float, MOVED] = 3520.0,
-    list_ns: Annotated[float, LIST] = 500.0,
-    list_moved_ns: Annotated[float, LIST_MOVED] = 6000.0,
-    line_ns: Annotated[float, LINE] = 100.0,
+    list_ns: Annotated[float, Note("mutex_list: an on-disk update", "assumed: S4 lacks it")] = 500.0,
+    list_moved_ns: Annotated[float, Note("mutex_list: lines moved", "assumed: above moved_ns")] = 6000.0,
+    line_ns: Annotated[float, Note("another CPU's line", "assumed: as David et al., SOSP 2013")] = 100.0,
     mutex_list: Annotated[bool, Note("the orphan list under a mutex", "before S4")] = False,
     locked: Annotated[bool, Note("the orphan file under a spin lock", "S4's patch 4")] = False,
     off: Annotated[bool, Note("no orphan handling, unsafe", "S4's third column")] = False,

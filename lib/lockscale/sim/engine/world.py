@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockscale.sim.calendar import set_key
-from lockscale.sim.compiled import compiled
-from lockscale.sim.layout import BUCKETS, NEVER, READY, SLEEPING
+from lockscale.sim.engine.calendar import set_key
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.layout import BUCKETS, NEVER, READY, SLEEPING
 
 # entries of ``clock``
 BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, TRACED, RETRIES, TRANSITIONS = range(8)

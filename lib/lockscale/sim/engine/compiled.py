@@ -2,8 +2,8 @@
 """numba with a disk cache that cannot be stale.
 
 numba's cache looks at the file of the compiled function only, not at the modules it uses. So the
-folder's name carries a hash of all the simulator's sources. A user's NUMBA_CACHE_DIR is respected:
-the folder is then made inside it.
+cache's folder is named by a hash of all sources in this one, which are all that is compiled. A
+user's NUMBA_CACHE_DIR is respected: the folder is then made inside it.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ def source_hash(folder: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """Where this version of the simulator keeps its machine code."""
+    """Where this version of the engine keeps its machine code."""
     parent = os.environ.get("NUMBA_CACHE_DIR") or CACHE / "numba"
     return Path(parent) / source_hash(Path(__file__).parent)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.compiled import compiled
+from lockscale.sim.engine.compiled import compiled
 
 ONE, TWO, THREE = np.uintp(1), np.uintp(2), np.uintp(3)
 

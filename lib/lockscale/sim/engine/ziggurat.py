@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.compiled import compiled
-from lockscale.sim.splitmix import S11, draw, next_unit
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.splitmix import S11, draw, next_unit
 
 LAYERS = 256
 TAIL_FROM = 7.69711747013104972

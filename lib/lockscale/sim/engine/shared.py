@@ -3,11 +3,11 @@
 
 from typing import Any
 
-from lockscale.sim.compiled import compiled
-from lockscale.sim.cpus import leave_cpu
-from lockscale.sim.draws import delay_ps
-from lockscale.sim.layout import ANYWHERE, NEVER, NOBODY
-from lockscale.sim.world import sleep_until
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.cpus import leave_cpu
+from lockscale.sim.engine.draws import delay_ps
+from lockscale.sim.engine.layout import ANYWHERE, NEVER, NOBODY
+from lockscale.sim.engine.world import sleep_until
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.compiled import compiled
+from lockscale.sim.engine.compiled import compiled
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.compiled import compiled
-from lockscale.sim.delays import EMPIRICAL, EXPONENTIAL, FIXED, GAMMA
-from lockscale.sim.splitmix import next_below, next_unit
-from lockscale.sim.ziggurat import next_exponential
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.layout import EMPIRICAL, EXPONENTIAL, FIXED, GAMMA
+from lockscale.sim.engine.splitmix import next_below, next_unit
+from lockscale.sim.engine.ziggurat import next_exponential
 
 
 @compiled

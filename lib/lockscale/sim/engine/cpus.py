@@ -8,9 +8,9 @@ A model without CPUs has one for each thread, and nothing here costs it more tha
 
 from typing import Any
 
-from lockscale.sim.compiled import compiled
-from lockscale.sim.layout import NEVER, NOBODY, READY
-from lockscale.sim.world import SLICE_PS, SWITCH_PS, at, enter, note
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.layout import NEVER, NOBODY, READY
+from lockscale.sim.engine.world import SLICE_PS, SWITCH_PS, at, enter, note
 
 
 @compiled

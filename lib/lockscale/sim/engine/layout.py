@@ -42,6 +42,9 @@ import numpy as np
     DONE,
 ) = range(31)
 
+# kinds of delay
+FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
+
 # in which order waiters get a lock
 FIFO, RANDOM_ORDER = 0, 1
 # whom a newcomer may overtake: nobody, a sleeper that was woken, a spinner that saw it free too

@@ -6,9 +6,9 @@ So Little's law and the flow balances hold as identities of whole numbers, not o
 
 from typing import Any
 
-from lockscale.sim.compiled import compiled
-from lockscale.sim.layout import NOBODY
-from lockscale.sim.world import RETRIES, TRACE_FROM_PS, TRACE_TO_PS, TRACED, note
+from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.layout import NOBODY
+from lockscale.sim.engine.world import RETRIES, TRACE_FROM_PS, TRACE_TO_PS, TRACED, note
 
 
 @compiled

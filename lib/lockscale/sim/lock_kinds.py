@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The kinds of locks that a model can have; each is a record of costs and flags for the engine."""
+
+from lockscale.errors import BadInput
+from lockscale.sim.delays import NO_TIME, Delay
+from lockscale.sim.engine.layout import (
+    ALL_OVERTAKEN,
+    FIFO,
+    GAMMA,
+    IN_TURN,
+    NEVER,
+    NOBODY,
+    RANDOM_ORDER,
+    SLEEPERS_OVERTAKEN,
+)
+from lockscale.sim.parts import Parts, fixed_ps
+from lockscale.sim.primitives import Lock
+
+
+class LockKinds(Parts):
+    """Makes locks; ``shards``: that many of a kind, of which a path picks one."""
+
+    def queued_lock(
+        self, name: str, *, hold: Delay, handover: Delay = NO_TIME, remote: Delay = NO_TIME, shards: int = 1
+    ) -> Lock:
+        """A FIFO spin lock in which each waiter spins on its own line.
+
+        ``hold`` is spent from the moment it is taken, before the path's next step. ``handover`` is
+        spent before that by a waiter to whom it is passed on, and ``remote`` more if its last
+        holder ran on another socket; both count as hold time. Source: kernel/locking/qspinlock.c;
+        Mellor-Crummey and Scott, ACM TOCS 9 (1991) 21.
+        """
+        return self._lock(name, shards, hold, handover, remote_ps=fixed_ps(remote))
+
+    def ticket_lock(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        handover: Delay = NO_TIME,
+        per_waiter: Delay = NO_TIME,
+        remote: Delay = NO_TIME,
+        shards: int = 1,
+    ) -> Lock:
+        """A FIFO spin lock in which all waiters spin on one line (RHEL 7's kernel).
+
+        The hand-over takes ``handover`` and ``per_waiter`` for each thread that still waits, whose
+        caches all fetch the line. Source: Boyd-Wickizer, Kaashoek, Morris and Zeldovich, Linux
+        Symposium 2012.
+        """
+        costs = {"per_waiter_ps": fixed_ps(per_waiter), "remote_ps": fixed_ps(remote)}
+        return self._lock(name, shards, hold, handover, **costs)
+
+    def unfair_lock(self, name: str, *, hold: Delay, handover: Delay = NO_TIME, shards: int = 1) -> Lock:
+        """A spin lock that any waiter gets, drawn at random (a guest's virt_spin_lock())."""
+        return self._lock(name, shards, hold, handover, order=RANDOM_ORDER)
+
+    def test_and_set_lock(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        handover: Delay = NO_TIME,
+        per_waiter: Delay = NO_TIME,
+        shards: int = 1,
+    ) -> Lock:
+        """A spin lock that is free until a waiter has seen it: who comes meanwhile overtakes.
+
+        One waiter, drawn at random, tries ``handover`` and ``per_waiter`` for each other waiter
+        after the release. Source: Anderson, IEEE TPDS 1 (1990) 6.
+        """
+        costs = {"per_waiter_ps": fixed_ps(per_waiter), "order": RANDOM_ORDER, "barging": ALL_OVERTAKEN}
+        return self._lock(name, shards, hold, handover, **costs)
+
+    def sleeping_lock(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        wake: Delay,
+        wake_cost: Delay = NO_TIME,
+        barging: bool = True,
+        shards: int = 1,
+    ) -> Lock:
+        """A lock whose waiters sleep, in FIFO order (lock_buffer(), wait_on_bit_lock()).
+
+        On release it is free; the first sleeper tries again after ``wake``, and sleeps again, at
+        the end, if another was faster. Without ``barging`` it owns the lock from the release on.
+        ``wake_cost`` is what waking costs the thread that releases (try_to_wake_up()).
+        """
+        costs = {"spin_ps": 0, "wake_ps": fixed_ps(wake), "wake_cost_ps": fixed_ps(wake_cost)}
+        overtaken = SLEEPERS_OVERTAKEN if barging else IN_TURN
+        return self._lock(name, shards, hold, NO_TIME, barging=overtaken, **costs)
+
+    def mutex(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        wake: Delay,
+        spin: Delay = NO_TIME,
+        handover: Delay = NO_TIME,
+        wake_cost: Delay = NO_TIME,
+        shards: int = 1,
+    ) -> Lock:
+        """A mutex: waiters spin for up to ``spin`` in FIFO order, then sleep.
+
+        A release hands over to the first spinner; if there is none it wakes the first sleeper, who
+        may be overtaken once and is then next. Source: kernel/locking/mutex.c (optimistic spinning,
+        MUTEX_FLAG_HANDOFF).
+        """
+        costs = {
+            "spin_ps": fixed_ps(spin),
+            "wake_ps": fixed_ps(wake),
+            "wake_cost_ps": fixed_ps(wake_cost),
+            "handoff": 1,
+        }
+        return self._lock(name, shards, hold, handover, barging=SLEEPERS_OVERTAKEN, **costs)
+
+    def rwsem(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        wake: Delay,
+        spin: Delay = NO_TIME,
+        wake_cost: Delay = NO_TIME,
+        shards: int = 1,
+    ) -> Lock:
+        """A lock that readers share; waiters sleep, writers may spin before it.
+
+        A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
+        readers get it. Source: kernel/locking/rwsem.c.
+        """
+        costs = {
+            "spin_ps": fixed_ps(spin),
+            "wake_ps": fixed_ps(wake),
+            "wake_cost_ps": fixed_ps(wake_cost),
+            "handoff": 1,
+        }
+        lock = self._lock(name, shards, hold, NO_TIME, barging=SLEEPERS_OVERTAKEN, **costs)
+        shared = Lock(lock.first, name, shards, shared=True)
+        self._made["lock"][-1] = (shared, self._made["lock"][-1][1])
+        return shared
+
+    def _lock(self, name: str, shards: int, hold: Delay, handover: Delay, **costs: int) -> Lock:
+        if handover.kind == GAMMA or handover.sample:
+            raise BadInput(f"the hand-over of '{name}' is neither fixed nor exponential: use one of these")
+        row = {
+            "order": FIFO,
+            "spin_ps": NEVER,
+            "owner": NOBODY,
+            "histogram": len(self._made["lock"]),
+            "handover_kind": handover.kind,
+            "handover_ps": handover.mean_ps,
+            **self._delay("hold", hold),
+            **costs,
+        }
+        return self._make("lock", Lock, name, shards, row)
