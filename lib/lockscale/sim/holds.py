@@ -2,7 +2,8 @@
 """Who holds which lock, from a run's events.
 
 Which locks are held at a step is written in the path: its branches keep the locks that are held
-(``Path`` refuses others). An event says whether a lock that is asked for was got, and of which shard.
+(``Path`` refuses others). An event says how many locks its thread holds, so whether the one that it
+asks for is among them, and of which shard.
 """
 
 from typing import Any, NamedTuple
@@ -14,8 +15,6 @@ from lockscale.sim.engine.layout import (
     LOCK,
     READ_LOCK,
     READ_UNLOCK,
-    READY,
-    SLEEPING,
     SPINNING,
     TRYLOCK,
     UNLOCK,
@@ -44,7 +43,7 @@ def hold_runs(program: Program, by_thread: Any) -> list[Run]:
     asked = asks[by_thread["op"]]
     new_thread = np.append(True, np.diff(by_thread["thread"]) != 0)
     moved = np.append(True, np.diff(by_thread["op"]) != 0) | new_thread
-    got = _got(by_thread, moved, (table >= 0).any(axis=1)[by_thread["op"]])
+    got = by_thread["held"] > (table >= 0).sum(axis=1)[by_thread["op"]]
     again = (by_thread["state"] == HOLDING) & (moved | (np.append(0, by_thread["state"][:-1]) < SPINNING))
     runs = []
     for lock, handle in enumerate(program.names["lock"]):
@@ -86,19 +85,6 @@ def _lock_of(program: Program) -> Any:
     """The lock of each op that is about one."""
     first = [handle.first for handle in program.names["lock"]]
     return np.searchsorted(first, program.ops["operand"], "right") - 1
-
-
-def _got(by_thread: Any, moved: Any, others: Any) -> Any:
-    """Whether each event, if it is at a step that asks for a lock, has got it.
-
-    A thread without a CPU has what it had when it lost the CPU. One that slept, waited for a CPU and
-    holds other locks (``others``) may now have the lock or try again: its next event tells.
-    """
-    state, here = by_thread["state"], np.arange(len(by_thread))
-    told = np.maximum.accumulate(np.where((state != READY) | moved, here, 0))
-    before = np.append(0, here[:-1])
-    unsure = others & ~moved & (state[before] == READY) & (state[told[before]] == SLEEPING)
-    return ((state == HOLDING) & ~unsure)[told]
 
 
 def _records(program: Program, by_thread: Any, new_thread: Any, first: Any, last: Any, op: Any) -> Any:

@@ -47,7 +47,7 @@ class Span(NamedTuple):
 class Hold(NamedTuple):
     """A thread holds a lock (with its shard); ``read``: beside other readers.
 
-    If it was passed on to a thread that slept or had no CPU: from when that thread runs.
+    A thread to which it is passed holds it from then on, though it may sleep or have no CPU.
     """
 
     lock: str

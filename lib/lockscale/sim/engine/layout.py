@@ -146,5 +146,7 @@ PATH = _record(
 )
 """One class of threads: the path it repeats and when it starts."""
 
-EVENT = np.dtype([("time_ps", "i8"), ("thread", "i4"), ("state", "i2"), ("op", "i2"), ("operand", "i4")])
-"""One entry of the trace: from now on the thread is in this state at this op."""
+EVENT = np.dtype(
+    [("time_ps", "i8"), ("thread", "i4"), ("state", "i2"), ("held", "i2"), ("op", "i4"), ("operand", "i4")]
+)
+"""One entry of the trace: from now on the thread is in this state at this op, and holds so many locks."""

@@ -146,6 +146,7 @@ def hand_to_sleeper(w: Any, which: Any, heir: Any, now: Any) -> None:
     take(w, which, heir, th.reading != 0, now)
     th.left_ps = work + hold_of(w, lock, th)
     sleep_until(w, heir, now + lock.wake_ps, now)
+    note(w, heir, now)
 
 
 @compiled

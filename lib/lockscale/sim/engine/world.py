@@ -75,6 +75,7 @@ def note(w: Any, thread: Any, now: Any) -> None:
         event.time_ps = now
         event.thread = thread
         event.state = th.state
+        event.held = th.held
         event.op = th.at - 1
         event.operand = op.operand + w.registers[thread, op.place]
         clock[TRACED] += 1
