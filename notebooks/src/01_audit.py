@@ -3,7 +3,8 @@
 # # 01 Audit: does the arithmetic of the published tables hold?
 #
 # Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables
-# agree with it, *fails* when they contradict it, and is *unknown* when their repeats cannot tell.
+# agree with it, *fails* when they contradict it, and is *unknown* when their repeats cannot tell or
+# the source does not say. A note says what *low* and *high* are, and where a claim is not the source's.
 # Next: [02 Simulate](02_simulate.ipynb).
 
 # %% tags=["parameters"]
@@ -28,6 +29,7 @@ columns = ["name", "machine", "kernel", "command"]
 pd.DataFrame([describe(table) for table in story.study.tables])[columns]
 
 # %%
+pd.set_option("display.max_colwidth", None)
 claims = pd.DataFrame([row for table in story.study.tables for row in audit(table)])
 claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict", "note"]]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lockscale.tables.intervals import next_repeat, ratio_of_means
+from lockscale.tables.intervals import next_repeat, ratio_of_means, ratio_of_spreads, welch_p
 
 repeats = st.lists(st.floats(1.0, 1e6), min_size=2, max_size=6)
 
@@ -53,3 +53,54 @@ def test_swapping_the_arms_inverts_the_interval(base, changed):
 def test_ratio_does_not_depend_on_the_unit(base, changed, unit):
     scaled = ratio_of_means([unit * x for x in base], [unit * x for x in changed])
     assert scaled == pytest.approx(ratio_of_means(base, changed), rel=1e-6)
+
+
+def fieller(base, changed):
+    """95% ends of a ratio of means, by Fieller's quadratic (Biometrika 24, 1932) with Welch's freedom."""
+    m, c = np.mean(base), np.mean(changed)
+    v, w = np.var(base, ddof=1) / len(base), np.var(changed, ddof=1) / len(changed)
+    ratio = c / m
+    freedom = (w + ratio**2 * v) ** 2 / (w**2 / (len(changed) - 1) + (ratio**2 * v) ** 2 / (len(base) - 1))
+    t2 = stats.t.ppf(0.975, freedom) ** 2
+    return np.sort(np.roots([m**2 - t2 * v, -2 * m * c, c**2 - t2 * w]).real)
+
+
+S1_CREATES = ([79_033, 81_463, 79_875], [810_669, 812_805, 813_965])
+S2_CREATES = ([135_864, 137_432, 135_347, 135_641, 137_300], [223_178, 181_892, 202_841, 195_022, 193_564])
+S2_DESTROYS = ([241_262, 245_305, 228_004, 223_845, 242_719], [273_882, 269_771, 235_435, 220_466, 263_998])
+
+
+@pytest.mark.parametrize("pair", [S1_CREATES, S2_CREATES, S2_DESTROYS])
+def test_published_ratios_agree_with_fiellers_interval(pair):
+    found = ratio_of_means(*pair)
+    assert (found.low, found.high) == pytest.approx(tuple(fieller(*pair)), rel=6e-3)
+
+
+@pytest.mark.parametrize("pair", [S1_CREATES, S2_CREATES, S2_DESTROYS])
+def test_published_ratios_enclose_the_bootstrap(pair):
+    """Few repeats make the percentile bootstrap too narrow: it must lie inside Welch's interval."""
+    rng = np.random.default_rng(1)
+    base, changed = (rng.choice(runs, (20_000, len(runs))).mean(axis=1) for runs in pair)
+    low, high = np.percentile(changed / base, [2.5, 97.5])
+    found = ratio_of_means(*pair)
+    assert found.low < low < found.value < high < found.high
+
+
+def test_welchs_p_by_hand():
+    # Means 2 and 5, variances 1 and 4, n = 3: t = 3 / sqrt(5/3) = 2.32379, nu = (5/3)^2 / (17/18).
+    p = 2 * stats.t.sf(3 / math.sqrt(5 / 3), (25 / 9) / (17 / 18))
+    assert welch_p([1.0, 2.0, 3.0], [3.0, 5.0, 7.0]) == pytest.approx(p, rel=1e-12)
+
+
+def test_ratio_of_spreads_by_hand():
+    # Spreads 1 and 2; F(2, 2) at 0.975 is 39: an interval of a factor sqrt(39) either way.
+    found = ratio_of_spreads([1.0, 2.0, 3.0], [3.0, 5.0, 7.0])
+    assert found == pytest.approx((2, 2 / math.sqrt(39), 2 * math.sqrt(39)), rel=1e-9)
+
+
+def test_ratio_of_spreads_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(6)
+    intervals = [ratio_of_spreads(rng.normal(9, 1, 5), rng.normal(9, 4, 4)) for _ in range(2000)]
+    hits = sum(found.low <= 4 <= found.high for found in intervals)
+    low, high = stats.binom(2000, 0.95).ppf([1e-4, 1 - 1e-4])
+    assert low <= hits <= high

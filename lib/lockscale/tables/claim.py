@@ -3,20 +3,19 @@
 
 from typing import Literal, TypedDict
 
-from lockscale.tables.datapackage import function_cost
+from lockscale.tables.datapackage import describe
 from lockscale.tables.intervals import Interval
 
 Verdict = Literal["holds", "fails", "unknown"]
-
-# Half a unit of the last digit that perf-tools' funccost prints.
-_HALF_AVG_US = 0.005
-_HALF_TOTAL_US = 0.5
+NAMED = 6  # a longer list is not read
 
 
 class AuditRow(TypedDict):
     """`printed`, `recomputed`, `low` and `high` are in `unit`; None where there is no such number.
 
     holds: the tables agree with the claim; fails: they contradict it; unknown: they cannot tell.
+    `note` says what low and high are, and where the claim is not the source's own; `searched` names the
+    source that does not state what is missing.
     """
 
     table: str
@@ -28,6 +27,37 @@ class AuditRow(TypedDict):
     unit: str
     verdict: Verdict
     note: str
+    searched: str | None
+
+
+def row(
+    table: str,
+    claim: str,
+    printed: float | None,
+    found: Interval | float | None,
+    unit: str,
+    verdict: Verdict,
+    note: str,
+) -> AuditRow:
+    """An audit line; `found` is a bare number where there is no interval, None where there is nothing."""
+    value, low, high = found if isinstance(found, Interval) else (found, None, None)
+    return AuditRow(
+        table=table,
+        claim=claim,
+        printed=printed,
+        recomputed=value,
+        low=low,
+        high=high,
+        unit=unit,
+        verdict=verdict,
+        note=note,
+        searched=None,
+    )
+
+
+def judged(agrees: bool) -> Verdict:
+    """The verdict of a claim that the tables do decide."""
+    return "holds" if agrees else "fails"
 
 
 def exceeds(table: str, claim: str, bound: float, found: Interval, unit: str, note: str) -> AuditRow:
@@ -44,49 +74,17 @@ def equals(table: str, claim: str, printed: float, found: Interval, unit: str, n
 
 
 def tally(table: str, claim: str, passed: dict[str, bool], unit: str, note: str = "") -> AuditRow:
-    """One claim about many numbers: how many there are, how many obey; the note names the rest."""
+    """One claim about many numbers: how many there are, how many obey; the note names the first others."""
     broken = [name for name, ok in passed.items() if not ok]
-    obey = float(len(passed) - len(broken))
     if broken:
-        note = "; ".join(["not " + ", ".join(broken), *filter(None, [note])])
-    found = Interval(obey, obey, obey)
-    return row(table, claim, float(len(passed)), found, unit, judged(not broken), note)
+        more = [f"and {len(broken) - NAMED} more"] if len(broken) > NAMED else []
+        note = "; ".join(["not " + ", ".join(broken[:NAMED] + more), *filter(None, [note])])
+    obey = float(len(passed) - len(broken))
+    return row(table, claim, float(len(passed)), obey, unit, judged(not broken), note)
 
 
-def judged(agrees: bool) -> Verdict:
-    """The verdict of a claim that the tables do decide."""
-    return "holds" if agrees else "fails"
-
-
-def row(
-    table: str,
-    claim: str,
-    printed: float | None,
-    found: Interval | None,
-    unit: str,
-    verdict: Verdict,
-    note: str,
-) -> AuditRow:
-    """An audit line; `found` is None where nothing can be recomputed."""
-    value, low, high = found or (None, None, None)
-    return AuditRow(
-        table=table,
-        claim=claim,
-        printed=printed,
-        recomputed=value,
-        low=low,
-        high=high,
-        unit=unit,
-        verdict=verdict,
-        note=note,
-    )
-
-
-def total_is_count_times_average(table: str) -> list[AuditRow]:
-    """A function-cost table's own identity, within the two decimals of the printed average."""
-    passed = {}
-    for function, total_us, count, avg_us in function_cost(table).itertuples(index=False):
-        slack_us = count * _HALF_AVG_US + _HALF_TOTAL_US
-        passed[str(function)] = bool(abs(total_us - count * avg_us) <= slack_us)
-    claim = "total time = count x average, to the digits printed"
-    return [tally(table, claim, passed, "functions")]
+def undecided(line: AuditRow, missing: str) -> AuditRow:
+    """The line as unknown, because its table's source does not state what is missing."""
+    source = describe(line["table"])["source"]
+    note = "; ".join([f"the source does not state {missing}", *filter(None, [line["note"]])])
+    return {**line, "verdict": "unknown", "note": note, "searched": source}

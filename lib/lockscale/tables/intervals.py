@@ -42,3 +42,19 @@ def next_repeat(repeats: Sequence[float]) -> Interval:
     n, mean = len(repeats), float(np.mean(repeats))
     half = float(stats.t.ppf(0.975, n - 1) * np.std(repeats, ddof=1) * np.sqrt(1 + 1 / n))
     return Interval(mean, mean - half, mean + half)
+
+
+def ratio_of_spreads(base: Sequence[float], changed: Sequence[float]) -> Interval:
+    """sd(changed) / sd(base) of normal repeats with its 95% interval, from the F distribution.
+
+    Each at least two repeats that are not all equal.
+    """
+    ratio = float(np.std(changed, ddof=1) / np.std(base, ddof=1))
+    freedom = (len(changed) - 1, len(base) - 1)
+    low, high = (ratio / float(np.sqrt(stats.f.ppf(p, *freedom))) for p in (0.975, 0.025))
+    return Interval(ratio, low, high)
+
+
+def welch_p(base: Sequence[float], changed: Sequence[float]) -> float:
+    """Two-sided p of Welch's test that the means are equal; repeats not all equal in both."""
+    return float(stats.ttest_ind(changed, base, equal_var=False).pvalue)

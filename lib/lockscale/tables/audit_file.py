@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""The arithmetic of a table of one's own: a CSV in the layout of data/published."""
+
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from lockscale.errors import BadInput
+from lockscale.tables.claim import AuditRow
+from lockscale.tables.function_costs import Cost, total_is_count_times_average
+from lockscale.tables.percentages import Change, change, how_printed
+
+_LONG = ("arm", "threads", "metric", "statistic", "unit", "value")
+_COSTS = ("function", "total_us", "count", "avg_us")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9,]{0,30}(\.[0-9]{1,15})?")
+
+Record = dict[str, str]
+Point = tuple[str, str, str]  # arm, threads, metric
+
+
+def audit_file(path: Path) -> list[AuditRow]:
+    """Each change in % against its two values; or each total time against count x average.
+
+    Long form: arm, threads, metric, statistic, unit, value, and `printed` where the digits differ; a
+    change has unit %, statistic vs_ARM (or vs_ an `arm_published` in lower case) and its value's metric,
+    with or without `_change`. Function costs: function, total_us, count, avg_us.
+
+    Raises BadInput where the file is neither, or a change has no two numbers to come from.
+    """
+    records = _read(path)
+    if set(_COSTS) <= set(records[0]):
+        return [total_is_count_times_average(path.name, _costs(path, records))]
+    if not set(_LONG) <= set(records[0]):
+        raise BadInput(f"{path} has neither the columns {', '.join(_LONG)} nor {', '.join(_COSTS)}")
+    changes = _changes(path, records)
+    if not changes:
+        raise BadInput(f"{path} has no change to check: a row with unit % and statistic vs_ARM")
+    return how_printed(path.name, changes)
+
+
+def _read(path: Path) -> list[Record]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            records = list(csv.DictReader(file, strict=True))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}; name a published table or a CSV file") from error
+    except (ValueError, csv.Error) as error:
+        raise BadInput(f"{path} is no CSV in UTF-8 ({error})") from error
+    if not records:
+        raise BadInput(f"{path} has no rows below its header")
+    if any(None in record or None in record.values() for record in records):
+        raise BadInput(f"{path}: a row has more or fewer cells than the header")
+    return records
+
+
+def _costs(path: Path, records: list[Record]) -> dict[str, Cost]:
+    found = {}
+    for line, record in enumerate(records, start=2):
+        total, count, average = (_digits(path, line, record[column]) for column in _COSTS[1:])
+        name = record["function"]
+        if name in found or float(count) < 1:
+            raise BadInput(f"{path}, row {line}: {name!r} has no calls, or is there twice")
+        found[name] = Cost(round(float(total)), round(float(count)), float(average))
+    return found
+
+
+def _changes(path: Path, records: list[Record]) -> list[Change]:
+    values: dict[Point, list[str]] = defaultdict(list)
+    arm_of = {record.get("arm_published", "").casefold(): record["arm"] for record in records}
+    asked = []
+    for line, record in enumerate(records, start=2):
+        text = _digits(path, line, (record.get("printed") or record["value"]).removesuffix("%"))
+        point = (record["arm"], record["threads"], record["metric"].removesuffix("_change"))
+        if record["unit"] == "%" and record["statistic"].startswith("vs_"):
+            base = record["statistic"].removeprefix("vs_")
+            asked.append((line, point, arm_of.get(base, base), text))
+        else:
+            values[point].append(text)
+    return [_change(path, line, point, base, text, values) for line, point, base, text in asked]
+
+
+def _change(
+    path: Path, line: int, point: Point, base: str, text: str, values: dict[Point, list[str]]
+) -> Change:
+    arm, threads, metric = point
+    of_base, of_arm = values[base, threads, metric], values[point]
+    if len(of_base) != 1 or len(of_arm) != 1:
+        wanted = f"one {metric} at {threads} for {base} and one for {arm}"
+        raise BadInput(f"{path}, row {line}: a change needs {wanted}, not {len(of_base)} and {len(of_arm)}")
+    if float(of_base[0]) <= 0:
+        raise BadInput(f"{path}, row {line}: {base} is {of_base[0]}; a change needs a base above 0")
+    return change(f"{metric} of {arm} at {threads}", text, of_base[0], of_arm[0])
+
+
+def _digits(path: Path, line: int, text: str) -> str:
+    """The digits of a printed number, without thousands separators."""
+    if not _NUMBER.fullmatch(text.strip()):
+        raise BadInput(f"{path}, row {line}: {text!r} is no number written in digits")
+    return text.strip().replace(",", "")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""What any function-cost table must obey, and what it says of the run that it was taken in."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lockscale.tables.claim import AuditRow, judged, row, tally, undecided
+from lockscale.tables.datapackage import function_cost
+from lockscale.tables.intervals import Interval
+
+# Half a unit of the last digit that perf-tools' funccost prints.
+_HALF_AVG_US = 0.005
+_HALF_TOTAL_US = 0.5
+
+# Who calls whom in fs/ext4 (namei.c, xattr.c, super.c); ldiskfs has the same names.
+_CALLER_OF = {
+    "add_nondir": "create",
+    "add_entry": "add_nondir",
+    "dx_add_entry": "add_entry",
+    "dx_find_entry": "find_entry",
+    "write_dquot": "mark_dquot_dirty",
+    "xattr_set": "xattr_trusted_set",
+    "xattr_set_handle": "xattr_set",
+}
+
+
+class Cost(NamedTuple):
+    total_us: int
+    calls: int
+    avg_us: float
+
+
+def costs(table: str) -> dict[str, Cost]:
+    """Function -> its printed cost; times include what it calls, and sleeping."""
+    rows = function_cost(table).itertuples(index=False)
+    return {str(name): Cost(int(total), int(count), float(avg)) for name, total, count, avg in rows}
+
+
+def total_is_count_times_average(table: str, found: dict[str, Cost]) -> AuditRow:
+    """The table's own identity, within the two decimals of the printed average."""
+    passed = {}
+    for name, cost in found.items():
+        slack_us = cost.calls * _HALF_AVG_US + _HALF_TOTAL_US
+        text = f"{name} (printed {cost.avg_us:.2f} us, found {cost.total_us / cost.calls:.2f} us)"
+        passed[text] = abs(cost.total_us - cost.calls * cost.avg_us) <= slack_us
+    claim = "total time = count x average, the average rounded to 0.01 us"
+    return tally(table, claim, passed, "functions")
+
+
+def callees_are_within_callers(table: str) -> AuditRow:
+    """Inclusive times nest."""
+    found = {name.partition("_")[2]: cost.total_us for name, cost in costs(table).items()}
+    pairs = [(callee, caller) for callee, caller in _CALLER_OF.items() if {callee, caller} <= set(found)]
+    passed = {f"{callee} in {caller}": found[callee] <= found[caller] for callee, caller in pairs}
+    return tally(table, "no function takes longer than its caller", passed, "calls", "not claimed")
+
+
+def is_one_run(table: str, function: str, files: int) -> AuditRow:
+    """As many creates as one run of the rate table's command makes, up to 0.01% for set-up."""
+    count = costs(table)[function].calls
+    claim = "the profiled run creates as many files as one run of the rates' command"
+    is_one = judged(0 <= count - files <= 1e-4 * files)
+    return row(table, claim, files, count, "creates", is_one, "not claimed")
+
+
+def is_the_rate_run(
+    table: str, function: str, rates_table: str, rates_per_s: Sequence[float], threads: int
+) -> AuditRow:
+    """Time in `function` over the wall time at the published rates: threads inside it, at most all."""
+    total_us, count, _ = costs(table)[function]
+    busy = [total_us / 1e6 * rate / count for rate in rates_per_s]
+    found = Interval(sum(busy) / len(busy), min(busy), max(busy)) if len(busy) > 1 else busy[0]
+    ends = f", with the extremes of {len(busy)} iterations" if len(busy) > 1 else ""
+    note = (
+        f"threads in {function} at those rates{ends}; with {threads} of them the profiled run made at "
+        f"most {threads * count / total_us * 1e6:.0f} creates/s"
+    )
+    claim = f"the function-cost run is the run of {rates_table}"
+    line = row(table, claim, threads, found, "threads", "fails", note)
+    return line if min(busy) > threads else undecided(line, "the rate of this run; it can have been that")
