@@ -69,6 +69,15 @@ def test_a_file_is_swept_and_its_version_is_part_of_the_simulators(lockscale: Lo
 
 
 @pytest.mark.parametrize("command", ["sim", "sweep"])
+def test_what_it_prints_is_not_mixed_with_the_json(lockscale: Lockscale, command: str) -> None:
+    text = OWN.replace("    path =", "    print('written')\n    path =") + "\nprint('read')\n"
+    Path("own.py").write_text(text)
+    said = lockscale(command, "own.py", "--threads", "1,2", "--json")
+    assert json.loads(said.out)["model"] == "two_steps"
+    assert "read\n" in said.err and "written\n" in said.err
+
+
+@pytest.mark.parametrize("command", ["sim", "sweep"])
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

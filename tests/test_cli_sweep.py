@@ -72,6 +72,55 @@ def test_a_grid_is_swept_in_order_and_labelled(lockscale: Lockscale) -> None:
     assert one.items() >= alone.items()
 
 
+def test_operations_decide_the_points_and_a_keep_file_holds_to_them(
+    lockscale: Lockscale, tmp_path: Path
+) -> None:
+    """A repairman that never waits takes 11 us an operation: the interval of more is narrower."""
+    argv = ("machine_repairman", "--threads", "1", "--json")
+    few, many = (("--operations", n) for n in ("400", "40000"))
+    keep = ("--keep", str(tmp_path / "points"))
+    value = json.loads(lockscale("sweep", *argv, *few, *keep).out)
+    (point,) = value["points"]
+    assert value["operations"] == 400
+    (simulated,) = json.loads(lockscale("sim", *argv, *few).out)["points"]
+    assert point.items() >= simulated.items()
+    (longer,) = json.loads(lockscale("sim", *argv, *many).out)["points"]
+    assert longer["high"] - longer["low"] < (point["high"] - point["low"]) / 3
+    refused = lockscale("sweep", *argv, *many, *keep)
+    assert refused.status == 2 and "keeps points of operations 400, not 40000" in refused.err
+
+
+def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_path: Path) -> None:
+    keep = tmp_path / "points"
+    argv = ("sweep", "machine_repairman", "--operations", "100", "--keep", str(keep))
+    lockscale(*argv)
+    kept = keep.read_text()
+    for old, new, fault in [
+        ('"unit": ', '"units": ', "is a point without unit"),
+        ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, no finite number"),
+    ]:
+        keep.write_text(kept.replace(old, new))
+        said = lockscale(*argv, "--json")
+        assert (said.status, said.out) == (2, "") and said.err.count("\n") == 1
+        assert f"{keep} line 2 {fault}: delete the line, it is then redone" in said.err
+
+
+@pytest.mark.parametrize("command", ["sim", "sweep"])
+def test_help_warns_of_short_runs_near_a_storms_threshold(lockscale: Lockscale, command: str) -> None:
+    said = " ".join(lockscale(command, "--help").out.split())
+    assert "storm's threshold" in said and "the interval does not show it" in said
+
+
+@pytest.mark.parametrize("address", ["nowhere", "nonsense://x", "tls://127.0.0.1:1"])
+def test_what_is_no_dask_address_leaves_nothing_to_be_heard_of_later(address: str) -> None:
+    """No client lives on: its end would be a traceback 10 s after the sentence."""
+    command = ["sweep", "machine_repairman", "--dask", address]
+    code = f"from lockscale.cli import main; main({command})"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert said.returncode == 2 and said.stderr.count("\n") == 1
+    assert said.stderr.startswith(f"lockscale: no Dask scheduler answers at {address}")
+
+
 def test_a_hypercube_meets_every_set_of_a_grid(lockscale: Lockscale) -> None:
     argv = ("inode_claim", "--threads", "2", "--grid", "search_locked=true,false", "--replications", "1")
     said = lockscale("sweep", *argv, "--latin", "hold_ns=100:500", "--samples", "4", "--json")
@@ -171,6 +220,7 @@ def test_without_distributed_the_extra_is_named(
         (["inode_claim", "--threads", "1,x"], "--threads '1,x'"),
         (["inode_claim", "--threads", "0"], "threads is 0"),
         (["inode_claim", "--replications", "0"], "replications is 0"),
+        (["inode_claim", "--operations", "0"], "operations is 0"),
         (["inode_claim", "--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
         (["inode_claim", "--dask", "nonsense://x"], "no Dask scheduler answers at nonsense://x"),
         (["inode_claim", "--keep", "."], "is a directory"),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from lockscale import simulated
 from lockscale.cli import main
 from lockscale.sim import trace as trace_module
 
@@ -73,6 +74,28 @@ def test_a_trace_that_ends_early_is_said_so(
     assert json.loads(file.read_text())["otherData"]["cut"] == told["cut"]
 
 
+def test_too_large_a_timeline_is_refused_before_spans_and_points_are_made(
+    lockscale: Lockscale, inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def never(*args: object, **kwargs: object) -> None:
+        raise AssertionError("work that the refusal makes useless")
+
+    monkeypatch.setattr(simulated, "simulate", never)
+    monkeypatch.setattr(trace_module, "Span", never)
+    said = lockscale(*SIM, "--trace", "a.html", "--trace-for-us", "50000")
+    assert said.status == 2 and "is too much for a browser" in said.err and not list(inside.iterdir())
+
+
+def test_the_trace_is_of_the_run_with_so_many_operations(lockscale: Lockscale, tmp_path: Path):
+    """Its warm-up is a quarter of them, so it starts elsewhere in the same random numbers."""
+    files = {n: tmp_path / f"{n}.json" for n in ("2000", "20000")}
+    for n, file in files.items():
+        lockscale(*SIM, "--operations", n, "--trace", str(file), "--trace-for-us", "50")
+    plain = tmp_path / "plain.json"
+    lockscale(*SIM, "--trace", str(plain), "--trace-for-us", "50")
+    assert files["20000"].read_bytes() == plain.read_bytes() != files["2000"].read_bytes()
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -80,7 +103,11 @@ def test_a_trace_that_ends_early_is_said_so(
         (["--trace", "a"], "'a' ends neither"),
         (["--trace", "."], "is a directory"),
         (["--trace", "a.json", "--threads", "1,2"], "--trace is of one run, but --threads has 2 numbers"),
-        (["--trace", "a.json", "--trace-for-us", "0"], "the trace lasts 0.0 us: give more than 0"),
+        (
+            ["--trace", "a.json", "--trace-for-us", "0"],
+            "the trace lasts 0.0 us: give 1e-06 (1 ps) to 1e+09 us",
+        ),
+        (["--trace", "a.json", "--trace-for-us", "1e-9"], "the trace lasts 1e-09 us: give 1e-06 (1 ps) to"),
         (["--trace", "a.json", "--trace-for-us", "nan"], "the trace lasts nan us"),
         (["--trace", "a.json", "--trace-for-us", "x"], "'x' is not a valid float"),
         (["--trace", "a.json", "--trace-from-us", "-1"], "the trace starts -1.0 us after the warm-up"),

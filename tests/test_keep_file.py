@@ -2,6 +2,7 @@
 """The keep file of a sweep: what was flushed is read back bit for bit; nothing foreign is touched."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.keep_file import KeepFile
+from lockscale.sim.sweep import POINT_KEYS
 
 SETTINGS: dict[str, object] = {"model": "inode_claim", "seed": 1, "simulator": "0123"}
 
 
 def point(threads: int, value: float = 1 / 3) -> dict[str, Any]:
-    return {"parameters": {"hold_ns": 0.1}, "threads": threads, "value": value}
+    some = {"parameters": {"hold_ns": 0.1}, "threads": threads, "value": value, "attempts_per_op": 1.5}
+    return {**dict.fromkeys(POINT_KEYS), **some}
 
 
 def kept(path: Path, *points: dict[str, Any]) -> KeepFile:
@@ -72,14 +75,32 @@ def test_points_of_other_settings_are_refused(
         KeepFile(tmp_path / "points", {**SETTINGS, **changed}).read()
 
 
-@pytest.mark.parametrize("line", ["", "{", "[]", "null", json.dumps({"threads": 1})])
-def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        *((line, "is not a point") for line in ("", "{", "[]", "{}", "null")),
+        (json.dumps({"threads": 1}), "is a point without parameters, metric, unit, value, low"),
+        *((json.dumps({k: v for k, v in point(1).items() if k != name}), f"is a point without {name}")
+          for name in POINT_KEYS),
+        (json.dumps({**point(1), "value": math.nan}), "whose value is NaN, no finite number"),
+        (json.dumps({**point(1), "high": math.inf}), "whose high is Infinity, no finite number"),
+        (json.dumps({**point(1), "high": 10**400}), "whose high is 1000"),
+        (json.dumps({**point(1), "low": "x"}), 'whose low is "x", no finite number'),
+        (json.dumps({**point(1), "value": None}), "whose value is null, no finite number"),
+        (json.dumps({**point(1), "value": True}), "whose value is true, no finite number"),
+        (json.dumps({**point(1), "locks": {"a": [math.nan]}}), "a point with NaN or Infinity"),
+    ],
+)  # fmt: skip
+def test_a_damaged_line_is_named(tmp_path: Path, line: str, fault: str) -> None:
     file = kept(tmp_path / "points", point(1))
     with file.path.open("a") as stream:
         stream.write(line + "\n")
     file.add(point(2))
-    with pytest.raises(BadInput, match="line 3 is not a point: delete the line"):
+    with pytest.raises(BadInput) as refused:
         file.read()
+    said = str(refused.value)
+    assert said.startswith(f"{file.path} line 3 ") and fault in said
+    assert said.endswith(": delete the line, it is then redone")
 
 
 def test_a_second_sweep_waits_its_turn(tmp_path: Path) -> None:

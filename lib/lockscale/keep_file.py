@@ -7,14 +7,18 @@ Whatever ends the process, the points before are kept; a line that a kill tore i
 import contextlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.files import append_line, locked
+from lockscale.sim.sweep import POINT_KEYS
 
 KIND = "points of lockscale sweep"
+NUMBERS = ("value", "low", "high", "attempts_per_op")
+MAY_LACK = ("low", "high")
 
 
 class KeepFile:
@@ -62,12 +66,34 @@ class KeepFile:
 
     def _point(self, number: int, line: str) -> dict[str, Any]:
         point = _object(line)
-        if not point or not {"parameters", "threads", "value"} <= point.keys():
-            raise BadInput(f"{self.path} line {number} is not a point: delete the line, it is then redone")
-        return point
+        if not point:
+            fault = "is not a point"
+        elif missing := [key for key in POINT_KEYS if key not in point]:
+            fault = f"is a point without {', '.join(missing)}"
+        elif wrong := [key for key in NUMBERS if not _is_number(point[key], key in MAY_LACK)]:
+            fault = f"has a point whose {wrong[0]} is {json.dumps(point[wrong[0]])}, no finite number"
+        elif not _is_finite(point):
+            fault = "has a point with NaN or Infinity"
+        else:
+            return point
+        raise BadInput(f"{self.path} line {number} {fault}: delete the line, it is then redone")
 
     def _not_ours(self) -> BadInput:
         return BadInput(f"{self.path} is not a file that lockscale sweep wrote: name another one")
+
+
+def _is_number(value: object, may_lack: bool) -> bool:
+    if value is None:
+        return may_lack
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _is_finite(point: object) -> bool:
+    try:
+        json.dumps(point, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _object(line: str) -> dict[str, Any] | None:

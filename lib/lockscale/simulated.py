@@ -22,6 +22,7 @@ def simulate_points(
     parameters: Mapping[str, object],
     *,
     replications: int,
+    operations: int = 20_000,
     seed: int,
 ) -> dict[str, Any]:
     """What `lockscale sim` prints: one point for each number of threads, and the unfitted check."""
@@ -29,10 +30,11 @@ def simulate_points(
         if not 1 <= n <= MAX_THREADS:
             raise BadInput(f"threads is {n}: give whole numbers from 1 to {MAX_THREADS}")
     known = load_model(model)
+    numbers = {"replications": replications, "operations": operations, "seed": seed}
     found = []
     with progress(f"simulate {known.name}", len(threads)) as shown:
         for done, n in enumerate(threads, start=1):
-            found.append(simulate(known, n, parameters, replications=replications, seed=seed))
+            found.append(simulate(known, n, parameters, **numbers))
             shown.update(done, f"{n} threads")
     value = {
         "model": known.name,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lockscale.keep_file import KeepFile
 from lockscale.progress import Progress, progress
+from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.parallel import Client
 from lockscale.sim.sweep import Point, key_of, plan, sweep, version_of
@@ -33,7 +34,8 @@ def sweep_points(
     """
     known = load_model(model)
     tasks = plan(known, threads, design)
-    numbers = {"seed": seed, "replications": replications, "operations": operations}
+    given = {"seed": seed, "replications": replications, "operations": operations}
+    numbers = {name: plain(number) for name, number in given.items()}
     settings = {"model": known.name, **numbers}
     file = KeepFile(keep, {**settings, "simulator": version_of(known)}) if keep else None
     with file.in_use() if file else contextlib.nullcontext():
@@ -44,9 +46,7 @@ def sweep_points(
                 known,
                 threads,
                 design,
-                seed=seed,
-                replications=replications,
-                operations=operations,
+                **numbers,
                 client=client,
                 done=kept,
                 on_point=_each(file, shown, len(tasks) - missing),

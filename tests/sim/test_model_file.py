@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A user's own model: from a file or a cell, here or on Dask; what is wrong names file and line."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,9 @@ def repairman(m, *, think_us: Annotated[float, MEAN] = 10, service_us: Annotated
     p.lock(queue)
     p.unlock(queue)
 '''
+SHOUT = """print('read')
+import time
+""" + FILE.replace("    queue =", "    print('written'); time.sleep(0.001)\n    queue =")
 TIME = Annotated[float, Note("a mean time", "assumed")]
 
 
@@ -127,7 +131,7 @@ WRONG = [  # line, what stands there instead, what is said
     (3, "import nonesuch", "own.py line 3: ModuleNotFoundError: No module named 'nonesuch'"),
     (9, "def memoryless(value:", r"own.py line 9: '\(' was never closed"),
     (10, "return 1", "own.py line 10: expected an indented block"),
-    (10, "    return 1", "own.py line 15: AttributeError: 'int' object has no attribute"),
+    (10, "    return 1", "own.py line 15: 1 is no delay: write us"),
     (10, "    return delays.us(-value)", "own.py line 10: a delay of -1.0 us cannot be simulated"),
     (10, "    return delays.us(float('nan'))", "own.py line 10: a delay of nan us cannot be simulated"),
     (10, "    return delays.us(value / 0)", "own.py line 10: ZeroDivisionError"),
@@ -220,3 +224,15 @@ def bare(m):
     """Threads that never meet."""
     m.path("turn").spend(delays.us(1))
 '''
+
+
+def test_what_a_file_prints_goes_to_stderr_and_stdout_is_put_back(
+    inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Many threads run the model's function at once, and there is one sys.stdout for all."""
+    (inside / "own.py").write_text(SHOUT)
+    before = sys.stdout
+    sweep("own.py", range(1, 21), [{}], replications=1, operations=100)
+    assert sys.stdout is before
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.split().count("read") == 1 and said.err.split().count("written") >= 20

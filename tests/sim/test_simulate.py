@@ -2,10 +2,12 @@
 """The public call: reproducible bits, labelled results, one sentence for bad input."""
 
 import json
+import re
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
@@ -67,6 +69,34 @@ def test_interval_is_students_t() -> None:
     assert (run.low, run.high) == pytest.approx((expected.low, expected.high))
 
 
+def test_an_interval_of_a_rate_ends_at_0() -> None:
+    """Student's t over two rates of one operation each reaches far below."""
+    run = simulate("machine_repairman", 1, operations=1, replications=2)
+    assert run.low == 0 and run.high is not None
+    below = run.rate_per_s - (run.high - run.rate_per_s)
+    assert below < 0 < min(run.rates_per_s)
+
+
+def test_numpys_numbers_are_as_good_as_pythons() -> None:
+    given = {"hold_ns": np.float64(300), "access_ns": np.int64(200), "search_locked": np.bool_(True)}
+    small = {"seed": np.uint8(3), "operations": np.int32(500), "replications": np.int16(2)}
+    run = simulate("inode_claim", np.int64(4), given, workers=np.int8(2), **small)  # type: ignore[arg-type]
+    plain = {"hold_ns": 300.0, "access_ns": 200, "search_locked": True}
+    assert run == simulate("inode_claim", 4, plain, seed=3, operations=500, replications=2)
+    assert json.loads(json.dumps(run.parameters)) == run.parameters and type(run.threads) is int
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_a_calibration_counts_the_free_parameters_and_says_from_what(name: str) -> None:
+    model = load_model(name)
+    if not model.calibration:
+        return
+    said = re.match(r"calibrated: (\d+) free parameters \((.*?)\) from .*\bS\d", model.calibration)
+    assert said, model.calibration
+    names = said[2].split(", ")
+    assert len(set(names)) == int(said[1]) and set(names) <= {p.name for p in model.parameters if p.unit}
+
+
 def test_only_the_calibrated_numbers_are_labelled_calibrated() -> None:
     assert "calibrated" in simulate("inode_claim", 2, {"search_locked": True}).calibration
     assert simulate("inode_claim", 2, {"hold_ns": 300}).calibration == ""
@@ -85,6 +115,10 @@ def test_only_the_calibrated_numbers_are_labelled_calibrated() -> None:
         ({"elsewhere_us": 1e300}, "0 to 10 seconds"),
         ({"elsewhere_us": 10**400}, "give 0 or more us"),
         ({"search_locked": 1}, "give true or false"),
+        ({"search_locked": np.float64(1)}, "give true or false"),
+        ({"hold_ns": np.bool_(True)}, "give a number in ns"),
+        ({"hold_ns": np.float64("nan")}, "give 0 or more ns"),
+        ({"hold_ns": np.array([1.0, 2.0])}, "give a number in ns"),
     ],
 )
 def test_bad_parameters_are_named(given: dict[str, Any], message: str) -> None:
@@ -103,6 +137,12 @@ def test_bad_parameters_are_named(given: dict[str, Any], message: str) -> None:
         ({"operations": 0}, "operations is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 2**63}, "seed is"),
+        ({"seed": np.float64(1)}, "seed is 1.0"),
+        ({"threads": np.int64(0)}, "threads is 0"),
+        ({"threads": np.bool_(True)}, "threads is True"),
+        ({"workers": -1}, "workers is -1: give a whole number from 1"),
+        ({"workers": 0}, "workers is 0"),
+        ({"workers": "x"}, "workers is 'x'"),
     ],
 )
 def test_bad_numbers_are_named(given: dict[str, Any], message: str) -> None:

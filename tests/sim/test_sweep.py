@@ -6,13 +6,14 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim import parallel, simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.design import grid
-from lockscale.sim.sweep import Interrupted, Point, simulate_point, sweep
+from lockscale.sim.sweep import POINT_KEYS, Interrupted, Point, simulate_point, sweep
 
 HOLDS = grid({"hold_ns": [100, 285.3, 400], "search_locked": [False, True]})
 FAST: dict[str, Any] = {"replications": 2, "operations": 500}
@@ -32,6 +33,20 @@ def test_points_have_the_bits_of_single_simulations_in_the_designs_order() -> No
     assert [p["rates_per_s"] for p in points] == [list(e.rates_per_s) for e in expected]
     assert [p["parameters"] for p in points] == [e.parameters for e in expected]
     assert [p["threads"] for p in points] == [2, 8] * 6
+
+
+def test_a_point_has_the_keys_that_are_asked_of_kept_ones() -> None:
+    (point,) = sweep("inode_claim", [2], [{}], **FAST)
+    assert set(point) == set(POINT_KEYS)
+
+
+def test_a_design_of_numpys_numbers_is_that_of_pythons() -> None:
+    design = grid({"hold_ns": list(np.array([100.0, 400.0])), "search_locked": [np.bool_(True)]})
+    threads = [int(n) for n in (2, 4)]
+    plain = grid({"hold_ns": [100, 400], "search_locked": [True]})
+    assert sweep("inode_claim", np.array(threads), design, **FAST) == sweep(  # type: ignore[arg-type]
+        "inode_claim", threads, plain, **FAST
+    )
 
 
 def test_one_and_many_threads_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.bench import bench
+from lockscale.cli.fits import compare, fit, scoreboard
 from lockscale.cli.kernels import kernel, patches, target
-from lockscale.cli.models import audit, doctor, fit, parse, sim
+from lockscale.cli.models import audit, doctor, parse, sim
 from lockscale.cli.studies import study
 from lockscale.cli.sweep import sweep
 from lockscale.errors import BadInput, RunFailed
@@ -53,5 +54,19 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (doctor, study, patches, kernel, target, parse, audit, sim, sweep, fit, bench):
+for command in (
+    doctor,
+    study,
+    patches,
+    kernel,
+    target,
+    parse,
+    audit,
+    sim,
+    sweep,
+    fit,
+    compare,
+    scoreboard,
+    bench,
+):
     cli.add_command(command)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale doctor`, `parse`, `audit`, `sim` and `fit`."""
+"""`lockscale doctor`, `parse`, `audit` and `sim`."""
 
 from pathlib import Path
 
 import click
 
-from lockscale.cli.output import as_json, parameter, show, table, thread_counts
+from lockscale.cli.output import as_json, operations, parameter, show, table, thread_counts
 from lockscale.cli.trace import said_of, trace_options, trace_wanted
 
 
@@ -43,12 +43,15 @@ def parse(file: str, tool: str | None, as_json: bool) -> None:
 @click.argument("name", metavar="TABLE", required=False)
 @as_json
 def audit(name: str | None, as_json: bool) -> None:
-    """The arithmetic of the published tables: what holds, fails, or cannot be known."""
-    from lockscale.tables import audit as recompute
+    """The arithmetic of the published tables: what holds, fails, or cannot be known.
 
-    rows = [dict(row) for row in recompute(name)]
-    columns = ("table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict")
-    show(rows, as_json, table([{c: row[c] for c in columns} for row in rows]))
+    TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
+    """
+    from lockscale.tables import audit as recompute
+    from lockscale.tables import audit_text
+
+    rows = recompute(name)
+    show(rows, as_json, audit_text(rows))
 
 
 @click.command()
@@ -57,6 +60,7 @@ def audit(name: str | None, as_json: bool) -> None:
 @parameter
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
 @click.option("--replications", default=5, show_default=True)
+@operations
 @click.option("--seed", default=1, show_default=True)
 @trace_options
 @as_json
@@ -66,6 +70,7 @@ def sim(
     parameters: tuple[str, ...],
     threads: str,
     replications: int,
+    operations: int,
     seed: int,
     trace: Path | None,
     trace_from_us: float | None,
@@ -86,33 +91,17 @@ def sim(
 
     given, counts = read_parameters(parameters), thread_counts(threads)
     wanted = trace_wanted(trace, trace_from_us, trace_for_us, counts)
-    value = simulate_points(model, counts, given, replications=replications, seed=seed)
+    # before the points, which take longer than it takes to see that a trace is too large
+    traced = wanted and wanted.run(model, counts[0], given, seed=seed, operations=operations)
+    value = simulate_points(model, counts, given, replications=replications, operations=operations, seed=seed)
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
     if "unfitted_check" in value:
         parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
-    if wanted:
-        value["trace"] = wanted.write(model, counts[0], given, seed)
+    if wanted and traced:
+        value["trace"] = wanted.write(traced)
         parts.append(said_of(value["trace"]))
     show(value, as_json, "\n\n".join(parts))
 
 
 UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"
-
-
-@click.command()
-@click.argument("name", metavar="TABLE")
-@click.option("--model", help="Only this model.")
-@click.option("--n-min", default=1, show_default=True)
-@as_json
-def fit(name: str, model: str | None, n_min: int, as_json: bool) -> None:
-    """Fit the queueing models to a published table's columns, with intervals."""
-    from lockscale.table_fit import fit_table
-
-    rows = fit_table(name, model, n_min)
-    flat = [
-        {"column": r["column"], "model": r["model"], **p, "mape_pct": r["mape_pct"], "loo_pct": r["loo_pct"]}
-        for r in rows
-        for p in r["parameters"]
-    ]
-    show(rows, as_json, table(flat))

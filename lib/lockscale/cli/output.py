@@ -10,6 +10,13 @@ from lockscale.errors import BadInput
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
 parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE")
+operations = click.option(
+    "--operations",
+    default=20_000,
+    show_default=True,
+    help="Counted in each replication. Near a storm's threshold there are two lasting states: short runs can "
+    "all stay in one of them, and the interval does not show it; then give more.",
+)
 
 
 def show(value: Any, asked_json: bool, text: str) -> None:

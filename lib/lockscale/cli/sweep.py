@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`lockscale sweep`."""
 
+import asyncio
 import contextlib
 import importlib
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockscale.cli.output import as_json, show, table, thread_counts
+from lockscale.cli.output import as_json, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 @click.option("--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Latin hypercube.")
 @click.option("--samples", type=int, help="How many sets the Latin hypercube has.")
 @click.option("--replications", default=5, show_default=True)
+@operations
 @click.option("--seed", default=1, show_default=True)
 @click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Keep finished points here.")
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask scheduler's workers.")
@@ -38,6 +40,7 @@ def sweep(
     ranges: tuple[str, ...],
     samples: int | None,
     replications: int,
+    operations: int,
     seed: int,
     keep: Path | None,
     dask: str | None,
@@ -58,7 +61,14 @@ def sweep(
     try:
         with _client(dask) as client:
             points = sweep_points(
-                known, counts, design, replications=replications, seed=seed, client=client, keep=keep
+                known,
+                counts,
+                design,
+                seed=seed,
+                replications=replications,
+                operations=operations,
+                client=client,
+                keep=keep,
             )
     except Interrupted as stopped:
         points, status = stopped.points, INTERRUPTED
@@ -69,6 +79,7 @@ def sweep(
         "origin": "simulated",
         "seed": seed,
         "replications": replications,
+        "operations": operations,
         "simulator": version_of(known),
         "complete": status == 0,
         "points": points,
@@ -128,8 +139,10 @@ def _client(address: str | None) -> "Iterator[Client | None]":
             "--dask needs the package distributed: install lockscale with the extra `scale`"
         ) from None
     try:
+        # tried first without a client: one that fails to start closes 10 s later, with a traceback
+        asyncio.run(_reach(distributed, address))
         client = distributed.Client(address, timeout="5s", set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without certificates
         raise BadInput(
             f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`"
         ) from None
@@ -137,6 +150,13 @@ def _client(address: str | None) -> "Iterator[Client | None]":
         if not client.scheduler_info()["workers"]:
             raise BadInput(f"the Dask scheduler at {address} has no workers: start some with `dask worker`")
         yield client
+
+
+async def _reach(distributed: Any, address: str) -> None:
+    """Connect and hang up; raises as a client would."""
+    options = distributed.Security().get_connection_args("client")
+    comm = await distributed.comm.connect(address, timeout=5, **options)
+    await comm.close()
 
 
 def _rows(points: "list[Point]") -> "list[dict[str, Any]]":

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """`lockscale sim --trace`: its options, and the file they ask for."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.sim.trace import Trace
 
 Command = TypeVar("Command", bound=Callable[..., object])
 FOR_US = 1000.0
@@ -34,18 +38,34 @@ class Wanted(NamedTuple):
     from_us: float
     for_us: float
 
-    def write(self, model: str, threads: int, given: Mapping[str, object], seed: int) -> dict[str, Any]:
-        """Trace the first of the replications; returns what `lockscale sim --json` says of it."""
+    def run(
+        self, model: str, threads: int, given: Mapping[str, object], *, seed: int, operations: int
+    ) -> "Trace":
+        """Trace the first of the replications; raises BadInput for more than the file's viewer can show."""
         from lockscale.progress import progress
-        from lockscale.report.trace_file import save_trace
-        from lockscale.sim.delays import PS_PER_US
+        from lockscale.report.trace_file import check_size
         from lockscale.sim.trace import trace
 
-        with progress(f"trace {model}", 2) as shown:
-            found = trace(model, threads, given, from_us=self.from_us, for_us=self.for_us, seed=seed)
-            shown.update(1, f"write {len(found.spans)} spans")
-            save_trace(found, self.file)
-            shown.update(2)
+        with progress(f"trace {model}", 1) as shown:
+            found = trace(
+                model,
+                threads,
+                given,
+                from_us=self.from_us,
+                for_us=self.for_us,
+                seed=seed,
+                operations=operations,
+                on_size=functools.partial(check_size, self.file),
+            )
+            shown.update(1, f"{len(found.spans)} spans")
+        return found
+
+    def write(self, found: "Trace") -> dict[str, Any]:
+        """Write the file; returns what `lockscale sim --json` says of it."""
+        from lockscale.report.trace_file import save_trace
+        from lockscale.sim.delays import PS_PER_US
+
+        save_trace(found, self.file)
         if found.cut:
             click.echo(f"warning: {found.cut}", err=True)
         return {

@@ -31,11 +31,7 @@ def timeline(trace: Trace) -> go.Figure:
 
     Raises BadInput for more than 20 000 spans, which a browser cannot show.
     """
-    if len(trace.spans) > MAX_BARS:
-        raise BadInput(
-            f"a timeline of {len(trace.spans)} bars is too much for a browser, which draws {MAX_BARS}: "
-            "trace a shorter time, or write a .json and open it in ui.perfetto.dev"
-        )
+    check_bars(len(trace.spans))
     switches = [name for name, value in trace.parameters.items() if value is True]
     title = f"{', '.join([trace.model, *switches])}, {trace.threads} threads: who holds, spins, sleeps"
     calibrated = "calibrated" if trace.calibration else "not calibrated"
@@ -55,6 +51,15 @@ def timeline(trace: Trace) -> go.Figure:
     )
     drawn.update_yaxes(range=[trace.threads - 0.5, -0.5], showgrid=False, fixedrange=True)
     return drawn.update_xaxes(range=[trace.from_ps / PS_PER_US, trace.to_ps / PS_PER_US], showgrid=False)
+
+
+def check_bars(count: int) -> None:
+    """Raises BadInput for more bars than a browser can show."""
+    if count > MAX_BARS:
+        raise BadInput(
+            f"a timeline of {count} bars is too much for a browser, which draws {MAX_BARS}: "
+            "trace a shorter time, or write a .json and open it in ui.perfetto.dev"
+        )
 
 
 def _bars(state: str, spans: list[Span]) -> go.Bar:

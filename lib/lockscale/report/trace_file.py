@@ -7,7 +7,7 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.report.perfetto import perfetto
-from lockscale.report.timeline import timeline
+from lockscale.report.timeline import check_bars, timeline
 from lockscale.sim.trace import Trace
 
 ENDINGS = {".json": "Perfetto", ".html": "a browser"}
@@ -17,6 +17,12 @@ def check_ending(file: Path) -> None:
     """Raises BadInput unless the ending is one that ``save_trace`` knows."""
     if file.suffix not in ENDINGS:
         raise BadInput(f"'{file}' ends neither in .json (for Perfetto) nor in .html (a timeline)")
+
+
+def check_size(file: Path, spans: int) -> None:
+    """Raises BadInput for more spans than the file's viewer can show."""
+    if file.suffix == ".html":
+        check_bars(spans)
 
 
 def save_trace(trace: Trace, file: Path) -> Path:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a model function writes on: its primitives, its CPUs, its paths."""
 
+import functools
 from collections.abc import Collection
 from typing import Any
 
@@ -20,18 +21,21 @@ from lockscale.sim.engine.layout import (
     SLOTS,
 )
 from lockscale.sim.lock_kinds import LockKinds
-from lockscale.sim.parts import fixed_ps
+from lockscale.sim.parts import check_delay, fixed_ps
 from lockscale.sim.path import Path
+from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Machine, Program, records
 from lockscale.sim.shared_kinds import SharedKinds
+from lockscale.sim.steps import check_end
+
+MAX_CPUS = 4096
 
 
 class Builder(LockKinds, SharedKinds):
     """Makes a model's primitives and paths for a number of threads, and compiles them."""
 
     def __init__(self, threads: int) -> None:
-        super().__init__()
-        self.threads = threads
+        super().__init__(threads)
         self._paths: list[tuple[Path, dict[str, Any]]] = []
         self._machine = Machine(sockets=1, cpus=0, slice_ps=0, switch_ps=0)
         self._tracer: tuple[Delay, frozenset[str]] = (NO_TIME, frozenset())
@@ -49,14 +53,17 @@ class Builder(LockKinds, SharedKinds):
         Thread t runs on CPU t modulo ``cpus`` (0: each its own), for ``time_slice`` at a time if
         others wait for that CPU; ``switch`` is what a context switch costs.
         """
-        if not (isinstance(sockets, int) and sockets >= 1 and isinstance(cpus, int) and cpus >= 0):
-            raise BadInput(f"a machine of {sockets} sockets and {cpus} CPUs: give whole numbers from 1")
+        whole_number("sockets", sockets, 1, MAX_CPUS)
+        whole_number("cpus", cpus, 0, MAX_CPUS)
         if cpus and not time_slice.mean_ps:
             raise BadInput("a machine whose CPUs are shared needs a time slice: give time_slice=ms(3)")
         self._machine = Machine(sockets, cpus, fixed_ps(time_slice), fixed_ps(switch))
 
     def tracer(self, cost: Delay, functions: Collection[str]) -> None:
         """What a tracer adds before each step named so; say it before the paths are written."""
+        check_delay(cost)
+        if isinstance(functions, str) or self._paths:
+            raise BadInput("m.tracer(cost, [names of steps]) comes before the paths: give a list, and first")
         self._tracer = (cost, frozenset(functions))
 
     def path(
@@ -76,9 +83,12 @@ class Builder(LockKinds, SharedKinds):
         """
         if any(path.name == name for path, _ in self._paths):
             raise BadInput(f"path '{name}' is defined twice: give each path its own name")
-        if not 0 <= share <= 1e9 or (threads is not None and not 0 <= threads <= 4096):
-            raise BadInput(f"path '{name}' has a share of {share} and {threads} threads: give 0 or more")
-        path = Path(name, lambda delay: self._delay("", delay), self._register, self._traced)
+        if not 0 <= share <= 1e9:
+            raise BadInput(f"path '{name}' has a share of {share}: give 0 or more")
+        if threads is not None:
+            whole_number(f"threads of path '{name}'", threads, 0, MAX_CPUS)
+        delay = functools.partial(self._delay, "")
+        path = Path(name, delay, self._register, self._knows, self._traced)
         row = {"share": share, "threads": -1 if threads is None else threads, "counted": int(counted)}
         self._paths.append((path, {**row, **self._delay("start", start)}))
         return path
@@ -87,18 +97,22 @@ class Builder(LockKinds, SharedKinds):
         """The op table; raises BadInput for a path that is empty or ends with a lock held."""
         if not any(path.rows for path, _ in self._paths):
             raise BadInput("the model has no steps: write at least one on m.path(...)")
+        if not any(row["threads"] < 0 and row["share"] > 0 for _, row in self._paths):
+            raise BadInput("no path shares the model's threads: leave out threads= of at least one path")
+        self._check_moved_shards()
         rows: list[dict[str, Any]] = []
         steps: list[str] = []
+        held: list[tuple[tuple[str, int], ...]] = []
         paths = []
         for path, costs in self._paths:
-            if path.held:
-                raise BadInput(f"path '{path.name}' ends holding {sorted(path.held)}: unlock it")
-            if not path.rows:
-                raise BadInput(f"path '{path.name}' has no steps: write one, or leave the path out")
+            check_end(path)
             paths.append({"first": len(rows), **costs})
             rows += [{**row, "target": row.get("target", 0) + len(rows)} for row in path.rows]
             rows.append({"code": DONE})
             steps += [*path.steps, "done"]
+            held += [*path.held_at, ()]
+        if unmet := sorted(self._tracer[1].difference(steps)):
+            raise BadInput(f"the tracer is on {unmet[0]!r}, which no step is called: name a step of a path")
         places = [
             {"register": place.register, "shards": place.shards, "stride": stride}
             for place, stride in zip(self._places, self._strides, strict=True)
@@ -119,9 +133,26 @@ class Builder(LockKinds, SharedKinds):
             slots_a_block=self._slots_a_block,
             machine=self._machine,
             steps=tuple(steps),
+            held=tuple(held),
             names={kind: tuple(p for p, _ in made) for kind, made in self._made.items()},
             path_names=tuple(path.name for path, _ in self._paths),
         )
+
+    def _knows(self, given: object) -> bool:
+        """Whether it was made on this builder."""
+        made = [p for kind in self._made.values() for p, _ in kind]
+        return any(given is mine for mine in (*made, *self._places, *self._variables))
+
+    def _check_moved_shards(self) -> None:
+        """A shard number that is stored may only be loaded where there are as many shards."""
+        moved = [one for path, _ in self._paths for one in path.moved]
+        for variable, place, how in moved:
+            stored = [p.shards for v, p, what in moved if v == variable and what == "store"]
+            if how == "load" and stored and max(stored) > place.shards:
+                raise BadInput(
+                    f"variable '{variable.name}' is stored from {max(stored)} shards and loaded into place "
+                    f"'{place.name}' of {place.shards}: give both as many"
+                )
 
     def _traced(self, step: str) -> Delay:
         cost, functions = self._tracer

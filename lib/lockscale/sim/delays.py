@@ -49,19 +49,21 @@ def ms(value: float) -> Delay:
 
 def exponential(mean: Delay) -> Delay:
     """An exponential delay with the mean of a fixed one (memoryless: the theory's case)."""
-    return replace(mean, kind=EXPONENTIAL)
+    return replace(_of_fixed(mean), kind=EXPONENTIAL)
 
 
 def gamma(mean: Delay, shape: float) -> Delay:
     """A gamma delay: squared coefficient of variation 1 / shape; shape 1 is exponential."""
     if not 0.01 <= shape <= 1e6:
         raise BadInput(f"a gamma delay of shape {shape} cannot be simulated: give 0.01 to 1e6")
+    if _of_fixed(mean).mean_ps / shape > MAX_DELAY_PS:
+        raise BadInput(f"a gamma delay of shape {shape} has a tail of mean / shape above 10 s: give less")
     return replace(mean, kind=GAMMA, shape=float(shape))
 
 
 def jitter(mean: Delay, half_width: Delay) -> Delay:
     """A delay uniform in mean +- half width, as of a timer that others share."""
-    if half_width.mean_ps > mean.mean_ps:
+    if _of_fixed(half_width).mean_ps > _of_fixed(mean).mean_ps:
         raise BadInput("a jitter wider than its mean gives negative times: give a smaller half width")
     return replace(mean, kind=UNIFORM, shape=half_width.mean_ps / max(1, mean.mean_ps))
 
@@ -72,6 +74,12 @@ def empirical(times: Sequence[Delay]) -> Delay:
         raise BadInput("an empirical delay needs one or more fixed times: write [us(3), us(5)]")
     sample = tuple(t.mean_ps for t in times)
     return Delay(round(sum(sample) / len(sample)), EMPIRICAL, sample=sample)
+
+
+def _of_fixed(mean: Delay) -> Delay:
+    if not isinstance(mean, Delay) or mean.kind != FIXED:
+        raise BadInput(f"the mean of a delay is {mean!r}: give a fixed one as us(5)")
+    return mean
 
 
 def _fixed(value: float, ps_per_unit: int, unit: str) -> Delay:

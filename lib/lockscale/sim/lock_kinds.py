@@ -2,18 +2,19 @@
 """The kinds of locks that a model can have; each is a record of costs and flags for the engine."""
 
 from lockscale.errors import BadInput
-from lockscale.sim.delays import NO_TIME, Delay
+from lockscale.sim.delays import MAX_DELAY_PS, NO_TIME, Delay
 from lockscale.sim.engine.layout import (
     ALL_OVERTAKEN,
+    EXPONENTIAL,
     FIFO,
-    GAMMA,
+    FIXED,
     IN_TURN,
     NEVER,
     NOBODY,
     RANDOM_ORDER,
     SLEEPERS_OVERTAKEN,
 )
-from lockscale.sim.parts import Parts, fixed_ps
+from lockscale.sim.parts import Parts, check_delay, fixed_ps
 from lockscale.sim.primitives import Lock
 
 
@@ -105,9 +106,9 @@ class LockKinds(Parts):
     ) -> Lock:
         """A mutex: waiters spin for up to ``spin`` in FIFO order, then sleep.
 
-        A release hands over to the first spinner; if there is none it wakes the first sleeper, who
-        may be overtaken once and is then next. Source: kernel/locking/mutex.c (optimistic spinning,
-        MUTEX_FLAG_HANDOFF).
+        A release hands over to the first spinner; if there is none it wakes the first sleeper. A
+        sleeper may be overtaken once, by a spinner or a newcomer, and is then next. Source:
+        kernel/locking/mutex.c (optimistic spinning, MUTEX_FLAG_HANDOFF).
         """
         costs = {
             "spin_ps": fixed_ps(spin),
@@ -130,7 +131,7 @@ class LockKinds(Parts):
         """A lock that readers share; waiters sleep, writers may spin before it.
 
         A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
-        readers get it. Source: kernel/locking/rwsem.c.
+        readers get it. A sleeper may be overtaken once, as in ``mutex``. Source: kernel/locking/rwsem.c.
         """
         costs = {
             "spin_ps": fixed_ps(spin),
@@ -144,8 +145,12 @@ class LockKinds(Parts):
         return shared
 
     def _lock(self, name: str, shards: int, hold: Delay, handover: Delay, **costs: int) -> Lock:
-        if handover.kind == GAMMA or handover.sample:
+        check_delay(handover)
+        if handover.kind not in (FIXED, EXPONENTIAL):
             raise BadInput(f"the hand-over of '{name}' is neither fixed nor exponential: use one of these")
+        longest_ps = handover.mean_ps + costs.get("per_waiter_ps", 0) * self.threads
+        if longest_ps > MAX_DELAY_PS:
+            raise BadInput(f"the hand-over of '{name}' to {self.threads} waiters takes above 10 s: cost less")
         row = {
             "order": FIFO,
             "spin_ps": NEVER,

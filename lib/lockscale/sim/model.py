@@ -6,7 +6,9 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import get_type_hints
+from typing import Any, get_type_hints
+
+import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.sim.builder import Builder
@@ -35,6 +37,7 @@ class Parameter:
 
     def check(self, value: object) -> Value:
         """The value, if it is a switch or a finite non-negative number as the default is."""
+        value = plain(value)
         if isinstance(self.default, bool):
             if isinstance(value, bool):
                 return value
@@ -115,6 +118,11 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Value]:
             raise BadInput(f"parameter '{name}' is given twice: give it once")
         values[name] = _read_value(name, value)
     return values
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy's as Python's own, which JSON and whole numbers without bound need."""
+    return value.item() if isinstance(value, np.bool_ | np.integer | np.floating) else value
 
 
 def near(name: str, known: Iterable[str]) -> str:

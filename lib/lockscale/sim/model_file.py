@@ -4,6 +4,8 @@
 import contextlib
 import functools
 import hashlib
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,9 +15,14 @@ from typing import Any
 from lockscale.errors import BadInput
 from lockscale.sim.model import Model
 
+REDIRECT = threading.RLock()
+"""sys.stdout is one for all threads: two that exchange it at once would not both put it back."""
+
 
 def read_model(path: Path) -> Model:
     """The one model that the file defines; raises BadInput with the line that is wrong.
+
+    What it prints goes to stderr: on stdout may be one JSON value.
 
     The file is no module, so that Dask sends what its model uses of it to workers that lack it.
     """
@@ -51,7 +58,8 @@ def _write(path: str, write: Callable[..., None], *args: Any, **values: Any) -> 
 def _located(path: str) -> Iterator[None]:
     """What goes wrong in the user's file as one sentence that begins with the file and the line."""
     try:
-        yield
+        with REDIRECT, contextlib.redirect_stdout(sys.stderr):
+            yield
     except SyntaxError as error:
         raise BadInput(f"{error.filename or path} line {error.lineno or 1}: {error.msg}") from error
     except BadInput as error:

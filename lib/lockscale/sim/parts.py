@@ -9,7 +9,7 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.sim.delays import PS_PER_US, Delay
 from lockscale.sim.engine.layout import FIXED
-from lockscale.sim.primitives import Primitive
+from lockscale.sim.primitives import Primitive, whole_number
 from lockscale.sim.program import records
 
 MAX_SHARDS = 4096
@@ -19,7 +19,8 @@ Made = TypeVar("Made", bound=Primitive)
 class Parts:
     """Primitives by kind, each with the costs of its record."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
         self._made: dict[str, list[tuple[Primitive, Mapping[str, Any]]]] = {
             kind: [] for kind in ("lock", "line", "bitmap", "slots", "gate")
         }
@@ -37,7 +38,7 @@ class Parts:
             raise BadInput(f"{kind} '{name}' is defined twice: give each primitive its own name")
         self._names.add(name)
         first = sum(p.shards for p, _ in self._made[kind])
-        handle = made(first, name, whole_shards(name, shards), **more)
+        handle = made(first, name, whole_number(f"shards of '{name}'", shards, 1, MAX_SHARDS), **more)
         self._made[kind].append((handle, row))
         return handle
 
@@ -47,6 +48,7 @@ class Parts:
 
     def _delay(self, prefix: str, delay: Delay) -> dict[str, Any]:
         """A delay's columns of a record, their names with the prefix."""
+        check_delay(delay)
         first = len(self._samples)
         self._samples += delay.sample
         lead = f"{prefix}_" if prefix else ""
@@ -60,6 +62,8 @@ class Parts:
 
 
 def fixed_ps(delay: Delay) -> int:
+    """The time of a cost that may not vary."""
+    check_delay(delay)
     if delay.kind != FIXED:
         raise BadInput(
             f"a cost of mean {delay.mean_ps / PS_PER_US} us is not fixed: only holds and steps vary"
@@ -67,7 +71,7 @@ def fixed_ps(delay: Delay) -> int:
     return delay.mean_ps
 
 
-def whole_shards(name: str, shards: int) -> int:
-    if isinstance(shards, bool) or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
-        raise BadInput(f"'{name}' has {shards} shards: give a whole number from 1 to {MAX_SHARDS}")
-    return shards
+def check_delay(delay: object) -> None:
+    """Raises BadInput for a bare number, whose unit nobody could know."""
+    if not isinstance(delay, Delay):
+        raise BadInput(f"{delay!r} is no delay: write us(5.0), ns(250) or exponential(us(2))")

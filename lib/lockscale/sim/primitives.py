@@ -7,6 +7,8 @@ Each is a handle: its first record in the engine's table, its name, and how many
 
 from dataclasses import dataclass
 
+from lockscale.errors import BadInput
+
 
 @dataclass(frozen=True)
 class Primitive:
@@ -64,3 +66,10 @@ class Variable:
 
     index: int
     name: str
+
+
+def whole_number(what: str, value: object, low: int, high: int = 2**31) -> int:
+    """The value, if it is a whole number from low to high; else BadInput."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadInput(f"{what} is {value!r}: give a whole number from {low} to {high}")
+    return value

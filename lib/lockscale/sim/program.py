@@ -39,6 +39,7 @@ class Program:
     """What the engine runs: tables of ``layout``, one row an op, a shard of a primitive, a path.
 
     ``steps`` names each op; ``names`` has the handles of each kind (lock, line, bitmap, slots, gate).
+    ``held``: of each op, the locks held and gates entered, with the register of the shard.
     """
 
     threads: int
@@ -56,6 +57,7 @@ class Program:
     slots_a_block: int
     machine: Machine
     steps: tuple[str, ...]
+    held: tuple[tuple[tuple[str, int], ...], ...]
     names: Mapping[str, tuple[Primitive, ...]]
     path_names: tuple[str, ...]
 
@@ -77,6 +79,10 @@ class Program:
             if p.first <= record < p.first + p.shards:
                 return p.name if p.shards == 1 else f"{p.name}[{record - p.first}]"
         return "none"
+
+    def record_of(self, kind: str, name: str, shard: int) -> int:
+        """The record of a primitive's shard, or -1 if there is none of this kind and name."""
+        return next((p.first + shard for p in self.names[kind] if p.name == name), -1)
 
     def is_unlock(self, step: int) -> bool:
         """Whether the op releases a lock."""

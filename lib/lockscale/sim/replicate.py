@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lockscale.errors import BadInput
+from lockscale.sim.deadlock import deadlocked
 from lockscale.sim.engine.layout import NOBODY, SPINNING
 from lockscale.sim.engine.world import RETRIES, TRACED, TRANSITIONS, World
 from lockscale.sim.program import Program
@@ -75,6 +76,8 @@ def replicate(
     status, thread, step, window_ps = loop.run(world, seed, replication, start, warm_up, operations)
     if status != loop.FINISHED:
         raise BadInput(_why(program, world, status, thread, step))
+    if stuck := deadlocked(program, world):
+        raise BadInput(_circle(program, world, *stuck))
     if window_ps == 0:
         raise BadInput("all counted operations ended at one instant: give their steps a time")
     return Counts(
@@ -120,6 +123,14 @@ def _stuck(program: Program, world: World) -> str:
                 f"{kind} '{name}' and nobody is left to pass it on: deadlock"
             )
     return "no thread has anything to do: give the model's paths some threads"
+
+
+def _circle(program: Program, world: World, thread: int, name: str) -> str:
+    step = program.steps[int(world.threads["at"][thread]) - 1]
+    return (
+        f"thread {thread} at step '{step}' waits for '{name}' for ever while others go on: those who have it "
+        "wait for what this thread has; take locks and enter gates in one order"
+    )
 
 
 def _record(program: Program, world: World, thread: int, step: int) -> int:

@@ -166,3 +166,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float | None, float |
     deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
     half = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * deviation / math.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def rate_interval(rates: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """``mean_interval`` of rates, cut off at 0."""
+    mean, low, high = mean_interval(rates)
+    # Student's t takes the rates to be normal; where some replications storm and others do not, its
+    # interval reaches below 0, where no rate is.
+    return mean, None if low is None else max(0.0, low), high

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What threads share without holding a lock: cache lines, bitmaps, slots, a journal's gate."""
 
-from lockscale.errors import BadInput
 from lockscale.sim.delays import NO_TIME, Delay
 from lockscale.sim.engine.layout import ANYWHERE
-from lockscale.sim.parts import Parts, fixed_ps, whole_shards
-from lockscale.sim.primitives import Bitmap, Gate, Line, Place, Slots, Variable
+from lockscale.sim.parts import MAX_SHARDS, Parts, fixed_ps
+from lockscale.sim.primitives import Bitmap, Gate, Line, Place, Slots, Variable, whole_number
 
 MAX_SLOTS = 4096
 
@@ -13,8 +12,8 @@ MAX_SLOTS = 4096
 class SharedKinds(Parts):
     """Makes them; a ``place`` is a thread's choice among shards."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self._slots_a_block = 0
         self._places: list[Place] = []
         self._strides: list[int] = []
@@ -44,10 +43,10 @@ class SharedKinds(Parts):
 
     def slots(self, name: str, *, per_block: int, shards: int = 1) -> Slots:
         """Blocks (shards) of slots that are taken and freed (ext4's orphan file)."""
-        if not 1 <= per_block <= MAX_SLOTS:
-            raise BadInput(f"'{name}' has {per_block} slots a block: give 1 to {MAX_SLOTS}")
+        whole_number(f"per_block of '{name}'", per_block, 1, MAX_SLOTS)
         self._slots_a_block = max(self._slots_a_block, per_block)
-        return self._make("slots", Slots, name, shards, {"free": per_block}, register=self._register())
+        costs = {"free": per_block, "per_block": per_block}
+        return self._make("slots", Slots, name, shards, costs, register=self._register())
 
     def commit_gate(self, name: str, *, commit: Delay, entries: int = 0, interval: Delay = NO_TIME) -> Gate:
         """A journal's gate: after ``entries`` or ``interval`` it closes; all inside leave; commit.
@@ -55,12 +54,15 @@ class SharedKinds(Parts):
         Who comes meanwhile sleeps until the commit is over (fs/jbd2/transaction.c,
         wait_transaction_locked()). 0 entries: only the interval closes it.
         """
+        whole_number(f"entries of '{name}'", entries, 0)
         costs = {"limit": entries, "interval_ps": fixed_ps(interval), **self._delay("commit", commit)}
         return self._make("gate", Gate, name, 1, costs)
 
     def place(self, name: str, *, shards: int, stride: int = 1) -> Place:
         """A thread's own choice among shards; at first the one of its number."""
-        place = Place(len(self._places), name, whole_shards(name, shards), self._register())
+        whole_number(f"shards of place '{name}'", shards, 1, MAX_SHARDS)
+        whole_number(f"stride of place '{name}'", stride, 1)
+        place = Place(len(self._places), name, shards, self._register())
         self._places.append(place)
         self._strides.append(stride)
         return place

@@ -10,6 +10,7 @@ import numpy as np
 
 from lockscale.sim.delays import PS_PER_NS, PS_PER_S
 from lockscale.sim.engine.layout import HOLDS, STATES, WAITS
+from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.primitives import Primitive
 from lockscale.sim.program import Program
@@ -22,6 +23,7 @@ from lockscale.sim.results import (
     LockStatistics,
     Result,
     mean_interval,
+    rate_interval,
 )
 
 MAX_REPLICATIONS = 10_000
@@ -48,8 +50,11 @@ def simulate(
     same bits with any number of them. Raises BadInput for an unknown model or parameter and for
     numbers out of range.
     """
+    replications, threads, seed, operations = map(plain, (replications, threads, seed, operations))
+    workers = len(os.sched_getaffinity(0)) if workers is None else plain(workers)
     whole("replications", replications, 1, MAX_REPLICATIONS)
     whole("threads", threads, 1, MAX_THREADS)
+    whole("workers", workers, 1, MAX_REPLICATIONS)
     known = load_model(model)
     values = known.bind(parameters or {})
     program = known.program(values, threads)
@@ -57,9 +62,9 @@ def simulate(
     def one(replication: int) -> Counts:
         return replicate(program, seed=seed, replication=replication, operations=operations)
 
-    counts = _in_parallel(one, replications, workers or len(os.sched_getaffinity(0)))
+    counts = _in_parallel(one, replications, workers)
     rates = tuple(c.operations * PS_PER_S / c.window_ps for c in counts)
-    mean, low, high = mean_interval(rates)
+    mean, low, high = rate_interval(rates)
     if replications == 1:
         low, high = _batch_interval(counts[0])
     return Result(

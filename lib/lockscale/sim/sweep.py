@@ -14,7 +14,7 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.design import MAX_POINTS
-from lockscale.sim.model import Model
+from lockscale.sim.model import Model, plain
 from lockscale.sim.models import AnyModel, is_shipped, load_model
 from lockscale.sim.parallel import Client, Dask, Threads
 from lockscale.sim.replicate import MAX_THREADS, whole
@@ -23,6 +23,12 @@ from lockscale.sim.simulation import simulate
 Point = dict[str, Any]
 """`lockscale sim`'s point with its parameters, rates_per_s, transitions and calibration: JSON values
 only, so that it is the same whether it comes from here, from a worker or from a file."""
+
+POINT_KEYS = (
+    *("parameters", "threads", "metric", "unit", "value", "low", "high", "interval", "attempts_per_op"),
+    *("locks", "lines", "gates", "classes", "calls_per_op", "rates_per_s", "transitions", "calibration"),
+)
+"""What every point has."""
 
 Task = tuple[dict[str, Any], int]
 
@@ -79,6 +85,7 @@ def plan(model: AnyModel, threads: Sequence[int], design: Iterable[Mapping[str, 
     """A sweep's points: key -> (all parameters, threads), in order. Raises BadInput for bad ones."""
     known = load_model(model)
     tasks: dict[str, Task] = {}
+    threads = [plain(n) for n in threads]
     for n in threads:
         whole("threads", n, 1, MAX_THREADS)
     for given in design:

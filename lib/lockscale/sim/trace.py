@@ -6,7 +6,7 @@ the window's start is known. At both edges of the window spans and holds count w
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,13 +16,13 @@ from lockscale.errors import BadInput
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.engine.layout import DONE, ENTER, FIND_SLOT, LOCK, READ, READ_UNLOCK, RMW, STATES
 from lockscale.sim.holds import hold_runs
-from lockscale.sim.model import Value
+from lockscale.sim.model import Value, plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import Counts, replicate, warm_up_operations
+from lockscale.sim.replicate import MAX_OPERATIONS, Counts, replicate, warm_up_operations, whole
 
 OPERATIONS = 20_000
-"""Those that ``simulate`` counts by default: the trace is of the same run."""
+"""Those that ``simulate`` counts by default."""
 ROOM = 1_000_000
 """Events that are recorded, from the end of the warm-up on."""
 MAX_US = 1e9
@@ -85,21 +85,29 @@ def trace(
     from_us: float = 0.0,
     for_us: float = 1000.0,
     seed: int = 1,
+    operations: int = OPERATIONS,
+    on_size: Callable[[int], None] = lambda spans: None,
 ) -> Trace:
     """Trace a model: the window starts ``from_us`` after the warm-up and lasts ``for_us``.
 
-    It is a window of the first replication of ``simulate`` with the same arguments. Raises BadInput
-    for an unknown model or parameter, and for a window out of range or too late to be recorded.
+    It is a window of the first replication of ``simulate`` with the same arguments. ``on_size`` is
+    told how many spans there are before they are built, so that it can refuse too many. Raises
+    BadInput for an unknown model or parameter, and for a window out of range or too late to be
+    recorded.
     """
+    threads, seed, operations = map(plain, (threads, seed, operations))
     from_ps, to_ps = window_ps(from_us, for_us)
     known = load_model(model)
     values = known.bind(parameters or {})
     program = known.program(values, threads)
-    counts = record(program, to_ps, seed=seed, room=ROOM)
+    counts = record(program, to_ps, seed=seed, room=ROOM, operations=operations)
     to_ps, cut = recorded_until(counts, to_ps)
     if to_ps <= from_ps:
         raise BadInput(f"nothing is recorded from {from_us:g} us on: {cut}")
-    spans, holds = window(program, events_of(counts), from_ps, to_ps)
+    events = events_of(counts)
+    _, start, end = _clipped(events, from_ps, to_ps)
+    on_size(int(np.sum(start < end)))
+    spans, holds = window(program, events, from_ps, to_ps)
     return Trace(
         model=known.name,
         calibration=known.calibration_of(values),
@@ -119,17 +127,21 @@ def window_ps(from_us: float, for_us: float) -> tuple[int, int]:
     if not 0 <= from_us <= MAX_US:
         raise BadInput(f"the trace starts {from_us} us after the warm-up: give 0 to {MAX_US:g} us")
     if not 1 / PS_PER_US <= for_us <= MAX_US:
-        raise BadInput(f"the trace lasts {for_us} us: give more than 0, up to {MAX_US:g} us")
+        raise BadInput(f"the trace lasts {for_us} us: give {1 / PS_PER_US:g} (1 ps) to {MAX_US:g} us")
     start = round(from_us * PS_PER_US)
     return start, start + round(for_us * PS_PER_US)
 
 
-def record(program: Program, to_ps: int, *, seed: int, room: int = ROOM) -> Counts:
+def record(
+    program: Program, to_ps: int, *, seed: int, room: int = ROOM, operations: int = OPERATIONS
+) -> Counts:
     """A run with its events until ``to_ps`` after the warm-up, or as many as there is ``room`` for.
 
-    The warm-up stays that of ``OPERATIONS``, however many more the window needs.
+    The warm-up stays that of ``operations``, however many more or fewer the window needs.
     """
-    warm_up, operations = warm_up_operations(program.threads, OPERATIONS), OPERATIONS
+    whole("operations", operations, 1, MAX_OPERATIONS)
+    warm_up = warm_up_operations(program.threads, operations)
+    operations = min(operations, OPERATIONS)
     while True:
         counts = replicate(
             program,
@@ -171,11 +183,7 @@ def window(
     program: Program, events: Any, from_ps: int, to_ps: int
 ) -> tuple[tuple[Span, ...], tuple[Hold, ...]]:
     """The spans and holds in [from_ps, to_ps) of what was recorded (``layout.EVENT``) before ``to_ps``."""
-    by_thread = events[np.argsort(events["thread"], kind="stable")]
-    start = by_thread["time_ps"]
-    last = np.append(np.diff(by_thread["thread"]) != 0, True)
-    end = np.where(last, to_ps, np.append(start[1:], to_ps))
-    start, end = np.maximum(start, from_ps), np.minimum(end, to_ps)
+    by_thread, start, end = _clipped(events, from_ps, to_ps)
     held = np.full(len(by_thread), "", object)
     holds = []
     for run in hold_runs(program, by_thread):
@@ -192,6 +200,15 @@ def window(
         for thread, state, op, record, *rest in zip(*seen, *times, strict=True)
     )
     return spans, tuple(hold for *_, hold in sorted(holds, key=lambda row: row[:4]))
+
+
+def _clipped(events: Any, from_ps: int, to_ps: int) -> tuple[Any, Any, Any]:
+    """The events by thread, and where the part of each in [from_ps, to_ps) starts and ends."""
+    by_thread = events[np.argsort(events["thread"], kind="stable")]
+    start = by_thread["time_ps"]
+    last = np.append(np.diff(by_thread["thread"]) != 0, True)
+    end = np.where(last, to_ps, np.append(start[1:], to_ps))
+    return by_thread, np.maximum(start, from_ps), np.minimum(end, to_ps)
 
 
 def _step(program: Program, op: int) -> str:

@@ -38,9 +38,10 @@ import numpy as np
     RETRY_IF_LOST,
     SKIP_IF_WON,
     SKIP_BY_CHANCE,
+    RESET,
     LOOP,
     DONE,
-) = range(31)
+) = range(32)
 
 # kinds of delay
 FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
@@ -101,7 +102,7 @@ LINE = _record(
 BITMAP = _record("next_zero", "searches", "claims", "lost")
 """A bitmap. A bit is only ever claimed as the first zero, so one counter stands for the set bits."""
 
-SLOTS = _record("free", "searches", "scanned", "taken", "lost", "full")
+SLOTS = _record("per_block", "free", "searches", "scanned", "taken", "lost", "full")
 """A block of slots, beside it one byte a slot."""
 
 GATE = _record(
@@ -119,7 +120,7 @@ THREAD = _record(
     *("key", "counter", "ahead"),
     *("at", "first", "path", "counted", "cpu", "socket"),
     *("state", "state_since_ps", "resume", "due_ps", "left_ps"),
-    *("lock", "since_ps", "nominated", "failed", "reading", "held", "reads", "lost", "tries"),
+    *("lock", "since_ps", "nominated", "failed", "reading", "held", "reads", "lost"),
     *("line", "line_from_ps", "line_to_ps", "gate"),
     key="u8",
     counter="u8",

@@ -60,7 +60,6 @@ def take(w: Any, which: Any, thread: Any, read: bool, now: Any) -> None:
         lock.owner = thread
         lock.taken_ps = now
     th.held += 1
-    th.tries = 0
 
 
 @compiled
@@ -186,6 +185,7 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
             work_for(w, heir, handover_of(w, lock, heir), now)
         else:
             hand_to_spinner(w, which, heir, now)
+            lock.promised = lock.handoff and lock.sleepers > 0
         return 0
     if lock.sleepers == 0:
         return 0
@@ -199,6 +199,7 @@ def wake_one(w: Any, which: Any, now: Any) -> None:
     lock = w.locks[which]
     first = w.sleep_queue[which, lock.sleep_first]
     if w.threads[first].reading:
+        lock.promised = 0
         wake_readers(w, which, now)
     elif lock.barging and not lock.promised:
         heir = first_sleeper(w, which)

@@ -207,10 +207,15 @@ def run(
             elif code == op.TRYLOCK:
                 lock = w.locks[which]
                 free = lock.owner == NOBODY and lock.readers == 0
-                if not free and th.lock == NOBODY:
+                asks = free or th.lock != NOBODY
+                if not asks:
                     lock.failed_tries += 1
-                    th.tries += 1
-                if free or th.lock != NOBODY or th.tries == step.argument:
+                    if step.argument > 0:
+                        mine[np.uintp(step.register)] += 1
+                        asks = mine[np.uintp(step.register)] >= step.argument
+                if asks:
+                    if step.argument > 0:
+                        mine[np.uintp(step.register)] = 0
                     got = request(w, which, thread, False, now)
                     if got == TAKEN:
                         work = hold_of(w, lock, th)
@@ -244,7 +249,7 @@ def run(
             elif code == op.FIND_SLOT:
                 slot = find_slot(w, which)
                 mine[np.uintp(step.register)] = slot
-                scanned = slot + 1 if slot >= 0 else w.slot_taken.shape[1]
+                scanned = slot + 1 if slot >= 0 else w.slots[which].per_block
                 w.slots[which].searches += 1
                 w.slots[which].scanned += scanned
                 work = step.mean_ps * scanned
@@ -293,6 +298,8 @@ def run(
             elif code == op.SKIP_BY_CHANCE:
                 if next_unit(th) > step.shape:
                     pc = step.target
+            elif code == op.RESET:
+                mine[np.uintp(step.register)] = 0
             elif code == op.LOOP:
                 turn = mine[np.uintp(step.register)] + 1
                 mine[np.uintp(step.register)] = turn if turn < step.argument else 0

@@ -43,7 +43,7 @@ def modify(w: Any, which: Any, thread: Any, changes: Any, now: Any) -> Any:
 @compiled
 def find_slot(w: Any, block: Any) -> Any:
     """The first free slot of the block, or -1."""
-    for slot in range(w.slot_taken.shape[1]):
+    for slot in range(w.slots[block].per_block):
         if w.slot_taken[block, slot] == 0:
             return slot
     return -1

@@ -20,8 +20,8 @@ PATCHED = Note("the lockless orphan file in place of the list", "S4's patches")
 
 @model(
     unit="ops/s",
-    calibration="calibrated: elsewhere_us, journal_pass_us, per_waiter_ns and moved_ns from S4's "
-    "creat_clo: Patched at 1 and at 15 to 31 clients, Vanilla at 31, by hand at 9 and 15",
+    calibration="calibrated: 4 free parameters (elsewhere_us, journal_pass_us, per_waiter_ns, moved_ns) "
+    "from S4's creat_clo: Patched at 1 and at 15 to 31 clients, Vanilla at 31, by hand at 9 and 15",
 )
 def creat_clo(
     m: Builder,

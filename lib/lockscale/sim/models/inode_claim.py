@@ -25,7 +25,8 @@ SEARCH_LOCKED = Note("after a lost claim search again under the lock", "the patc
 
 @model(
     unit="creates/s",
-    calibration="calibrated: elsewhere_us and hold_ns from S1's two creation rates at 48 processes",
+    calibration="calibrated: 2 free parameters (elsewhere_us, hold_ns) "
+    "from S1's two creation rates at 48 processes",
 )
 def inode_claim(
     m: Builder,

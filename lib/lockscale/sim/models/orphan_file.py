@@ -20,8 +20,8 @@ OWN, LOOK, WAKE = ns(5), ns(1), us(5)  # assumed: own line, look at a slot, wake
 
 @model(
     unit="truncates/s",
-    calibration="calibrated: journal_pass_ns, access_ns, hold_ns and moved_ns from ratios of S4's "
-    "stress-orphan times at 1 and 64 threads; their scale and mutex_list are assumed",
+    calibration="calibrated: 4 free parameters (journal_pass_ns, access_ns, hold_ns, moved_ns) from ratios "
+    "of S4's stress-orphan times at 1 and 64 threads; their scale and mutex_list are assumed",
 )
 def orphan_file(
     m: Builder,

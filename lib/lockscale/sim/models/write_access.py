@@ -33,8 +33,8 @@ BACKOFF = Note("mean sleep after a lost claim, +- half; 0: none", "free: S2 does
 
 @model(
     unit="creates/s",
-    calibration="calibrated: hold_ns, buffer_hold_us and buffer_wake_us from S2's two rates and two call "
-    "counts; elsewhere_us and access_ns read off its tables; free: backoff_us",
+    calibration="calibrated: 3 free parameters (hold_ns, buffer_hold_us, buffer_wake_us) from 4 figures, "
+    "S2's two rates and two call counts; elsewhere_us and access_ns read off its tables; backoff_us unknown",
 )
 def write_access(
     m: Builder,
