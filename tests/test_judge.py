@@ -19,16 +19,18 @@ def rows() -> pd.DataFrame:
     return read_rows(sorted(paths.MEASURED.glob("inode-claim-2*/rows.csv"))[-1])
 
 
-def test_two_numbers_of_processes_fit_no_model_of_two_parameters(rows: pd.DataFrame):
-    found = fit_rates(rows[rows.threads <= 2], STUDY, 4)
-    assert found.parameters.empty and found.ranking.empty and found.curves.empty
-    assert list(found.points.threads) == [1, 2]
+def test_one_number_of_processes_fits_no_model(rows: pd.DataFrame):
+    found = fit_rates(rows[rows.threads == 2], STUDY, 4)
+    assert found.comparison is None
+    assert set(found.column.threads) == {2} and found.column.origin == "qemu"
 
 
-def test_the_whole_run_is_fitted_by_every_model(rows: pd.DataFrame):
+def test_the_whole_run_is_compared_with_the_noise_of_its_repeats(rows: pd.DataFrame):
     found = fit_rates(rows, STUDY, fullest_guest(STUDY))
-    assert set(found.ranking.model) == {"usl", "machine_repairman", "retry_storm"}
-    assert found.ranking.loo_pct.is_monotonic_increasing
+    assert found.comparison is not None
+    errors = [one.loo_pct for one in found.comparison.fits if one.loo_pct is not None]
+    assert errors == sorted(errors)
+    assert found.comparison.noise is not None and found.comparison.noise.source == "repeats"
 
 
 def test_cpus_that_were_not_measured_are_one_sentence(rows: pd.DataFrame):

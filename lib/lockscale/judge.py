@@ -4,59 +4,49 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import extra_calls, rates
-from lockscale.queueing import MODELS
-from lockscale.queueing.fit import fit
+from lockscale.experiment.compare import extra_calls, rate_repeats
+from lockscale.fitting.column import Column
+from lockscale.fitting.table_fit import compare_column
+from lockscale.queueing.compare import Comparison
 from lockscale.study import Study
 from lockscale.tables import published
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Fits of every model to one arm's rates: parameters, ranking, points and curves as frames."""
+    """One arm's measured rates, each repeat a row, and every queueing model on them.
 
-    arm: str
-    parameters: pd.DataFrame
-    ranking: pd.DataFrame
-    points: pd.DataFrame
-    curves: pd.DataFrame
+    `comparison` is None where there are too few numbers of processes for any model.
+    """
+
+    column: Column
+    comparison: Comparison | None
 
 
 def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
-    """Every model that has fewer parameters than there are points, on the upstream arm's rates.
-
-    With too few numbers of processes for any model the frames are empty: nothing is fitted.
-    """
+    """The upstream arm's rates on a guest of `cpus` CPUs. Raises BadInput where none were measured."""
     arm = study.arm("upstream").name
-    table = rates(rows)
-    points = table[(table.arm == arm) & (table.cpus == cpus)]
-    if points.empty:
+    repeats = rate_repeats(rows)
+    here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
+    if here.empty:
         raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
-    fits = [
-        fit(points.threads.to_numpy(), points.value.to_numpy(), model)
-        for model in MODELS.values()
-        if len(model.parameters) < len(points)
-    ]
-    grid = np.unique(np.round(np.geomspace(1, points.threads.max(), 40)))
-    parameters = [{"model": f.model, **vars(estimate)} for f in fits for estimate in f.parameters]
-    ranking = [{"model": f.model, "mape_pct": f.mape_pct, "loo_pct": f.loo_pct} for f in fits]
-    curves = [
-        {"model": f.model, "threads": n, "value": value, "origin": "fitted"}
-        for f in fits
-        for n, value in zip(grid, f.predict(grid).value, strict=True)
-    ]
-    ranked = pd.DataFrame(ranking, columns=["model", "mape_pct", "loo_pct"])
-    return Fitted(
-        arm,
-        pd.DataFrame(parameters, columns=["model", "name", "unit", "value", "low", "high", "status"]),
-        ranked.sort_values("loo_pct", ignore_index=True),
-        points[["threads", "value", "origin"]],
-        pd.DataFrame(curves, columns=["model", "threads", "value", "origin"]),
+    column = Column(
+        table=str(here.run.iloc[0]),
+        name=f"{arm} on {cpus} CPUs",
+        threads=here.threads.to_numpy(float),
+        rates_per_s=here.value.to_numpy(float),
+        runs=None,
+        unit="ops/s",
+        origin="qemu",
+        made_of="not a benchmark",
     )
+    try:
+        return Fitted(column, compare_column(column))
+    except BadInput:
+        return Fitted(column, None)
 
 
 def fullest_guest(study: Study) -> int:

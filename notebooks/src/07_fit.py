@@ -13,21 +13,23 @@ cpus = None  # None: the guest with the most points
 
 # %%
 from lockscale.judge import fit_rates, fullest_guest, judge_guests, judge_published
-from lockscale.report import figures
+from lockscale.report.fit_figure import draw_fit, fit_numbers
 from lockscale.story import open_story
 
 story = open_story(study, run)
 cpus = cpus or fullest_guest(story.study)
 found = fit_rates(story.rows, story.study, cpus)
-found.parameters
+found.comparison
+
+# %% [markdown]
+# The model that predicts best what it has not seen, and what of it the data identify.
 
 # %%
-found.ranking
+best = found.comparison and found.comparison.best
+best or "too few numbers of processes for a curve"
 
 # %%
-says = f"measured in QEMU ({story.accel}), {cpus} CPUs, {found.arm}: not a benchmark"
-drawn = figures.fitted(found.points, found.curves, says)
-story.show(drawn, found.curves, "07-fitted-models")
+best and story.show(draw_fit(found.column, best), fit_numbers(found.column, best), "07-fitted-models")
 
 # %% [markdown]
 # The prediction that notebook 03 wrote, beside what was published and what was measured.

@@ -22,6 +22,7 @@ from lockscale.bench.row import Row
 from lockscale.bench.setting import Setting
 from lockscale.cli.bench import bench as command
 from lockscale.errors import BadInput, RunFailed
+from lockscale.queueing import MODELS
 from lockscale.sim import load_model
 from lockscale.sim.replicate import replicate
 
@@ -141,7 +142,7 @@ def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -
 @pytest.fixture(scope="module")
 def tiny() -> list[dict[str, Any]]:
     counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
-    return run.bench(Setting(rounds=1, replications=2, counted_us=counted, cold_starts=0))
+    return run.bench(Setting(rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1))
 
 
 def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
@@ -153,7 +154,11 @@ def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
         ("s1_base_run", "generic"),
         ("first_simulation", "cached"),
         ("import", "python"),
+        ("fit_7_points", read[6]["engine"]),
+        ("every_table_every_model", "fit"),
+        ("every_table_every_model", "compare"),
     ]
+    assert read[6]["engine"] in MODELS
     keys = {"case", "engine", "events_per_s", "seconds", "ratio_to_simpy", "agrees", "target", "met", "cpus"}
     for row in read:
         assert keys <= row.keys()

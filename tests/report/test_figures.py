@@ -25,7 +25,6 @@ PUBLISHED = pd.DataFrame(
 MEASURED = POINTS.assign(cpus=4, sd=1.0)
 EXTRA = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2]})
 EXTRA = EXTRA.assign(low=EXTRA.extra / 2, high=EXTRA.extra * 2, spread=0.01, level_pct=95.0)
-CURVES = pd.DataFrame({"model": ["usl"] * 3, "threads": [1, 8, 48], "value": [10.0, 80.0, 400.0]})
 SAYS = "measured in QEMU (tcg)"
 
 DRAWN = {
@@ -40,7 +39,6 @@ DRAWN = {
         "measured in QEMU",
         lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS),
     ),
-    "fitted": ("measured in QEMU", lambda: figures.fitted(POINTS[:3], CURVES, SAYS)),
 }
 
 

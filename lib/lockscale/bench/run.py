@@ -6,6 +6,7 @@ from typing import Any
 
 from lockscale.bench.comparison import repairman_rows
 from lockscale.bench.durations import process_rows, s1_row
+from lockscale.bench.fits import fit_rows
 from lockscale.bench.rounds import engines
 from lockscale.bench.row import machine
 from lockscale.bench.setting import Setting
@@ -29,5 +30,6 @@ def bench(setting: Setting | None = None) -> list[dict[str, Any]]:
             *repairman_rows(compared, setting, done),
             s1_row(setting, done),
             *process_rows(setting, done),
+            *fit_rows(setting, done),
         ]
     return [{**asdict(row), **here} for row in rows]

@@ -25,7 +25,8 @@ class Setting:
     )
     knee_share: float = 0.25
     cold_starts: int = 1
+    compared_columns: int | None = None  # of the published tables; None: all
 
     def steps(self) -> int:
         """How often ``Done`` is told."""
-        return len(ENGINES) * (self.rounds + 1) + 3 * self.rounds + self.cold_starts
+        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 1

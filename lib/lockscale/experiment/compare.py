@@ -64,10 +64,15 @@ def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def rate_repeats(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+    """The A/B rows of unprofiled rates in ops/s, total over processes."""
+    wanted = rows[(rows.metric == "rate") & (rows.test == test) & (rows.statistic == "total")]
+    return wanted[wanted.pair == "ab"]
+
+
 def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
     """Unprofiled rates, total over processes: mean, standard deviation and repeats of each point."""
-    wanted = rows[(rows.metric == "rate") & (rows.test == test) & (rows.statistic == "total")]
-    grouped = wanted[wanted.pair == "ab"].groupby(["arm", *POINT])["value"]
+    grouped = rate_repeats(rows, test).groupby(["arm", *POINT])["value"]
     table = grouped.agg(value="mean", sd="std", repeats="count").reset_index()
     table["unit"] = "ops/s"
     table["origin"] = "qemu"

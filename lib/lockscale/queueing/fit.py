@@ -1,91 +1,164 @@
 # SPDX-License-Identifier: MIT
 """Fit a model to a table of rates, say what the table can tell and what it cannot, and predict."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.fitted import Estimate, Fit
-from lockscale.queueing.interval import Noise, crossing, noise
+from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.fitted import Fit
+from lockscale.queueing.interval import noise
 from lockscale.queueing.model import Model, check_params
-from lockscale.queueing.points import Points, points
-from lockscale.queueing.search import NO_RATE, Optimum, Problem
+from lockscale.queueing.points import Points, points, stacked
+from lockscale.queueing.profile import estimates
+from lockscale.queueing.search import NO_RATE, Problem
+from lockscale.queueing.share import Shared
 
 LOCAL_STARTS = 4
 
+Column = tuple[npt.ArrayLike, npt.ArrayLike] | Points
+Table = Column | Mapping[str, Column]
+"""Thread counts and values of one column, or of several columns by name."""
 
+
+@overload
+def fit(
+    table: Table,
+    model: Model,
+    /,
+    *,
+    share: Collection[str] = (),
+    fixed: Mapping[str, float] | None = None,
+    n_min: int = 1,
+) -> Fit: ...
+
+
+@overload
 def fit(
     threads: npt.ArrayLike,
     values: npt.ArrayLike,
     model: Model,
+    /,
     *,
+    fixed: Mapping[str, float] | None = None,
+    n_min: int = 1,
+    weights: npt.ArrayLike | None = None,
+) -> Fit: ...
+
+
+def fit(
+    table: object,
+    values: object,
+    model: Model | None = None,
+    /,
+    *,
+    share: Collection[str] = (),
     fixed: Mapping[str, float] | None = None,
     n_min: int = 1,
     weights: npt.ArrayLike | None = None,
 ) -> Fit:
     """Least squares on ln(value / model), with profile-likelihood 95% intervals.
 
-    threads, values: shape (rows,), rates per second; rows of one thread count are repeats. fixed:
-    parameters known from elsewhere. n_min leaves out smaller thread counts. weights: number of
-    runs behind each row. Raises BadInput for a table or a parameter that cannot be used.
+    `fit((threads, values), model)`, or the same without the brackets. threads, values: shape (rows,),
+    rates per second; rows of one thread count are repeats. fixed: parameters known from elsewhere. n_min
+    leaves out smaller thread counts. weights: number of runs behind each row. Several columns
+    {name: (threads, values)} are fitted at once: the parameters named in `share` are one number for
+    all, any other p is p[name]; their noise is taken to be the same share of the rate. Raises BadInput
+    for a table or a parameter that cannot be used.
     """
-    return fit_points(points(threads, values, weights=weights, n_min=n_min), model, fixed or {})
+    if model is None:
+        column, model = cast(Table, table), cast(Model, values)
+    else:
+        column = cast(Column, (table, values))
+    if isinstance(column, Mapping):
+        columns = {str(name): _points(one, n_min, weights) for name, one in column.items()}
+        return fit_shared(columns, model, share, fixed or {})
+    if share:
+        raise BadInput("share needs several columns: give a table {name: (threads, values)}.")
+    return fit_points(_points(column, n_min, weights), model, fixed or {})
+
+
+def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points:
+    if isinstance(column, Points):
+        return column.at_least(n_min)
+    try:
+        threads, values = column
+    except (TypeError, ValueError):
+        raise BadInput("a column is a pair (threads, values): give both, of equal length.") from None
+    return points(threads, values, weights=weights, n_min=n_min)
 
 
 def fit_points(table: Points, model: Model, fixed: Mapping[str, float]) -> Fit:
-    """`fit` for a table that is checked already."""
+    """`fit` for one column that is checked already."""
     check_params(model, fixed)
     problem = Problem(model, table, fixed, model.search_box(table.threads, table.rate_per_s))
-    if len(problem.free) > len(table):
+    _enough(problem)
+    with getattr(model, "while_fitted", nullcontext)():
+        return _fit(problem, problem.starts(LOCAL_STARTS))
+
+
+def fit_shared(
+    columns: Mapping[str, Points], model: Model, share: Collection[str], fixed: Mapping[str, float]
+) -> Fit:
+    """`fit` for several columns that are checked already."""
+    known = [p.name for p in model.parameters]
+    if isinstance(share, str) or not share or not set(share) <= set(known):
+        raise BadInput(f"share = {share!r}: name parameters of {model.name} in a list: {', '.join(known)}.")
+    if len(columns) < 2:
+        raise BadInput(f"share needs several columns and the table has {len(columns)}.")
+    shared = Shared(model, tuple(columns), frozenset(share))
+    check_params(shared, fixed)
+    table = stacked(columns)
+    boxes = [model.search_box(one.threads, one.rate_per_s) for one in columns.values()]
+    problem = Problem(shared, table, fixed, shared.box(boxes))
+    _enough(problem)
+    with getattr(model, "while_fitted", nullcontext)():
+        return _fit(problem, _shared_starts(problem, shared, list(columns.values())))
+
+
+def _enough(problem: Problem) -> None:
+    if len(problem.free) > len(problem.points):
         raise BadInput(
-            f"model {model.name} has {len(problem.free)} free parameters and the table "
-            f"{len(table)} thread count(s): measure more of them or fix parameters."
+            f"model {problem.model.name} has {len(problem.free)} free parameters and the table "
+            f"{len(problem.points)} thread count(s): measure more of them or fix parameters."
         )
-    best = problem.minimise(problem.starts(LOCAL_STARTS))
+
+
+def _fit(problem: Problem, starts: Sequence[FloatArray]) -> Fit:
+    optima = problem.optima(starts)
+    best = optima[0]
     if np.any(problem.misses(best.x) == NO_RATE):
-        raise BadInput(f"model {model.name} gives no rate with {dict(fixed)}: fix other values.")
-    found = noise(table, best.ss, len(problem.free))
-    estimates = tuple(_estimate(problem, best, found, k) for k in range(len(problem.free)))
-    return Fit(problem, best, found, estimates)
+        raise BadInput(
+            f"model {problem.model.name} gives no rate with {dict(problem.fixed)}: fix other values."
+        )
+    found = noise(problem.points, best.ss, len(problem.free))
+    return Fit(problem, best, found, estimates(problem, optima, found))
 
 
-def _estimate(problem: Problem, best: Optimum, found: Noise | None, k: int) -> Estimate:
-    p, at = problem.free[k], float(best.x[k])
-    value = problem.value(k, at)
-    if found is None:
-        return Estimate(p.name, p.unit, value, None, None, "calibrated")
-    ends = [_end(problem, best, found, k, float(bounds[k])) for bounds in problem.bounds]
-    low, high = (None if end is None else problem.value(k, end) for end in ends)
-    on_bound = not p.positive and value in (p.low, p.high)
-    status = "identified"
-    if low is None or high is None:
-        status = "open-high" if high is None else "open-low"
-    if on_bound:
-        status = "at-bound"
-    if low is None:
-        low = p.low
-    if high is None and np.isfinite(p.high):
-        high = p.high
-    return Estimate(p.name, p.unit, value, low, high, status)
+def _shared_starts(problem: Problem, shared: Shared, columns: Sequence[Points]) -> list[FloatArray]:
+    """For each column in turn: its own best fit, and the others' with the shared parameters from it."""
+    starts = []
+    for lead in range(len(columns)):
+        held = _own(problem, shared, lead, columns[lead], {})
+        common = {name: held[name] for name in held if name in shared.share}
+        found = dict(held)
+        for k, column in enumerate(columns):
+            found |= _own(problem, shared, k, column, common) if k != lead else {}
+        starts.append(problem.coordinates(found))
+    return starts
 
 
-def _end(problem: Problem, best: Optimum, found: Noise, k: int, bound: float) -> float | None:
-    """Coordinate where the profile of parameter k leaves the interval towards bound, or None."""
-    warm = [best.x]
-
-    def excess(at: float) -> float:
-        optimum = problem.minimise_near([warm[-1], best.x], {k: at})
-        warm.append(optimum.x)
-        return float(np.sqrt(max(optimum.ss - best.ss, 0.0)) - np.sqrt(found.limit))
-
-    return crossing(excess, float(best.x[k]), _wald_step(best, found, k), bound)
-
-
-def _wald_step(best: Optimum, found: Noise, k: int) -> float:
-    """Half width if the model were linear: only a first guess for the profile."""
-    with np.errstate(all="ignore"):
-        spread = np.linalg.pinv(best.jacobian.T @ best.jacobian)[k, k] * found.limit
-    step = float(np.sqrt(max(spread, 0.0)))
-    return step if 1e-12 < step < 1e3 else 0.1 * max(abs(float(best.x[k])), 1e-3)
+def _own(
+    problem: Problem, shared: Shared, k: int, column: Points, common: Mapping[str, float]
+) -> dict[str, float]:
+    """Best parameters of column k alone, under their shared names."""
+    given = dict(problem.fixed) | dict(common)
+    here = {p.name: name for p in shared.model.parameters for name in shared.to_shared(k, {p.name: 0.0})}
+    own = {name: given[there] for name, there in here.items() if there in given}
+    alone = Problem(shared.model, column, own, shared.model.search_box(column.threads, column.rate_per_s))
+    best = alone.minimise(alone.starts(LOCAL_STARTS))
+    return shared.to_shared(k, alone.params(best.x))

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray, check_threads
+from lockscale.queueing.fit_text import fit_html, fit_text
 from lockscale.queueing.interval import Noise, crossing
 from lockscale.queueing.model import Parameter
 from lockscale.queueing.points import Points
 from lockscale.queueing.search import Optimum, Problem
+from lockscale.queueing.share import rate_of
 
 
 @dataclass(frozen=True)
 class Estimate:
     """One parameter and its 95% interval.
 
-    status: `identified` (both ends found), `open-low` or `open-high` (the data do not exclude the
-    bound; with both ends open, `open-high`), `at-bound` (the best value is a physical bound),
+    status: `identified` (the data exclude both bounds, at 97.5%), `open-low` or `open-high` (they do not
+    exclude that one; with both open, `open-high`), `at-bound` (the best value is a physical bound),
     `fixed` (given by the caller), `calibrated` (no degree of freedom left to say how sure).
     An open end is the physical bound, or None where there is none.
     """
@@ -35,8 +38,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Rates with 95% intervals for one more run (a row of weight 1); all arrays have shape (n,).
+    """Values with 95% intervals for one more run (a row of weight 1); all arrays have shape (n,).
 
+    Rates per second, or seconds where the table gives times.
     low and high are NaN where the fit has no degree of freedom left (`calibrated`).
     """
 
@@ -90,7 +94,7 @@ class Fit:
     @property
     def residuals_pct(self) -> FloatArray:
         """100 (value - model) / value at each thread count, shape (points,)."""
-        return _share_pct(self.problem, self.best)
+        return self.points.error_pct(self.problem.misses(self.best.x))
 
     @property
     def mape_pct(self) -> float:
@@ -98,43 +102,64 @@ class Fit:
         return float(np.mean(np.abs(self.residuals_pct)))
 
     @cached_property
-    def loo_pct(self) -> float | None:
-        """Mean absolute percentage error at each thread count when that one is left out of the fit.
+    def held_out_pct(self) -> FloatArray | None:
+        """`residuals_pct` of each thread count from a fit made without it, shape (points,).
 
-        None where leaving one out leaves fewer thread counts than free parameters.
+        Beyond FOLDS thread counts each of FOLDS fits leaves out every FOLDS-th of them. None where
+        what is left has fewer thread counts than free parameters.
         """
-        if len(self.points) - 1 < max(self.free_parameters, 1):
+        fold = np.arange(len(self.points)) % FOLDS
+        left = len(self.points) - np.bincount(fold).max()
+        if left < max(self.free_parameters, 1):
             return None
-        return float(np.mean([self._held_out_pct(j) for j in range(len(self.points))]))
+        errors = np.empty(len(self.points))
+        for k in range(fold.max() + 1):
+            errors[fold == k] = self._residuals_without_pct(fold == k)[fold == k]
+        return errors
 
-    def _held_out_pct(self, j: int) -> float:
-        kept = np.arange(len(self.points)) != j
-        rest = replace(self.problem, points=self.points.keep(kept))
-        starts = [self.best.x, *self.problem.starts(2, mask=kept.astype(np.float64))]
-        return float(abs(_share_pct(self.problem, rest.minimise(starts))[j]))
+    @property
+    def loo_pct(self) -> float | None:
+        """Mean absolute percentage error at each thread count when that one is left out of the fit."""
+        return None if self.held_out_pct is None else float(np.mean(np.abs(self.held_out_pct)))
 
-    def predict(self, threads: npt.ArrayLike) -> Prediction:
-        """The model's rate and a 95% interval for one more run, from parameters and noise together.
+    def _residuals_without_pct(self, out: npt.NDArray[np.bool_]) -> FloatArray:
+        rest = replace(self.problem, points=self.points.keep(~out))
+        starts = [self.best.x, *self.problem.starts(2, mask=(~out).astype(np.float64))]
+        return self.points.error_pct(self.problem.misses(rest.minimise(starts).x))
 
-        A rate y belongs to the interval if the best fit to the table *and* y is not worse than
-        the best fit to the table by more than its limit: the profile predictive likelihood
-        (J. F. Bjornstad, Statistical Science 5, 1990). For a linear model this is the textbook
-        prediction interval; here it keeps the physical bounds too.
+    def predict(self, threads: npt.ArrayLike, column: str | None = None) -> Prediction:
+        """The model's value and a 95% interval for one more run, from parameters and noise together.
+
+        column: which one, where several were fitted at once. A rate y belongs to the interval if
+        the best fit to the table *and* y is not worse than the best fit to the table by more than
+        its limit: the profile predictive likelihood (J. F. Bjornstad, Statistical Science 5, 1990).
+        For a linear model this is the textbook prediction interval; here it keeps the physical
+        bounds too.
         """
-        n = check_threads(threads)
-        value = self.problem.model.rate(n, self.params)
-        logs = np.log(value)
-        ends = np.array([self._interval(*at) for at in zip(n, logs, strict=True)])
-        return Prediction(n, value, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
+        n, k = check_threads(threads), self._place(column)
+        rates = rate_of(self.problem.model, n, np.full(len(n), k), self.params)
+        ends = np.array([self._interval(*at, k) for at in zip(n, np.log(rates), strict=True)]).reshape(-1, 2)
+        value, low, high = (
+            self.points.as_printed(n, y) for y in (rates, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
+        )
+        return Prediction(n, value, high, low) if self.points.seconds else Prediction(n, value, low, high)
 
-    def _interval(self, threads: float, log_value: float) -> tuple[float, float]:
+    def _place(self, column: str | None) -> int:
+        names = self.points.names
+        if column is None and len(names) == 1:
+            return 0
+        if column not in names:
+            raise BadInput(f"column = {column!r}: name one of {', '.join(names)}.")
+        return names.index(column)
+
+    def _interval(self, threads: float, log_value: float, column: int) -> tuple[float, float]:
         if self.noise is None:
             return np.nan, np.nan
         limit, weight = self.noise.limit, self.noise.unit / self.noise.row
         warm = [self.best.x]
 
         def excess(log_rate: float) -> float:
-            table = self.points.with_row(threads, log_rate, weight)
+            table = self.points.with_row(threads, log_rate, weight, column)
             optimum = replace(self.problem, points=table).minimise_near([warm[-1], self.best.x], {})
             warm.append(optimum.x)
             return float(np.sqrt(max(optimum.ss - self.best.ss, 0.0)) - np.sqrt(limit))
@@ -160,28 +185,14 @@ class Fit:
         }
 
     def __repr__(self) -> str:
-        n = self.points.threads
-        span = f"{n[0]:g} to {n[-1]:g} threads" if len(n) > 1 else f"{n[0]:g} threads"
-        held_out = "not computable" if self.loo_pct is None else f"{self.loo_pct:.1f}%"
-        lines = [f"{self.model}: {span}, points: {len(n)}, free parameters: {self.free_parameters}"]
-        lines += [_line(e) for e in self.parameters]
-        lines += [f"  error {self.mape_pct:.1f}% in sample, {held_out} leave-one-out"]
-        if self.calibrated:
-            lines += ["  calibrated: no degree of freedom, so the error in sample says nothing"]
-        return "\n".join(lines)
+        return fit_text(self)
 
+    def _repr_html_(self) -> str:
+        return fit_html(self)
+
+
+FOLDS = 64
+"""Most fits that leave-one-out makes."""
 
 FAR = 50.0
 """ln of the largest factor by which a prediction may be off before its end is called open."""
-
-
-def _share_pct(problem: Problem, optimum: Optimum) -> FloatArray:
-    return 100 * (1 - np.exp(problem.misses(optimum.x)))
-
-
-def _line(e: Estimate) -> str:
-    if e.status in ("fixed", "calibrated"):
-        interval = ""
-    else:
-        interval = f"[{e.low:.4g}, {'no upper end' if e.high is None else f'{e.high:.4g}'}]"
-    return f"  {e.name:<14}{e.value:>12.5g} {e.unit:<4} {interval:<26} {e.status}"

@@ -30,7 +30,19 @@ class Noise:
     @property
     def limit(self) -> float:
         """How far the sum of squares may rise inside a 95% interval."""
-        return float(self.unit * stdtrit(self.dof, 0.975) ** 2)
+        return self._rise(0.975)
+
+    @property
+    def excluding(self) -> float:
+        """How far it must rise before the data exclude a bound: a 97.5% interval.
+
+        At 95% a table that says nothing of a parameter with two bounds would exclude one or the
+        other in 5% of cases; and what is called identified by chance is always wrong.
+        """
+        return self._rise(0.9875)
+
+    def _rise(self, quantile: float) -> float:
+        return float(self.unit * stdtrit(self.dof, quantile) ** 2)
 
 
 def noise(points: Points, misfit_ss: float, free: int) -> Noise | None:
@@ -51,20 +63,26 @@ def noise(points: Points, misfit_ss: float, free: int) -> Noise | None:
     return Noise(pooled, pooled, misfit_dof + repeat_dof)
 
 
-def crossing(excess: Callable[[float], float], centre: float, step: float, bound: float) -> float | None:
-    """Where excess, below 0 at centre, first rises above 0 on the way to bound; None if never.
+def crossing(
+    excess: Callable[[float], float], centre: float, step: float, bound: float, beyond: float = 0.0
+) -> float | None:
+    """Where excess, below 0 at centre, first rises above 0 on the way to bound.
 
-    step is a first guess of the distance, to 0.1% of which the answer is exact.
+    None if it does not rise above `beyond` as well before bound. step is a first guess of the
+    distance, to 0.3% of which the answer is exact.
     """
     profile = cache(excess)
     side = 1.0 if bound > centre else -1.0
     inner, distance = centre, abs(step)
+    bracket = None
     profile(centre)
     while inner != bound:
         outer = centre + side * min(distance, abs(bound - centre))
         if outer == inner or abs(outer - centre) >= abs(bound - centre):
             outer = bound
-        if profile(outer) > 0:
-            return float(brentq(profile, inner, outer, xtol=1e-3 * abs(outer - centre)))
+        if bracket is None and profile(outer) > 0:
+            bracket = inner, outer
+        if bracket and profile(outer) > beyond:
+            return float(brentq(profile, *bracket, xtol=3e-3 * abs(bracket[1] - centre)))
         inner, distance = outer, 2 * distance
     return None

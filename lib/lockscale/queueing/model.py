@@ -31,7 +31,12 @@ class Parameter:
 
 
 class Model(Protocol):
-    """All that `fit` asks of a model; the simulator's models can be given the same face."""
+    """All that `fit` asks of a model; the simulator's models are given the same face.
+
+    It may also have `added_variance(threads, rates)`, what its own noise adds to ln(rate) in variances of
+    one run of the table (`paired`); and, where a rate takes long to find, `scan_starts`, how many
+    sets of parameters a global search may try, and the context manager `while_fitted()`.
+    """
 
     @property
     def name(self) -> str: ...

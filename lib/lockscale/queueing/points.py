@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A table as a fit sees it: one point per thread count, and what its repeats say about noise."""
 
-from dataclasses import dataclass
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +17,12 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class Points:
-    """Thread counts in rising order, each once; all arrays have shape (points,).
+    """Thread counts in rising order, each once in a column; all arrays have shape (points,).
 
     Rates are kept as logarithms: noise is a share of the rate, so +10% and -10% weigh alike.
-    repeat_ss and repeat_dof are the spread of the repeats about their own mean.
+    repeat_ss and repeat_dof are the spread of the repeats about their own mean. column is the place
+    in `names` of the column that a point is from. seconds: the table gives times, so that errors and
+    predictions are those of times.
     """
 
     threads: FloatArray
@@ -26,6 +30,9 @@ class Points:
     weight: FloatArray
     repeat_ss: float
     repeat_dof: int
+    column: npt.NDArray[np.intp]
+    names: tuple[str, ...] = ("",)
+    seconds: bool = False
 
     def __len__(self) -> int:
         return len(self.threads)
@@ -36,18 +43,38 @@ class Points:
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> "Points":
         """Only the points of the mask; the noise known from repeats stays."""
-        kept = self.threads[mask], self.log_rate[mask], self.weight[mask]
-        return Points(*kept, self.repeat_ss, self.repeat_dof)
-
-    def with_row(self, threads: float, log_rate: float, weight: float) -> "Points":
-        """One more point, at the end."""
-        return Points(
-            np.append(self.threads, threads),
-            np.append(self.log_rate, log_rate),
-            np.append(self.weight, weight),
-            self.repeat_ss,
-            self.repeat_dof,
+        return replace(
+            self,
+            threads=self.threads[mask],
+            log_rate=self.log_rate[mask],
+            weight=self.weight[mask],
+            column=self.column[mask],
         )
+
+    def at_least(self, n_min: int) -> "Points":
+        """Only thread counts from n_min on. Raises BadInput where there is none."""
+        used = self.threads >= _whole("n_min", n_min)
+        if not used.any():
+            raise BadInput(f"the table has no row with {n_min} threads or more: add rows or lower n_min.")
+        return self if used.all() else self.keep(used)
+
+    def with_row(self, threads: float, log_rate: float, weight: float, column: int = 0) -> "Points":
+        """One more point, at the end."""
+        return replace(
+            self,
+            threads=np.append(self.threads, threads),
+            log_rate=np.append(self.log_rate, log_rate),
+            weight=np.append(self.weight, weight),
+            column=np.append(self.column, column),
+        )
+
+    def as_printed(self, threads: FloatArray, rates_per_s: FloatArray) -> FloatArray:
+        """Rates in the table's own quantity: rates per second, or seconds for N threads' work."""
+        return threads / rates_per_s if self.seconds else rates_per_s
+
+    def error_pct(self, misses: FloatArray) -> FloatArray:
+        """100 (value - model) / value of the table's own quantity, from ln(model rate / rate)."""
+        return np.asarray(100 * (1 - np.exp(-misses if self.seconds else misses)))
 
 
 def points(
@@ -56,31 +83,61 @@ def points(
     *,
     weights: npt.ArrayLike | None = None,
     n_min: int = 1,
+    seconds: bool = False,
 ) -> Points:
     """Columns to points; rows of one thread count are repeats and are averaged (geometric mean).
 
     threads, values, weights: shape (rows,), any order; weights is the number of runs behind each
-    row (default 1). Raises BadInput for anything that is not a table of positive rates.
+    row (default 1). seconds: values are not rates but times T in which N threads each do the same
+    work, and a rate is N / T in units of that work. Raises BadInput for anything that is not a table of
+    positive values.
     """
-    n, rates = as_floats("threads", threads), as_floats("values", values)
-    runs = np.ones(len(rates)) if weights is None else as_floats("weights", weights)
-    if not len(n) == len(rates) == len(runs):
-        lengths = f"{len(n)}, {len(rates)} and {len(runs)}"
+    n, printed = as_floats("threads", threads), as_floats("values", values)
+    runs = np.ones(len(printed)) if weights is None else as_floats("weights", weights)
+    if not len(n) == len(printed) == len(runs):
+        lengths = f"{len(n)}, {len(printed)} and {len(runs)}"
         raise BadInput(f"threads, values and weights have {lengths} rows: give equal columns.")
     n = check_threads(n)
-    for what, column in (("values", rates), ("weights", runs)):
+    for what, column in (("values", printed), ("weights", runs)):
         if bad := np.flatnonzero((column < SMALLEST) | (column > LARGEST)).tolist():
             row = f"{what} row {bad[0] + 1} is {column[bad[0]]:g}"
             raise BadInput(
                 f"{row}: give {SMALLEST:g} to {LARGEST:g}, so check the unit "
                 "and leave out runs that did not work."
             )
-    if not isinstance(n_min, int) or n_min < 1:
-        raise BadInput(f"n_min = {n_min!r}: give the smallest thread count to use, a whole number.")
-    used = n >= n_min
+    used = n >= _whole("n_min", n_min)
     if not used.any():
         raise BadInput(f"the table has no row with {n_min} threads or more: add rows or lower n_min.")
-    return _grouped(n[used], np.log(rates[used]), runs[used])
+    rates = n / printed if seconds else printed
+    return replace(_grouped(n[used], np.log(rates[used]), runs[used]), seconds=seconds)
+
+
+def stacked(columns: Mapping[str, Points]) -> Points:
+    """Several columns as one table; the noise of all of them is taken to be the same."""
+    parts = list(columns.values())
+    kinds = {part.seconds for part in parts}
+    if len(kinds) > 1:
+        raise BadInput("some columns are rates and some are times: give columns of one kind.")
+    return Points(
+        np.concatenate([part.threads for part in parts]),
+        np.concatenate([part.log_rate for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        sum(part.repeat_ss for part in parts),
+        sum(part.repeat_dof for part in parts),
+        np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+        tuple(columns),
+        kinds.pop(),
+    )
+
+
+def _whole(what: str, number: int) -> int:
+    try:
+        n = operator.index(number)
+    except TypeError:
+        n = 0
+    if n < 1 or isinstance(number, bool):
+        raise BadInput(f"{what} = {number!r}: give the smallest thread count to use, a whole number.")
+    return n
 
 
 def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
@@ -88,4 +145,5 @@ def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
     weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
     mean = np.bincount(place, weights=runs * log_rate) / weight
     spread = float(np.sum(runs * (log_rate - mean[place]) ** 2))
-    return Points(distinct, mean, weight, spread, len(n) - len(distinct))
+    same = np.zeros(len(distinct), dtype=np.intp)
+    return Points(distinct, mean, weight, spread, len(n) - len(distinct), same)

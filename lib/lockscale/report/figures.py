@@ -89,15 +89,5 @@ def function_shares(
     return drawn.update_yaxes(autorange="reversed", automargin=True)
 
 
-def fitted(points: pd.DataFrame, curves: pd.DataFrame, says: str) -> go.Figure:
-    """Measured points and fitted curves: columns threads, value and model, threads, value."""
-    drawn = figure("Models against what was measured", says, "processes", "creates per second")
-    drawn.add_scatter(x=points.threads, y=points.value, mode="markers", name="measured", **_marker(0))
-    for k, (model, curve) in enumerate(curves.groupby("model", sort=False), start=1):
-        line = style(k)["line"]
-        drawn.add_scatter(x=curve.threads, y=curve.value, mode="lines", name=str(model), line=line)
-    return drawn.update_xaxes(type="log", tickvals=sorted(points.threads.unique()))
-
-
 def _marker(k: int) -> dict[str, object]:
     return {"marker": style(k)["marker"]}

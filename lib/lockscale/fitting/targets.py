@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""How well a model should describe each published column (data/fit-targets.yaml)."""
+
+import yaml
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+
+from lockscale import paths
+from lockscale.errors import BadInput
+
+FILE = paths.DATA / "fit-targets.yaml"
+
+
+class ColumnTarget(BaseModel):
+    """Largest mean absolute percentage error: in sample, and with each thread count left out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    column: str
+    target_pct: PositiveFloat
+    target_loo_pct: PositiveFloat
+
+
+class TableTargets(BaseModel):
+    """`n_min`: the smallest thread count of the table that is fitted, `because` of what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    table: str
+    n_min: PositiveInt = 1
+    because: str = ""
+    columns: list[ColumnTarget]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    source: str
+    tables: list[TableTargets]
+
+
+def fit_targets() -> dict[str, TableTargets]:
+    """By table, in the order of the file. Raises BadInput where the file does not fit its shape."""
+    try:
+        read = _File.model_validate(yaml.safe_load(FILE.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise BadInput(f"{FILE} cannot be used: restore it from git") from error
+    return {found.table: found for found in read.tables}

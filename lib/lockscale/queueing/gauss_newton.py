@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Damped Gauss-Newton steps inside bounds, for starts that are near the optimum already.
+
+A profile moves in small steps and asks for hundreds of optima; each is two or three steps from the
+one before, too few to pay for a general optimiser. Damping as D. W. Marquardt, SIAM J. Applied
+Mathematics 11, 1963; bounds by projection (D. P. Bertsekas, SIAM J. Control and Optimization 20,
+1982).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from lockscale.queueing.columns import FloatArray
+
+STEPS = 15
+SETTLED = 1e-4  # of the sum of squares: what the last step may have gained
+SAME = 1e-9  # of the sum of squares: no more than this is the optimum's own roundness
+SINGULAR = 1e-12  # added damping, so that parameters that do the same share a step
+DIFFERENCE = 1.5e-8  # root of the machine's precision: the best forward difference
+
+Residuals = Callable[[FloatArray], FloatArray]
+
+
+def settle(
+    residuals: Residuals, start: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, bool]:
+    """Where the sum of squares is least near start, shape (n,), or how far that got; and whether it is."""
+    x = start
+    miss = residuals(x)
+    damping = 1e-4
+    for _ in range(STEPS if len(x) else 0):
+        jacobian = _jacobian(residuals, x, miss, high)
+        for _ in range(6):
+            moved = np.clip(x + _step(jacobian, miss, x, low, high, damping), low, high)
+            missed = residuals(moved)
+            gain = float(miss @ miss - missed @ missed)
+            if gain >= -SAME * float(miss @ miss):
+                break
+            damping *= 10
+        else:
+            return x, False
+        x, miss, damping = moved, missed, damping / 10
+        if gain <= SETTLED * float(miss @ miss):
+            return x, True
+    return x, not len(x)
+
+
+def _jacobian(residuals: Residuals, x: FloatArray, miss: FloatArray, high: FloatArray) -> FloatArray:
+    jacobian = np.empty((len(miss), len(x)))
+    for k, at in enumerate(x.tolist()):
+        near = x.copy()
+        far = DIFFERENCE * max(1.0, abs(at))
+        near[k] += far if at + far <= high[k] else -far
+        jacobian[:, k] = (residuals(near) - miss) / (near[k] - at)
+    return jacobian
+
+
+def _step(
+    jacobian: FloatArray, miss: FloatArray, x: FloatArray, low: FloatArray, high: FloatArray, damping: float
+) -> FloatArray:
+    """Step of the coordinates that no bound holds back; each bound that it would cross holds one."""
+    scale = np.sqrt(np.sum(jacobian**2, axis=0))
+    moves = scale > 0
+    scale[~moves] = 1.0
+    scaled = jacobian / scale
+    downhill = -(scaled.T @ miss)
+    square = scaled.T @ scaled + (damping + SINGULAR) * np.eye(len(x))
+    moves &= ~_pressed(x, downhill, low, high)
+    step = np.zeros(len(x))
+    while moves.any():
+        step[:] = 0.0
+        step[moves] = np.linalg.solve(square[np.ix_(moves, moves)], downhill[moves])
+        held = moves & _pressed(x, step, low, high)
+        if not held.any():
+            break
+        moves &= ~held
+    return np.asarray(step / scale)
+
+
+def _pressed(
+    x: FloatArray, direction: FloatArray, low: FloatArray, high: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Which coordinates are on a bound and would go out through it."""
+    out: npt.NDArray[np.bool_] = (x <= low) & (direction <= 0) | (x >= high) & (direction >= 0)
+    return out

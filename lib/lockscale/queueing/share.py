@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""One model for several columns at once: some parameters are the same in all, the rest each its own.
+
+Two arms of one kernel on one machine differ in one thing. Fitted at once with the other parameters
+shared, each column says what the other cannot: one pays for the knee, one for the slope before it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lockscale.errors import BadInput
+from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.model import Box, Model, Parameter
+
+
+@dataclass(frozen=True)
+class Shared:
+    """`model` in every one of `columns`; a parameter p not in `share` is p[column] for each."""
+
+    model: Model
+    columns: tuple[str, ...]
+    share: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(
+            replace(p, name=name)
+            for p in self.model.parameters
+            for name in dict.fromkeys(self._named(p.name, k) for k in range(len(self.columns)))
+        )
+
+    def of_column(self, k: int, params: Mapping[str, float]) -> dict[str, float]:
+        """The parameters that `model` has in column k."""
+        return {p.name: params[self._named(p.name, k)] for p in self.model.parameters}
+
+    def to_shared(self, k: int, params: Mapping[str, float]) -> dict[str, float]:
+        """Parameters of `model` under the names that they have here for column k."""
+        return {self._named(name, k): value for name, value in params.items()}
+
+    def _named(self, name: str, k: int) -> str:
+        return name if name in self.share else f"{name}[{self.columns[k]}]"
+
+    def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
+        """Always BadInput: which column?"""
+        raise self._which()
+
+    def search_box(self, threads: FloatArray, rates: FloatArray) -> Box:
+        """Likewise; `box` is the one of all columns."""
+        raise self._which()
+
+    def _which(self) -> BadInput:
+        names = ", ".join(self.columns)
+        return BadInput(f"this fit has the columns {names}: ask for one of them, or fit one alone.")
+
+    def box(self, boxes: Iterable[Box]) -> Box:
+        """Where to search, from the search boxes of the columns in their order."""
+        found: dict[str, tuple[float, float]] = {}
+        for k, one in enumerate(boxes):
+            for p in self.model.parameters:
+                name, (low, high) = self._named(p.name, k), one[p.name]
+                before = found.get(name, (low, high))
+                found[name] = min(low, before[0]), max(high, before[1])
+        return found
+
+
+def rate_of(
+    model: Model, threads: FloatArray, column: npt.NDArray[np.intp], params: Mapping[str, float]
+) -> FloatArray:
+    """The model's rate at points that may be of several columns, shape (points,)."""
+    if not isinstance(model, Shared):
+        return model.rate(threads, params)
+    rates = np.empty(len(threads))
+    for k in range(len(model.columns)):
+        mine = column == k
+        if mine.any():
+            rates[mine] = model.model.rate(threads[mine], model.of_column(k, params))
+    return rates

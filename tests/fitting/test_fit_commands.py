@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale fit`, `compare` and `scoreboard`: JSON of a fixed shape, text a person wants to read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockscale.cli import main
+from lockscale.fitting import scoreboard, table_fit
+from lockscale.fitting.published_table import published_columns
+from lockscale.queueing import AMDAHL, USL
+
+THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
+RATES = USL(THREADS, lambda_per_s=1e4, sigma=0.05, kappa=0.002) * [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]
+
+
+@pytest.fixture(autouse=True)
+def two_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_fit, "MODELS", {"amdahl": AMDAHL, "usl": USL})
+
+
+@pytest.fixture
+def my_csv(inside: Path) -> str:
+    rows = "".join(f"{n},{rate:.0f},ops/s\n" for n, rate in zip(THREADS, RATES, strict=True))
+    (inside / "my.csv").write_text("threads,value,unit\n" + rows)
+    return "my.csv"
+
+
+def run(capfd: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    return int(ended.value.code or 0), *capfd.readouterr()
+
+
+def as_json(capfd: pytest.CaptureFixture[str], *argv: str) -> Any:
+    status, out, _ = run(capfd, *argv, "--json")
+    assert status == 0
+    return json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
+
+
+def test_fit_gives_every_model_the_best_first_with_its_landmarks(my_csv: str, capfd):
+    best, other = as_json(capfd, "fit", my_csv)
+    assert (best["model"], best["rank"], other["rank"]) == ("usl", 1, 2)
+    assert best["loo_pct"] < other["loo_pct"]
+    keys = {"table", "column", "model", "parameters", "mape_pct", "loo_pct", "free_parameters", "origin"}
+    assert keys <= set(best) and best["table"] == "my.csv" and best["origin"] == "not stated"
+    marks = {one["name"]: one for one in best["landmarks"]}
+    peak = np.sqrt((1 - 0.05) / 0.002)
+    assert marks["collapse_threads"]["low"] < peak < marks["collapse_threads"]["high"]
+    assert other["landmarks"] == []
+
+
+def test_fit_of_one_model_gives_that_model_alone(my_csv: str, capfd):
+    (found,) = as_json(capfd, "fit", my_csv, "--model", "amdahl", "--n-min", "2", "--n-max", "16")
+    assert (found["model"], found["points"]) == ("amdahl", 4) and found["landmarks"]
+
+
+def test_fit_as_text_says_what_a_person_wants(my_csv: str, capfd):
+    _, out, _ = run(capfd, "fit", my_csv)
+    for word in (
+        "usl",
+        "lambda_per_s",
+        "identified",
+        "leave-one-out",
+        "knee",
+        "collapse",
+        "the best of 2 models",
+    ):
+        assert word in out
+
+
+def test_compare_ranks_and_says_what_the_data_tell(my_csv: str, capfd):
+    first, second = as_json(capfd, "compare", my_csv)
+    assert (first["model"], first["rank"], second["rank"]) == ("usl", 1, 2)
+    keys = {"table", "column", "model", "free_parameters", "mape_pct", "loo_pct", "extrapolation_pct"}
+    assert keys <= set(first)
+    assert first["p_same_as_best"] == 1 and second["told_apart"] is (second["p_same_as_best"] < 0.05)
+    assert any("No repeats" in said for said in first["findings"]) and second["findings"] == []
+    _, out, _ = run(capfd, "compare", my_csv)
+    assert out.splitlines()[0] == "my.csv, value (ops/s; not stated)"
+    assert all(said in out for said in first["findings"])
+
+
+def test_a_published_table_gives_a_block_for_each_curve(capfd):
+    _, out, _ = run(capfd, "compare", "s4_creat_clo")
+    heads = [block.splitlines()[0] for block in out.strip().split("\n\n")]
+    assert heads == [
+        f"s4_creat_clo, {arm} throughput (ops/s; published)" for arm in ("orphan-mutex", "orphan-lockless")
+    ]
+
+
+def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_met(
+    capfd, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scoreboard, "all_published_columns", lambda: published_columns("s3_fallocate2"))
+    rows = as_json(capfd, "scoreboard")
+    _, out, _ = run(capfd, "scoreboard")
+    head, *lines = out.splitlines()
+    assert head.split()[-1] == "met" and len(lines) == len(rows)
+    assert {line.split()[-1] for line in lines} <= {"True", "False", "-"}
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "fit nothing.csv",
+        "fit nowhere/my.csv",
+        "fit nope",
+        "compare nope",
+        "fit my.csv --model nope",
+        "fit my.csv --n-min 0",
+        "fit my.csv --n-min 65",
+        "compare my.csv --n-min 8 --n-max 4",
+        "fit",
+        "compare",
+        "scoreboard nope",
+    ],
+)
+def test_bad_input_is_one_sentence(argv: str, my_csv: str, capfd):
+    status, out, err = run(capfd, *argv.split())
+    assert (status, out) == (2, "")
+    assert len([line for line in err.splitlines() if line.startswith("lockscale: ")]) == 1
+    assert "Traceback" not in err

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The scoreboard: compare chooses the model, the file sets the target, what falls short is shown."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.fitting import compare, scoreboard, table_fit, targets
+from lockscale.fitting.published_table import all_published_columns, published_columns
+from lockscale.fitting.read import read_column
+from lockscale.fitting.scoreboard import meets
+from lockscale.fitting.table_fit import fit_table, models_of
+from lockscale.fitting.targets import ColumnTarget, fit_targets
+from lockscale.queueing import AMDAHL, MODELS, USL
+from lockscale.queueing.fit import fit
+
+KEYS = {
+    "table", "column", "kind", "model", "free_parameters", "points", "calibrated", "noise_pct", "mape_pct",
+    "loo_pct", "extrapolation_pct", "coverage_pct", "target_pct", "met",
+}  # fmt: skip
+
+
+FEW = ("inode-goal-scan0 fallocate_rate aggregate", "orphan-lockless throughput", "orphan-off threads / time")
+FEW += ("orphan-lockless threads / time", "orphan-locked given orphan-off")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict]:
+    """Some curves, and two quick models in place of all: which model wins is not the matter here."""
+    patch = pytest.MonkeyPatch()
+    few = [one for one in all_published_columns() if one.name in FEW]
+    patch.setattr(scoreboard, "all_published_columns", lambda: few)
+    patch.setattr(table_fit, "MODELS", {"amdahl": AMDAHL, "usl": USL})
+    yield scoreboard.scoreboard()
+    patch.undo()
+
+
+def test_every_target_is_of_a_published_curve_and_in_its_row(rows: list[dict]):
+    wanted = {(table, one.column): one for table, its in fit_targets().items() for one in its.columns}
+    assert set(wanted) <= {(one.table, one.name) for one in all_published_columns()} and len(wanted) == 8
+    assert len(rows) == len(FEW)
+    for row in rows:
+        target = wanted.get((row["table"], row["column"]))
+        found = (row["target_pct"], row["target_loo_pct"])
+        assert found == ((target.target_pct, target.target_loo_pct) if target else (None, None))
+
+
+def test_rows_have_the_shape_and_what_falls_short_is_shown(rows: list[dict]):
+    assert all(set(row) >= KEYS for row in rows)
+    for row in rows:
+        assert row["free_parameters"] < row["points"] and row["kind"] == "queueing"
+        within = row["target_pct"] and (
+            row["mape_pct"] <= row["target_pct"] and row["loo_pct"] <= row["target_loo_pct"]
+        )
+        assert row["met"] is (None if row["target_pct"] is None else within)
+    assert {False, None} <= {row["met"] for row in rows}
+
+
+def test_the_model_is_the_first_of_compare(rows: list[dict], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(table_fit, "MODELS", {"amdahl": AMDAHL, "usl": USL})
+    for row in rows:
+        if row["table"] == "s4_creat_clo":
+            best = compare(row["table"], column=row["column"], n_min=row["n_min"]).best
+            assert (best.model, best.loo_pct) == (row["model"], row["loo_pct"])
+
+
+def test_thread_counts_that_are_left_out_are_named_with_the_reason(rows: list[dict]):
+    for row in rows:
+        assert bool(row["n_min_because"]) == (row["n_min"] > 1)
+    s3 = [row for row in rows if row["table"] == "s3_fallocate2"]
+    assert {(row["n_min"], row["points"]) for row in s3} == {(2, 6)}
+
+
+def test_a_calibrated_fit_meets_nothing():
+    exact = fit([1, 8, 64], USL([1, 8, 64], lambda_per_s=1e5, sigma=0.05, kappa=0.001), USL)
+    assert exact.mape_pct < 1e-6
+    assert not meets(exact, ColumnTarget(column="x", target_pct=50, target_loo_pct=50))
+
+
+def test_a_time_of_fixed_work_becomes_a_rate():
+    """32 processes in 24.0022 s do 32 / 24.0022 times one process's work a second."""
+    (none,) = (one for one in published_columns("s4_stress_orphan") if one.name.startswith("orphan-off t"))
+    assert none.rates_per_s[none.threads == 32] == pytest.approx([32 / 24.0022])
+    assert none.made_of == "threads / time"
+
+
+def test_a_curve_given_another_has_models_of_its_own_and_no_landmarks():
+    locked = read_column("s4_stress_orphan", "orphan-locked given orphan-off", n_min=2)
+    assert locked.given.name.startswith("orphan-off") and list(locked.given.threads) == list(locked.threads)
+    assert not set(models_of(locked)) & set(MODELS)
+    added_s = locked.threads * (1 / locked.rates_per_s - 1 / locked.given.rates_per_s)
+    assert np.all(added_s > 0)
+    found = fit_table("s4_stress_orphan", "paired_serial")[0]
+    assert found.landmarks == () and found.fits[0].free_parameters == 1
+
+
+def test_a_model_is_fitted_to_the_curves_that_it_can_be_of():
+    alone = [one.column.name for one in fit_table("s4_stress_orphan", "amdahl")]
+    given = [one.column.name for one in fit_table("s4_stress_orphan", "paired_serial")]
+    assert len(alone) == 3 and len(given) == 2 and all("given orphan-off" in name for name in given)
+    with pytest.raises(BadInput, match="no model 'nope'"):
+        fit_table("s4_stress_orphan", "nope")
+
+
+def test_every_published_curve_is_there_once():
+    names = [(one.table, one.name) for one in all_published_columns()]
+    assert len(set(names)) == len(names) >= 8
+    assert {table for table, _ in names} == {"s3_fallocate2", "s4_stress_orphan", "s4_creat_clo"}
+    for one in all_published_columns():
+        assert one.origin == "published" and np.all(one.rates_per_s > 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tables: 3", "source: x\ntables: [{table: t, columns: [{column: c}]}]", "{"]
+)
+def test_a_damaged_file_of_targets_is_one_sentence(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "fit-targets.yaml"
+    path.write_text(text)
+    monkeypatch.setattr(targets, "FILE", path)
+    with pytest.raises(BadInput, match="restore it from git"):
+        fit_targets()
