@@ -178,6 +178,7 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
         w.histograms[np.uintp(lock.histogram), HOLDS, np.uintp(bucket(now - lock.taken_ps))] += 1
         lock.owner = NOBODY
     if lock.spinners > 0 and not lock.promised:
+        lock.promised = lock.handoff * (lock.sleepers > 0)
         place = next_below(th, lock.spinners) if lock.order == RANDOM_ORDER else 0
         heir = spinner_at(w, which, place)
         if lock.barging == ALL_OVERTAKEN:
@@ -185,7 +186,6 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
             work_for(w, heir, handover_of(w, lock, heir), now)
         else:
             hand_to_spinner(w, which, heir, now)
-            lock.promised = lock.handoff and lock.sleepers > 0
         return 0
     if lock.sleepers == 0:
         return 0
