@@ -40,7 +40,7 @@ def test_intervals_of_identified_parameters_cover_the_truth(model, truth, tables
         predicted = found.predict([96])
         ahead.append(predicted.low[0] <= new_run <= predicted.high[0])
     for hits in [*covered.values(), ahead]:
-        assert len(hits) > 0.9 * tables
+        assert len(hits) > 0.8 * tables  # else too few are identified to judge coverage
         # seven checks in this file: 0.1% tails keep them honest and quiet
         low, high = binom.ppf([0.001, 0.999], len(hits), 0.95)
         assert low <= sum(hits) <= high

@@ -44,7 +44,7 @@ class SimulatedModel:
     held: Mapping[str, object] = field(default_factory=dict)
     seed: int = 1
     operations: int = 4000
-    scan_starts: int = 24
+    scan_starts: int = 12
     _memo: dict[tuple[Node, int], float] = field(default_factory=dict, repr=False)
     _shown: list[Progress] = field(default_factory=list, repr=False)
 

@@ -15,7 +15,7 @@ from lockscale.queueing.interval import noise
 from lockscale.queueing.model import Model, check_params
 from lockscale.queueing.points import Points, points, stacked
 from lockscale.queueing.profile import estimates
-from lockscale.queueing.search import NO_RATE, Problem
+from lockscale.queueing.search import NO_RATE, STARTS, Problem
 from lockscale.queueing.share import Shared
 
 LOCAL_STARTS = 4
@@ -95,7 +95,8 @@ def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points
 def fit_points(table: Points, model: Model, fixed: Mapping[str, float]) -> Fit:
     """`fit` for one column that is checked already."""
     check_params(model, fixed)
-    problem = Problem(model, table, fixed, model.search_box(table.threads, table.rate_per_s))
+    box = model.search_box(table.threads, table.rate_per_s)
+    problem = Problem(model, table, fixed, box, getattr(model, "scan_starts", STARTS))
     _enough(problem)
     with getattr(model, "while_fitted", nullcontext)():
         return _fit(problem, problem.starts(LOCAL_STARTS))

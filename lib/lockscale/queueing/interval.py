@@ -63,26 +63,20 @@ def noise(points: Points, misfit_ss: float, free: int) -> Noise | None:
     return Noise(pooled, pooled, misfit_dof + repeat_dof)
 
 
-def crossing(
-    excess: Callable[[float], float], centre: float, step: float, bound: float, beyond: float = 0.0
-) -> float | None:
-    """Where excess, below 0 at centre, first rises above 0 on the way to bound.
+def crossing(excess: Callable[[float], float], centre: float, step: float, bound: float) -> float | None:
+    """Where excess, below 0 at centre, first rises above 0 on the way to bound; None if never.
 
-    None if it does not rise above `beyond` as well before bound. step is a first guess of the
-    distance, to 0.3% of which the answer is exact.
+    step is a first guess of the distance, to 0.3% of which the answer is exact.
     """
     profile = cache(excess)
     side = 1.0 if bound > centre else -1.0
     inner, distance = centre, abs(step)
-    bracket = None
     profile(centre)
     while inner != bound:
         outer = centre + side * min(distance, abs(bound - centre))
         if outer == inner or abs(outer - centre) >= abs(bound - centre):
             outer = bound
-        if bracket is None and profile(outer) > 0:
-            bracket = inner, outer
-        if bracket and profile(outer) > beyond:
-            return float(brentq(profile, *bracket, xtol=3e-3 * abs(bracket[1] - centre)))
+        if profile(outer) > 0:
+            return float(brentq(profile, inner, outer, xtol=3e-3 * abs(outer - centre)))
         inner, distance = outer, 2 * distance
     return None

@@ -38,13 +38,17 @@ def _estimate(problem: Problem, optima: Sequence[Optimum], found: Noise | None, 
 
 
 def _end(problem: Problem, optima: Sequence[Optimum], found: Noise, k: int, bound: float) -> float | None:
-    """Coordinate where the profile of parameter k leaves the interval towards bound, or None.
+    """Coordinate where the profile of parameter k leaves the interval towards bound.
 
-    Two optima that the data cannot tell apart (two queues that change places, a kink on either side
-    of a point) both belong to the interval: the search goes outwards from the last of them, and
-    follows that one and the best.
+    None if the data do not exclude the bound, to which there may be a way that no profile goes along
+    (one parameter takes over another's part), so it is searched for there anew. Two optima that the
+    data cannot tell apart (two queues that change places, a kink on either side of a point) both
+    belong to the interval: the search goes outwards from the last of them, and follows that one and
+    the best.
     """
     best = optima[0]
+    if problem.least_ss(k, bound) - best.ss <= found.excluding:
+        return None
     rivals = [one for one in optima if one.ss - best.ss < found.limit]
     outermost = min(rivals, key=lambda one: abs(float(one.x[k]) - bound))
     apart = np.abs(outermost.x - best.x).max() > SAME
@@ -58,8 +62,7 @@ def _end(problem: Problem, optima: Sequence[Optimum], found: Noise, k: int, boun
                 break  # inside: the others cannot change that
         return float(np.sqrt(max(least, 0.0)) - np.sqrt(found.limit))
 
-    beyond = float(np.sqrt(found.excluding) - np.sqrt(found.limit))
-    return crossing(excess, float(outermost.x[k]), _wald_step(outermost, found, k), bound, beyond)
+    return crossing(excess, float(outermost.x[k]), _wald_step(outermost, found, k), bound)
 
 
 class _Trail:

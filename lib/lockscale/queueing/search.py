@@ -2,7 +2,7 @@
 """Least squares on relative residuals: global starts first, then a bounded local search."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,7 @@ PRIMES = (
     53,
 )  # multiples of their roots, modulo 1, fill a cube evenly (Weyl)
 NO_RATE = 300.0  # log ratio where the model gives no rate at all: worse than any real miss
-COARSE, FINE = 1e-5, 1e-12  # relative, of the sum of squares
+COARSE, FINE = 1e-5, 1e-10  # relative, of the sum of squares
 E_FOLDS = 25.0  # beyond the box, where a parameter without a physical bound ends
 
 
@@ -56,6 +56,7 @@ class Problem:
     points: Points
     fixed: Mapping[str, float]
     box: Box
+    tries: int = STARTS
 
     @cached_property
     def free(self) -> list[Parameter]:
@@ -114,12 +115,11 @@ class Problem:
 
     @cached_property
     def _cube(self) -> FloatArray:
-        starts = getattr(self.model, "scan_starts", STARTS)
-        return np.outer(np.arange(1, starts + 1), np.sqrt(PRIMES[: len(self.free)])) % 1
+        return np.outer(np.arange(1, self.tries + 1), np.sqrt(PRIMES[: len(self.free)])) % 1
 
     @cached_property
     def scan(self) -> tuple[FloatArray, FloatArray]:
-        """Global starts spread evenly in the box (STARTS, free), and misses (STARTS, points)."""
+        """Global starts spread evenly in the box (tries, free), and misses (tries, points)."""
         ends = np.log([self.box[p.name] for p in self.free])
         spread = ends[:, 0] + self._cube * (ends[:, 1] - ends[:, 0])
         linear = [not p.positive for p in self.free]
@@ -149,6 +149,12 @@ class Problem:
     def minimise(self, starts: Sequence[FloatArray]) -> Optimum:
         """The best of the local optima found from each start."""
         return self.optima(starts)[0]
+
+    def least_ss(self, k: int, at: float) -> float:
+        """Least sum of squares with coordinate k at `at`, by a short global search of its own."""
+        fixed = dict(self.fixed) | {self.free[k].name: self.value(k, at)}
+        rest = replace(self, fixed=fixed, tries=max(self.tries // 8, 1))
+        return rest._descend(rest.starts(1)[0], {}, COARSE).ss
 
     def minimise_near(self, starts: Sequence[FloatArray], hold: Mapping[int, float]) -> Optimum:
         """Local optimum from the best start only, with the coordinates in `hold` kept there.
