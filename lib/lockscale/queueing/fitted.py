@@ -124,7 +124,8 @@ class Fit:
 
     def _residuals_without_pct(self, out: npt.NDArray[np.bool_]) -> FloatArray:
         rest = replace(self.problem, points=self.points.keep(~out))
-        starts = [self.best.x, *self.problem.starts(2, mask=(~out).astype(np.float64))]
+        # never from the whole fit's optimum: what the rest cannot say would then still be known
+        starts = self.problem.starts(HELD_OUT_STARTS, mask=(~out).astype(np.float64))
         return self.points.error_pct(self.problem.misses(rest.minimise(starts).x))
 
     def predict(self, threads: npt.ArrayLike, column: str | None = None) -> Prediction:
@@ -191,6 +192,7 @@ class Fit:
         return fit_html(self)
 
 
+HELD_OUT_STARTS = 4
 FOLDS = 64
 """Most fits that leave-one-out makes."""
 
