@@ -15,7 +15,7 @@ FREE = np.full(2, -np.inf), np.full(2, np.inf)
 def test_a_line_is_fitted_in_one_go():
     x = np.array([0.0, 1, 2, 3])
     y = np.array([1.1, 2.9, 5.2, 6.8])
-    found, settled = settle(lambda p: p[0] + p[1] * x - y, np.zeros(2), *FREE)
+    found, _, settled = settle(lambda p: p[0] + p[1] * x - y, np.zeros(2), *FREE)
     assert settled
     assert found == pytest.approx(np.polyfit(x, y, 1)[::-1], abs=1e-5)
 
@@ -25,7 +25,7 @@ def test_bounds_hold_and_the_optimum_is_scipys(seed):
     rng = np.random.default_rng(seed)
     matrix, goal = rng.normal(size=(7, 3)), rng.normal(size=7)
     low, high = np.full(3, -0.2), np.full(3, 0.3)
-    found, settled = settle(lambda x: matrix @ x - goal, np.zeros(3), low, high)
+    found, _, settled = settle(lambda x: matrix @ x - goal, np.zeros(3), low, high)
     assert settled and np.all((low <= found) & (found <= high))
     best = 2 * lsq_linear(matrix, goal, (low, high)).cost
     assert np.sum((matrix @ found - goal) ** 2) <= best * 1.001
@@ -33,17 +33,17 @@ def test_bounds_hold_and_the_optimum_is_scipys(seed):
 
 def test_a_curved_valley_is_followed():
     """Rosenbrock's, from near its floor."""
-    found, _ = settle(lambda x: np.array([10 * (x[1] - x[0] ** 2), 1 - x[0]]), np.array([0.5, 0.3]), *FREE)
+    found, _, _ = settle(lambda x: np.array([10 * (x[1] - x[0] ** 2), 1 - x[0]]), np.array([0.5, 0.3]), *FREE)
     assert found == pytest.approx([1, 1], abs=1e-3)
 
 
 def test_parameters_that_do_the_same_share_a_step():
-    found, settled = settle(lambda x: np.array([x.sum() - 3, 2 * x.sum() - 6]), np.zeros(2), *FREE)
+    found, _, settled = settle(lambda x: np.array([x.sum() - 3, 2 * x.sum() - 6]), np.zeros(2), *FREE)
     assert settled and found.sum() == pytest.approx(3)
 
 
 def test_a_coordinate_of_which_nothing_is_said_stays_where_it_is():
-    found, settled = settle(lambda x: np.array([x[0] - 2, 0.5]), np.array([0.0, 7.0]), *FREE)
+    found, _, settled = settle(lambda x: np.array([x[0] - 2, 0.5]), np.array([0.0, 7.0]), *FREE)
     assert settled and found == pytest.approx([2, 7], abs=1e-4)
 
 
@@ -53,5 +53,5 @@ def test_where_no_step_leads_down_it_says_that_it_is_not_settled():
     def jagged(x):
         return np.array([1.0 + abs(x[0])]) if abs(x[0]) > 1e-7 else np.array([1.0 - x[0]])
 
-    found, settled = settle(jagged, np.zeros(1), FREE[0][:1], FREE[1][:1])
+    found, _, settled = settle(jagged, np.zeros(1), FREE[0][:1], FREE[1][:1])
     assert not settled and found[0] == 0

@@ -85,10 +85,12 @@ def fit(
 def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points:
     if isinstance(column, Points):
         return column.at_least(n_min)
-    try:
-        threads, values = column
-    except (TypeError, ValueError):
-        raise BadInput("a column is a pair (threads, values): give both, of equal length.") from None
+    if not isinstance(column, tuple | list) or len(column) != 2:
+        raise BadInput(
+            "a column is a pair (threads, values): give both, or use lockscale.fitting.fit for files and "
+            "data frames."
+        )
+    threads, values = column
     return points(threads, values, weights=weights, n_min=n_min)
 
 
@@ -99,7 +101,7 @@ def fit_points(table: Points, model: Model, fixed: Mapping[str, float]) -> Fit:
     problem = Problem(model, table, fixed, box, getattr(model, "scan_starts", STARTS))
     _enough(problem)
     with getattr(model, "while_fitted", nullcontext)():
-        return _fit(problem, problem.starts(LOCAL_STARTS))
+        return _fit(problem, problem.starts(max(LOCAL_STARTS, 2 * len(problem.free))))
 
 
 def fit_shared(

@@ -25,8 +25,8 @@ Residuals = Callable[[FloatArray], FloatArray]
 
 def settle(
     residuals: Residuals, start: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, bool]:
-    """Where the sum of squares is least near start, shape (n,), or how far that got; and whether it is."""
+) -> tuple[FloatArray, float, bool]:
+    """Where the sum of squares is least near start, shape (n,), that sum, and whether it is the least."""
     x = start
     miss = residuals(x)
     damping = 1e-4
@@ -40,11 +40,11 @@ def settle(
                 break
             damping *= 10
         else:
-            return x, False
+            return x, float(miss @ miss), False
         x, miss, damping = moved, missed, damping / 10
         if gain <= SETTLED * float(miss @ miss):
-            return x, True
-    return x, not len(x)
+            return x, float(miss @ miss), True
+    return x, float(miss @ miss), not len(x)
 
 
 def _jacobian(residuals: Residuals, x: FloatArray, miss: FloatArray, high: FloatArray) -> FloatArray:

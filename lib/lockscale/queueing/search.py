@@ -153,7 +153,7 @@ class Problem:
     def least_ss(self, k: int, at: float) -> float:
         """Least sum of squares with coordinate k at `at`, by a short global search of its own."""
         fixed = dict(self.fixed) | {self.free[k].name: self.value(k, at)}
-        rest = replace(self, fixed=fixed, tries=max(self.tries // 8, 1))
+        rest = replace(self, fixed=fixed, tries=max(self.tries // 16, 1))
         return rest._descend(rest.starts(1)[0], {}, COARSE).ss
 
     def minimise_near(self, starts: Sequence[FloatArray], hold: Mapping[int, float]) -> Optimum:
@@ -164,10 +164,10 @@ class Problem:
         start = min((_put(x, hold) for x in starts), key=self._ss)
         moved, loose = self._moved(start, hold)
         low, high = self.bounds
-        start[loose], settled = settle(moved, start[loose], low[loose], high[loose])
+        start[loose], ss, settled = settle(moved, start[loose], low[loose], high[loose])
         if not settled:
             return self._descend(start, hold, COARSE)
-        return Optimum(start, self._ss(start), np.empty((len(self.points), 0)))
+        return Optimum(start, ss, np.empty((len(self.points), 0)))
 
     def _ss(self, x: FloatArray) -> float:
         return float(np.sum(self.residuals(x) ** 2))
