@@ -49,7 +49,8 @@ def test_rows_carry_the_build_ids_of_the_two_kernels_that_were_built(
 def test_the_guests_spin_locks_queue_their_waiters(rows: pd.DataFrame, kernels: dict[str, Kernel]):
     assert {kernel.spin_lock for kernel in kernels.values()} == {"queued"}
     crowded = rows[(rows.metric == "lock_slowpath") & (rows.threads == 8)]
-    assert (crowded.value > 0).all()
+    # chance may leave one iteration without a contended acquisition, not all of an arm's
+    assert (crowded.groupby("arm").value.sum() > 0).all() and set(crowded.arm) == set(kernels)
 
 
 def test_steal_retry_calls_get_write_access_more_often_than_the_base_varies(rows: pd.DataFrame):
