@@ -4,8 +4,8 @@
  *
  * Runs one test case in N processes and prints JSON lines: the run, each phase of each process,
  * each phase. Nothing is printed on stdout unless all of it worked. Exit 0; 1 when the run failed;
- * 2 when it was asked for wrongly; an error is one JSON line on stderr. A phase alone leaves its
- * files (create) or takes those that are there (remove).
+ * 2 when it was asked for wrongly; an error is one JSON line on stderr. `both`, the default, is
+ * every phase; one alone leaves its files (create) or takes those that are there (remove).
  *
  * A phase has two rates: rate_per_s counts from the first start to the last end;
  * rate_slowest_rank_per_s is the slowest process's own rate times the processes, which is what
@@ -22,9 +22,11 @@
 
 #define MAX_PROCESSES 4096
 #define MAX_ITEMS 100000000
-#define USAGE "use: fsload create_unlink --dir D --processes N --items M [--phase create|remove|both]"
+#define USAGE                                                                       \
+	"use: fsload TEST --dir D --processes N --items M [--phase NAME|both], where " \
+	"TEST is create_unlink, fallocate2 or truncate_orphan"
 
-static const struct testcase *const testcases[] = { &create_unlink };
+static const struct testcase *const testcases[] = { &create_unlink, &fallocate2, &truncate_orphan };
 
 static void json_string(FILE *out, const char *text)
 {

@@ -2,6 +2,7 @@
 /* The processes of a run: their directories, the barrier between them, their end. */
 #include "runner.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -98,17 +99,17 @@ static int make_directories(struct run *run)
 	return 0;
 }
 
-/* A create phase failed: its files go. One past done, for a kill between open and count. */
+/* A run failed that made its directories: whatever is in them goes. */
 static void undo(struct run *run)
 {
 	for (long p = 0; p < run->processes; p++) {
-		struct worker *worker = &run->shared->workers[p];
-		long created = worker->timing[run->first].count;
+		DIR *files = opendir(directory(&run->shared->workers[p], 1));
+		struct dirent *file;
 
-		if (created < worker->done)
-			created = worker->done;
-		for (long item = 0; item <= created; item++)
-			unlink(item_path(worker, item));
+		while (files && (file = readdir(files)))
+			unlinkat(dirfd(files), file->d_name, 0);
+		if (files)
+			closedir(files);
 	}
 	remove_directories(run, run->processes);
 }

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.workloads import parse
 
-TEXT = (Path(__file__).parents[1] / "samples" / "fsload-0.1.0.jsonl").read_text()
-SURVIVES = Survives(TEXT)
+SAMPLES = Path(__file__).parents[1] / "samples"
+TEXT = (SAMPLES / "fsload-0.1.0.jsonl").read_text()
+FALLOCATE2 = (SAMPLES / "fsload-0.1.0-fallocate2.jsonl").read_text()
+TRUNCATE_ORPHAN = (SAMPLES / "fsload-0.1.0-truncate_orphan.jsonl").read_text()
+SURVIVORS = [Survives(text) for text in (TEXT, FALLOCATE2, TRUNCATE_ORPHAN)]
 SETTINGS = settings(deadline=None, max_examples=400)
 
 
@@ -32,22 +35,35 @@ def test_rows_by_hand():
     assert rows[8].value == pytest.approx(100 / 0.001263204)
 
 
-def test_cut_at_every_byte():
-    SURVIVES.truncated_everywhere()
+def test_rows_of_the_other_cases_by_hand():
+    for text, test, total, slowest in [
+        (FALLOCATE2, "fallocate", 6821.326, 6821.326),  # 600 / 0.087959435; process 0: first and last
+        (TRUNCATE_ORPHAN, "truncate", 542955.470, 1109773.218),  # 600 / 0.001105063; 600 / 0.000540651
+    ]:
+        rows = parse(text).rows
+        assert {(row.test, row.threads, row.iteration, row.unit) for row in rows} == {(test, 2, 1, "ops/s")}
+        assert [row.statistic for row in rows] == ["total", "slowest_rank", "rank0", "rank1"]
+        assert [row.value for row in rows[:2]] == [total, slowest]
+
+
+@pytest.mark.parametrize("survives", SURVIVORS)
+def test_cut_at_every_byte(survives):
+    survives.truncated_everywhere()
 
 
 @SETTINGS
-@given(st.data())
-def test_one_line_or_number_changed(data):
-    SURVIVES.check(data.draw(damaged(TEXT)))
+@given(st.sampled_from(SURVIVORS), st.data())
+def test_one_line_or_number_changed(survives, data):
+    survives.check(data.draw(damaged(survives.text)))
 
 
 @SETTINGS
-@given(st.data())
-def test_no_changed_digit_gives_another_rate(data):
-    at = data.draw(st.sampled_from([m.start() for m in re.finditer(r"\d", TEXT)]))
+@given(st.sampled_from(SURVIVORS), st.data())
+def test_no_changed_digit_gives_another_rate(survives, data):
+    text = survives.text
+    at = data.draw(st.sampled_from([m.start() for m in re.finditer(r"\d", text)]))
     digit = data.draw(st.sampled_from("0123456789"))
-    SURVIVES.check(TEXT[:at] + digit + TEXT[at + 1 :])
+    survives.check(text[:at] + digit + text[at + 1 :])
 
 
 @given(st.text())
@@ -70,3 +86,9 @@ def test_a_process_twice_is_refused():
     line = TEXT.split("\n")[2]
     with pytest.raises(BadInput, match="repeated"):
         parse(TEXT.replace(line, f"{line}\n{line}"))
+
+
+def test_a_test_that_does_not_time_that_phase_is_refused():
+    for wrong in (TEXT.replace("create_unlink", "fallocate2"), FALLOCATE2.replace("fallocate2", "creat_clo")):
+        with pytest.raises(BadInput, match=r"phases of fallocate2|'creat_clo' is not known"):
+            parse(wrong)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fsload_process import error_sentence, run, session_members
 
 from lockscale import workloads
 from lockscale.errors import BadInput
@@ -24,29 +25,6 @@ def executable(tmp_path_factory):
     return fsload.build(tmp_path_factory.mktemp("build"))
 
 
-def run(argv, **options):
-    """Runs in a session of its own, and checks that nothing of it outlives it."""
-    process = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        **options,
-    )  # fmt: skip
-    out, err = process.communicate(timeout=60)
-    assert not session_members(process.pid)
-    return process.returncode, out, err
-
-
-def session_members(session):
-    members = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[3]) == session and fields[0] not in "ZX":
-            members.append(int(stat.parent.name))
-    return members
-
-
 def create_unlink(executable, directory, phase="both", processes=PROCESSES, items=ITEMS):
     argv = fsload.command(executable, str(directory), processes=processes, items=items, phase=phase)
     return run(argv)
@@ -54,12 +32,6 @@ def create_unlink(executable, directory, phase="both", processes=PROCESSES, item
 
 def files_in(directory):
     return [path for path in directory.rglob("*") if path.is_file()]
-
-
-def error_sentence(err):
-    message = json.loads(err)["error"]
-    assert err.count("\n") == 1
-    return message
 
 
 def test_the_sources_compile_without_a_warning(tmp_path):
@@ -128,6 +100,7 @@ def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
         ["create_unlink"],
         ["create_unlink", "--dir", "."],
         ["no_such_test", "--dir", ".", "--processes", "1", "--items", "1"],
+        ["fallocate2", "--dir", ".", "--processes", "1", "--items", "1", "--phase", "create"],
         ["create_unlink", "--dir", ".", "--processes", "0", "--items", "1"],
         ["create_unlink", "--dir", ".", "--processes", "-1", "--items", "1"],
         ["create_unlink", "--dir", ".", "--processes", "1e3", "--items", "1"],

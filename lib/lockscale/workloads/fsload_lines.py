@@ -14,6 +14,13 @@ from lockscale.workloads.rows import Parsed, Row, rate_row
 
 TOOL = "fsload"
 VERSIONS = ("0.1.0",)
+# The test cases of lib/fsload and what each one times. An operation is a file created, a file
+# removed, 8 KiB appended by fallocate(), a file made shorter by one byte.
+PHASES = {
+    "create_unlink": ("create", "remove"),
+    "fallocate2": ("fallocate",),
+    "truncate_orphan": ("truncate",),
+}
 MAX_PROCESSES = 4096  # lib/fsload/fsload.c takes no more
 
 Line = dict[str, Any]
@@ -46,9 +53,11 @@ def parse(text: str) -> Parsed:
 
 
 def _phases(header: Line, lines: list[Line]) -> list[str]:
-    names = _field(header, "phases", list)
-    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise BadInput("fsload's first line does not name its phases")
+    test, names = _field(header, "test", str), _field(header, "phases", list)
+    if test not in PHASES:
+        raise BadInput(f"fsload's test {test!r} is not known: this reads {', '.join(PHASES)}")
+    if names not in [list(PHASES[test]), *([name] for name in PHASES[test])]:
+        raise BadInput(f"fsload's first line does not name phases of {test}")
     strange = [line for line in lines if line.get("phase") not in names]
     if strange:
         raise BadInput("fsload's output has a line that belongs to none of its phases")
