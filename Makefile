@@ -6,7 +6,7 @@ TARGET ?= qemu
 PYTHON = .venv/bin/python
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env study test test-fast test-all kernels check notebooks lab lock clean
+.PHONY: help env study test test-fast test-all kernels patches-check check notebooks lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -29,8 +29,11 @@ test-fast: env  ## the inner loop: no guest, under two minutes
 test-all: env check kernels  ## also the long campaigns
 	LOCKSCALE_EXPLORE=1 $(PYTHON) -m pytest
 
-kernels: env  ## build every arm's kernel, or find it built
-	.venv/bin/lockscale patches check --build
+kernels: env  ## build the kernels that the tests boot, or find them built
+	.venv/bin/lockscale patches check --build inode-claim
+
+patches-check: env  ## every arm of every study: applies, builds, boots, counts right (hours under emulation)
+	.venv/bin/lockscale patches check --build --boot --write-table
 
 check: env  ## style, types, direction of imports
 	.venv/bin/ruff check .

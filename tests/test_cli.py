@@ -180,8 +180,13 @@ def test_rates_per_container_are_fitted_as_the_sum_over_containers(lockscale: Lo
 
 
 def test_every_series_and_target_is_listed(lockscale: Lockscale):
-    series = {(s["study"], s["arm"]): s["patches"] for s in lockscale("patches", "list", "--json").value}
-    assert series == {("inode-claim", "search-locked"): 0, ("inode-claim", "steal-retry"): 1}
+    listed = lockscale("patches", "list", "--json").value
+    assert {f"{s['study']}/{s['arm']}" for s in listed} == {
+        str(path.parent.relative_to(paths.KERNEL_PATCHES)) for path in paths.KERNEL_PATCHES.glob("*/*/series")
+    }
+    upstream = ("inode-claim/search-locked", "write-access/fast-search", "group-trylock/trylock")
+    empty = {f"{s['study']}/{s['arm']}" for s in listed if not s["patches"]}
+    assert empty == {*upstream, "orphan-file/orphan-mutex", "orphan-file/orphan-lockless"}
     (target,) = lockscale("target", "list", "--json").value
     assert target["name"] == target["kind"] == "qemu" and target["disposable"]
 

@@ -11,19 +11,20 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.guests import guest_of
 from lockscale.experiment.load import Load, choose_load
+from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.kernels.source import find_source
 from lockscale.profilers import lock_events
 from lockscale.study import Target, load_target
-from lockscale.targets.accel import choose_accel
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
-from lockscale.targets.qemu import Guest, QemuMachine
+from lockscale.targets.qemu import QemuMachine
 from lockscale.tools import packages
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
-LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 8
+LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _source() -> Iterator[Check]:
 
 
 def _kernels() -> Iterator[Check]:
-    kernels = cached_kernels()
+    kernels = cached_kernels(RATE)
     if not kernels:
         yield Check(
             "guest spin lock",
@@ -104,12 +105,11 @@ def _fifo(kernel: Kernel) -> bool:
 
 def _target(target: Target) -> Iterator[Check]:
     """Boot the newest built kernel, assert it, and see waiters queue under a create load."""
-    kernels = cached_kernels()
+    kernels = cached_kernels(RATE)
     if not kernels:
         return
     kernel = max(kernels, key=lambda k: k.image.stat().st_mtime)
-    guest = Guest(kernel.image, LOAD_CPUS, target.memory_mib, "tcg", target.boot_timeout_s)
-    guest = Guest(kernel.image, LOAD_CPUS, target.memory_mib, choose_accel(guest), target.boot_timeout_s)
+    guest = guest_of(target, kernel, LOAD_CPUS)
     try:
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
@@ -122,9 +122,10 @@ def _target(target: Target) -> Iterator[Check]:
 
 
 def _queueing(machine: Machine, load: Load) -> Check:
-    """Loads until one meets contention: on a busy emulated machine many meet none."""
-    steps = [lock_events.READ, load.command(LOAD_PROCESSES, LOAD_ITEMS, "both"), lock_events.READ]
+    """Loads, each twice as long, until one meets contention: on a busy emulated machine many meet none."""
     for attempt in range(1, LOADS + 1):
+        create_remove = load.command(LOAD_PROCESSES, LOAD_ITEMS << (attempt - 1), "both")
+        steps = [lock_events.READ, create_remove, lock_events.READ]
         before, _, after = must_all(machine, steps, timeout_s=120)
         events = lock_events.difference(lock_events.parse(before.stdout), lock_events.parse(after.stdout))
         if lock_events.is_fifo(events):

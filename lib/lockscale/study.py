@@ -50,7 +50,7 @@ class Arm(_Strict):
     """A kernel series with what its model is told. `role` says which side of the patch it is."""
 
     name: Name
-    role: Literal["before", "upstream", "ours"]
+    role: Literal["before", "upstream", "ours", "floor"]
     model_parameters: dict[str, bool | float] = {}
 
 

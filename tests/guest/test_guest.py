@@ -8,9 +8,10 @@ import pytest
 
 from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment import file_system
+from lockscale.experiment import file_system, guests
+from lockscale.kernels.arms import Options
 from lockscale.kernels.build import Kernel
-from lockscale.study import load_study, load_target
+from lockscale.study import load_target
 from lockscale.targets.accel import choose_accel
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk, device_to_format
@@ -34,7 +35,7 @@ def guest(kernels: dict[str, Kernel], tmp_path: Path) -> Guest:
 
 def named(guest: Guest) -> NamedDisk:
     assert guest.disk
-    return NamedDisk(guest.disk.by_id, guest.disk.serial, guest.disk.size_mib << 20)
+    return guests.named(guest.disk)
 
 
 def test_the_kernel_is_asserted_from_inside_and_another_one_is_refused(
@@ -107,12 +108,12 @@ def test_the_doctor_sees_waiters_queue_in_the_guest(kernels: dict[str, Kernel]):
 
 
 def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(guest: Guest):
-    small = load_study("inode-claim").model_copy(update={"mkfs": ["-J", "size=8", "-O", "^orphan_file"]})
+    small = Options(mkfs=["-J", "size=8", "-O", "^orphan_file"], mkfs_asserts=["has_journal"])
     with QemuMachine(guest) as machine:
         made = file_system.make(machine, small, named(guest))
         assert "has_journal" in made.features and "orphan_file" not in made.features
         file_system.unmount_and_check(machine, made)
-        wanting = small.model_copy(update={"mkfs_asserts": ["orphan_file"]})
+        wanting = small.added_to(Options(mkfs_asserts=["orphan_file"]))
         with pytest.raises(RunFailed, match="did not do orphan_file"):
             file_system.make(machine, wanting, named(guest))
         damage = "set_inode_field /lost+found links_count 77"

@@ -14,7 +14,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels import source as source_module
-from lockscale.kernels.build import Kernel, _series_in, build, cached_kernel, refuse_one_identity
+from lockscale.kernels.build import Kernel, build, cached_kernel, refuse_one_identity, series_in
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source, room_of, unpacked
 from lockscale.kernels.steps import run_step
@@ -71,7 +71,7 @@ def tarball(folder: Path, version: str = "6.12.99", top: str = "linux-6.12") -> 
 
 def test_a_series_is_in_the_tree_while_it_is_built_and_then_out(room: Path):
     before, tree = files(room), room / "src"
-    with _series_in(read_series("s", "arm"), tree, room):
+    with series_in(read_series("s", "arm"), tree, room):
         assert (tree / "fs/a.c").read_text() == "patched\n"
         assert (tree / "fs/new.c").read_text() == "new\n"
     assert files(room) == before
@@ -79,7 +79,7 @@ def test_a_series_is_in_the_tree_while_it_is_built_and_then_out(room: Path):
 
 def test_a_build_that_fails_leaves_a_pristine_tree(room: Path):
     before = files(room)
-    with pytest.raises(RunFailed), _series_in(read_series("s", "arm"), room / "src", room):
+    with pytest.raises(RunFailed), series_in(read_series("s", "arm"), room / "src", room):
         raise RunFailed("compile error")
     assert files(room) == before
 
@@ -88,10 +88,10 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from lockscale import paths
-from lockscale.kernels.build import _series_in
+from lockscale.kernels.build import series_in
 from lockscale.kernels.series import read_series
 paths.KERNEL_PATCHES, room = Path(sys.argv[1]), Path(sys.argv[2])
-with _series_in(read_series("s", "arm"), room / "src", room):
+with series_in(read_series("s", "arm"), room / "src", room):
     os.kill(os.getpid(), 9)
 """
 
@@ -102,7 +102,7 @@ def test_what_a_killed_build_left_is_put_back_by_the_next(room: Path, tmp_path: 
     assert done.returncode == -9
     assert (tree / "fs/a.c").read_text() == "patched\n"
     (tmp_path / "kernel-patches" / "s" / "arm" / "series").write_text("")
-    with _series_in(read_series("s", "arm"), tree, room):
+    with series_in(read_series("s", "arm"), tree, room):
         assert files(tree) == {"fs/a.c": "pristine\n", "Makefile": "VERSION = 6\n"}
     assert files(room) == before
 
@@ -111,7 +111,7 @@ def test_a_kill_while_the_pristine_files_are_copied_spoils_nothing(room: Path):
     """The copy is not whole yet, and the tree is still pristine."""
     (room / "pristine.part" / "fs").mkdir(parents=True)
     (room / "pristine.part" / "fs" / "a.c").write_text("pris")
-    with _series_in(read_series("s", "arm"), room / "src", room):
+    with series_in(read_series("s", "arm"), room / "src", room):
         assert (room / "src/fs/a.c").read_text() == "patched\n"
     assert (room / "src/fs/a.c").read_text() == "pristine\n"
 
@@ -119,7 +119,7 @@ def test_a_kill_while_the_pristine_files_are_copied_spoils_nothing(room: Path):
 def test_make_sees_every_change_and_its_undoing(room: Path):
     path = room / "src/fs/a.c"
     os.utime(path, ns=(1, 1))
-    with _series_in(read_series("s", "arm"), room / "src", room):
+    with series_in(read_series("s", "arm"), room / "src", room):
         during = path.stat().st_mtime_ns
     assert 1 < during <= path.stat().st_mtime_ns
 
@@ -129,7 +129,7 @@ def test_a_series_that_does_not_apply_leaves_the_tree(room: Path):
     before = files(room)
     with (
         pytest.raises(BadInput, match="does not apply"),
-        _series_in(read_series("s", "arm"), room / "src", room),
+        series_in(read_series("s", "arm"), room / "src", room),
     ):
         pytest.fail("the series went in")
     assert files(room) == before

@@ -69,8 +69,8 @@ def test_an_option_that_is_off_decides_nothing():
 
 
 def test_the_shipped_fragment_asks_for_queued_locks_that_count_their_events():
-    asked = read_config(base().config.read_text())
-    assert spin_lock_kind(base().config.read_text()) == "queued"
+    asked = read_config(base().kind("rate").fragment)
+    assert spin_lock_kind(base().kind("rate").fragment) == "queued"
     assert asked["CONFIG_HYPERVISOR_GUEST"] == "n"
     assert asked["CONFIG_LOCK_EVENT_COUNTS"] == "y"
     assert asked["CONFIG_FUNCTION_PROFILER"] == "y"

@@ -11,7 +11,14 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.series import all_series, apply_beside, named_series, read_series, touched_files
+from lockscale.kernels.series import (
+    all_series,
+    apply_beside,
+    named_series,
+    read_series,
+    refuse_unsafe,
+    touched_files,
+)
 
 IALLOC = [f"line {n}" for n in range(1, 31)]
 AUTHOR = {
@@ -216,7 +223,9 @@ def test_the_same_patches_are_one_kernel_whatever_the_arm_is_called(kernel: Kern
 
 
 def test_a_series_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(BadInput, match=r"no series inode-claim/spread under .* inode-claim/steal-retry\)$"):
+    with pytest.raises(
+        BadInput, match=r"no series inode-claim/spread under .* inode-claim/steal-retry, .*\)$"
+    ):
         read_series("inode-claim", "spread")
     for name in ("inode-claim", "/steal-retry", "inode-claim/", ""):
         with pytest.raises(BadInput, match="names no series: write STUDY/ARM"):
@@ -267,3 +276,33 @@ def test_what_git_am_makes_of_steal_retry_is_what_was_checked(tmp_path: Path):
     after = applied["fs/ext4/ialloc.c"].decode()
     assert before.count("find_inode_bit(") - after.count("find_inode_bit(") == 1
     assert after.count("repeat_in_this_group") == 2
+
+
+def test_an_unsafe_arm_runs_on_a_disposable_target_only(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
+    kernel.series()
+    listing = kernel.patches / "s/arm/series"
+    listing.write_text("# unsafe: a crash leaks inodes\n" + listing.read_text())
+    series = read_series("s", "arm")
+    assert series.unsafe == "a crash leaks inodes"
+    assert len(series.patches) == 1
+    refuse_unsafe(series, disposable=True, target="qemu")
+    with pytest.raises(BadInput, match=r"^arm s/arm is unsafe \(a crash leaks inodes\): .* server1 has not$"):
+        refuse_unsafe(series, disposable=False, target="server1")
+
+
+def test_a_safe_arm_runs_anywhere(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
+    refuse_unsafe(kernel.series(), disposable=False, target="server1")
+
+
+@pytest.mark.parametrize(
+    "line", ["# Unsafe: leaks", "#unsafe: leaks", "# unsafe", "# unsafe:", "# UNSAFE leaks"]
+)
+def test_a_misspelt_mark_is_not_overlooked(kernel: Kernel, line: str):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="changed"))
+    kernel.series()
+    listing = kernel.patches / "s/arm/series"
+    listing.write_text(f"{line}\n" + listing.read_text())
+    with pytest.raises(BadInput, match="write `# unsafe: why`"):
+        read_series("s", "arm")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The arms of a study as built kernels, refused when two of them are one and the same."""
 
+from lockscale.kernels.arms import Options, arms_file, has_arms_file
 from lockscale.kernels.build import Kernel, build, refuse_one_identity
 from lockscale.kernels.series import read_series
 from lockscale.progress import progress
@@ -15,10 +16,11 @@ def build_arms(study: Study) -> dict[str, Kernel]:
         for done, (name, one) in enumerate(series.items(), start=1):
             built[name] = build(one, study.parameters.kernel_source or None)
             shown.update(done, name)
-    refuse_one_identity({name: (k, file_system_line(study)) for name, k in built.items()})
+    refuse_one_identity({name: (k, options_of(study, name).line) for name, k in built.items()})
     return built
 
 
-def file_system_line(study: Study) -> str:
-    """The part of an arm's identity that is not its build-id: mkfs, mount and knobs."""
-    return f"mkfs.ext4 {' '.join(study.mkfs)}; mount -o {','.join(study.mount)}"
+def options_of(study: Study, arm: str) -> Options:
+    """mkfs, mount and knobs of an arm in a study: the study's own, and what belongs to the arm."""
+    own = arms_file(study.name).options(arm) if has_arms_file(study.name) else Options()
+    return own.added_to(Options(mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount))

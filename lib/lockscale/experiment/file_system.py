@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.study import Study
+from lockscale.kernels.arms import Options
 from lockscale.targets.disk import OUR_LABEL, NamedDisk, device_to_format
-from lockscale.targets.machine import Machine, must, must_all
+from lockscale.targets.machine import Machine, Write, must, must_all
 
 MOUNT_POINT = "/run/lockscale"
 
@@ -26,23 +26,28 @@ class FileSystem:
     mount_line: str
 
 
-def make(machine: Machine, study: Study, disk: NamedDisk) -> FileSystem:
-    """mkfs on the one disk that may be formatted, then mount; features asserted with dumpe2fs."""
+def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> FileSystem:
+    """mkfs on the one disk that may be formatted, then mount; features asserted with dumpe2fs.
+
+    `size` as mkfs.ext4 takes it leaves the rest of the disk free; by default nothing is left. Knobs are set once it is mounted; one that this kernel lacks is a failure.
+    """
     device = device_to_format(machine, disk)
-    mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *study.mkfs, device]
+    mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *wanted.mkfs, device, *([size] if size else [])]
     must(machine, mkfs, timeout_s=120)
-    options = ["-o", ",".join(study.mount)] if study.mount else []
+    options = ["-o", ",".join(wanted.mount)] if wanted.mount else []
+    knobs = f"/sys/fs/ext4/{device.removeprefix('/dev/')}"
     header, *_, mounts = must_all(
         machine,
         [
             ["dumpe2fs", "-h", device],
             ["mkdir", "-p", MOUNT_POINT],
             ["mount", "-t", "ext4", *options, device, MOUNT_POINT],
+            *(Write(f"{knobs}/{name}", str(value)) for name, value in wanted.knobs.items()),
             ["cat", "/proc/mounts"],
         ],
     )
     mounted = next(x for x in mounts.stdout.splitlines() if x.split()[1] == MOUNT_POINT)
-    return _as_found(header.stdout, study.mkfs_asserts, device, mkfs, mounted)
+    return _as_found(header.stdout, wanted.mkfs_asserts, device, mkfs, mounted)
 
 
 def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str], mounted: str) -> FileSystem:

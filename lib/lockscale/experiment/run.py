@@ -12,22 +12,23 @@ from typing import Any
 from lockscale.errors import BadInput
 from lockscale.experiment import provenance
 from lockscale.experiment.arms import build_arms
+from lockscale.experiment.guests import guest_of, made, scratch_in
 from lockscale.experiment.layout import Run
 from lockscale.experiment.plan import Step, plan
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.experiment.session import Session, measure
 from lockscale.files import append_line, locked, sha256_of_json, write_bytes, write_json
 from lockscale.kernels.build import Kernel
+from lockscale.kernels.series import read_series, refuse_unsafe
 from lockscale.progress import Progress, progress
 from lockscale.study import Study, Target
-from lockscale.targets.accel import choose_accel
-from lockscale.targets.disk import NamedDisk
 from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
-from lockscale.targets.scratch import Scratch
 
 
 def run_plan(run: Run, study: Study, target: Target) -> Path:
     """Measure every step of the study's plan on `target`; returns the path of rows.csv."""
+    for arm in study.arms:
+        refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
     steps = plan(study)
     done = _journal(run, study)
     with locked(run.folder / "lock", f"run {run.id}"):
@@ -51,28 +52,15 @@ class _Guests:
 
     def __init__(self, run: Run, study: Study, target: Target, kernels: dict[str, Kernel]) -> None:
         self.target, self.kernels = target, kernels
-        self.disk = Scratch(run.folder / "scratch.img", target.disk.size_mib, target.disk.serial)
-        self.accel: str = study.parameters.accel
-        if self.accel == "auto":
-            self.accel = choose_accel(self.guest(study.arms[0].name, 2, "tcg"))
+        self.disk = scratch_in(run.folder, target)
+        self.accel = self.guest(study.arms[0].name, 2, study.parameters.accel).accel
 
     def guest(self, arm: str, cpus: int, accel: str) -> Guest:
-        return Guest(
-            image=self.kernels[arm].image,
-            cpus=cpus,
-            memory_mib=self.target.memory_mib,
-            accel=accel,
-            boot_timeout_s=self.target.boot_timeout_s,
-            disk=self.disk,
-        )
+        return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
 
     def example(self) -> str:
         arm = next(iter(self.kernels))
         return qemu_line(self.guest(arm, 4, self.accel))
-
-    @property
-    def named_disk(self) -> NamedDisk:
-        return NamedDisk(self.disk.by_id, self.disk.serial, self.disk.size_mib << 20)
 
 
 class _Within:
@@ -93,12 +81,9 @@ def _do(
     started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     shown.update(-0.5, "boots")
     kernel = guests.kernels[step.arm]
-    guests.disk.make()
-    try:
-        with QemuMachine(guests.guest(step.arm, step.cpus, guests.accel)) as machine:
-            session = measure(machine, kernel, study, guests.named_disk, step, shown)
-    finally:
-        guests.disk.image.unlink(missing_ok=True)
+    guest = guests.guest(step.arm, step.cpus, guests.accel)
+    with made(guests.disk) as disk, QemuMachine(guest) as machine:
+        session = measure(machine, kernel, study, disk, step, shown)
     for name, text in session.raw.items():
         write_bytes(run.raw / step.name / f"{name}.txt.gz", gzip.compress(text.encode(), mtime=0))
     provenance.add_session(value, run, step.name, session)

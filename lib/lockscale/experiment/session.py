@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lockscale.experiment.arms import options_of
 from lockscale.experiment.file_system import (
     MOUNT_POINT,
     FileSystem,
@@ -13,6 +14,7 @@ from lockscale.experiment.file_system import (
     unmount_and_check,
 )
 from lockscale.experiment.load import Load, choose_load
+from lockscale.experiment.parked import alone
 from lockscale.experiment.plan import Step
 from lockscale.kernels.build import Kernel
 from lockscale.profilers import ftrace_cost, lock_events
@@ -58,7 +60,7 @@ def measure(
 ) -> Session:
     """Every point of `step` on a booted machine. No number is taken before the kernel is asserted."""
     build_id = assert_runs(machine, kernel)
-    file_system = make(machine, study, disk)
+    file_system = make(machine, options_of(study, step.arm), disk)
     load = choose_load(machine, study.parameters.tool, MOUNT_POINT)
     session = Session(build_id, load.tool, file_system=file_system)
     session.found = _as_found(machine, file_system.device)
@@ -119,8 +121,8 @@ def _profile(
     machine: Machine, point: _Point, cpus: int, functions: list[str], session: Session
 ) -> Iterator[Reading]:
     """Function cost of the create phase alone: a profiled iteration, which gives no rate."""
-    on = _alone(machine, cpus, ftrace_cost.start(functions))
-    off = _alone(machine, cpus, ftrace_cost.stop())
+    on = alone(machine, cpus, ftrace_cost.start(functions))
+    off = alone(machine, cpus, ftrace_cost.stop())
     read = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
     clear = [Write(*w) for w in ftrace_cost.clear()]
     create, remove = point.command("create"), point.command("remove")
@@ -135,21 +137,6 @@ def _profile(
         for metric, unit, value in (("calls", "calls", cost.count), ("time", "us", cost.total_us)):
             name = f"{cost.function}.{metric}"
             yield point.reading("ftrace_cost", "create", name, "total", unit, value, True)
-
-
-def _alone(machine: Machine, cpus: int, writes: list[tuple[str, str]]) -> list[MachineStep]:
-    """`writes` that patch kernel text, on an emulated machine with every processor but one parked.
-
-    Patching a traced function while another TCG processor runs it ended guests in "int3" panics
-    (seen with QEMU 7.2, thread=multi); with one processor running, 300 of 300 toggles went well.
-    """
-    path = "/sys/devices/system/cpu/cpu{}/online"
-    parked = [path.format(cpu) for cpu in range(1, cpus)] if machine.emulated else []
-    return [
-        *(Write(path, "0") for path in parked),
-        *(Write(path, value) for path, value in writes),
-        *(Write(path, "1") for path in parked),
-    ]
 
 
 def _as_found(machine: Machine, device: str) -> dict[str, Any]:

@@ -2,22 +2,53 @@
 """The base that every arm is built from, as kernel-patches/base.toml names it."""
 
 import functools
+import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
+from lockscale.errors import BadInput
+
+RATE = "rate"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a build is for. Only `rate` builds give rates.
+
+    configs: fragments on top of allnoconfig, of which the later ones win. on_top: the folder in
+    kernel-patches of a series that goes on top of each arm's, so that all are counted alike.
+    """
+
+    name: str
+    configs: tuple[Path, ...]
+    on_top: str | None = None
+
+    @property
+    def fragment(self) -> str:
+        return "\n".join(path.read_text() for path in self.configs)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.fragment.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Base:
-    """The longterm line, the package and tarball it comes in, and the config fragment beside it."""
+    """The longterm line, the package and tarball it comes in, and the kinds of build beside it."""
 
     line: str
     package: str
     tarball: Path
-    config: Path
     tested: tuple[str, ...]
+    kinds: dict[str, Kind]
+
+    def kind(self, name: str) -> Kind:
+        """The kind of build that is called `name`."""
+        if name not in self.kinds:
+            raise BadInput(f"there is no kind of build {name!r} (there are: {', '.join(self.kinds)})")
+        return self.kinds[name]
 
 
 @functools.cache
@@ -28,6 +59,10 @@ def base() -> Base:
         line=said["line"],
         package=said["package"],
         tarball=Path(said["tarball"]),
-        config=paths.KERNEL_PATCHES / said["config"],
         tested=tuple(said["tested"]),
+        kinds={name: _kind(name, **entry) for name, entry in said["kinds"].items()},
     )
+
+
+def _kind(name: str, configs: list[str], on_top: str | None = None) -> Kind:
+    return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in configs), on_top)

@@ -18,11 +18,11 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import full_disk_is_one_sentence, locked, sha256_of_json, write_json
-from lockscale.kernels.base import base
+from lockscale.kernels.base import RATE, Kind, base
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of
-from lockscale.kernels.series import Series, apply_beside
-from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked
+from lockscale.kernels.series import Series, apply_beside, with_on_top
+from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import run_step
 from lockscale.tools import need
 
@@ -49,6 +49,7 @@ class Kernel:
     config_sha256: str
     compiler: str
     spin_lock: str
+    kind: str = RATE
 
     @property
     def folder(self) -> Path:
@@ -59,18 +60,19 @@ class Kernel:
         return self.folder / "bzImage"
 
 
-def build(series: Series, source: str | None = None) -> Kernel:
-    """The kernel of `series`, from the cache when it was built before."""
-    found = find_source(source)
+def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel:
+    """The kernel of `series` for one kind of use, from the cache when it was built before."""
+    found, wanted = find_source(source), base().kind(kind)
+    whole = with_on_top(series, wanted.on_top)
     parts = {
         "source": found.sha256,
-        "series": series.sha256,
-        "config": hashlib.sha256(base().config.read_bytes()).hexdigest(),
+        "series": whole.sha256,
+        "config": wanted.sha256,
         "compiler": compiler(),
         "fixed": FIXED,
     }
     key = sha256_of_json(parts)[:16]
-    return cached_kernel(key) or _build(series, found, key)
+    return cached_kernel(key) or _build(whole, found, key, wanted)
 
 
 def cached_kernel(key: str) -> Kernel | None:
@@ -81,24 +83,32 @@ def cached_kernel(key: str) -> Kernel | None:
     return Kernel(**json.loads(record.read_text()))
 
 
-def cached_kernels() -> list[Kernel]:
-    """Every kernel in the cache."""
+def cached_kernels(kind: str | None = None) -> list[Kernel]:
+    """Every kernel in the cache, or those of one kind."""
     found = sorted(paths.KERNEL_CACHE.glob("*/kernel.json"))
-    return [Kernel(**json.loads(path.read_text())) for path in found]
+    kernels = [Kernel(**json.loads(path.read_text())) for path in found]
+    return [kernel for kernel in kernels if kind in (None, kernel.kind)]
 
 
-def _build(series: Series, source: Source, key: str) -> Kernel:
+def _build(series: Series, source: Source, key: str, kind: Kind) -> Kernel:
     for tool in ("gcc", "ld", "make", "flex", "bison", "bc", "perl"):
         need(tool)
-    room = room_of(source)
-    with locked(room / "lock", "the kernel build folder"):
-        tree = unpacked(source, room)
-        with _series_in(series, tree, room):
-            return _compile(series, source, key, tree, room)
+    with build_folder(source) as (tree, room), series_in(series, tree, room):
+        return _compile(series, source, key, kind, tree, room)
 
 
 @contextlib.contextmanager
-def _series_in(series: Series, tree: Path, room: Path) -> Iterator[None]:
+def build_folder(source: Source) -> Iterator[tuple[Path, Path]]:
+    """Hold the shared tree of `source`, pristine, and the folder around it."""
+    room = room_of(source)
+    with locked(room / "lock", "the kernel build folder"):
+        tree = unpacked(source, room)
+        _put_back(tree, room / "pristine")
+        yield tree, room
+
+
+@contextlib.contextmanager
+def series_in(series: Series, tree: Path, room: Path) -> Iterator[None]:
     """Hold `series` in the shared tree; whatever a killed build left there is put back first."""
     pristine = room / "pristine"
     _put_back(tree, pristine)
@@ -146,16 +156,17 @@ def _replace(path: Path, content: bytes | None) -> None:
     path.write_bytes(content)
 
 
-def _compile(series: Series, source: Source, key: str, tree: Path, room: Path) -> Kernel:
-    objects = room / "objects"
-    version = json.loads((room / "tree.json").read_text())["version"]
-    local = f"-lockscale-{series.sha256[:8]}"
-    configure(tree, objects, base().config, version)
+def _compile(series: Series, source: Source, key: str, kind: Kind, tree: Path, room: Path) -> Kernel:
+    is_rate = kind.name == RATE
+    objects = room / ("objects" if is_rate else f"objects-{kind.name}")
+    version = version_in(room)
+    local = f"-lockscale-{series.sha256[:8]}{'' if is_rate else f'-{kind.name}'}"
+    configure(tree, objects, kind, version)
     config = (objects / ".config").read_text()
     argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}"]
     started_s = time.monotonic()
     log = room / f"build-{key}.log"
-    what = f"build kernel {series.name}"
+    what = f"build kernel {series.name}{'' if is_rate else f' ({kind.name})'}"
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES_OF_A_BUILD
     run_step([*argv, f"LOCALVERSION={local}", "bzImage"], what, lines, log, FIXED)
     kernel = Kernel(
@@ -169,6 +180,7 @@ def _compile(series: Series, source: Source, key: str, tree: Path, room: Path) -
         config_sha256=hashlib.sha256(config.encode()).hexdigest(),
         compiler=compiler(),
         spin_lock=spin_lock_kind(config),
+        kind=kind.name,
     )
     _keep(kernel, objects, time.monotonic() - started_s)
     return kernel

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.kernels.base import Kind
 from lockscale.kernels.steps import run_step
 from lockscale.tools import need
 
@@ -28,17 +29,29 @@ def not_taken(fragment: str, config: str) -> list[str]:
     return [f"{k}={v}" for k, v in read_config(fragment).items() if got.get(k, "n") != v]
 
 
-def configure(tree: Path, objects: Path, fragment: Path, version: str) -> None:
-    """Write objects/.config from allnoconfig and `fragment`; refuse what this kernel does not take."""
+def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
+    """Write objects/.config from allnoconfig and the kind's fragments; refuse what this kernel does not take.
+
+    A line that a later fragment overrules is not asked for.
+    """
     objects.mkdir(parents=True, exist_ok=True)
+    fragment = objects / "fragment.config"
+    asked = read_config(kind.fragment)
+    fragment.write_text("".join(f"{name}={value}\n" for name, value in asked.items()))
     argv = [need("make"), f"--directory={tree}", f"O={objects}", "allnoconfig"]
     run_step([*argv, f"KCONFIG_ALLCONFIG={fragment}"], "configure the kernel", 20, objects / "config.log")
-    refused = not_taken(fragment.read_text(), (objects / ".config").read_text())
+    refused = not_taken(kind.fragment, (objects / ".config").read_text())
     if refused:
         raise BadInput(
-            f"{fragment} asks for {refused[0]}, which Linux {version} does not take "
+            f"{_home_of(refused[0], kind)} asks for {refused[0]}, which Linux {version} does not take "
             f"({len(refused)} such line(s)): a dependency is missing or the option is gone"
         )
+
+
+def _home_of(line: str, kind: Kind) -> Path:
+    """The fragment that has the last word on an option."""
+    name = line.partition("=")[0]
+    return next(path for path in reversed(kind.configs) if name in read_config(path.read_text()))
 
 
 def spin_lock_kind(config: str) -> str:

@@ -7,24 +7,29 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.tools import need
 
+UNSAFE = re.compile(r"^# unsafe: (\S.*)$")
 MOVED = re.compile(r"^(?:rename|copy) from (.+)$", re.MULTILINE)  # --numstat names the new path only
 
 
 @dataclass(frozen=True)
 class Series:
-    """The patches of one arm in order; none means that the arm is the base itself."""
+    """The patches of one arm in order; none means that the arm is the base itself.
+
+    ``unsafe``: what its kernel may do to a file system, from a line `# unsafe: ...`; else empty.
+    """
 
     study: str
     arm: str
     folder: Path
     patches: tuple[Path, ...]
+    unsafe: str = ""
 
     @property
     def name(self) -> str:
@@ -46,6 +51,17 @@ def read_series(study: str, arm: str) -> Series:
     if not listing.is_file():
         known = ", ".join(f"{s.study}/{s.arm}" for s in all_series()) or "none"
         raise BadInput(f"no series {study}/{arm} under {paths.KERNEL_PATCHES} (there are: {known})")
+    unsafe = " ".join(_unsafe(line, listing) for line in _comments(listing) if "unsafe" in line.lower())
+    return Series(study, arm, folder, _listed(folder), unsafe)
+
+
+def _comments(listing: Path) -> list[str]:
+    return [line.strip() for line in listing.read_text().splitlines() if line.strip().startswith("#")]
+
+
+def _listed(folder: Path) -> tuple[Path, ...]:
+    """The patches that the file `series` of a folder lists, each of which lies beside it."""
+    listing = folder / "series"
     names = [line.strip() for line in listing.read_text().splitlines()]
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
     for patch in patches:
@@ -54,7 +70,32 @@ def read_series(study: str, arm: str) -> Series:
             raise BadInput(
                 f"{listing} lists {said!r}, which is not a file beside it: add it or drop the line"
             )
-    return Series(study, arm, folder, patches)
+    return patches
+
+
+def with_on_top(series: Series, on_top: str | None) -> Series:
+    """`series` with the patches of kernel-patches/`on_top` behind its own."""
+    if on_top is None:
+        return series
+    patches = _listed(paths.KERNEL_PATCHES / on_top)
+    return replace(series, patches=(*series.patches, *patches))
+
+
+def _unsafe(line: str, listing: Path) -> str:
+    """The reason in a line `# unsafe: ...`; a comment that may be meant as one is not overlooked."""
+    found = UNSAFE.match(line)
+    if not found:
+        raise BadInput(f"{listing}: {line!r} speaks of unsafe: write `# unsafe: why`, or leave the word out")
+    return found[1]
+
+
+def refuse_unsafe(series: Series, *, disposable: bool, target: str) -> None:
+    """Refuse an unsafe arm on a target whose disk may hold what somebody needs."""
+    if series.unsafe and not disposable:
+        raise BadInput(
+            f"arm {series.name} is unsafe ({series.unsafe}): it runs only on a target with "
+            f"`disposable: true`, which {target} has not"
+        )
 
 
 def named_series(name: str) -> Series:

@@ -2,6 +2,7 @@
 """The kernel source: the distribution's tarball by default, the user's tarball or tree by option."""
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -91,6 +92,11 @@ def _unpack(source: Source, half: Path, log: Path) -> None:
         run_step(argv, "unpack the kernel source", FILES_IN_A_TREE, log)
     except RunFailed as error:
         raise BadInput(f"{source.path} is no whole kernel tarball or tree: {error}") from None
+
+
+def version_in(room: Path) -> str:
+    """The version of the tree that was unpacked in `room`."""
+    return str(json.loads((room / "tree.json").read_text())["version"])
 
 
 def _version_of(tree: Path, source: Source) -> str:

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""What the arms of a study are besides their patches: kernel-patches/<study>/arms.toml.
+
+It holds each arm's own mkfs, mount and knobs, the load that all are checked under, and the counters
+that must then differ.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pydantic
+
+from lockscale import paths
+from lockscale.errors import BadInput
+
+Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
+Source = Annotated[str, pydantic.Field(pattern=r"^(trace|calls|acquisitions|contentions):\S.*$")]
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class Options(_Strict):
+    """What belongs to an arm beside its kernel; `knobs` are files of /sys/fs/ext4/<disk>."""
+
+    mkfs: list[str] = []
+    mkfs_asserts: list[str] = []
+    mount: list[str] = []
+    knobs: dict[Name, int] = {}
+
+    def added_to(self, other: "Options") -> "Options":
+        """Both together, `other` first."""
+        return Options(
+            mkfs=[*other.mkfs, *self.mkfs],
+            mkfs_asserts=[*other.mkfs_asserts, *self.mkfs_asserts],
+            mount=[*other.mount, *self.mount],
+            knobs={**other.knobs, **self.knobs},
+        )
+
+    @property
+    def line(self) -> str:
+        """The part of an arm's identity that is not its build-id."""
+        knobs = "".join(f"; {name}={value}" for name, value in sorted(self.knobs.items()))
+        return f"mkfs.ext4 {' '.join(self.mkfs)}; mount -o {','.join(self.mount)}{knobs}"
+
+
+class Load(_Strict):
+    """How an arm is loaded to be checked. `variants`: mount options, each on a new file system."""
+
+    testcase: Literal["create_unlink", "fallocate2", "truncate_orphan"]
+    processes: Count
+    items_per_process: Count
+    cpus: Count
+    mkfs: list[str] = []
+    mkfs_asserts: list[str] = []
+    mount: list[str] = []
+    variants: dict[str, list[str]] = {"": []}
+
+
+class Counter(_Strict):
+    """A ratio of counts and what it must do: `expect` as in "wait-group > trylock >= multi-goal".
+
+    Sources are summed. trace: hits of a trace point of ext4. calls: of a kernel function.
+    acquisitions, contentions: of a lock class as /proc/lock_stat names it.
+    """
+
+    name: str
+    count: Annotated[list[Source], pydantic.Field(min_length=1)]
+    per: Annotated[list[Source], pydantic.Field(min_length=1)]
+    unit: str
+    expect: Annotated[list[str], pydantic.Field(min_length=1)]
+    variants: list[str] = [""]
+
+
+class ArmsFile(_Strict):
+    """One study's arms.toml."""
+
+    load: Load
+    arm: dict[Name, Options] = {}
+    counter: list[Counter] = []
+
+    def options(self, arm: str) -> Options:
+        """What belongs to `arm` alone; an arm that the file does not name is its patches and no more."""
+        return self.arm.get(arm, Options())
+
+    def checked_with(self, arm: str) -> Options:
+        """The whole of what `arm` is checked with."""
+        load = self.load
+        common = Options(mkfs=load.mkfs, mkfs_asserts=load.mkfs_asserts, mount=load.mount)
+        return self.options(arm).added_to(common)
+
+
+def has_arms_file(study: str) -> bool:
+    """Whether a study says anything of its arms besides their patches."""
+    return (paths.KERNEL_PATCHES / study / "arms.toml").is_file()
+
+
+def arms_file(study: str) -> ArmsFile:
+    """The arms.toml of a study; what it does not know or lacks is refused in a sentence."""
+    path = paths.KERNEL_PATCHES / study / "arms.toml"
+    if not path.is_file():
+        raise BadInput(f"{path} is not there: say in it what each arm of {study} is besides its patches")
+    try:
+        found = ArmsFile.model_validate(tomllib.loads(path.read_text()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not TOML ({error}): mend it") from None
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{path}: {where}: {first['msg']}") from None
+    _refuse_missing(path, found)
+    return found
+
+
+def _refuse_missing(path: Path, found: ArmsFile) -> None:
+    there = {listing.parent.name for listing in path.parent.glob("*/series")}
+    for arm in sorted(set(found.arm) - there):
+        raise BadInput(f"{path}: [arm.{arm}] has no {arm}/series beside it")
+    for counter in found.counter:
+        for variant in sorted(set(counter.variants) - set(found.load.variants)):
+            raise BadInput(f"{path}: counter {counter.name!r} names variant {variant!r}, which load lacks")

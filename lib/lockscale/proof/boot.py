@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""An arm in a guest: it boots, mounts, runs its load, unmounts, and e2fsck has nothing to mend."""
+
+import tempfile
+from pathlib import Path
+
+from lockscale.experiment.file_system import make, unmount_and_check
+from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.kernels.arms import arms_file
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, named_series, refuse_unsafe
+from lockscale.progress import progress
+from lockscale.proof.load import LOAD_TIMEOUT_S, command
+from lockscale.study import Target, load_target
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import QemuMachine, qemu_line
+from lockscale.workloads import fsload
+
+
+def runs_its_load(series: Series, target: Target) -> str:
+    """What the booted arm did; RunFailed when anything of it went wrong."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    kernel, file = build(series), arms_file(series.study)
+    with tempfile.TemporaryDirectory(prefix="lockscale-check-") as folder:
+        disk = scratch_in(Path(folder), target)
+        guest = guest_of(target, kernel, file.load.cpus, disk=disk)
+        with made(disk) as named, QemuMachine(guest) as machine:
+            build_id = assert_runs(machine, kernel)
+            file_system = make(machine, file.checked_with(series.arm), named)
+            said = must(machine, command(file.load), timeout_s=LOAD_TIMEOUT_S)
+            operations = file.load.processes * file.load.items_per_process
+            assert fsload.parse(said).rows
+            unmount_and_check(machine, file_system)
+    return (
+        f"{kernel.release} runs with build-id {build_id}; {file.load.testcase}, {operations} operations by "
+        f"{file.load.processes} processes; unmounted, e2fsck -fn clean"
+    )
+
+
+def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
+    """Boot an arm, assert uname and build-id from inside, power off."""
+    said = load_target(target)  # a misspelt one is refused before a kernel is built
+    series = named_series(which)
+    refuse_unsafe(series, disposable=said.disposable, target=target)
+    kernel = build(series)
+    guest = guest_of(said, kernel, cpus)
+    with progress(f"boot {which} on {target}") as shown:
+        shown.update(0, guest.accel)
+        with QemuMachine(guest) as machine:
+            build_id = assert_runs(machine, kernel)
+    return {"release": kernel.release, "build_id": build_id, "accel": guest.accel}
+
+
+def example_line(target: str, which: str, cpus: int) -> str:
+    """The exact qemu line that would boot an arm with a target's scratch disk."""
+    said = load_target(target)
+    disk = scratch_in(Path(tempfile.gettempdir()), said)
+    return qemu_line(guest_of(said, build(named_series(which)), cpus, disk=disk))

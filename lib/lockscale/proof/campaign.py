@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Count what the arms of a study do: observe kernels, booted interleaved, ABBA by iteration."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from lockscale.experiment.file_system import make, unmount_and_check
+from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.files import write_text
+from lockscale.kernels.arms import ArmsFile, arms_file
+from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.series import Series, read_series, refuse_unsafe
+from lockscale.progress import Progress, progress
+from lockscale.proof.counting import Sources, count
+from lockscale.proof.load import LOAD_TIMEOUT_S, command
+from lockscale.study import Target
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import QemuMachine
+
+OBSERVE = "observe"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One count of one load: `origin` says what it was counted on. Never a rate."""
+
+    study: str
+    arm: str
+    variant: str
+    iteration: int
+    threads: int
+    cpus: int
+    source: str
+    value: int
+    build_id: str
+    origin: str = "qemu"
+
+
+def arms_to_count(study: str, wanted: Sequence[str]) -> list[str]:
+    """`wanted` arms and those that a counter compares them with, in the order of arms.toml."""
+    file = arms_file(study)
+    said = [" ".join(counter.expect).split() for counter in file.counter]
+    together = {name for words in said if set(words) & set(wanted) for name in words}
+    return [arm for arm in file.arm if arm in together | set(wanted)]
+
+
+def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, folder: Path) -> list[Counted]:
+    """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot."""
+    series = {arm: read_series(study, arm) for arm in arms}
+    for one in series.values():
+        refuse_unsafe(one, disposable=target.disposable, target=target.name)
+    kernels = _observers(study, series)
+    found: list[Counted] = []
+    boots = list(_order(arms, iterations))
+    with progress(f"count {study} on {target.name}", len(boots)) as shown:
+        for done, (iteration, arm) in enumerate(boots):
+            shown.update(done, f"{arm}, iteration {iteration}")
+            boot = _Boot(study, arm, iteration, kernels[arm], target, folder)
+            found += boot.count(shown)
+            write_counts(folder / f"counts-{study}.csv", found)
+        shown.update(len(boots))
+    return found
+
+
+def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
+    kernels = {}
+    with progress(f"observe kernels of {study}", len(series)) as shown:
+        for done, (arm, one) in enumerate(series.items(), start=1):
+            kernels[arm] = build(one, kind=OBSERVE)
+            shown.update(done, arm)
+    return kernels
+
+
+def _order(arms: Sequence[str], iterations: int) -> Iterator[tuple[int, str]]:
+    for iteration in range(1, iterations + 1):
+        for arm in arms if iteration % 2 else reversed(arms):
+            yield iteration, arm
+
+
+@dataclass(frozen=True)
+class _Boot:
+    """One boot of one arm, and in it one new file system a variant."""
+
+    study: str
+    arm: str
+    iteration: int
+    kernel: Kernel
+    target: Target
+    folder: Path
+
+    def count(self, shown: Progress) -> Iterator[Counted]:
+        file = arms_file(self.study)
+        disk = scratch_in(self.folder, self.target)
+        guest = guest_of(self.target, self.kernel, file.load.cpus, disk=disk)
+        with made(disk) as named, QemuMachine(guest) as machine:
+            build_id = assert_runs(machine, self.kernel)
+            for variant, mount in file.load.variants.items():
+                wanted = file.checked_with(self.arm)
+                wanted = wanted.model_copy(update={"mount": [*wanted.mount, *mount]})
+                made_now = make(machine, wanted, named)
+                load = command(file.load)
+                must(machine, load, timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
+                counts = count(machine, load, sources_of(file), file.load.cpus)
+                unmount_and_check(machine, made_now)
+                for source, value in counts.items():
+                    yield Counted(
+                        self.study, self.arm, variant, self.iteration, file.load.processes,
+                        file.load.cpus, source, value, build_id,
+                    )  # fmt: skip
+
+
+def sources_of(file: ArmsFile) -> Sources:
+    """Everything that a study's counters count."""
+    said = [source for counter in file.counter for source in (*counter.count, *counter.per)]
+    return Sources.of(said)
+
+
+def write_counts(path: Path, counts: Sequence[Counted]) -> None:
+    """The counts as a table, whole or absent."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, [field.name for field in fields(Counted)], lineterminator="\n")
+    table.writeheader()
+    table.writerows(asdict(one) for one in counts)
+    write_text(path, text.getvalue())

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Count events, calls and lock operations of one load on a booted observe kernel."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.experiment.parked import alone
+from lockscale.profilers import event_counts, ftrace_cost, lock_stat
+from lockscale.proof.load import LOAD_TIMEOUT_S
+from lockscale.targets.machine import Machine, Step, Write, must, must_all
+
+SYSTEM = "ext4"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What to count, by the tool that counts it: trace points, functions, and lock classes."""
+
+    trace: tuple[str, ...]
+    calls: tuple[str, ...]
+    locks: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(said: Sequence[str]) -> "Sources":
+        """From sources as arms.toml says them."""
+        parts = [source.split(":", 1) for source in dict.fromkeys(said)]
+        return Sources(
+            trace=tuple(name for kind, name in parts if kind == "trace"),
+            calls=tuple(name for kind, name in parts if kind == "calls"),
+            locks=tuple((kind, name) for kind, name in parts if kind in ("acquisitions", "contentions")),
+        )
+
+
+def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) -> dict[str, int]:
+    """Source -> its count while `load` ran; the counters are on for that time alone."""
+    events = [f"{SYSTEM}:{name}" for name in sources.trace]
+    event_counts.check(must(machine, event_counts.AVAILABLE), events)
+    on = [*event_counts.start(events), *(ftrace_cost.start(sources.calls) if sources.calls else [])]
+    off = [*(ftrace_cost.stop() if sources.calls else []), *event_counts.stop(events)]
+    profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
+    histograms = event_counts.read(events)
+    steps: list[Step] = [
+        ["sync"],
+        *alone(machine, cpus, on),
+        *(Write(*w) for w in lock_stat.start()),
+        load,
+        lock_stat.READ,
+        histograms,
+        *alone(machine, cpus, off),
+        profile,
+        *(Write(*w) for w in ftrace_cost.clear()),
+    ]
+    done = must_all(machine, steps, timeout_s=LOAD_TIMEOUT_S)
+    return {
+        **_traced(done[steps.index(histograms)].stdout, events),
+        **(_called(done[steps.index(profile)].stdout, sources.calls) if sources.calls else {}),
+        **_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks),
+    }
+
+
+def _traced(text: str, events: Sequence[str]) -> dict[str, int]:
+    counts = event_counts.parse(text, events)
+    return {event.replace(SYSTEM, "trace", 1): hits for event, hits in counts.items()}
+
+
+def _called(text: str, functions: Sequence[str]) -> dict[str, int]:
+    """A function that was never called is not in the profile: the filter took its name, so it is 0."""
+    found = {cost.function: cost.count for cost in ftrace_cost.parse(ftrace_cost.split(text))}
+    return {f"calls:{name}": found.get(name, 0) for name in functions}
+
+
+def _locked(text: str, locks: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Sums over both modes; a class that nobody took is not in the file."""
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for use in lock_stat.parse(text).uses:
+        counts["contentions", use.name] += use.waits.count
+        counts["acquisitions", use.name] += use.holds.count
+    return {f"{kind}:{name}": counts[kind, name] for kind, name in locks}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""The outcome of `patches check` for a person: lines for a terminal, a table for kernel-patches/README.md."""
+
+import re
+from collections.abc import Sequence
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import write_text
+from lockscale.proof.check import Checked
+from lockscale.proof.counters import CounterEntry
+
+BEGIN, END = "<!-- table: patches check -->", "<!-- end of table -->"
+
+
+def as_text(found: Sequence[Checked]) -> str:
+    """One line a check, one a comparison of counters."""
+    lines = []
+    for one in found:
+        name = f"{one.study}/{one.arm}"
+        lines += [f"{_mark(c.ok)} {name} {key}: {c.detail}" for key, c in one.checks.items()]
+        lines += [f"{_mark(c.ok)} {name} {_comparison(c)}" for c in one.counters]
+    return "\n".join(lines)
+
+
+def _mark(ok: bool) -> str:
+    return "ok " if ok else "NO "
+
+
+def _comparison(entry: CounterEntry) -> str:
+    return (
+        f"{entry.name}{f' ({entry.variant})' if entry.variant else ''}, {entry.unit}: {_mean(entry.arm)}, "
+        f"{entry.base_name} {_mean(entry.base)}, difference [{_mean(entry.low)}, {_mean(entry.high)}] "
+        f"({entry.level_pct:.1f}%, {entry.iterations} iterations, {entry.origin}); expected {entry.expected}"
+    )
+
+
+def _mean(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def write_readme(found: Sequence[Checked]) -> None:
+    """Put both tables between the marks of kernel-patches/README.md."""
+    path = paths.KERNEL_PATCHES / "README.md"
+    text = path.read_text()
+    if len(re.findall(f"{BEGIN}|{END}", text)) != 2:
+        raise BadInput(f"{path} has not the lines {BEGIN!r} and {END!r}: put them where the table shall go")
+    before, rest = text.split(BEGIN)
+    write_text(path, f"{before}{BEGIN}\n\n{_tables(found)}\n\n{END}{rest.split(END)[1]}")
+
+
+def _tables(found: Sequence[Checked]) -> str:
+    names = list(dict.fromkeys(name for one in found for name in one.checks))
+    head = ["arm", *names]
+    rows = [[f"{one.study}/{one.arm}", *(_cell(one, name) for name in names)] for one in found]
+    counters = [
+        [
+            f"{one.study}: {entry.name}{f' ({entry.variant})' if entry.variant else ''}",
+            entry.unit,
+            entry.expected,
+            f"{entry.arm_name} {_mean(entry.arm)}",
+            f"{entry.base_name} {_mean(entry.base)}",
+            f"[{_mean(entry.low)}, {_mean(entry.high)}]",
+            "yes" if entry.ok else "**no**",
+        ]
+        for one in found
+        for entry in one.counters
+        if entry.expected.startswith(f"{entry.arm_name} ")
+    ]
+    titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
+    return f"{_markdown(head, rows)}\n\n{_markdown(titles, counters)}"
+
+
+def _cell(one: Checked, name: str) -> str:
+    return "-" if name not in one.checks else "yes" if one.checks[name].ok else "**no**"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

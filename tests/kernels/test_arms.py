@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""kernel-patches/<study>/arms.toml: what an arm is besides its patches."""
+
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.kernels.arms import Options, arms_file
+from lockscale.kernels.series import all_series
+from lockscale.proof.expectation import relations
+
+STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
+LOAD = '[load]\ntestcase = "create_unlink"\nprocesses = 8\nitems_per_process = 9\ncpus = 4\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
+    (tmp_path / "s/arm").mkdir(parents=True)
+    (tmp_path / "s/arm/series").write_text("")
+    return tmp_path / "s/arms.toml"
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_arm_with_a_series_is_compared_by_some_counter(study: str):
+    found = arms_file(study)
+    said = [one for counter in found.counter for text in counter.expect for one in relations(text, found.arm)]
+    compared = {name for one in said for name in (one.left, one.right)} - {"0"}
+    assert compared == {series.arm for series in all_series() if series.study == study}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_orphan_file_is_always_said_and_asserted(study: str):
+    found = arms_file(study)
+    for arm in found.arm:
+        whole = found.checked_with(arm)
+        (features,) = [whole.mkfs[n + 1] for n, word in enumerate(whole.mkfs) if word == "-O"]
+        (asserted,) = [one for one in whole.mkfs_asserts if one.endswith("orphan_file")]
+        assert asserted in features.split(",")
+
+
+def test_arms_may_share_a_kernel_and_differ_by_mkfs():
+    found = arms_file("orphan-file")
+    lines = {arm: found.checked_with(arm).line for arm in ("orphan-mutex", "orphan-lockless")}
+    assert len(set(lines.values())) == 2
+
+
+def test_block_groups_are_many_enough_for_a_trylock_to_skip():
+    """S3 needs 128 groups or more: with fewer, every search comes to its waiting pass."""
+    mkfs = arms_file("group-trylock").load.mkfs
+    blocks_per_group = int(mkfs[mkfs.index("-g") + 1])
+    assert 3072 * 256 / blocks_per_group >= 128
+
+
+def test_an_arms_own_options_come_behind_the_common_ones():
+    common = Options(mkfs=["-b", "4096"], mount=["noatime"], knobs={"a": 1})
+    own = Options(mkfs=["-O", "orphan_file"], mount=["nobarrier"], knobs={"a": 2, "b": 3})
+    both = own.added_to(common)
+    assert both.mkfs == ["-b", "4096", "-O", "orphan_file"] and both.mount == ["noatime", "nobarrier"]
+    assert both.line == "mkfs.ext4 -b 4096 -O orphan_file; mount -o noatime,nobarrier; a=2; b=3"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[load", r"is not TOML \("),
+        (LOAD + "[arm.ghost]\n", r"\[arm.ghost\] has no ghost/series beside it"),
+        (LOAD + "[arm.arm]\nmkfs = '-b'\n", "arm.arm.mkfs: Input should be a valid list"),
+        (LOAD + "[arm.arm]\nmkfz = []\n", "arm.arm.mkfz: Extra inputs are not permitted"),
+        (LOAD.replace("8", "0"), "load.processes: Input should be greater than 0"),
+        (LOAD.replace("create_unlink", "creat"), "load.testcase: Input should be 'create_unlink'"),
+        (
+            LOAD + '[[counter]]\nname = "x"\ncount = ["rate:x"]\nper = ["trace:y"]\nunit = "1"\n'
+            'expect = ["arm = 0"]\n',
+            "counter.0.count.0: String should match",
+        ),
+        (
+            LOAD + '[[counter]]\nname = "x"\ncount = ["trace:x"]\nper = ["trace:y"]\nunit = "1"\n'
+            'expect = ["arm = 0"]\nvariants = ["scan2"]\n',
+            "counter 'x' names variant 'scan2', which load lacks",
+        ),
+    ],
+)
+def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, says: str):
+    file.write_text(text)
+    with pytest.raises(BadInput, match=rf"arms.toml: .*{says}|arms.toml {says}"):
+        arms_file("s")
+
+
+def test_a_study_without_the_file_says_what_to_do(file: Path):
+    with pytest.raises(BadInput, match=r"arms\.toml is not there: say in it what each arm of s is"):
+        arms_file("s")
