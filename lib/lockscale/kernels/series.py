@@ -112,6 +112,15 @@ def all_series() -> list[Series]:
     return [read_series(path.parent.parent.name, path.parent.name) for path in found]
 
 
+def chosen_series(which: str | None) -> list[Series]:
+    """Every series of `which`: a study, a study/arm, or None for all."""
+    chosen = [s for s in all_series() if which in (None, s.study, s.name)]
+    if not chosen:
+        known = ", ".join(s.name for s in all_series())
+        raise BadInput(f"there is no series {which!r} (there are: {known})")
+    return chosen
+
+
 def touched_files(series: Series) -> list[str]:
     """The files that a series changes, as paths inside the tree."""
     touched: dict[str, None] = {}

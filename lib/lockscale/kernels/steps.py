@@ -12,6 +12,8 @@ from lockscale.files import MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.progress import progress
 
 NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
+# The kernel's Makefile drops LC_ALL.
+ENGLISH = {"LC_ALL": "C", "LANG": "C", "LC_MESSAGES": "C", "LANGUAGE": "C"}
 # Not just "error": a build prints the names of files such as net/9p/error.o.
 SAYS_WHY = re.compile(r"error: |undefined reference|\*\*\* |Error \d|^tar: |^\w+: cannot ", re.IGNORECASE)
 
@@ -39,7 +41,7 @@ def run_step(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**os.environ, "LC_ALL": "C", **(env or {})},
+            env={**os.environ, **ENGLISH, **(env or {})},
         ) as process,
     ):
         assert process.stdout is not None

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import RunFailed
 from lockscale.experiment.layout import new_run
 from lockscale.kernels.arms import arms_file
-from lockscale.kernels.series import Series, all_series
+from lockscale.kernels.series import Series, chosen_series
 from lockscale.progress import progress
 from lockscale.proof.boot import runs_its_load
 from lockscale.proof.campaign import Counted, arms_to_count, campaign
@@ -53,7 +53,7 @@ def check(
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
     runs/patches-check-<time>.
     """
-    chosen = _chosen(which)
+    chosen = chosen_series(which)
     found = {series.name: Checked(series.study, series.arm) for series in chosen}
     steps: list[tuple[str, Callable[[Series], Entry]]] = [("applies", applies), ("differs", differs)]
     if build:
@@ -69,14 +69,6 @@ def check(
     if boot:
         _count(chosen, found, iterations)
     return list(found.values())
-
-
-def _chosen(which: str | None) -> list[Series]:
-    chosen = [s for s in all_series() if which in (None, s.study, s.name)]
-    if not chosen:
-        known = ", ".join(s.name for s in all_series())
-        raise BadInput(f"there is no series {which!r} (there are: {known})")
-    return chosen
 
 
 def _boots(series: Series) -> Entry:

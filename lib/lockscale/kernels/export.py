@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""A series in the form that others take: git am, quilt, or a Lustre tree's ldiskfs."""
+
+import os
+import re
+import shutil
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockscale.errors import BadInput
+from lockscale.files import write_bytes
+from lockscale.kernels.base import base
+from lockscale.kernels.series import Series, touched_files
+
+MBOX_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
+END_OF_MESSAGE = b"\n---\n"  # git am drops what stands between this line and the first diff
+# What ldiskfs/autoMakefile.am of Lustre copies out of a kernel before it patches.
+LDISKFS_TAKES = re.compile(
+    r"fs/ext4/[^/]+|include/linux/ext4[^/]*\.h|include/uapi/linux/ext4[^/]*\.h|include/trace/events/ext4[^/]*\.h"
+)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: a file, or a folder with `files` in it."""
+
+    path: Path
+    files: tuple[str, ...]
+
+
+def export(series: Series, form: str, output: Path | None = None) -> Exported:
+    """Write `series` as "mbox" (one file), "quilt" or "ldiskfs" (a folder), whole or not at all.
+
+    Without `output` it is named after study and arm, in the working directory. The same series gives
+    the same bytes.
+    """
+    if not series.patches:
+        raise BadInput(f"{series.name} has no patch to export: this arm is the base itself")
+    touched_files(series)  # refuses what git cannot read
+    plain = f"{series.study}-{series.arm}"
+    path = output or Path(f"{plain}.mbox" if form == "mbox" else f"{plain}-{form}")
+    if path.exists():
+        raise BadInput(f"{path} is there already: remove it, or name another --output")
+    if form == "mbox":
+        write_bytes(path, _mbox(series))
+        return Exported(path, (path.name,))
+    files = _quilt(series) if form == "quilt" else _ldiskfs(series)
+    _write_folder(path, files)
+    return Exported(path, tuple(files))
+
+
+def _write_folder(path: Path, files: dict[str, bytes]) -> None:
+    half = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        for name, content in files.items():
+            write_bytes(half / name, content)
+        half.rename(path)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def _note(series: Series) -> str:
+    """Where the patches are from, what they may do, and the cover."""
+    cover = series.folder / "cover.md"
+    warning = f"UNSAFE: {series.unsafe}\n" if series.unsafe else ""
+    head = f"{series.name}, for Linux {base().line}.y (lockscale, series sha256 {series.sha256[:16]})\n"
+    return f"{head}{warning}\n{cover.read_text() if cover.is_file() else ''}".rstrip() + "\n"
+
+
+def _mbox(series: Series) -> bytes:
+    """The mails in order; the cover stands in the first one below `---`.
+
+    A mail of its own for the cover would stop git am: it has no patch. Indented, no line of it can be
+    taken for a diff or for the start of a mail.
+    """
+    mails = [_mail(patch) for patch in series.patches]
+    note = textwrap.indent(_note(series), "  ").encode()
+    mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + note + b"\n", 1)
+    return b"".join(mails)
+
+
+def _mail(patch: Path) -> bytes:
+    content = patch.read_bytes().rstrip(b"\n") + b"\n\n"
+    head = content.partition(b"\n\n")[0]
+    message_ends, diff = content.find(END_OF_MESSAGE), content.find(b"\ndiff --git ")
+    is_mail = all(re.search(rb"^%s: \S" % name, head, re.MULTILINE) for name in (b"From", b"Subject"))
+    if not (is_mail and 0 <= message_ends < diff):
+        raise BadInput(
+            f"{patch} is no mail that git am takes (From:, Subject:, text, `---`, diff): "
+            "make it with git format-patch"
+        )
+    return content if content.startswith(b"From ") else MBOX_LINE + content
+
+
+def _names(series: Series) -> list[str]:
+    """The patches' names as a series file can list them, where a blank ends a name."""
+    names = [patch.relative_to(series.folder).as_posix() for patch in series.patches]
+    for name in names:
+        if name.split() != [name]:
+            raise BadInput(f"series {series.name} lists {name!r}: a name with a blank cannot be exported")
+    return names
+
+
+def _quilt(series: Series) -> dict[str, bytes]:
+    """patches/ as quilt(1) wants it at the top of a kernel tree; `quilt push -a` or `patch -p1`."""
+    names = _names(series)
+    comments = [f"# {series.name}, for Linux {base().line}.y"]
+    comments += [f"# unsafe: {series.unsafe}"] if series.unsafe else []
+    files = {f"patches/{n}": p.read_bytes() for n, p in zip(names, series.patches, strict=True)}
+    listing = "".join(f"{line}\n" for line in [*comments, *names])
+    return {**files, "patches/README": _note(series).encode(), "patches/series": listing.encode()}
+
+
+def _ldiskfs(series: Series) -> dict[str, bytes]:
+    """Patches and a series file under names that no file of Lustre's has.
+
+    The series file holds names only: where there is no quilt, Lustre's make takes each word of it
+    for a patch.
+    """
+    for name in touched_files(series):
+        if not LDISKFS_TAKES.fullmatch(name):
+            raise BadInput(
+                f"{series.name} changes {name}, which is not in ldiskfs (ext4 and its headers): "
+                "a Lustre server needs it in its kernel, export it with --format quilt or mbox"
+            )
+    own = f"lockscale-{series.study}-{series.arm}"
+    folder, listing = f"ldiskfs/kernel_patches/patches/{own}", f"ldiskfs-{base().line}-{own}.series"
+    names = _names(series)
+    files = {f"{folder}/{n}": p.read_bytes() for n, p in zip(names, series.patches, strict=True)}
+    lines = "".join(f"{own}/{name}\n" for name in names)
+    files[f"ldiskfs/kernel_patches/series/{listing}"] = lines.encode()
+    return {**files, f"{folder}/README": (HOW.format(listing=listing) + _note(series)).encode()}
+
+
+HOW = """\
+Copy ldiskfs/ over a Lustre tree; no file of Lustre's is replaced. Then append the lines of
+kernel_patches/series/{listing}
+to the series of your kernel, after Lustre's own patches. They change the same files: a hunk that no
+longer applies there has to be rebased by hand.
+
+"""

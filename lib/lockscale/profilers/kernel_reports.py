@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What a debug kernel complained about, from its log (dmesg).
+
+Read in the kernel: kernel/locking/lockdep.c (print_circular_bug and its kin), mm/kasan/report.c,
+kernel/kcsan/report.c (get_bug_type, print_report), kernel/sched/core.c (__might_resched),
+kernel/panic.c (__warn), lib/bug.c, kernel/hung_task.c, fs/ext4/super.c (__ext4_error).
+"""
+
+import re
+from dataclasses import dataclass
+
+STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[CT]\d+\])? ")
+RACE = re.compile(r"^BUG: KCSAN: (?:data-race|assert: race) in (.+)$")
+# A title begins its line; "WARNING: CPU" names the place of a WARN_ON().
+TITLE = re.compile(
+    r"^(?:BUG: .*|WARNING: .*|INFO: (?:task|rcu|possible|trying|lockdep|suspicious).*|kernel BUG at .*"
+    r"|Oops: .*|watchdog: BUG: .*|list_(?:add|del) corruption.*|UBSAN: .*|Kernel panic .*"
+    r"|EXT4-fs (?:error|warning) .*|JBD2: .*)$"
+)
+# A function's offset, and what the compiler appends to the name of a part of it.
+OFFSET = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+")
+PART = re.compile(r"\.(?:isra|constprop|part|cold)(?:\.\d+)*")
+PLACE = re.compile(r"CPU: \d+ PID: \d+ ")
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """One complaint: its first line without what differs from run to run (CPU, PID, offsets)."""
+
+    title: str
+
+    @property
+    def race(self) -> tuple[str, ...] | None:
+        """The functions of a data race in alphabetical order, one where the other is unknown."""
+        found = RACE.match(self.title)
+        return tuple(sorted(found[1].split(" / "))) if found else None
+
+
+def reports(log: str) -> list[KernelReport]:
+    """Every complaint in a kernel log, in its order; one that repeats is there as often."""
+    lines = (STAMP.sub("", line) for line in log.splitlines())
+    return [KernelReport(_steady(line)) for line in lines if TITLE.match(line)]
+
+
+def races(log: str) -> set[tuple[str, ...]]:
+    """The data races of a KCSAN kernel's log, by the functions in them."""
+    return {report.race for report in reports(log) if report.race}
+
+
+def _steady(line: str) -> str:
+    return PLACE.sub("", PART.sub("", OFFSET.sub("", line))).rstrip()

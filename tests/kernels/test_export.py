@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""An exported series is taken by the tools that it is for, and gives the files that were checked."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.cli import main
+from lockscale.errors import BadInput
+from lockscale.kernels.base import base
+from lockscale.kernels.export import export
+from lockscale.kernels.series import Series, all_series, apply_beside, read_series
+
+AUTHOR = {f"GIT_{who}_{what}": "a@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+HAS_PATCH = shutil.which("patch") is not None
+EXACTLY = ["patch", "-p1", "--fuzz=0", "--batch", "-i"] if HAS_PATCH else ["git", "apply", "-p1"]
+TAKES = "patch -s -p1 -i" if HAS_PATCH else "git apply -p1"
+LINES = [f"line {n}\n" for n in range(1, 40)]
+DIFF = "--- a/fs/ext4/super.c\n+++ b/fs/ext4/super.c\n@@ -1 +1 @@\n-x\n+y\n"
+COVER = f"# s / arm\n\n{DIFF}\nFrom a@x Sat Nov 21 09:00:00 2026\n"
+
+
+def run(folder: Path, *argv: str) -> str:
+    env = {**os.environ, **AUTHOR, "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def tree_of(folder: Path, **files: list[str]) -> Path:
+    """A git repository of a few files of fs/."""
+    for name, lines in (files or {"super.c": LINES, "ext4.h": LINES}).items():
+        (folder / "fs/ext4").mkdir(parents=True, exist_ok=True)
+        (folder / "fs/ext4" / name).write_text("".join(lines))
+    run(folder, "git", "init", "-q")
+    run(folder, "git", "add", ".")
+    run(folder, "git", "commit", "-q", "-m", "base")
+    return folder
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Series, Path]:
+    """A series s/arm of two patches with a cover that a careless export would break, and its base."""
+    base()  # read before the folder is another one
+    work, arm = tree_of(tmp_path / "work"), tmp_path / "kernel-patches/s/arm"
+    arm.mkdir(parents=True)
+    for n, name in ((10, "super.c"), (30, "ext4.h")):
+        changed = [*LINES[:n], f"new {name}\n", *LINES[n + 1 :]]
+        (work / "fs/ext4" / name).write_text("".join(changed))
+        run(work, "git", "commit", "-q", "-a", "-s", "-m", f"ext4: change {name}\n\nWhy é.")
+    listed = run(work, "git", "format-patch", "-q", "-o", str(arm), "HEAD~2") or sorted(arm.glob("*.patch"))
+    (arm / "series").write_text("".join(f"{path.name}\n" for path in listed))
+    (arm / "cover.md").write_text(COVER)
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
+    run(work, "git", "reset", "-q", "--hard", "HEAD~2")
+    return read_series("s", "arm"), work
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def holds(work: Path, wanted: dict[str, bytes | None]) -> bool:
+    return all((work / name).read_bytes() == content for name, content in wanted.items())
+
+
+# --- mbox ------------------------------------------------------------------------------------------------
+
+
+def test_git_am_takes_the_mbox_whole_and_in_order(made, tmp_path: Path):
+    series, work = made
+    wanted = apply_beside(series, work)
+    run(work, "git", "am", "-q", str(export(series, "mbox", tmp_path / "out.mbox").path))
+    assert holds(work, wanted)
+    said = run(work, "git", "log", "--reverse", "--format=%s|%b", "HEAD~2..")
+    assert said.split("\n\nSigned-off-by: a@x <a@x>\n") == [
+        "ext4: change super.c|Why é.",
+        "\next4: change ext4.h|Why é.",
+        "\n",
+    ]
+
+
+def test_the_cover_stands_where_git_am_drops_it(made, tmp_path: Path):
+    series, _ = made
+    text = export(series, "mbox", tmp_path / "out.mbox").path.read_text()
+    message, _, rest = text.partition("\n---\n")
+    assert "  # s / arm" in rest.partition("\ndiff --git ")[0] and "# s / arm" not in message
+    assert text.count("# s / arm") == 1
+
+
+def test_a_mail_without_its_first_line_is_taken_too(made, tmp_path: Path):
+    series, work = made
+    for patch in series.patches:
+        patch.write_text(patch.read_text().partition("\n")[2])
+    run(work, "git", "am", "-q", str(export(series, "mbox", tmp_path / "out.mbox").path))
+    assert len(run(work, "git", "log", "--oneline").splitlines()) == 3
+
+
+def test_a_bare_diff_is_no_mail(made, tmp_path: Path):
+    series, _ = made
+    text = series.patches[0].read_text()
+    series.patches[0].write_text(text[text.index("diff --git") :])
+    with pytest.raises(BadInput, match=r"0001-.*\.patch is no mail that git am takes .* git format-patch$"):
+        export(series, "mbox", tmp_path / "out.mbox")
+    assert not (tmp_path / "out.mbox").exists()
+
+
+# --- quilt and ldiskfs --------------------------------------------------------------------------------------
+
+
+def push(tree: Path, listing: Path, patches: Path) -> None:
+    """What `quilt push -a` does with -p1 patches, and refuses: no fuzz is allowed."""
+    for name in (line for line in listing.read_text().splitlines() if not line.startswith("#")):
+        run(tree, *EXACTLY, str(patches / name))
+
+
+def test_patch_takes_the_quilt_folder_without_fuzz(made, tmp_path: Path):
+    series, work = made
+    wanted = apply_beside(series, work)
+    out = export(series, "quilt", tmp_path / "out").path
+    push(work, out / "patches/series", out / "patches")
+    assert holds(work, wanted)
+
+
+def test_a_lustre_tree_takes_the_ldiskfs_folder(made, tmp_path: Path):
+    """As ldiskfs/autoMakefile.am does without quilt: every word of the series file is a patch."""
+    series, work = made
+    wanted = apply_beside(series, work)
+    out = export(series, "ldiskfs", tmp_path / "out").path
+    (listing,) = (out / "ldiskfs/kernel_patches/series").iterdir()
+    assert listing.name == "ldiskfs-6.12-lockscale-s-arm.series"
+    patches = out / "ldiskfs/kernel_patches/patches"
+    run(work, "sh", "-c", f"for i in $(cat {listing}); do {TAKES} {patches}/$i || exit 1; done")
+    assert holds(work, wanted)
+
+
+def test_what_ldiskfs_does_not_hold_is_refused_by_file(made, tmp_path: Path):
+    series, _ = made
+    patch = series.patches[1]
+    patch.write_text(patch.read_text().replace("fs/ext4/ext4.h", "fs/jbd2/journal.c"))
+    with pytest.raises(BadInput, match=r"^s/arm changes fs/jbd2/journal\.c, which is not in ldiskfs"):
+        export(series, "ldiskfs", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert export(series, "quilt", tmp_path / "out").path.is_dir()
+
+
+@pytest.mark.parametrize("name", ["fs/ext4/sub/x.c", "include/linux/jbd2.h", "include/trace/events/jbd2.h"])
+def test_headers_of_others_are_not_in_ldiskfs_either(made, tmp_path: Path, name: str):
+    series, _ = made
+    patch = series.patches[1]
+    patch.write_text(patch.read_text().replace("fs/ext4/ext4.h", name))
+    with pytest.raises(BadInput, match="which is not in ldiskfs"):
+        export(series, "ldiskfs", tmp_path / "out")
+
+
+def test_ext4s_tracepoints_are_in_ldiskfs(made, tmp_path: Path):
+    series, _ = made
+    patch = series.patches[1]
+    patch.write_text(patch.read_text().replace("fs/ext4/ext4.h", "include/trace/events/ext4.h"))
+    assert export(series, "ldiskfs", tmp_path / "out").path.is_dir()
+
+
+def test_an_unsafe_arm_stays_marked_in_every_form(made, tmp_path: Path):
+    series, _ = made
+    listing = series.folder / "series"
+    listing.write_text("# unsafe: a crash leaks inodes\n" + listing.read_text())
+    series = read_series("s", "arm")
+    for form in ("mbox", "quilt", "ldiskfs"):
+        out = export(series, form, tmp_path / form).path
+        text = out.read_text() if form == "mbox" else b"".join(files(out).values()).decode()
+        assert "UNSAFE: a crash leaks inodes" in text
+    assert "# unsafe: a crash leaks inodes\n" in (tmp_path / "quilt/patches/series").read_text()
+
+
+# --- Whole, and the same every time -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["mbox", "quilt", "ldiskfs"])
+def test_one_series_gives_one_set_of_bytes(made, tmp_path: Path, form: str):
+    series, _ = made
+    one, two = (export(series, form, tmp_path / name / "out") for name in ("one", "two"))
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert one.files == two.files and len(files(tmp_path / "one")) == len(one.files)
+
+
+@pytest.mark.parametrize("form", ["mbox", "quilt", "ldiskfs"])
+def test_what_is_there_is_not_touched(made, tmp_path: Path, form: str):
+    series, _ = made
+    (tmp_path / "out").mkdir()
+    with pytest.raises(BadInput, match="out is there already: remove it"):
+        export(series, form, tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_write_that_fails_leaves_nothing(made, tmp_path: Path, monkeypatch):
+    series, _ = made
+
+    def full(path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == "series":
+            raise OSError(28, "No space left on device", str(path))
+        path.write_bytes(content)
+
+    monkeypatch.setattr("lockscale.kernels.export.write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        export(series, "quilt", tmp_path / "outs/out")
+    assert not list((tmp_path / "outs").iterdir())
+
+
+@pytest.mark.parametrize("form", ["mbox", "quilt", "ldiskfs"])
+def test_an_arm_that_is_the_base_has_nothing_to_export(tmp_path: Path, form: str):
+    with pytest.raises(BadInput, match="search-locked has no patch to export: this arm is the base itself"):
+        export(read_series("inode-claim", "search-locked"), form, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["quilt", "ldiskfs"])
+def test_a_name_that_a_series_file_cannot_list_is_refused(made, tmp_path: Path, form: str):
+    series, _ = made
+    series.patches[0].rename(series.folder / "0001 x.patch")
+    (series.folder / "series").write_text("0001 x.patch\n")
+    with pytest.raises(BadInput, match="a name with a blank"):
+        export(read_series("s", "arm"), form, tmp_path / "out")
+
+
+def test_the_command_says_what_it_wrote(inside: Path, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["patches", "export", "inode-claim/steal-retry", "--format", "ldiskfs", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["path"] == "inode-claim-steal-retry-ldiskfs"
+    assert sorted(said["files"]) == sorted(files(inside / said["path"]))
+    with pytest.raises(SystemExit, match="2"):
+        main(["patches", "export", "inode-claim/search-locked", "--format", "mbox"])
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+SHIPPED = [series.name for series in all_series() if series.patches]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_series_is_a_mailbox_of_its_patches(name: str, tmp_path: Path):
+    """git mailsplit, which is what git am reads a mailbox with."""
+    series = read_series(*name.split("/"))
+    out = export(series, "mbox", tmp_path / "out.mbox").path
+    (tmp_path / "mails").mkdir()
+    count = run(tmp_path, "git", "mailsplit", f"-o{tmp_path}/mails", str(out))
+    assert int(count) == len(series.patches)
