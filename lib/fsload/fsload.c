@@ -24,9 +24,11 @@
 #define MAX_ITEMS 100000000
 #define USAGE                                                                       \
 	"use: fsload TEST --dir D --processes N --items M [--phase NAME|both], where " \
-	"TEST is create_unlink, fallocate2 or truncate_orphan"
+	"TEST is append_files, create_unlink, fallocate2 or truncate_orphan"
 
-static const struct testcase *const testcases[] = { &create_unlink, &fallocate2, &truncate_orphan };
+static const struct testcase *const testcases[] = {
+	&append_files, &create_unlink, &fallocate2, &truncate_orphan
+};
 
 static void json_string(FILE *out, const char *text)
 {

@@ -56,6 +56,6 @@ const char *item_path(struct worker *worker, long item);
 /* Notes errno and the name of the call that failed; returns -1. */
 int fail(struct worker *worker, const char *call);
 
-extern const struct testcase create_unlink, fallocate2, truncate_orphan;
+extern const struct testcase append_files, create_unlink, fallocate2, truncate_orphan;
 
 #endif

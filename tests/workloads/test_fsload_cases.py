@@ -135,7 +135,7 @@ def test_a_killed_process_takes_its_file_with_it(executable, tmp_path):
 
 
 def test_a_test_or_a_phase_that_fsload_lacks_is_refused(executable):
-    with pytest.raises(BadInput, match="use one of create_unlink, fallocate2, truncate_orphan"):
+    with pytest.raises(BadInput, match="use one of append_files, create_unlink, fallocate2"):
         fsload.command(executable, "d", processes=1, items=1, test="fallocate1")
     with pytest.raises(BadInput, match="no phase create: use fallocate or both"):
         fsload.command(executable, "d", processes=1, items=1, phase="create", test="fallocate2")

@@ -8,6 +8,16 @@ from lockscale.files import need_free_space
 
 
 @dataclass(frozen=True)
+class Disks:
+    """Several disks of one guest."""
+
+    disks: "tuple[Scratch, ...]"
+
+    def qemu_options(self) -> str:
+        return " ".join(disk.qemu_options() for disk in self.disks)
+
+
+@dataclass(frozen=True)
 class Scratch:
     """An image file that the guest sees as /dev/disk/by-id/virtio-<serial>."""
 
@@ -30,6 +40,6 @@ class Scratch:
         """Attached with cache=unsafe: no flush reaches the host, so the host's disk is not measured."""
         escaped = str(self.image).replace(",", ",,")
         return (
-            f"-drive file={escaped},if=none,id=lockscale0,format=raw,cache=unsafe "
-            f"-device virtio-blk-pci,drive=lockscale0,serial={self.serial}"
+            f"-drive file={escaped},if=none,id=disk-{self.serial},format=raw,cache=unsafe "
+            f"-device virtio-blk-pci,drive=disk-{self.serial},serial={self.serial}"
         )

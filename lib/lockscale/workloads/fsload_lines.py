@@ -14,9 +14,10 @@ from lockscale.workloads.rows import Parsed, Row, rate_row
 
 TOOL = "fsload"
 VERSIONS = ("0.1.0",)
-# The test cases of lib/fsload and what each one times. An operation is a file created, a file
-# removed, 8 KiB appended by fallocate(), a file made shorter by one byte.
+# The test cases of lib/fsload and what each one times. An operation is a file created, removed, or
+# grown to 1 MiB; 8 KiB appended by fallocate(); a file made shorter by one byte.
 PHASES = {
+    "append_files": ("append", "remove"),
     "create_unlink": ("create", "remove"),
     "fallocate2": ("fallocate",),
     "truncate_orphan": ("truncate",),

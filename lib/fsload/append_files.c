@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every process grows its own files, one after the other, to 1 MiB by fallocate() of 8 KiB, then
+ * removes them; an item is a file. What lies where after the first phase shows what a block
+ * allocator does to locality when many processes allocate at once.
+ */
+#include "fsload.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define STEP (8 << 10)
+#define FULL (1 << 20)
+
+static int append_to_files(struct worker *worker)
+{
+	for (worker->done = 0; worker->done < worker->items; worker->done++) {
+		int fd = open(item_path(worker, worker->done), O_CREAT | O_EXCL | O_RDWR, 0600);
+
+		if (fd < 0)
+			return fail(worker, "open");
+		for (off_t size = 0; size < FULL; size += STEP)
+			if (fallocate(fd, 0, size, STEP))
+				return fail(worker, "fallocate");
+		if (close(fd))
+			return fail(worker, "close");
+	}
+	return 0;
+}
+
+static int remove_files(struct worker *worker)
+{
+	for (worker->done = 0; worker->done < worker->items; worker->done++)
+		if (unlink(item_path(worker, worker->done)))
+			return fail(worker, "unlink");
+	return 0;
+}
+
+const struct testcase append_files = {
+	.name = "append_files",
+	.description = "grow files of a directory per process to 1 MiB each, then remove them",
+	.phases = { { "append", append_to_files }, { "remove", remove_files } },
+};

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What an arm of the block allocator does to locality: where files and free space lie after a load."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lockscale import paths
+from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
+from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.kernels.arms import arms_file
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, refuse_unsafe
+from lockscale.profilers import filefrag
+from lockscale.proof.load import LOAD_TIMEOUT_S
+from lockscale.study import Target
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.disk import NamedDisk
+from lockscale.targets.machine import Machine, must
+from lockscale.targets.qemu import QemuMachine
+from lockscale.workloads import fsload
+
+FILES_PER_WRITER, WRITERS = 24, 8
+# One fsload a CPU, each with its share of the writers and a directory of its own.
+PINNED = (
+    'for c in $1; do mkdir "$3/$c"; taskset -c "$c" "$2" append_files --dir "$3/$c" --processes "$4" '
+    '--items "$5" --phase append > /dev/null & done; for c in $1; do wait -n || exit 1; done'
+)
+# Delayed allocation: nothing has blocks until sync, whose one flusher gives all files theirs.
+FLUSHED = (
+    'for c in $(seq "$1"); do mkdir "$2/$c"; (for n in $(seq "$3"); do head -c 1048576 /dev/zero > '
+    '"$2/$c/$n" || exit 1; done) & done; wait; sync'
+)
+LIST = 'find "$1" -mindepth 2 -type f -printf "%i %p\\n"'
+HOW = ("moving", "pinned", "flushed")
+
+
+@dataclass(frozen=True)
+class Locality:
+    """Means over the files of one load, 1 MiB each, on an empty file system.
+
+    pieces: extents of a file that do not follow each other on the disk. groups_used: block groups that
+    hold any of the files' blocks, of `groups_needed` that they would fill. groups_from_inode: distance in
+    block groups between a file's inode and its first block. free_extent_mib: mean free extent.
+    """
+
+    study: str
+    arm: str
+    how: str
+    iteration: int
+    files: int
+    pieces: float
+    groups_used: int
+    groups_needed: int
+    groups_from_inode: float
+    free_extent_mib: float
+    origin: str = "qemu"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:
+    """One boot: the writers moving between CPUs, kept on theirs, and left to one flusher."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    kernel, file = build(series), arms_file(series.study)
+    with tempfile.TemporaryDirectory(prefix="lockscale-locality-") as folder:
+        disk = scratch_in(Path(folder), target)
+        guest = guest_of(target, kernel, file.load.cpus, disk=disk)
+        with made(disk) as named, QemuMachine(guest) as machine:
+            assert_runs(machine, kernel)
+            for how in HOW:
+                yield _one(machine, series, named, how, file.load.cpus, iteration)
+
+
+def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, cpus: int, iteration: int) -> Locality:
+    file_system = make(machine, arms_file(series.study).checked_with(series.arm), disk)
+    must(machine, _load(how, cpus), timeout_s=LOAD_TIMEOUT_S)
+    inodes = {
+        path: int(inode)
+        for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
+    }
+    files = filefrag.parse(must(machine, filefrag.command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
+    header = must(machine, ["dumpe2fs", "-h", file_system.device])
+    unmount_and_check(machine, file_system)
+    free = filefrag.parse_free(must(machine, ["e2freefrag", file_system.device]))
+    groups = _Groups.of(header, file_system)
+    return Locality(
+        series.study, series.arm, how, iteration, len(files),
+        pieces=float(np.mean([file.pieces for file in files])),
+        groups_used=len({group for file in files for group in groups.of_blocks(file)}),
+        groups_needed=-(-len(files) * (1 << 20) // groups.bytes),
+        groups_from_inode=float(np.mean([groups.from_inode(file, inodes[file.path]) for file in files])),
+        free_extent_mib=free.avg_kib / 1024,
+    )  # fmt: skip
+
+
+def _load(how: str, cpus: int) -> Sequence[str]:
+    binary = fsload.build(paths.CACHE / "bin")
+    if how == "flushed":
+        return ["sh", "-c", FLUSHED, "sh", str(WRITERS), MOUNT_POINT, str(FILES_PER_WRITER)]
+    if how == "pinned":
+        on = " ".join(str(cpu) for cpu in range(cpus))
+        share = [str(WRITERS // cpus), str(FILES_PER_WRITER)]
+        return ["bash", "-c", PINNED, "bash", on, str(binary), MOUNT_POINT, *share]
+    return fsload.command(
+        binary, MOUNT_POINT, processes=WRITERS, items=FILES_PER_WRITER, phase="append", test="append_files"
+    )
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The geometry of a file system: which group a block and an inode lie in."""
+
+    blocks: int
+    inodes: int
+    block_bytes: int
+
+    @staticmethod
+    def of(header: str, file_system: FileSystem) -> "_Groups":
+        said = dict(re.findall(r"^([^:\n]+):\s*(\d+)$", header, re.MULTILINE))
+        return _Groups(int(said["Blocks per group"]), file_system.inodes_per_group, int(said["Block size"]))
+
+    @property
+    def bytes(self) -> int:
+        return self.blocks * self.block_bytes
+
+    def of_blocks(self, file: filefrag.File) -> set[int]:
+        return {
+            group
+            for first, blocks in file.extents
+            for group in range(first // self.blocks, (first + blocks - 1) // self.blocks + 1)
+        }
+
+    def from_inode(self, file: filefrag.File, inode: int) -> int:
+        return abs(file.extents[0][0] // self.blocks - (inode - 1) // self.inodes)

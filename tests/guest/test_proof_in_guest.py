@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The proof of an arm, shortened: boot, load, unmount, e2fsck; and counters from an observe kernel."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.kernels.arms import arms_file
+from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.series import all_series, read_series
+from lockscale.proof.boot import runs_its_load
+from lockscale.proof.campaign import OBSERVE, Counted, campaign
+from lockscale.study import Target, load_target
+
+pytestmark = pytest.mark.guest
+ARMS = ("steal-retry", "search-locked")
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> list[Counted]:
+    """Both arms' observe kernels, counted twice each."""
+    folder = tmp_path_factory.mktemp("counts")
+    return campaign("inode-claim", ARMS, load_target("qemu"), 2, folder)
+
+
+def total(counted: list[Counted], arm: str) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for one in counted:
+        if one.arm == arm:
+            sums[one.source] += one.value
+    return sums
+
+
+def test_every_arm_of_the_shared_build_keeps_its_file_system_whole(kernels: dict[str, Kernel]):
+    for arm, kernel in kernels.items():
+        said = runs_its_load(read_series("inode-claim", arm), load_target("qemu"))
+        assert kernel.build_id in said and "e2fsck -fn clean" in said
+
+
+def test_the_trace_point_counts_every_create(counted: list[Counted]):
+    load = arms_file("inode-claim").load
+    # the directories of the processes are inodes too, made anew by each load
+    creates = 2 * load.processes * (load.items_per_process + 1)
+    for arm in ARMS:
+        assert total(counted, arm)["trace:ext4_allocate_inode"] == creates
+
+
+def test_a_retry_calls_get_write_access_once_more_than_the_base(counted: list[Counted]):
+    """Two counters of different tools agree: each lost bit costs one more call, give or take a journal's."""
+    retry, locked = (total(counted, arm) for arm in ARMS)
+    more = retry["calls:jbd2_journal_get_write_access"] - locked["calls:jbd2_journal_get_write_access"]
+    lost = retry["trace:ext4_lost_inode_bit"]
+    creates = retry["trace:ext4_allocate_inode"]
+    assert lost > 0 and abs(more - lost) < 0.02 * creates + 0.1 * lost
+
+
+def test_counts_are_of_observe_kernels_alone(counted: list[Counted], kernels: dict[str, Kernel]):
+    built = {build(read_series("inode-claim", arm), kind=OBSERVE).build_id for arm in ARMS}
+    assert {one.build_id for one in counted} == built
+    assert not built & {kernel.build_id for kernel in kernels.values()}
+    assert {one.origin for one in counted} == {"qemu"}
+
+
+def test_an_unsafe_arm_boots_on_a_disposable_target_only():
+    (unsafe,) = [series for series in all_series() if series.unsafe]
+    server: Target = load_target("qemu").model_copy(update={"disposable": False})
+    with pytest.raises(BadInput, match="runs only on a target with `disposable: true`"):
+        runs_its_load(unsafe, server)
+    with pytest.raises(BadInput, match="runs only on a target with `disposable: true`"):
+        campaign(unsafe.study, [unsafe.arm], server, 2, Path())
