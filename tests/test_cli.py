@@ -115,8 +115,9 @@ def test_the_seed_decides_every_bit(lockscale: Lockscale):
 
 
 def test_models_are_listed(lockscale: Lockscale):
-    """One for each study, two for S4's two tables, and the teaching case."""
-    names = ["creat_clo", "group_trylock", "inode_claim", "machine_repairman", "orphan_file", "write_access"]
+    """One for each study, two for S3's steps and S4's tables, and the teaching case."""
+    names = ["creat_clo", "group_goals", "group_trylock", "inode_claim"]
+    names += ["machine_repairman", "orphan_file", "write_access"]
     assert lockscale("sim", "--list").out.split() == names
     assert lockscale("sim", "--list", "--json").value == names
 

@@ -5,6 +5,7 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +58,14 @@ def test_the_seed_decides_a_hypercube() -> None:
     ranges = {"hold_ns": (100.0, 500.0), "access_ns": (0.0, 1.0)}
     assert latin_hypercube(ranges, 8, 1) == latin_hypercube(ranges, 8, 1)
     assert latin_hypercube(ranges, 8, 1) != latin_hypercube(ranges, 8, 2)
+
+
+def test_a_number_of_numpys_is_a_number() -> None:
+    ranges = {"hold_ns": (100, 500)}
+    numpys = {"hold_ns": (np.int64(100), np.float64(500))}
+    assert latin_hypercube(numpys, np.int64(8), np.uint32(1)) == latin_hypercube(ranges, 8, 1)
+    with pytest.raises(BadInput, match="a switch belongs in a grid"):
+        latin_hypercube({"hold_ns": (np.False_, np.True_)}, 8, 1)
 
 
 def test_two_designs_cross_with_the_second_fastest() -> None:

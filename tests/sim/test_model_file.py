@@ -87,6 +87,7 @@ def test_a_file_and_the_model_itself_give_the_bits_of_the_shipped_one(file: str)
     assert (own.model, own.unit, own.calibration) == ("repairman", "repairs/s", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", ["file", "object"])
 def test_a_sweep_and_dask_workers_without_the_file_give_the_same_points(
     own: str, file: str, client: Client

@@ -107,6 +107,7 @@ def run_begun_in_a_storm(threads: int, elsewhere_us: float, hold_us: float) -> C
     return replicate(m.compile(), seed=1, replication=0, warm_up=40 * threads, operations=20 * threads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threads", "elsewhere_us"), [(600, 10_000.0), (1000, 10_000.0), (1000, 100.0)])
 def test_a_storm_lasts_5_percent_above_the_threshold_and_dies_5_percent_below(
     threads: int, elsewhere_us: float

@@ -21,6 +21,7 @@ DESIGN = cross(grid({"search_locked": [False, True]}), latin_hypercube({"hold_ns
 THREADS = [2, 8, 48]
 FAST: dict[str, Any] = {"seed": 11, "replications": 2, "operations": 500}
 PATIENCE_S = 60
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

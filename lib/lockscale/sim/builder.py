@@ -129,7 +129,7 @@ class Builder(LockKinds, SharedKinds):
             paths=records(PATH, paths),
             samples=np.array(self._samples, np.int64),
             registers=self._registers,
-            variables=len(self._variables),
+            variables=np.array([n for v in self._variables for n in v.start], np.int64),
             slots_a_block=self._slots_a_block,
             machine=self._machine,
             steps=tuple(steps),
@@ -148,7 +148,8 @@ class Builder(LockKinds, SharedKinds):
         moved = [one for path, _ in self._paths for one in path.moved]
         for variable, place, how in moved:
             stored = [p.shards for v, p, what in moved if v == variable and what == "store"]
-            if how == "load" and stored and max(stored) > place.shards:
+            stored.append(max(variable.start) + 1)
+            if how == "load" and max(stored) > place.shards:
                 raise BadInput(
                     f"variable '{variable.name}' is stored from {max(stored)} shards and loaded into place "
                     f"'{place.name}' of {place.shards}: give both as many"

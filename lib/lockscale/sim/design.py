@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lockscale.errors import BadInput
+from lockscale.sim.model import plain
 from lockscale.sim.replicate import whole
 
 MAX_POINTS = 100_000
@@ -30,11 +31,13 @@ def latin_hypercube(ranges: Mapping[str, tuple[float, float]], samples: int, see
     ``ranges`` gives (low, high) in the parameter's unit. McKay, Beckman and Conover,
     Technometrics 21 (1979); scipy's implementation.
     """
+    samples, seed = plain(samples), plain(seed)
     whole("samples", samples, 1, MAX_POINTS)
     whole("seed", seed, 0, 2**63 - 1)
     if not ranges:
         raise BadInput("a Latin hypercube needs a range: give at least one parameter low and high")
-    for name, (low, high) in ranges.items():
+    for name, ends in ranges.items():
+        low, high = map(plain, ends)
         switch = isinstance(low, bool) or isinstance(high, bool)
         if switch or not -math.inf < low < high < math.inf:
             raise BadInput(

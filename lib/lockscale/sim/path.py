@@ -156,19 +156,19 @@ class Path(Steps):
         self._moves(place)
         self._add(f"random {place.name}", op.PICK_RANDOM, argument=place.index)
 
-    def load(self, place: Place, variable: Variable) -> None:
-        """The shard that the shared variable names now."""
+    def load(self, place: Place, variable: Variable, at: Place | None = None) -> None:
+        """The shard that the shared variable names now. ``at``: which shard of the variable."""
         self._moves(place)
         self._of(Variable, variable)
         self.moved.append((variable, place, "load"))
-        self._add(f"load {variable.name}", op.LOAD, register=place.register, argument=variable.index)
+        self._add(f"load {variable.name}", op.LOAD, variable, at, register=place.register)
 
-    def store(self, place: Place, variable: Variable) -> None:
+    def store(self, place: Place, variable: Variable, at: Place | None = None) -> None:
         """Write the thread's shard into the shared variable."""
         self._of(Place, place)
         self._of(Variable, variable)
         self.moved.append((variable, place, "store"))
-        self._add(f"store {variable.name}", op.STORE, register=place.register, argument=variable.index)
+        self._add(f"store {variable.name}", op.STORE, variable, at, register=place.register)
 
     # the way through
 
@@ -184,6 +184,14 @@ class Path(Steps):
     def if_lost(self) -> AbstractContextManager[None]:
         """The steps inside are for threads whose last claim was lost."""
         return self._inside("if_lost()", self._skip("if lost", op.SKIP_IF_WON))
+
+    def if_differs(self, one: Place, other: Place) -> AbstractContextManager[None]:
+        """The steps inside are for threads whose two places name different shards."""
+        self._of(Place, one)
+        self._of(Place, other)
+        step = f"if {one.name} is not {other.name}"
+        block = self._skip(step, op.SKIP_IF_SAME, argument=one.register, register=other.register)
+        return self._inside("if_differs()", block)
 
     def sometimes(self, share: float) -> AbstractContextManager[None]:
         """The steps inside are done with this chance."""

@@ -61,11 +61,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Variable:
-    """A number that all threads read and write, for example s_mb_last_group."""
+class Variable(Primitive):
+    """A number that all threads read and write, for example s_mb_last_group; sharded: an array of them."""
 
-    index: int
-    name: str
+    start: tuple[int, ...] = (0,)
 
 
 def whole_number(what: str, value: object, low: int, high: int = 2**31) -> int:

@@ -39,7 +39,8 @@ class Program:
     """What the engine runs: tables of ``layout``, one row an op, a shard of a primitive, a path.
 
     ``steps`` names each op; ``names`` has the handles of each kind (lock, line, bitmap, slots, gate).
-    ``held``: of each op, the locks held and gates entered, with the register of the shard.
+    ``held``: of each op, the locks held and gates entered, with the register of the shard;
+    ``variables``: (shards of all,) what each holds at the start.
     """
 
     threads: int
@@ -53,7 +54,7 @@ class Program:
     paths: Any
     samples: Any
     registers: int
-    variables: int
+    variables: Any
     slots_a_block: int
     machine: Machine
     steps: tuple[str, ...]
@@ -115,7 +116,7 @@ class Program:
             cpus=cpus,
             tree=np.full(tree_size(n), NEVER, np.int64),
             registers=registers,
-            shared=np.zeros(self.variables, np.int64),
+            shared=self.variables.copy(),
             samples=self.samples,
             slot_taken=np.zeros((len(self.slots), self.slots_a_block), np.uint8),
             spin_queue=np.empty((len(self.locks), ring), np.uintp),

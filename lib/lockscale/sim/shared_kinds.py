@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What threads share without holding a lock: cache lines, bitmaps, slots, a journal's gate."""
 
+from collections.abc import Sequence
+
 from lockscale.sim.delays import NO_TIME, Delay
 from lockscale.sim.engine.layout import ANYWHERE
 from lockscale.sim.parts import MAX_SHARDS, Parts, fixed_ps
@@ -67,7 +69,11 @@ class SharedKinds(Parts):
         self._strides.append(stride)
         return place
 
-    def variable(self, name: str) -> Variable:
-        """A number that all threads read and write; 0 at first."""
-        self._variables.append(Variable(len(self._variables), name))
+    def variable(self, name: str, *, start: Sequence[int] = (0,)) -> Variable:
+        """Numbers that all threads read and write, one shard for each given at the ``start``."""
+        for value in start:
+            whole_number(f"the start of variable '{name}'", value, 0)
+        whole_number(f"shards of variable '{name}'", len(start), 1, MAX_SHARDS)
+        first = sum(v.shards for v in self._variables)
+        self._variables.append(Variable(first, name, len(start), tuple(start)))
         return self._variables[-1]

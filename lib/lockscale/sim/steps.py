@@ -71,7 +71,7 @@ class Steps:
     def _of(self, kind: type, given: object) -> None:
         """Refuses what is of another kind, or of another model."""
         if not isinstance(given, kind) or not self.known(given):
-            what = f"'{given.name}'" if isinstance(given, Primitive | Place | Variable) else repr(given)
+            what = f"'{given.name}'" if isinstance(given, Primitive | Place) else repr(given)
             raise BadInput(
                 f"{self._where()} needs a {kind.__name__.lower()} of this model and has {what}: "
                 "make one on the builder"

@@ -5,6 +5,7 @@ The trace is of a run's first replication, from the end of its warm-up on; so wh
 the window's start is known. At both edges of the window spans and holds count with their part inside.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -192,11 +193,12 @@ def window(
         hold = Hold(run.lock, run.thread, run.read, int(start[run.first]), int(end[run.last - 1]))
         if hold.start_ps < hold.end_ps:
             holds.append((run.record, run.lock, hold.start_ps, hold.thread, hold))
+    step, primitive = (functools.cache(functools.partial(name, program)) for name in (_step, _primitive))
     inside = start < end
     seen = (by_thread[column][inside].tolist() for column in ("thread", "state", "op", "operand"))
     times = (column[inside].tolist() for column in (held, start, end))
     spans = tuple(
-        Span(thread, STATES[state], _step(program, op), _primitive(program, op, record), *rest)
+        Span(thread, STATES[state], step(op), primitive(op, record), *rest)
         for thread, state, op, record, *rest in zip(*seen, *times, strict=True)
     )
     return spans, tuple(hold for *_, hold in sorted(holds, key=lambda row: row[:4]))

@@ -37,11 +37,12 @@ import numpy as np
     STORE,
     RETRY_IF_LOST,
     SKIP_IF_WON,
+    SKIP_IF_SAME,
     SKIP_BY_CHANCE,
     RESET,
     LOOP,
     DONE,
-) = range(32)
+) = range(33)
 
 # kinds of delay
 FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)

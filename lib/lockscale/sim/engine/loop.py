@@ -289,11 +289,14 @@ def run(
                 place = w.places[step.argument]
                 mine[np.uintp(place.register)] = next_below(th, place.shards)
             elif code == op.LOAD:
-                mine[np.uintp(step.register)] = w.shared[step.argument]
+                mine[np.uintp(step.register)] = w.shared[which]
             elif code == op.STORE:
-                w.shared[step.argument] = mine[np.uintp(step.register)]
+                w.shared[which] = mine[np.uintp(step.register)]
             elif code == op.SKIP_IF_WON:
                 if not th.lost:
+                    pc = step.target
+            elif code == op.SKIP_IF_SAME:
+                if mine[np.uintp(step.argument)] == mine[np.uintp(step.register)]:
                     pc = step.target
             elif code == op.SKIP_BY_CHANCE:
                 if next_unit(th) > step.shape:
