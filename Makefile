@@ -24,7 +24,7 @@ test: env check kernels  ## every check and every test, with real kernels booted
 	$(PYTHON) -m pytest -m "not long"
 
 test-fast: env  ## the inner loop: no guest, under two minutes
-	$(PYTHON) -m pytest -q -m "not guest and not long"
+	$(PYTHON) -m pytest -q -m "not guest and not long and not slow"
 
 test-all: env check kernels  ## also the long campaigns
 	LOCKSCALE_EXPLORE=1 $(PYTHON) -m pytest

@@ -13,6 +13,6 @@ if ! .venv/bin/uv --version 2> /dev/null | grep -q "^uv $(sed -n 's/^uv==\([0-9.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$uv_lock"
 fi
 echo "setup: installing the locked Python packages into .venv" >&2
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+.venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
 touch .venv/ready

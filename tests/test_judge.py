@@ -25,6 +25,7 @@ def test_one_number_of_processes_fits_no_model(rows: pd.DataFrame):
     assert set(found.column.threads) == {2} and found.column.origin == "qemu"
 
 
+@pytest.mark.slow
 def test_the_whole_run_is_compared_with_the_noise_of_its_repeats(rows: pd.DataFrame):
     found = fit_rates(rows, STUDY, fullest_guest(STUDY))
     assert found.comparison is not None

@@ -15,6 +15,7 @@ import pytest
 from lockscale import paths
 
 TOKEN = "test"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

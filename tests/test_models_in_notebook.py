@@ -47,6 +47,7 @@ def test_the_command_line_gives_one_json_value(name: str, capfd: pytest.CaptureF
     assert point["attempts_per_op"] >= 1 and point["locks"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_cell_shows_the_rate_the_locks_and_where_it_is_from(
     name: str, shown: dict[str, Any], capfd: pytest.CaptureFixture[str]

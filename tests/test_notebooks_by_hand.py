@@ -15,6 +15,7 @@ from lockscale.notebooks import notebook_of, private_kernel, sources
 
 NOTEBOOKS = {source.stem: notebook_of(source) for source in sources()}
 TIMEOUT_S = 300
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

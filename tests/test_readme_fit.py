@@ -15,8 +15,8 @@ import pytest
 from scipy.optimize import curve_fit
 
 from lockscale import paths
-from lockscale.queueing.compare import Comparison
-from lockscale.queueing.fitted import Prediction
+from lockscale.queueing.comparison.compare import Comparison
+from lockscale.queueing.inference.fitted import Prediction
 
 (SECTION,) = re.findall(r"(?ms)^## Fit your own table$(.*?)^## ", (paths.ROOT / "README.md").read_text())
 (TABLE,) = re.findall(r"(?ms)^```csv\n(.*?)^```$", SECTION)
@@ -67,6 +67,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return printed
 
 
+@pytest.mark.slow
 def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[str]):
     model, *_, held_out, _ahead = said[0].splitlines()[2].split()
     missed = []
@@ -80,6 +81,7 @@ def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[s
     assert f"The data cannot tell usl from {ties.replace('`', '')} (" in said[0]
 
 
+@pytest.mark.slow
 def test_fit_prints_the_parameters_and_landmarks_that_are_claimed(said: list[str]):
     row = {line.split()[0]: line.split() for line in said[1].splitlines()[1:]}
     assert float(row["sigma"][1]) == pytest.approx(SIGMA, rel=1e-3)
@@ -97,6 +99,7 @@ def test_fit_prints_the_parameters_and_landmarks_that_are_claimed(said: list[str
         assert claimed(pattern) == pytest.approx(truth, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_lines_for_a_notebook_run_and_show_what_is_claimed(folder: Path):
     names: dict[str, Any] = {}
     shown = []

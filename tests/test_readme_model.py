@@ -46,6 +46,7 @@ def folder(inside: Path) -> Path:
     return inside
 
 
+@pytest.mark.slow
 def test_the_commands_show_what_the_section_claims_and_theory_says(folder: Path) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     found = []

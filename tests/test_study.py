@@ -242,3 +242,8 @@ def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(paths, "STUDIES", tmp_path)
     with pytest.raises(BadInput, match=r"let the file be inode-claim\.yaml"):
         load_study("other")
+
+
+def test_a_parameter_whose_value_gives_a_name_twice_is_refused():
+    with pytest.raises(BadInput, match="gives the name 'cpus' a second time"):
+        parse_parameter("guests=[{cpus: 2, cpus: 4, processes: [1]}]")

@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.experiment.compare import extra_calls, rate_repeats
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
-from lockscale.queueing.compare import Comparison
+from lockscale.queueing.comparison.compare import Comparison
 from lockscale.study import Study
 from lockscale.tables import published
 

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
-import yaml
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
 
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 M = TypeVar("M", bound=pydantic.BaseModel)
-# What safe_load raises for text it cannot read: its scalar constructors let int(), datetime and
-# dict look-ups fail as they are (0x_, 2024-99-99, !!bool x), and deep nesting ends its recursion.
-UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
 
 
 class _Strict(pydantic.BaseModel):
@@ -146,7 +143,7 @@ def parse_parameter(text: str) -> tuple[str, Any]:
     if not (name and equals):
         raise BadInput(f"{text!r} is not a parameter: write -p name=value")
     try:
-        return name, yaml.safe_load(value)
+        return name, parse_yaml(value)
     except UNREADABLE:
         raise BadInput(f"the value of parameter {name} is not YAML: {_short(value)}") from None
 
@@ -164,12 +161,7 @@ def _near(name: str, known: set[str] | list[str]) -> str:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        said = yaml.safe_load(path.read_text())
-    except UNREADABLE as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark else ""
-        raise BadInput(f"{path}{where} is not YAML that can be read safely: mend it") from None
+    said = read_yaml(path)
     if not isinstance(said, dict):
         raise BadInput(f"{path} has to hold names with values, not a {type(said).__name__}")
     return said

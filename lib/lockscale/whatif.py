@@ -4,7 +4,7 @@
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.queueing.retry_storm import gain_from_attempts
+from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.study import Study
 from lockscale.tables import function_cost, published
 

@@ -15,7 +15,7 @@ run = ""
 # %%
 import pandas as pd
 
-from lockscale.queueing.retry_storm import threshold_us
+from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import load_model
 from lockscale.story import open_story
 from lockscale.whatif import predict

@@ -54,6 +54,7 @@ def rows() -> dict[str, Row]:
     return compare(ENGINES)
 
 
+@pytest.mark.slow
 def test_every_engine_agrees_with_the_others_and_with_erlang(rows: dict[str, Row]) -> None:
     for row in rows.values():
         assert row.agrees is True
@@ -64,6 +65,7 @@ def test_every_engine_agrees_with_the_others_and_with_erlang(rows: dict[str, Row
             assert abs(point["rate_per_s"] - exact) <= 3 * point["standard_error_per_s"]
 
 
+@pytest.mark.slow
 def test_the_standard_errors_are_small_enough_to_find_a_fault(rows: dict[str, Row]) -> None:
     largest = {"generic": 0.001, "simpy": 0.01, "ciw": 0.015}
     for engine, row in rows.items():
@@ -81,6 +83,7 @@ def slower(run: Engine, **factors: float) -> Engine:
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "factors"),
     [
@@ -96,6 +99,7 @@ def test_a_wrong_time_in_one_engine_is_found(engine: str, factors: dict[str, flo
     assert off[engine] == max(off.values()) > 3
 
 
+@pytest.mark.slow
 def test_a_wrong_think_time_shows_only_at_the_knee() -> None:
     found = compare({**ENGINES, "generic": slower(ENGINES["generic"], think_us=1.05)})
     saturated, knee = found["generic"].agreement
@@ -145,6 +149,7 @@ def tiny() -> list[dict[str, Any]]:
     return run.bench(Setting(rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1))
 
 
+@pytest.mark.slow
 def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
     read = json.loads(json.dumps(tiny, allow_nan=False))
     assert [(row["case"], row["engine"]) for row in read] == [
@@ -171,6 +176,7 @@ def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
     assert speed["simpy"]["ratio_to_simpy"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agree", "status"), [(True, 0), (False, 1)])
 def test_engines_that_disagree_end_the_command_with_1(
     agree: bool,

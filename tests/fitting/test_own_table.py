@@ -165,6 +165,7 @@ def test_a_data_frame_is_a_table_too():
         compare(frame.assign(threads=[[1], [2], {}, 3]))
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_read_and_fitted(tmp_path: Path):
     rng = np.random.default_rng(0)
     threads = rng.choice([1, 2, 4, 8, 16, 32, 64], 1000)

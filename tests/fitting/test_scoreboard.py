@@ -14,7 +14,7 @@ from lockscale.fitting.scoreboard import meets
 from lockscale.fitting.table_fit import fit_table, models_of
 from lockscale.fitting.targets import ColumnTarget, fit_targets
 from lockscale.queueing import AMDAHL, MODELS, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
 
 KEYS = {
     "table", "column", "kind", "model", "free_parameters", "points", "calibrated", "noise_pct", "mape_pct",

@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting.simulated_model import STEP, SimulatedModel
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
 from lockscale.sim import simulate
 
 THREADS = np.array([1.0, 4, 8, 16, 48])
@@ -26,6 +26,7 @@ def found(table):
     return fit(table, SimulatedModel("inode_claim", RANGES, operations=1000))
 
 
+@pytest.mark.slow
 def test_inode_claim_is_recovered_from_its_own_table(found):
     for p in found.parameters:
         assert p.status == "identified"
@@ -33,6 +34,7 @@ def test_inode_claim_is_recovered_from_its_own_table(found):
         assert p.high / p.low < 2
 
 
+@pytest.mark.slow
 def test_one_node_is_simulated_once_and_the_same_numbers_come_again(found, table):
     model = found.problem.model
     known = len(model._memo)
@@ -58,6 +60,7 @@ def test_between_nodes_the_rate_has_no_step():
     assert np.abs(np.diff(np.log(rates))).max() < 0.002
 
 
+@pytest.mark.slow
 def test_a_lock_that_nobody_waits_for_is_not_identified():
     threads = np.array([1.0, 2, 3, 4])
     rates = 16_900 * threads * np.array([1.01, 0.98, 1.02, 0.99])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, MODELS, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
 from lockscale.queueing.points import points
 
 THREADS = [1, 2, 4, 8, 16, 32, 64]
@@ -163,6 +163,7 @@ def test_the_type_of_the_columns_does_not_matter(kind):
     assert fit(tuple(columns), USL).params == pytest.approx(fit((THREADS, whole), USL).params, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_million_rows_of_text_are_a_table_too():
     rows = 1_000_000
     table = points((THREADS * (rows // 7 + 1))[:rows], ["12500.5"] * rows)

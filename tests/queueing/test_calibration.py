@@ -35,6 +35,7 @@ def check_each_parameter(found: list[Outcome]) -> None:
         assert may_be(sum(flagged), len(flagged), FLAGGED, 1.0), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["usl", "machine_repairman", "hand_over", "retry_storm"])
 def test_fifty_tables_of_each_of_four_models(model):
     found = outcomes(model, 0, 10)

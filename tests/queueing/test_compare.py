@@ -11,14 +11,14 @@ from scipy.stats import f as f_distribution
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, RETRY_STORM, USL
-from lockscale.queueing.compare import compare, rank
-from lockscale.queueing.equal_worth import p_misfit, p_same, p_signs
-from lockscale.queueing.fit import fit
-from lockscale.queueing.held_out import coverage_pct, extrapolation_pct
-from lockscale.queueing.noise_floor import noise_floor
+from lockscale.queueing.comparison.compare import compare, rank
+from lockscale.queueing.comparison.equal_worth import p_misfit, p_same, p_signs
+from lockscale.queueing.comparison.held_out import coverage_pct, extrapolation_pct
+from lockscale.queueing.comparison.noise_floor import noise_floor
+from lockscale.queueing.comparison.tell_apart import tell_apart
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.two_queue import TWO_QUEUE
 from lockscale.queueing.points import points
-from lockscale.queueing.tell_apart import tell_apart
-from lockscale.queueing.two_queue import TWO_QUEUE
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
@@ -117,6 +117,7 @@ def test_misfit_by_hand():
     assert p_misfit(usl, repairman) == pytest.approx(f_distribution.sf(ratio, 5, 4))
 
 
+@pytest.mark.slow
 def test_a_right_model_is_told_from_the_best_about_as_often_as_the_level_says():
     """The table is Amdahl's; the USL that contains it may win, and must not exclude it."""
     told = 0
@@ -142,6 +143,7 @@ def test_extrapolation_sees_nothing_of_the_larger_half():
     )
 
 
+@pytest.mark.slow
 def test_intervals_cover_what_is_left_out_as_often_as_they_say():
     found = [coverage_pct(fit(THREADS, noisy(THREADS, 0.05, seed), USL)) for seed in range(8)]
     assert 85 < np.mean(found) <= 100

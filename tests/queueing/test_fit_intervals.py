@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from lockscale.queueing import AMDAHL_SPILL, MACHINE_REPAIRMAN, RETRY_STORM, TWO_QUEUE, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 USL_TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
@@ -18,6 +18,7 @@ def noisy(model, truth, threads, rng, noise=0.05):
     return model(threads, **truth) * np.exp(rng.normal(0, noise, len(threads)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "truth"),
     [(USL, USL_TRUTH), (MACHINE_REPAIRMAN, REPAIRMAN_TRUTH), (RETRY_STORM, STORM_TRUTH)],

@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MACHINE_REPAIRMAN, RETRY_STORM, USL
-from lockscale.queueing.amdahl_spill import AMDAHL_SPILL
-from lockscale.queueing.diagnostics import diagnose
-from lockscale.queueing.fit import fit
-from lockscale.queueing.tell_apart import tell_apart
+from lockscale.queueing.comparison.tell_apart import tell_apart
+from lockscale.queueing.diagnosis.diagnose import diagnose
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.amdahl_spill import AMDAHL_SPILL
 
 THREADS = np.array([1, 2, 4, 8, 16, 24, 32, 48, 64])
 TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.001}
@@ -77,6 +77,7 @@ def test_the_interval_of_the_ceiling_is_that_of_the_parameter_it_is():
     assert (ceiling.low, ceiling.high) == pytest.approx((1e6 / service.high, 1e6 / service.low), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_landmarks():
     rng = np.random.default_rng(2)
     truth = {name: one.value for name, one in landmarks(USL, TRUTH).items()}

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MODELS
-from lockscale.queueing.amdahl import AMDAHL
-from lockscale.queueing.amdahl_spill import AMDAHL_SPILL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.amdahl import AMDAHL
+from lockscale.queueing.laws.amdahl_spill import AMDAHL_SPILL
+from lockscale.queueing.laws.usl import USL
+from lockscale.queueing.laws.usl_exponent import USL_EXPONENT
 from lockscale.queueing.model import Law
-from lockscale.queueing.usl import USL
-from lockscale.queueing.usl_exponent import USL_EXPONENT
 
 LAWS = [one for one in MODELS.values() if isinstance(one, Law)]
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])

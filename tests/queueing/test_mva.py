@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.bounds import asymptotic, balanced_job
-from lockscale.queueing.mva import exact
-from lockscale.queueing.mva_approximate import approximate
-from lockscale.queueing.mva_load_dependent import load_dependent
+from lockscale.queueing.networks.bounds import asymptotic, balanced_job
+from lockscale.queueing.networks.mva import exact
+from lockscale.queueing.networks.mva_approximate import approximate
+from lockscale.queueing.networks.mva_load_dependent import load_dependent
 from lockscale.sim import simulate
 from lockscale.sim.delays import exponential, us
 from lockscale.sim.model import model

@@ -6,10 +6,10 @@ import pytest
 from scipy.optimize import minimize
 
 from lockscale.errors import BadInput
-from lockscale.queueing.compare import compare
-from lockscale.queueing.fit import fit
-from lockscale.queueing.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.paired import paired_models
+from lockscale.queueing.comparison.compare import compare
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.paired import paired_models
 from lockscale.queueing.points import points
 from lockscale.tables import published
 
@@ -97,6 +97,7 @@ def test_a_reference_of_many_runs_adds_less_noise():
     assert many.added_variance(N, rates) == pytest.approx(np.full(N.size, 0.01))
 
 
+@pytest.mark.slow
 def test_intervals_cover_a_serial_cost_whose_reference_is_as_noisy_as_itself():
     rng = np.random.default_rng(11)
     truth = 6e-6

@@ -6,8 +6,8 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MACHINE_REPAIRMAN, MODELS, RETRY_STORM, USL
-from lockscale.queueing.compare import compare
-from lockscale.queueing.fit import fit
+from lockscale.queueing.comparison.compare import compare
+from lockscale.queueing.inference.fit import fit
 
 THREADS = [1, 2, 4, 8, 16, 32, 64]
 TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
@@ -85,6 +85,7 @@ def test_repr_shows_parameters_intervals_and_both_errors():
         assert word in text
 
 
+@pytest.mark.slow
 def test_compare_does_not_exclude_the_model_that_made_the_table():
     storm = RETRY_STORM(THREADS, Z_us=59.1, s_us=0.2885) * WOBBLE
     ranked = compare(THREADS, storm, MODELS.values())

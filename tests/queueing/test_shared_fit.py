@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.inference.fit import fit
 
 N = np.array([1.0, 2, 4, 8, 16, 32, 64])
 LATE = N[4:]
@@ -94,6 +94,7 @@ def test_a_share_that_cannot_be_is_refused_in_one_sentence(table, share):
     assert str(refused.value).endswith(".") and ". " not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_shared_fit_cover_the_truth():
     rng = np.random.default_rng(12)
     truth = {"lambda_per_s": 1e5, "sigma[a]": 0.05, "sigma[b]": 0.2, "kappa": 0.0008}

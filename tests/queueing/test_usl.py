@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.fit import fit
-from lockscale.queueing.usl import USL
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.usl import USL
 
 TRUTH = {"lambda_per_s": 14_000.0, "sigma": 0.06, "kappa": 0.0015}
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.fit import fit
-from lockscale.queueing.usl import USL
+from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.laws.usl import USL
 
 LOAD = np.array([1, 18, 36, 72, 108, 144, 216])
 THROUGHPUT = np.array([64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2])

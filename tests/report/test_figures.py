@@ -77,6 +77,7 @@ save(drawn, pd.DataFrame({"x": [1, 2]}), Path(sys.argv[1]), "stem")
 """
 
 
+@pytest.mark.slow
 def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
     for folder in ("first", "second"):
         drawn = go.Figure(go.Scatter(x=[1, 2], y=[3, 5], name="a"))

@@ -101,6 +101,7 @@ def test_a_sweep_and_dask_workers_without_the_file_give_the_same_points(
     assert sweep(known, [2, 5], DESIGN, client=client, **FAST) == here
 
 
+@pytest.mark.slow
 def test_a_shipped_model_goes_to_workers_by_name(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
     real: Callable[..., Any] = client.map

@@ -39,7 +39,7 @@ STORM = ("inode_claim", 48)
 def whole_run(program: Program, seed: int) -> tuple[Counts, tuple[Span, ...], tuple[Hold, ...]]:
     """A short run with the trace of all that is counted."""
     room = 200_000
-    settings = {"seed": seed, "replication": 0, "operations": 150, "warm_up": 50}
+    settings = {"seed": seed, "replication": 0, "operations": 60, "warm_up": 20}
     counts = replicate(program, **settings, trace_events=room, trace_ps=(0, 2**55))
     assume(len(counts.events) < room)
     return counts, *window(program, events_of(counts), 0, counts.window_ps)

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from lockscale.queueing.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 
 
 @dataclass(frozen=True)

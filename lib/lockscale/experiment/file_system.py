@@ -29,7 +29,8 @@ class FileSystem:
 def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> FileSystem:
     """mkfs on the one disk that may be formatted, then mount; features asserted with dumpe2fs.
 
-    `size` as mkfs.ext4 takes it leaves the rest of the disk free; by default nothing is left. Knobs are set once it is mounted; one that this kernel lacks is a failure.
+    `size` as mkfs.ext4 takes it leaves the rest of the disk free; by default nothing is left. Knobs
+    are set once it is mounted; one that this kernel lacks is a failure.
     """
     device = device_to_format(machine, disk)
     mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *wanted.mkfs, device, *([size] if size else [])]

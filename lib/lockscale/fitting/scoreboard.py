@@ -7,9 +7,9 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.table_fit import compare_columns
 from lockscale.fitting.targets import ColumnTarget, TableTargets, fit_targets
-from lockscale.queueing.compare import Comparison
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.held_out import coverage_pct
+from lockscale.queueing.comparison.compare import Comparison
+from lockscale.queueing.comparison.held_out import coverage_pct
+from lockscale.queueing.inference.fitted import Fit
 
 
 def scoreboard() -> list[dict[str, Any]]:

@@ -10,13 +10,13 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_column, read_columns
 from lockscale.progress import progress
 from lockscale.queueing import MODELS
-from lockscale.queueing.compare import Comparison
-from lockscale.queueing.compare import compare as compare_points
-from lockscale.queueing.diagnostics import Diagnosis, diagnose
-from lockscale.queueing.fit import fit as fit_points
-from lockscale.queueing.fitted import Fit
+from lockscale.queueing.comparison.compare import Comparison
+from lockscale.queueing.comparison.compare import compare as compare_points
+from lockscale.queueing.diagnosis.diagnose import Diagnosis, diagnose
+from lockscale.queueing.inference.fit import fit as fit_points
+from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.laws.paired import paired_models
 from lockscale.queueing.model import Model
-from lockscale.queueing.paired import paired_models
 
 
 def fit(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """How well a model should describe each published column (data/fit-targets.yaml)."""
 
-import yaml
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.yaml_text import read_yaml
 
 FILE = paths.DATA / "fit-targets.yaml"
 
@@ -38,7 +38,7 @@ class _File(BaseModel):
 def fit_targets() -> dict[str, TableTargets]:
     """By table, in the order of the file. Raises BadInput where the file does not fit its shape."""
     try:
-        read = _File.model_validate(yaml.safe_load(FILE.read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError, ValidationError) as error:
+        read = _File.model_validate(read_yaml(FILE))
+    except (OSError, BadInput, ValidationError) as error:
         raise BadInput(f"{FILE} cannot be used: restore it from git") from error
     return {found.table: found for found in read.tables}

@@ -17,6 +17,7 @@ from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.profilers import filefrag
+from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S
 from lockscale.study import Target
 from lockscale.targets.assertions import assert_runs
@@ -63,6 +64,32 @@ class Locality:
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
+    """Every safe arm of `chosen`, forwards and backwards by iteration."""
+    safe = [series for series in chosen if not series.unsafe]
+    boots = [(n, series) for n in range(1, iterations + 1) for series in (safe if n % 2 else safe[::-1])]
+    found: list[Locality] = []
+    with progress("locality", len(boots)) as shown:
+        for done, (iteration, series) in enumerate(boots):
+            shown.update(done, f"{series.name}, iteration {iteration}")
+            found += locality(series, target, iteration)
+        shown.update(len(boots))
+    return found
+
+
+def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
+    """Mean and range over the iterations, one row an arm and way of writing."""
+    rows = []
+    for arm, how in dict.fromkeys((one.arm, one.how) for one in found):
+        same = [one for one in found if (one.arm, one.how) == (arm, how)]
+        row: dict[str, Any] = {"arm": arm, "writers": how, "iterations": len(same), "origin": "qemu"}
+        for name in ("pieces", "groups_used", "groups_from_inode", "free_extent_mib"):
+            values = [getattr(one, name) for one in same]
+            row[name] = f"{np.mean(values):.4g} [{min(values):.4g}, {max(values):.4g}]"
+        rows.append({**row, "groups_needed": same[0].groups_needed})
+    return rows
 
 
 def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:

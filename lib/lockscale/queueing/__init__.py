@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""Queueing models of rate against thread count: one file each, `fit` and `compare` over them."""
+"""Queueing models of rate against thread count.
 
-from lockscale.queueing.amdahl import AMDAHL
-from lockscale.queueing.amdahl_spill import AMDAHL_SPILL
-from lockscale.queueing.boyd_wickizer import BOYD_WICKIZER
-from lockscale.queueing.hand_over import HAND_OVER
-from lockscale.queueing.impatient import IMPATIENT, IMPATIENT_SATURATED
-from lockscale.queueing.machine_repairman import MACHINE_REPAIRMAN
+    columns, points   a table: numbers from outside, checked, then one point for each thread count
+    model             what a model is
+    laws              the models, one file each
+    networks          closed networks of queues, which solve several of the laws
+    inference         any model fitted to a table: parameters with intervals, errors, predictions
+    comparison        fits of one table, ranked, and which of them the data cannot tell apart
+    diagnosis         knee, ceiling, saturation and collapse of a fit
+    text              results as a person reads them
+
+A model knows no fit, and a fit no model by name.
+"""
+
+from lockscale.queueing.laws.amdahl import AMDAHL
+from lockscale.queueing.laws.amdahl_spill import AMDAHL_SPILL
+from lockscale.queueing.laws.boyd_wickizer import BOYD_WICKIZER
+from lockscale.queueing.laws.hand_over import HAND_OVER
+from lockscale.queueing.laws.impatient import IMPATIENT, IMPATIENT_SATURATED
+from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.retry_storm import RETRY_STORM
+from lockscale.queueing.laws.sharing import REPAIRMAN_SHARING, TWO_QUEUE_SHARING
+from lockscale.queueing.laws.two_queue import TWO_QUEUE
+from lockscale.queueing.laws.two_stations import TWO_STATIONS
+from lockscale.queueing.laws.usl import USL
+from lockscale.queueing.laws.usl_exponent import USL_EXPONENT
 from lockscale.queueing.model import Model
-from lockscale.queueing.mva import TWO_STATIONS
-from lockscale.queueing.retry_storm import RETRY_STORM
-from lockscale.queueing.sharing import REPAIRMAN_SHARING, TWO_QUEUE_SHARING
-from lockscale.queueing.two_queue import TWO_QUEUE
-from lockscale.queueing.usl import USL
-from lockscale.queueing.usl_exponent import USL_EXPONENT
 
 MODELS: dict[str, Model] = {
     m.name: m

@@ -9,15 +9,15 @@ from typing import Any
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.compare_text import comparison_html, comparison_text, findings
-from lockscale.queueing.equal_worth import LEVEL, p_same
-from lockscale.queueing.fit import fit_points
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.held_out import extrapolation_pct
+from lockscale.queueing.comparison.compare_text import comparison_html, comparison_text, findings
+from lockscale.queueing.comparison.equal_worth import LEVEL, p_same
+from lockscale.queueing.comparison.held_out import extrapolation_pct
+from lockscale.queueing.comparison.noise_floor import NoiseFloor, noise_floor
+from lockscale.queueing.comparison.tell_apart import Candidate, tell_apart
+from lockscale.queueing.inference.fit import fit_points
+from lockscale.queueing.inference.fitted import Fit
 from lockscale.queueing.model import Model
-from lockscale.queueing.noise_floor import NoiseFloor, noise_floor
 from lockscale.queueing.points import points
-from lockscale.queueing.tell_apart import Candidate, tell_apart
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,10 +3,10 @@
 
 from typing import TYPE_CHECKING
 
-from lockscale.queueing.html import html_table
+from lockscale.queueing.text.html import html_table
 
 if TYPE_CHECKING:
-    from lockscale.queueing.compare import Comparison
+    from lockscale.queueing.comparison.compare import Comparison
 
 HEADER = ("model", "free", "in sample", "leave-one-out", "from small N")
 

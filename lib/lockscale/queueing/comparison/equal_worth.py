@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.fitted import Fit
+from lockscale.queueing.inference.fitted import Fit
 
 FLIPS = 2**16
 LEVEL = 0.05

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from lockscale.queueing.fit import LOCAL_STARTS
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.interval import noise
+from lockscale.queueing.inference.fit import LOCAL_STARTS
+from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.inference.interval import noise
 
 
 def extrapolation_pct(one: Fit) -> float | None:

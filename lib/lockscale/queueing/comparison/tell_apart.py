@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import check_threads
-from lockscale.queueing.fit import LOCAL_STARTS
-from lockscale.queueing.fitted import Fit
+from lockscale.queueing.inference.fit import LOCAL_STARTS
+from lockscale.queueing.inference.fitted import Fit
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.landmarks import (
+from lockscale.queueing.diagnosis.landmarks import (
     NONE,
     Curve,
     Landmark,
@@ -17,8 +16,9 @@ from lockscale.queueing.landmarks import (
     log_knee,
     log_saturation,
 )
-from lockscale.queueing.numbers import short
-from lockscale.queueing.region import Region, region
+from lockscale.queueing.diagnosis.region import Region, region
+from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.text.numbers import short
 
 LANDMARKS: dict[str, tuple[str, Landmark]] = {
     "knee_threads": ("threads", log_knee),

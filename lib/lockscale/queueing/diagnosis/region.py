@@ -2,9 +2,9 @@
 """The parameters that the data do not exclude, and the extremes of any number made of them.
 
 A number g(parameters) belongs to its 95% interval if some parameters give it and fit the table with
-SS <= SS_min + limit (the limit of interval.py): profile likelihood does not depend on how a model is
-written. That region is explored by a random walk, for models may have kinks; then each extreme is
-climbed. Ends are right to some per cent of the interval's width, on its inner side.
+SS <= SS_min + limit (that of inference/interval.py): profile likelihood does not depend on how a
+model is written. That region is explored by a random walk, for models may have kinks; then each
+extreme is climbed. Ends are right to some per cent of the interval's width, on its inner side.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.interval import Noise
+from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.inference.interval import Noise
 
 STEPS = 1500
 CLIMBS = 120

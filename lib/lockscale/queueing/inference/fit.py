@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.fitted import Fit
-from lockscale.queueing.interval import noise
+from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.inference.interval import noise
+from lockscale.queueing.inference.profile import estimates
+from lockscale.queueing.inference.search import NO_RATE, STARTS, Problem
+from lockscale.queueing.inference.share import Shared
 from lockscale.queueing.model import Model, check_params
 from lockscale.queueing.points import Points, points, stacked
-from lockscale.queueing.profile import estimates
-from lockscale.queueing.search import NO_RATE, STARTS, Problem
-from lockscale.queueing.share import Shared
 
 LOCAL_STARTS = 4
 

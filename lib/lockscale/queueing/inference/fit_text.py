@@ -3,11 +3,11 @@
 
 from typing import TYPE_CHECKING
 
-from lockscale.queueing.html import html_table
-from lockscale.queueing.numbers import short
+from lockscale.queueing.text.html import html_table
+from lockscale.queueing.text.numbers import short
 
 if TYPE_CHECKING:
-    from lockscale.queueing.fitted import Estimate, Fit
+    from lockscale.queueing.inference.fitted import Estimate, Fit
 
 
 def fit_text(one: "Fit") -> str:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray, check_threads
-from lockscale.queueing.fit_text import fit_html, fit_text
-from lockscale.queueing.interval import Noise, crossing
+from lockscale.queueing.inference.fit_text import fit_html, fit_text
+from lockscale.queueing.inference.interval import Noise, crossing
+from lockscale.queueing.inference.search import Optimum, Problem
+from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Parameter
 from lockscale.queueing.points import Points
-from lockscale.queueing.search import Optimum, Problem
-from lockscale.queueing.share import rate_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Prediction:
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """A model fitted to a table. Made by `lockscale.queueing.fit.fit`."""
+    """A model fitted to a table. Made by `lockscale.queueing.inference.fit.fit`."""
 
     problem: Problem
     best: Optimum

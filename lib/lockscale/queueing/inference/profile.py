@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.fitted import Estimate
-from lockscale.queueing.interval import Noise, crossing
-from lockscale.queueing.search import Optimum, Problem
+from lockscale.queueing.inference.fitted import Estimate
+from lockscale.queueing.inference.interval import Noise, crossing
+from lockscale.queueing.inference.search import Optimum, Problem
 
 SAME = 0.01  # of a box: two optima nearer than this are one
 

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.gauss_newton import Residuals, settle
+from lockscale.queueing.inference.gauss_newton import Residuals, settle
+from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Box, Model, Parameter
 from lockscale.queueing.points import Points
-from lockscale.queueing.share import rate_of
 
 STARTS = 256
 APART = 0.2  # of the box in some direction: nearer starts would end in the same optimum

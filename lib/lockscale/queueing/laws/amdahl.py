@@ -17,8 +17,8 @@ lambda > 0, 0 <= sigma <= 1.
 from collections.abc import Mapping
 
 from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.laws.usl import USL
 from lockscale.queueing.model import Law
-from lockscale.queueing.usl import USL
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.laws.usl import USL
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.usl import USL
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.model import Box, Parameter
 from lockscale.queueing.points import Points, points
 

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.mva import network
+from lockscale.queueing.networks.mva import network
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,19 @@ Exact for exponential service (product form); every term is positive, so nothing
 largest N x stations. For stations whose speed depends on their queue see mva_load_dependent.py,
 for many thousand threads mva_approximate.py.
 
-`TWO_STATIONS` is the model with two queues that a table of rates can still tell apart: a
-bottleneck s and a second queue ratio x s. Solved by closed_chain.py, to which it is equal.
-
 Source: M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks",
 J. ACM 27(2), 1980. Units: microseconds, rates per second. Domain: N whole >= 1, Z >= 0, D_i >= 0,
 not all 0.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us, in_series_us
 from lockscale.queueing.columns import FloatArray, as_floats, check_threads
-from lockscale.queueing.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.model import LARGEST, Box, Law, Parameter
+from lockscale.queueing.model import LARGEST
 
 
 @dataclass(frozen=True)
@@ -66,21 +60,3 @@ def exact(threads: npt.ArrayLike, think_us: float, demands_us: npt.ArrayLike) ->
         if k in wanted:
             found[k] = (1e6 * rate, queue)
     return Solution(np.array([found[k][0] for k in n.tolist()]), np.array([found[k][1] for k in n.tolist()]))
-
-
-def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    bottleneck_us = np.full(at_the_lock(threads).shape, params["s_us"])
-    both_us = in_series_us(bottleneck_us, params["ratio"] * params["s_us"])
-    return 1e6 * closed_rate_per_us(threads, params["Z_us"], both_us)
-
-
-def _search_box(threads: FloatArray, rates: FloatArray) -> Box:
-    return {**MACHINE_REPAIRMAN.box(threads, rates), "ratio": (0.01, 1.0)}
-
-
-TWO_STATIONS = Law(
-    "two_stations",
-    (*MACHINE_REPAIRMAN.parameters, Parameter("ratio", "1", high=1.0)),
-    _rate_per_s,
-    _search_box,
-)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.mva import Solution, network
+from lockscale.queueing.networks.mva import Solution, network
 
 LAST_EXACT = 64
 HALVINGS = 80

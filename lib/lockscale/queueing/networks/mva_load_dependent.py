@@ -24,7 +24,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.mva import Solution, network
+from lockscale.queueing.networks.mva import Solution, network
 
 MOST_THREADS = 1000
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What a fitted curve says of the machine."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Closed networks of queues, solved exactly or within bounds."""

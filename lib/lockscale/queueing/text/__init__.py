@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Results as a person reads them."""
