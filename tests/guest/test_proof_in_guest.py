@@ -51,7 +51,7 @@ def test_a_retry_calls_get_write_access_once_more_than_the_base(counted: list[Co
     """Two counters of different tools agree: each lost bit costs one more call, give or take a journal's."""
     retry, locked = (total(counted, arm) for arm in ARMS)
     more = retry["calls:jbd2_journal_get_write_access"] - locked["calls:jbd2_journal_get_write_access"]
-    lost = retry["trace:ext4_lost_inode_bit"]
+    lost = retry["trace:ext4_inode_bit_retry"]
     creates = retry["trace:ext4_allocate_inode"]
     assert lost > 0 and abs(more - lost) < 0.02 * creates + 0.1 * lost
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.channel import Channel
 from lockscale.targets.machine import Completed, Step
-from lockscale.targets.scratch import Scratch
 from lockscale.tools import find, need
 
 CONSOLE_LINES_SHOWN = 12
@@ -26,16 +25,28 @@ PANIC = "Kernel panic"
 ROOT_FLAGS = "version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose"
 
 
+class Attached(Protocol):
+    """A disk, or several, of a guest."""
+
+    def qemu_options(self) -> str:
+        """The options that attach it, separated by blanks."""
+        ...
+
+
 @dataclass(frozen=True)
 class Guest:
-    """What to boot: a kernel image, the size of the machine, how it is accelerated, its disk."""
+    """What to boot: a kernel image, the size of the machine, how it is accelerated, its disk.
+
+    ``kernel_arguments`` go behind virtme-ng's own on the kernel's command line.
+    """
 
     image: Path
     cpus: int
     memory_mib: int
     accel: str
     boot_timeout_s: float
-    disk: Scratch | None = None
+    disk: Attached | None = None
+    kernel_arguments: tuple[str, ...] = ()
 
 
 def vng() -> str:
@@ -61,7 +72,8 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
     argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
     argv += ["--cpus", str(guest.cpus), "--memory", f"{guest.memory_mib}M"]
     argv += ["--cwd", "/", "--rwdir", str(shared), "--exec", script]
-    argv += ["--append", "loglevel=4", "--append", f"rootflags={ROOT_FLAGS}"]
+    for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *guest.kernel_arguments):
+        argv += ["--append", argument]
     if guest.accel != "kvm":
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
@@ -125,6 +137,10 @@ class QemuMachine:
             raise self._end(f"the guest hangs: {late}") from None
         except BrokenPipeError:
             raise self._end("the guest ended before its work did") from None
+
+    def cut(self) -> None:
+        """Kill the guest where it stands: nothing is synced, unmounted or powered off."""
+        self._kill()
 
     def __exit__(
         self,

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What one cut left: it mounts, keeps what was promised, and e2fsck has nothing to mend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.powercut.cuts import Cut
+from lockscale.powercut.disks import RECORDS_AT
+from lockscale.powercut.kernel_log import complaints, orphans, replayed
+from lockscale.powercut.load import fsynced
+from lockscale.powercut.promises import broken, promises, read_files
+from lockscale.powercut.write_log import WriteLog
+from lockscale.targets.machine import Completed, Machine
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found after one cut; ``faults`` empty: replayed, clean, and every promise kept."""
+
+    cut: Cut
+    promised_files: int
+    orphans: int
+    replayed: bool
+    faults: tuple[str, ...]
+
+
+def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> Checked:
+    """Mount (journal replay, orphans), compare with what was promised, unmount, e2fsck."""
+    options = ["-o", ",".join(mount)] if mount else []
+    steps = [
+        ["mkdir", "-p", MOUNT_POINT],
+        ["dmesg", "--clear"],
+        ["mount", "-t", "ext4", *options, device, MOUNT_POINT],
+        [fsynced(), "read", MOUNT_POINT],
+        ["umount", MOUNT_POINT],
+        ["e2fsck", "-f", "-n", device],
+        ["dmesg"],
+    ]
+    *done, dmesg = machine.run_all(steps, timeout_s=300)
+    return judge(log, cut, done, dmesg.stdout)
+
+
+def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Checked:
+    """The steps' outcomes and the kernel's words against the promises in the log."""
+    said = promises(log, RECORDS_AT, cut.at)
+    faults = [_failed(step) for step in done if step.status]
+    mount, read = done[2], done[3]
+    if not (mount.status or read.status):
+        faults += broken(said, read_files(read.stdout))
+    faults += complaints(dmesg)
+    return Checked(
+        cut=cut,
+        promised_files=len(said),
+        orphans=orphans(dmesg),
+        replayed=replayed(dmesg),
+        faults=tuple(faults),
+    )
+
+
+def _failed(step: Completed) -> str:
+    said = next((x for x in (*step.stderr.splitlines(), *step.stdout.splitlines()) if x.strip()), "")
+    return f"`{' '.join(step.argv)}` ended with {step.status}: {said}"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""The load keeps its own promises on this machine's file system, killed or not, and damage is seen."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lockscale.powercut.load import SOURCES
+from lockscale.powercut.promises import NOTHING, Name, Promise, broken, read_files, read_record
+from lockscale.workloads import c_program
+
+BLOCK, RECORDS = 4096, 3 * 64 * 2
+
+
+@pytest.fixture(scope="module")
+def fsynced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return c_program.build("fsynced", SOURCES, tmp_path_factory.mktemp("bin"))
+
+
+def test_fsynced_compiles_without_a_warning(tmp_path: Path) -> None:
+    sources = [str(path) for path in SOURCES.glob("*.c")]
+    argv = ["cc", *c_program.FLAGS, "-Werror", *sources, "-o", str(tmp_path / "fsynced")]
+    done = subprocess.run(argv, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def promised(device: Path) -> dict[Name, Promise]:
+    """Intent and ack lie side by side; the newer of them by its version."""
+    said: dict[Name, Promise] = {}
+    data = device.read_bytes()
+    for at in range(0, RECORDS, 2):
+        intent, ack = (read_record(data[(at + n) * BLOCK :][:BLOCK]) for n in (0, 1))
+        if intent:
+            acked = ack[2] if ack else NOTHING
+            said[intent[0]] = Promise(acked, None if intent[2] == acked else intent[2])
+    return said
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_load_keeps_its_promises_and_damage_is_seen(fsynced: Path, tmp_path: Path, killed: bool) -> None:
+    folder, device = tmp_path / "d", tmp_path / "device"
+    folder.mkdir()
+    device.write_bytes(bytes(RECORDS * BLOCK))
+    argv = [str(fsynced), "load", str(folder), str(device), "0", "3", "7", "600" if killed else "2"]
+    with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.PIPE) as load:
+        if killed:
+            while len(promised(device)) <= 40 and load.poll() is None:
+                time.sleep(0.05)
+            os.killpg(load.pid, signal.SIGKILL)
+        load.wait()
+        assert load.returncode == (-signal.SIGKILL if killed else 0)
+    said = promised(device)
+    assert len(said) > 20
+
+    def judged() -> list[str]:
+        argv = [str(fsynced), "read", str(folder)]
+        return broken(
+            said, read_files(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+        )
+
+    assert judged() == []
+    victim = next(p for p in sorted(folder.glob("*/*")) if p.suffix != ".new")
+    with victim.open("r+b") as stream:
+        stream.write(b"\0")
+    assert len(judged()) == 1
+    shutil.rmtree(folder / "1")
+    assert len(judged()) > 5

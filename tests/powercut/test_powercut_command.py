@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Which arms are cut, and what is said and kept of each. No guest: PowerCuts.run is replaced."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from lockscale import paths
+from lockscale.cli import main
+from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.series import all_series
+from lockscale.powercut import campaign
+from lockscale.powercut.arm import Outcome, PowerCuts
+from lockscale.powercut.campaign import split
+
+
+@pytest.fixture
+def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the arms that are loaded; steal-retry's guest fails, fast-search loses a file."""
+    loaded: list[str] = []
+
+    def run(self: PowerCuts, shown: object, done: float) -> Outcome:
+        loaded.append(self.name)
+        study, arm = self.name.split("/")
+        if arm == "steal-retry":
+            raise RunFailed("the guest ended in a panic")
+        faults = ("cut 3: file 0/1: lost",) if arm == "fast-search" else ()
+        return Outcome(study, arm, self.plan.cuts, 4, 9, 70, 80, faults)
+
+    monkeypatch.setattr(PowerCuts, "run", run)
+    monkeypatch.setattr(campaign, "build", lambda series: SimpleNamespace(build_id=series.sha256))
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    return loaded
+
+
+def command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["patches", "powercut", *argv])
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+def test_unsafe_arms_are_left_out_and_the_broken_one_is_in_no_list() -> None:
+    safe, unsafe = split(None)
+    assert {series.name for series in unsafe} == {s.name for s in all_series() if s.unsafe}
+    assert "orphan-file/orphan-off" in {series.name for series in unsafe}
+    assert not any("flush" in series.name for series in (*safe, *unsafe))
+    with pytest.raises(BadInput, match="orphan-off is unsafe"):
+        split("orphan-file/orphan-off")
+
+
+def test_json_and_the_kept_file_say_the_same(
+    cut: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, out, err = command(capsys, "orphan-file", "--cuts", "7", "--json")
+    (kept,) = tmp_path.glob("powercut-*/powercut.json")
+    found = json.loads(out)
+    assert status == 0 and found == json.loads(kept.read_text())
+    assert [one["arm"] for one in found] == ["orphan-locked", "orphan-lockless", "orphan-mutex"]
+    assert all(one["cuts"] == 7 and one["ok"] and one["origin"] == "qemu" for one in found)
+    assert "orphan-file/orphan-off is left out: unsafe" in err
+
+
+def test_one_arm_that_fails_does_not_keep_the_others_from_being_cut(
+    cut: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = command(capsys, "inode-claim")
+    lines = dict(line[4:].split(": ", 1) for line in out.splitlines())
+    assert status == 1 and len(cut) == 2
+    assert "first: the guest ended in a panic" in lines["inode-claim/steal-retry"]
+    assert "20 power cuts, 4 journals replayed" in lines["inode-claim/search-locked"]
+
+
+def test_a_lost_file_is_exit_1(cut: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = command(capsys, "write-access/fast-search")
+    assert status == 1 and out.startswith("NO  write-access/fast-search: 20 power cuts, 1 fault(s)")
+
+
+def test_an_arm_that_is_another_one_is_not_loaded_again(
+    cut: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "build", lambda series: SimpleNamespace(build_id="one"))
+    _, out, _ = command(capsys, "orphan-file")
+    assert "ok  orphan-file/orphan-lockless: same as orphan-file/orphan-locked" in out.splitlines()
+    assert cut == ["orphan-file/orphan-locked", "orphan-file/orphan-mutex"], "mutex has another mkfs"
