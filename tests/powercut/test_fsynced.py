@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.powercut.load import SOURCES
+from lockscale import paths
 from lockscale.powercut.promises import NOTHING, Name, Promise, broken, read_files, read_record
 from lockscale.workloads import c_program
 
@@ -19,11 +19,11 @@ BLOCK, RECORDS = 4096, 3 * 64 * 2
 
 @pytest.fixture(scope="module")
 def fsynced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return c_program.build("fsynced", SOURCES, tmp_path_factory.mktemp("bin"))
+    return c_program.build("fsynced", paths.FSYNCED, tmp_path_factory.mktemp("bin"))
 
 
 def test_fsynced_compiles_without_a_warning(tmp_path: Path) -> None:
-    sources = [str(path) for path in SOURCES.glob("*.c")]
+    sources = [str(path) for path in paths.FSYNCED.glob("*.c")]
     argv = ["cc", *c_program.FLAGS, "-Werror", *sources, "-o", str(tmp_path / "fsynced")]
     done = subprocess.run(argv, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -9,8 +9,9 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.bench import bench
 from lockscale.cli.fits import compare, fit, scoreboard
-from lockscale.cli.kernels import kernel, patches, target
+from lockscale.cli.kernels import kernel, target
 from lockscale.cli.models import audit, doctor, parse, sim
+from lockscale.cli.patches import patches
 from lockscale.cli.studies import study
 from lockscale.cli.sweep import sweep
 from lockscale.errors import BadInput, RunFailed

@@ -16,7 +16,6 @@ from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must, must_all
 from lockscale.workloads import c_program
 
-SOURCES = paths.ROOT / "lib" / "fsynced"
 # The records are written to the disk beside a mounted file system, which the kernel else refuses.
 KERNEL_ARGUMENTS = ("bdev_allow_write_mounted=1",)
 # A small journal wraps within the load, so that its tail moves and is flushed for. Many small groups
@@ -36,7 +35,7 @@ class Plan:
 
 def fsynced() -> str:
     """The path of the program that loads and reads back (lib/fsynced), compiled when it has to be."""
-    return str(c_program.build("fsynced", SOURCES, paths.CACHE / "bin"))
+    return str(c_program.build("fsynced", paths.FSYNCED, paths.CACHE / "bin"))
 
 
 def write_load(machine: Machine, options: Options, disk: NamedDisk, plan: Plan) -> None:
