@@ -7,7 +7,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from command import Lockscale, Said
 from lockscale import paths
+from lockscale.cli import main
 from lockscale.experiment.arms import build_arms
 from lockscale.experiment.layout import Run
 from lockscale.kernels.build import Kernel
@@ -62,3 +64,15 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that is also the working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
+    """Run a command in this process."""
+
+    def run(*argv: str) -> Said:
+        with pytest.raises(SystemExit) as ended:
+            main(argv)
+        return Said(int(ended.value.code or 0), *capfd.readouterr())
+
+    return run

@@ -2,50 +2,23 @@
 """The command line: one JSON value or one table on stdout; what is wrong is one sentence, exit 2."""
 
 import csv
-import json
 import re
 import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from command import Lockscale, Said
 from lockscale import paths
-from lockscale.cli import cli, main
+from lockscale.cli import cli
 from lockscale.pipeline import TOOLS
 
 SCRIPT = Path(sys.executable).with_name("lockscale")
 SAMPLES = Path(__file__).parent / "samples"
-
-
-class Said(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def value(self) -> Any:
-        """The one JSON value on stdout; NaN and Infinity, which are not JSON, are refused."""
-        return json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
-
-
-Lockscale = Callable[..., Said]
-
-
-@pytest.fixture
-def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
-    """Run a command in this process."""
-
-    def run(*argv: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(argv)
-        return Said(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
 
 
 def script(*argv: str, **env: str) -> Said:

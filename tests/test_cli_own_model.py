@@ -2,13 +2,12 @@
 """`lockscale sim` and `sweep` with a model file of the user's own."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from lockscale.cli import main
+from command import Lockscale
 
 OWN = '''\
 from typing import Annotated
@@ -24,25 +23,9 @@ def two_steps(m, *, first_us: Annotated[float, Note("a step", "made up")] = 3.0)
 '''
 
 
-class Said(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Lockscale = Callable[..., Said]
-
-
-@pytest.fixture
-def lockscale(capfd: pytest.CaptureFixture[str], inside: Path) -> Lockscale:
+@pytest.fixture(autouse=True)
+def own_file(inside: Path) -> None:
     (inside / "own.py").write_text(OWN)
-
-    def run(*argv: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(argv)
-        return Said(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
 
 
 def test_a_file_is_simulated_under_its_models_name(lockscale: Lockscale) -> None:

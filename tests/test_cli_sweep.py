@@ -6,23 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from lockscale.cli import main
+from command import Lockscale
 from lockscale.sim import sweep as sweep_module
 
-
-class Said(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Lockscale = Callable[..., Said]
 # The real command, of which every point takes a quarter of a second longer.
 SLOW = """
 import sys, time
@@ -59,16 +50,6 @@ GRID = [
     "--grid",
     "service_us=1,2",
 ]
-
-
-@pytest.fixture
-def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
-    def run(*argv: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(argv)
-        return Said(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
 
 
 def test_a_grid_is_swept_in_order_and_labelled(lockscale: Lockscale) -> None:

@@ -2,35 +2,15 @@
 """`lockscale sim --trace`: a file for a viewer beside what is printed; what is wrong is one sentence."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from command import Lockscale
 from lockscale import simulated
-from lockscale.cli import main
 from lockscale.sim import trace as trace_module
 
-
-class Said(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Lockscale = Callable[..., Said]
 SIM = ("sim", "machine_repairman", "--threads", "4", "--replications", "2")
-
-
-@pytest.fixture
-def lockscale(capfd: pytest.CaptureFixture[str]) -> Lockscale:
-    def run(*argv: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(argv)
-        return Said(int(ended.value.code or 0), *capfd.readouterr())
-
-    return run
 
 
 def test_a_trace_for_perfetto_lies_beside_the_same_points(lockscale: Lockscale, tmp_path: Path):

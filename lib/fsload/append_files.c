@@ -28,16 +28,8 @@ static int append_to_files(struct worker *worker)
 	return 0;
 }
 
-static int remove_files(struct worker *worker)
-{
-	for (worker->done = 0; worker->done < worker->items; worker->done++)
-		if (unlink(item_path(worker, worker->done)))
-			return fail(worker, "unlink");
-	return 0;
-}
-
 const struct testcase append_files = {
 	.name = "append_files",
 	.description = "grow files of a directory per process to 1 MiB each, then remove them",
-	.phases = { { "append", append_to_files }, { "remove", remove_files } },
+	.phases = { { "append", append_to_files }, { "remove", remove_items } },
 };

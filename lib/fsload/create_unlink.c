@@ -21,16 +21,8 @@ static int create_files(struct worker *worker)
 	return 0;
 }
 
-static int remove_files(struct worker *worker)
-{
-	for (worker->done = 0; worker->done < worker->items; worker->done++)
-		if (unlink(item_path(worker, worker->done)))
-			return fail(worker, "unlink");
-	return 0;
-}
-
 const struct testcase create_unlink = {
 	.name = "create_unlink",
 	.description = "create, then remove, empty files in a directory per process",
-	.phases = { { "create", create_files }, { "remove", remove_files } },
+	.phases = { { "create", create_files }, { "remove", remove_items } },
 };

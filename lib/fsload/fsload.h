@@ -56,6 +56,9 @@ const char *item_path(struct worker *worker, long item);
 /* Notes errno and the name of the call that failed; returns -1. */
 int fail(struct worker *worker, const char *call);
 
+/* A last phase: unlinks every item of this process. */
+int remove_items(struct worker *worker);
+
 extern const struct testcase append_files, create_unlink, fallocate2, truncate_orphan;
 
 #endif

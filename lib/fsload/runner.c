@@ -29,6 +29,14 @@ int fail(struct worker *worker, const char *call)
 	return -1;
 }
 
+int remove_items(struct worker *worker)
+{
+	for (worker->done = 0; worker->done < worker->items; worker->done++)
+		if (unlink(item_path(worker, worker->done)))
+			return fail(worker, "unlink");
+	return 0;
+}
+
 const char *item_path(struct worker *worker, long item)
 {
 	char digits[20];

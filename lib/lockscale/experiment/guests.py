@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 """A built kernel as a guest of a target."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from lockscale import paths
 from lockscale.kernels.build import Kernel
 from lockscale.study import Target
 from lockscale.targets.accel import choose_accel
+from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk
-from lockscale.targets.qemu import Attached, Guest
+from lockscale.targets.qemu import Attached, Guest, QemuMachine
 from lockscale.targets.scratch import Scratch
 
 
@@ -30,6 +33,26 @@ def scratch_in(folder: Path, target: Target) -> Scratch:
 def named(disk: Scratch) -> NamedDisk:
     """The disk as the check of what may be formatted wants it."""
     return NamedDisk(disk.by_id, disk.serial, disk.size_mib << 20)
+
+
+@contextmanager
+def booted(
+    target: Target, kernel: Kernel, cpus: int, *, kernel_arguments: tuple[str, ...] = (), slower: float = 1
+) -> Iterator[tuple[QemuMachine, NamedDisk]]:
+    """`kernel` in a guest with the target's scratch disk; uname and build-id are asserted from inside.
+
+    slower: how much longer than the target file says it may take to boot.
+    """
+    paths.CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="guest-", dir=paths.CACHE) as folder:
+        disk = scratch_in(Path(folder), target)
+        plain = guest_of(target, kernel, cpus, disk=disk)
+        guest = replace(
+            plain, kernel_arguments=kernel_arguments, boot_timeout_s=slower * plain.boot_timeout_s
+        )
+        with made(disk) as named, QemuMachine(guest) as machine:
+            assert_runs(machine, kernel)
+            yield machine, named
 
 
 @contextmanager

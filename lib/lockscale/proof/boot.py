@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from lockscale.experiment.file_system import make, unmount_and_check
-from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.guests import booted, guest_of, scratch_in
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, named_series, refuse_unsafe
@@ -22,19 +22,15 @@ def runs_its_load(series: Series, target: Target) -> str:
     """What the booted arm did; RunFailed when anything of it went wrong."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, file = build(series), arms_file(series.study)
-    with tempfile.TemporaryDirectory(prefix="lockscale-check-") as folder:
-        disk = scratch_in(Path(folder), target)
-        guest = guest_of(target, kernel, file.load.cpus, disk=disk)
-        with made(disk) as named, QemuMachine(guest) as machine:
-            build_id = assert_runs(machine, kernel)
-            file_system = make(machine, file.checked_with(series.arm), named)
-            said = must(machine, command(file.load), timeout_s=LOAD_TIMEOUT_S)
-            operations = file.load.processes * file.load.items_per_process
-            assert fsload.parse(said).rows
-            unmount_and_check(machine, file_system)
+    with booted(target, kernel, file.load.cpus) as (machine, disk):
+        file_system = make(machine, file.checked_with(series.arm), disk)
+        said = must(machine, command(file.load), timeout_s=LOAD_TIMEOUT_S)
+        operations = file.load.processes * file.load.items_per_process
+        assert fsload.parse(said).rows
+        unmount_and_check(machine, file_system)
     return (
-        f"{kernel.release} runs with build-id {build_id}; {file.load.testcase}, {operations} operations by "
-        f"{file.load.processes} processes; unmounted, e2fsck -fn clean"
+        f"{kernel.release} runs with build-id {kernel.build_id}; {file.load.testcase}, {operations} operations "
+        f"by {file.load.processes} processes; unmounted, e2fsck -fn clean"
     )
 
 

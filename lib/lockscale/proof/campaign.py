@@ -8,18 +8,16 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from lockscale.experiment.file_system import make, unmount_and_check
-from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.guests import booted
 from lockscale.files import write_text
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, read_series, refuse_unsafe
-from lockscale.progress import Progress, progress
+from lockscale.progress import progress
 from lockscale.proof.counting import Sources, count
 from lockscale.proof.load import LOAD_TIMEOUT_S, command
 from lockscale.study import Target
-from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import must
-from lockscale.targets.qemu import QemuMachine
 
 OBSERVE = "observe"
 
@@ -59,8 +57,8 @@ def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, f
     with progress(f"count {study} on {target.name}", len(boots)) as shown:
         for done, (iteration, arm) in enumerate(boots):
             shown.update(done, f"{arm}, iteration {iteration}")
-            boot = _Boot(study, arm, iteration, kernels[arm], target, folder)
-            found += boot.count(shown)
+            boot = _Boot(study, arm, iteration, kernels[arm], target)
+            found += boot.count()
             write_counts(folder / f"counts-{study}.csv", found)
         shown.update(len(boots))
     return found
@@ -90,18 +88,14 @@ class _Boot:
     iteration: int
     kernel: Kernel
     target: Target
-    folder: Path
 
-    def count(self, shown: Progress) -> Iterator[Counted]:
+    def count(self) -> Iterator[Counted]:
         file = arms_file(self.study)
-        disk = scratch_in(self.folder, self.target)
-        guest = guest_of(self.target, self.kernel, file.load.cpus, disk=disk)
-        with made(disk) as named, QemuMachine(guest) as machine:
-            build_id = assert_runs(machine, self.kernel)
+        with booted(self.target, self.kernel, file.load.cpus) as (machine, disk):
             for variant, mount in file.load.variants.items():
                 wanted = file.checked_with(self.arm)
                 wanted = wanted.model_copy(update={"mount": [*wanted.mount, *mount]})
-                made_now = make(machine, wanted, named)
+                made_now = make(machine, wanted, disk)
                 load = command(file.load)
                 must(machine, load, timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
                 counts = count(machine, load, sources_of(file), file.load.cpus)
@@ -109,7 +103,7 @@ class _Boot:
                 for source, value in counts.items():
                     yield Counted(
                         self.study, self.arm, variant, self.iteration, file.load.processes,
-                        file.load.cpus, source, value, build_id,
+                        file.load.cpus, source, value, self.kernel.build_id,
                     )  # fmt: skip
 
 

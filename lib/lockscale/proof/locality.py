@@ -2,17 +2,15 @@
 """What an arm of the block allocator does to locality: where files and free space lie after a load."""
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lockscale import paths
 from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
-from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.guests import booted
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
@@ -20,10 +18,8 @@ from lockscale.profilers import filefrag
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S
 from lockscale.study import Target
-from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must
-from lockscale.targets.qemu import QemuMachine
 from lockscale.workloads import fsload
 
 FILES_PER_WRITER, WRITERS = 24, 8
@@ -96,13 +92,9 @@ def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Loc
     """One boot: the writers moving between CPUs, kept on theirs, and left to one flusher."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, file = build(series), arms_file(series.study)
-    with tempfile.TemporaryDirectory(prefix="lockscale-locality-") as folder:
-        disk = scratch_in(Path(folder), target)
-        guest = guest_of(target, kernel, file.load.cpus, disk=disk)
-        with made(disk) as named, QemuMachine(guest) as machine:
-            assert_runs(machine, kernel)
-            for how in HOW:
-                yield _one(machine, series, named, how, file.load.cpus, iteration)
+    with booted(target, kernel, file.load.cpus) as (machine, disk):
+        for how in HOW:
+            yield _one(machine, series, disk, how, file.load.cpus, iteration)
 
 
 def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, cpus: int, iteration: int) -> Locality:

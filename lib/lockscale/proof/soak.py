@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: MIT
 """An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lockscale.errors import RunFailed
 from lockscale.experiment.file_system import make, unmount_and_check
-from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.guests import booted
 from lockscale.kernels.arms import ArmsFile, arms_file
-from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe
 from lockscale.profilers.kernel_reports import races, reports
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S, command
 from lockscale.study import Target
-from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must
-from lockscale.targets.qemu import QemuMachine
 
 DEBUG, KCSAN = "debug", "kcsan"
 # The log of a soak has to be whole: a report that was pushed out of it is silence.
@@ -61,21 +57,13 @@ def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soake
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, file = build(series, kind=kind), arms_file(series.study)
-    with tempfile.TemporaryDirectory(prefix="lockscale-soak-") as folder:
-        disk = scratch_in(Path(folder), target)
-        guest = guest_of(target, kernel, file.load.cpus, disk=disk)
-        guest = replace(
-            guest, kernel_arguments=(WHOLE_LOG,), boot_timeout_s=SLOWER_BOOT * guest.boot_timeout_s
-        )
-        with made(disk) as named, QemuMachine(guest) as machine:
-            loads = _load_for(machine, kernel, series.arm, file, named, guest_seconds)
-            return _said(machine, series, kind, guest_seconds, loads)
+    watched = booted(target, kernel, file.load.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT)
+    with watched as (machine, disk):
+        loads = _load_for(machine, series.arm, file, disk, guest_seconds)
+        return _said(machine, series, kind, guest_seconds, loads)
 
 
-def _load_for(
-    machine: Machine, kernel: Kernel, arm: str, file: ArmsFile, disk: NamedDisk, guest_seconds: int
-) -> int:
-    assert_runs(machine, kernel)
+def _load_for(machine: Machine, arm: str, file: ArmsFile, disk: NamedDisk, guest_seconds: int) -> int:
     share_s = guest_seconds // len(file.load.variants)
     argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *command(file.load)]
     loads = 0
