@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from lockscale.experiment.file_system import MOUNT_POINT
 from lockscale.powercut.cuts import Cut
 from lockscale.powercut.disks import RECORDS_AT
-from lockscale.powercut.kernel_log import complaints, orphans, replayed
+from lockscale.powercut.kernel_log import orphans, replayed
 from lockscale.powercut.load import fsynced
 from lockscale.powercut.promises import broken, promises, read_files
 from lockscale.powercut.write_log import WriteLog
+from lockscale.profilers.kernel_reports import reports
 from lockscale.targets.machine import Completed, Machine
 
 
@@ -48,7 +49,7 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
     mount, read = done[2], done[3]
     if not (mount.status or read.status):
         faults += broken(said, read_files(read.stdout))
-    faults += complaints(dmesg)
+    faults += [report.title for report in reports(dmesg)]
     return Checked(
         cut=cut,
         promised_files=len(said),

@@ -9,9 +9,9 @@ from lockscale.experiment.file_system import MOUNT_POINT, make
 from lockscale.kernels.arms import Options
 from lockscale.powercut.cuts import Cut, choose_cuts
 from lockscale.powercut.disks import FILE_SYSTEM_MIB, RECORDS_AT
-from lockscale.powercut.kernel_log import complaints
 from lockscale.powercut.promises import OVERWRITE, records
 from lockscale.powercut.write_log import FLUSH, WriteLog
+from lockscale.profilers.kernel_reports import reports
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must, must_all
 from lockscale.workloads import c_program
@@ -48,7 +48,7 @@ def write_load(machine: Machine, options: Options, disk: NamedDisk, plan: Plan) 
     load = [fsynced(), "load", MOUNT_POINT, device, str(RECORDS_AT)]
     load += [str(plan.processes), str(plan.seed), str(plan.load_s)]
     *_, dmesg = must_all(machine, [["sync"], load, ["dmesg"]], timeout_s=120 + 10 * plan.load_s)
-    if wrong := complaints(dmesg.stdout):
+    if wrong := [report.title for report in reports(dmesg.stdout)]:
         raise RunFailed(f"the kernel complained under the load: {wrong[0]}")
 
 

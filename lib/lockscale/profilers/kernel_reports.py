@@ -15,7 +15,7 @@ RACE = re.compile(r"^BUG: KCSAN: (?:data-race|assert: race) in (.+)$")
 TITLE = re.compile(
     r"^(?:BUG: .*|WARNING: .*|INFO: (?:task|rcu|possible|trying|lockdep|suspicious).*|kernel BUG at .*"
     r"|Oops: .*|watchdog: BUG: .*|list_(?:add|del) corruption.*|UBSAN: .*|Kernel panic .*"
-    r"|EXT4-fs (?:error|warning) .*|JBD2: .*)$"
+    r"|EXT4-fs (?:error|warning) .*|JBD2: .*|(?:Buffer )?I/O error.*)$"
 )
 # A function's offset, and what the compiler appends to the name of a part of it.
 OFFSET = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+")

@@ -29,8 +29,8 @@ def runs_its_load(series: Series, target: Target) -> str:
         assert fsload.parse(said).rows
         unmount_and_check(machine, file_system)
     return (
-        f"{kernel.release} runs with build-id {kernel.build_id}; {file.load.testcase}, {operations} operations "
-        f"by {file.load.processes} processes; unmounted, e2fsck -fn clean"
+        f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "
+        f"{file.load.testcase} by {file.load.processes} processes; unmounted, e2fsck -fn clean"
     )
 
 
