@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Where files lie: which block groups they fill, and how far from their inodes."""
+
+from lockscale.profilers.filefrag import File
+from lockscale.proof.locality import Locality, _Groups, summary
+
+# mke2fs -b 4096 -g 4096: groups of 16 MiB.
+GROUPS = _Groups(blocks=4096, inodes=1024, block_bytes=4096)
+
+
+def test_an_extent_that_crosses_a_border_lies_in_both_groups():
+    assert GROUPS.of_blocks(File("f", 4096, ((4095, 1),))) == {0}
+    assert GROUPS.of_blocks(File("f", 4096, ((4095, 2),))) == {0, 1}
+    assert GROUPS.of_blocks(File("f", 4096, ((0, 10), (9000, 1)))) == {0, 2}
+
+
+def test_inodes_count_from_one():
+    """Inode 1024 is the last of group 0, inode 1025 the first of group 1."""
+    at_the_start = File("f", 4096, ((0, 256),))
+    assert GROUPS.from_inode(at_the_start, 1024) == 0
+    assert GROUPS.from_inode(at_the_start, 1025) == 1
+    assert GROUPS.from_inode(File("f", 4096, ((3 * 4096, 1),)), 1) == 3
+
+
+def test_a_group_of_4096_blocks_holds_16_mib():
+    assert GROUPS.bytes == 16 << 20
+
+
+def test_an_arm_is_summed_up_over_its_iterations_by_way_of_writing():
+    def one(how: str, iteration: int, pieces: float) -> Locality:
+        return Locality("s", "arm", how, iteration, 192, pieces, 12, 12, 0.5, 100.0)
+
+    moving, pinned = summary([one("moving", 1, 1.0), one("moving", 2, 2.0), one("pinned", 1, 4.0)])
+    assert moving["pieces"] == "1.5 [1, 2]" and moving["iterations"] == 2
+    assert pinned["pieces"] == "4 [4, 4]" and pinned["origin"] == "qemu"
