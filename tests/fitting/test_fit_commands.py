@@ -98,9 +98,18 @@ def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_
     monkeypatch.setattr(scoreboard, "all_published_columns", lambda: published_columns("s3_fallocate2"))
     rows = as_json(capfd, "scoreboard")
     _, out, _ = run(capfd, "scoreboard")
-    head, *lines = out.splitlines()
-    assert head.split()[-1] == "met" and len(lines) == len(rows)
-    assert {line.split()[-1] for line in lines} <= {"True", "False", "-"}
+    table, notes = out.split("\n\n")
+    head, *lines = table.splitlines()
+    assert head.split()[-1] == "met" and len(lines) == 2 * len(rows)
+    assert {line.split()[-1] for line in lines} <= {"yes", "no", "-"}
+    for line, row in zip(lines[::2], rows, strict=True):
+        assert row["column"] in line and f"{row['points']} of {row['points_in_table']}" in line
+        assert f"{row['mape_pct']:.1f}" in line and f"{row['loo_pct']:.1f}" in line
+    for line, row in zip(lines[1::2], rows, strict=True):
+        whole = row["all_points"]
+        assert "the same, all points" in line and f"7 of 7  {whole['free_parameters']}" in line
+        assert f"{whole['mape_pct']:.1f}" in line
+    assert rows[0]["n_min_because"] in notes and "chosen among many" in notes
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A table of the user's own is read right, or refused in one sentence with file, row and column."""
 
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit
-from lockscale.fitting.rate_unit import per_s
+from lockscale.fitting.rate_unit import rate_unit
 from lockscale.fitting.read import read_column, read_columns
 
 ROWS = "1,100\n2,190\n4,350\n8,500\n"
@@ -32,6 +33,17 @@ READ = {
     "blank lines": ("threads,value\n1,100\n\n2,190\n4,350\n8,500\n\n\n", [100, 190, 350, 500]),
     "spaces": ("threads, value\n1, 100\n2 ,190\n4,350 \n8,500", [100, 190, 350, 500]),
     "quotes and exponents": ('"threads","value"\n1,"1e2"\n2,1.9E2\n4.0,350.\n8,+500\n', [100, 190, 350, 500]),
+    "profiled left out": (
+        "threads,value,profiled\n1,90,yes\n1,100,no\n2,190,False\n4,350,0\n8,500,\n",
+        [100, 190, 350, 500],
+    ),
+    "trailing comma": ("threads,value,\n1,100,\n2,190,\n4,350,\n8,500,\n", [100, 190, 350, 500]),
+    "trailing commas in rows": ("threads,value\n1,100,\n2,190,\n4,350,\n8,500,\n", [100, 190, 350, 500]),
+    "index": (",threads,value\n0,1,100\n1,2,190\n5,4,350\n7,8,500\n", [100, 190, 350, 500]),
+    "index of pandas": (
+        "Unnamed: 0,threads,value\n0,1,100\n1,2,190\n2,4,350\n3,8,500\n",
+        [100, 190, 350, 500],
+    ),
     "kilo": (
         "threads,value,unit\n1,.1,kops/s\n2,.19,kops/s\n4,.35,kops/s\n8,.5,kops/s\n",
         [100, 190, 350, 500],
@@ -78,7 +90,19 @@ REFUSED = {
     "no unit": ("threads,value,unit\n1,100,\n", "row 2, column unit: '' is no rate"),
     "not text": (b"threads,value\n1,\xff\xfe\n", "no CSV file"),
     "binary": (bytes(range(256)), "no CSV file|names no column"),
+    "profiled or not": ("threads,value,profiled\n1,100,maybe\n", "row 2, column profiled is 'maybe'"),
+    "no arm": ("threads,value,arm\n1,100,a\n2,190, \n", "row 3, column arm is '': other rows name"),
+    "open quote": ('threads,value\n1,100\n\n4,"350\n8,500\n', "row 4 has a quote that nothing closes"),
+    "open quote in the header": ('threads,"value\n1,100\n', "row 1 is no header"),
+    "column without a name": ("threads,value,\n1,100,\n2,190,x\n", "row 1 has no name for column 3"),
+    "names before the rows": (",threads,value\na,1,100\nb,2,190\n", "row 1 has no name for column 1"),
+    "long line": ("threads,value\n1," + 10**5 * "ab" + "\n", "row 2, column value is 'abab"),
+    "long header": (10**4 * "ab" + ",c\n1,2\n", "names no column threads .it has abab"),
+    "long unit": ("threads,value,unit\n1,100," + 10**5 * "x" + "\n", "row 2, column unit: 'xxx"),
+    "nothing but NUL": (4000 * b"\0", "but a binary one"),
     "all profiled": ("threads,value,profiled\n1,100,True\n", "has no rows"),
+    "unclear rate of a metric": ("threads,value,unit,metric\n1,100,kwidgets/s,w\n", "row 2, column unit"),
+    "times only": ("threads,value,unit,metric\n1,100,us,hold\n", "has no rates"),
     "counters only": ("threads,value,unit,metric\n1,100,calls,spins\n", "has no rates"),
 }
 
@@ -90,7 +114,66 @@ def test_a_bad_file_is_refused_in_one_sentence(name: str, tmp_path: Path):
     with pytest.raises(BadInput, match=part) as refused:
         read_columns(path)
     said = str(refused.value)
-    assert said.startswith(str(path)) and "\n" not in said and re.search("[:;] [a-z]", said)
+    assert said.startswith(str(path)) and said.isprintable() and re.search("[:;] [a-z]", said)
+    assert len(said.removeprefix(str(path))) < 500
+
+
+@pytest.mark.parametrize("name", ["data.txt", "UPPER.CSV", "noext"])
+def test_a_file_that_is_there_needs_no_suffix(name: str, inside: Path):
+    write(inside, "threads,value\n" + ROWS, name)
+    assert read_column(name).rates_per_s.tolist() == [100, 190, 350, 500]
+    assert read_column("s4_creat_clo", "orphan-mutex throughput").origin == "published"
+
+
+def test_a_pipe_is_read_once(tmp_path: Path):
+    read, write_end = os.pipe()
+    os.write(write_end, ("threads,value\n" + ROWS).encode())
+    os.close(write_end)
+    assert read_column(f"/dev/fd/{read}").rates_per_s.tolist() == [100, 190, 350, 500]
+    os.close(read)
+
+
+FRAME = pd.DataFrame({"threads": [1, 2, 4], "value": [100.0, 190, 350]})
+NO_TABLES = {
+    "pair": (([1, 2, 4], [100, 190, 350]), "the table is tuple"),
+    "dict": ({"threads": [1]}, "the table is dict"),
+    "array": (np.ones((3, 2)), "the table is ndarray"),
+    "nothing": (None, "the table is NoneType"),
+    "number": (7, "the table is int"),
+    "series": (FRAME.value, "the table is Series"),
+    "levels": (pd.concat([FRAME], axis=1, keys=["a"]), "columns of several levels"),
+    "twice": (pd.concat([FRAME, FRAME], axis=1), "column 'threads' twice"),
+    "complex": (FRAME.assign(value=[1j, 2, 3]), "row 1, column value is '1j'"),
+    "one complex": (FRAME.assign(value=pd.Series([1, 1j, 3], dtype=object)), "row 2, column value"),
+    "bool": (FRAME.assign(threads=[True, False, True]), "row 1, column threads is 'True'"),
+    "one bool": (FRAME.assign(value=pd.Series([1, True, 3], dtype=object)), "row 2, column value is 'True'"),
+    "dates": (FRAME.assign(value=pd.to_datetime(["2026-01-01"] * 3)), "column value is '2026-01-01"),
+    "huge": (FRAME.assign(value=pd.Series([1, 10**400, 3], dtype=object)), "row 2, column value is '1000"),
+    "lists": (FRAME.assign(value=[[1], {}, None]), "row 1, column value|row 3, column value"),
+    "no rows": (FRAME.iloc[:0], "has no rows"),
+    "no columns": (pd.DataFrame(), "no column threads"),
+    "index": (FRAME.set_index("threads"), "no column threads"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_what_is_no_table_is_refused_in_one_sentence(name: str):
+    table, says = NO_TABLES[name]
+    with pytest.raises(BadInput, match=says) as refused:
+        compare(table)
+    assert str(refused.value).isprintable() and len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize("kind", ["int32", "Int64", "float32", "str", "object", "category"])
+def test_numbers_of_any_kind_in_a_data_frame_are_numbers(kind: str):
+    found = read_column(FRAME.astype({"value": int}).astype(kind))
+    assert found.rates_per_s.tolist() == [100, 190, 350]
+
+
+@pytest.mark.parametrize("where", ["none.txt", "NONE.CSV", "folder/none"])
+def test_a_name_that_can_only_be_a_file_is_looked_for_as_one(where: str, inside: Path):
+    with pytest.raises(BadInput, match="No such file or directory; give the path of a CSV file"):
+        read_columns(where)
 
 
 @pytest.mark.parametrize("where", ["none.csv", ".", "folder/none.csv"])
@@ -186,17 +269,47 @@ def test_ranges_leave_out_thread_counts(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("unit", "factor"),
-    [("ops/s", 1), ("creates/s", 1), ("1/s", 1), ("kops/s", 1e3), ("Mops/s", 1e6), ("IOPS", 1),
-     ("kIOPS", 1e3), ("ops/ms", 1e3), ("ops/min", 1 / 60), ("files/us", 1e6), ("op/sec", 1)],
+    ("unit", "factor", "name"),
+    [("ops/s", 1, "ops/s"), ("creates/s", 1, "creates/s"), ("1/s", 1, "ops/s"), ("kops/s", 1e3, "ops/s"),
+     ("Mops/s", 1e6, "ops/s"), ("IOPS", 1, "ops/s"), ("kIOPS", 1e3, "ops/s"), ("ops/ms", 1e3, "ops/s"),
+     ("ops/min", 1 / 60, "ops/s"), ("files/us", 1e6, "files/s"), ("op/sec", 1, "ops/s"),
+     ("kcreates/s", 1e3, "creates/s"), ("k ops/s", 1e3, "ops/s"), ("kfiles/s", 1e3, "files/s"),
+     ("K/s", 1e3, "ops/s"), ("1000/s", 1e3, "ops/s"), ("thousand ops/s", 1e3, "ops/s"),
+     ("Mcreates/s", 1e6, "creates/s"), ("M/s", 1e6, "ops/s"), ("10^6 unlinks/s", 1e6, "unlinks/s"),
+     ("1e3 stats/s", 1e3, "stats/s"), ("million tx/s", 1e6, "transactions/s"), ("mkdirs/s", 1, "mkdirs/s"),
+     ("GIOPS", 1e9, "ops/s"), ("widgets/s", 1, "widgets/s"), ("MB/s", 1e6, "B/s"), ("MiB/s", 2**20, "B/s"),
+     ("requests/s", 1, "requests/s"), ("kreq/s", 1e3, "requests/s"), ("OPS / s", 1, "ops/s")],
 )  # fmt: skip
-def test_units_of_rate(unit: str, factor: float):
-    assert per_s(unit) == pytest.approx(factor)
+def test_units_of_rate(unit: str, factor: float, name: str):
+    found = rate_unit(unit)
+    assert (found.per_s, found.name) == (pytest.approx(factor), name)
 
 
 @pytest.mark.parametrize(
-    "unit", ["s", "ms", "%", "", "ops", "ops/", "ops/day", "s/op/s", "MB", "ops per second"]
-)
+    "unit",
+    ["s", "ms", "%", "", "ops", "ops/", "ops/day", "s/op/s", "MB", "ops per second", "%/s", "s/s", "us/s",
+     "kwidgets/s", "Mb/s", "m/s", "mops/s", "2 ops/s", "thousandops/s", "req/s/core", "x" * 10**6 + "/s"],
+)  # fmt: skip
 def test_what_is_no_unit_of_rate(unit: str):
-    with pytest.raises(ValueError, match="write"):
-        per_s(unit)
+    with pytest.raises(ValueError, match=r"write .*ops/s, creates/s") as refused:
+        rate_unit(unit)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("prefixed", ["kcreates/s", "k creates/s", "1000 creates/s", "thousand creates/s"])
+def test_a_thousand_creates_a_second_are_a_thousand(prefixed: str, tmp_path: Path):
+    path = write(tmp_path, f"threads,value,unit\n1,1,{prefixed}\n2,1900,creates/s\n4,3.5,{prefixed}\n")
+    column = read_column(path)
+    assert column.rates_per_s == pytest.approx([1000, 1900, 3500]) and column.unit == "creates/s"
+
+
+@pytest.mark.parametrize("units", [("ops/s", "kops/s"), ("IOPS", "ops/sec"), ("ops/s", "op/min")])
+def test_units_of_one_meaning_are_one_curve(units: tuple[str, str], tmp_path: Path):
+    rows = "".join(f"{n},1,{unit}\n" for n in (1, 2, 4) for unit in units)
+    assert len(read_column(write(tmp_path, "threads,value,unit\n" + rows)).threads) == 6
+
+
+def test_curves_that_differ_in_their_unit_alone_are_named_by_it(tmp_path: Path):
+    path = write(tmp_path, "threads,value,unit\n1,10,creates/s\n1,20,kunlinks/s\n")
+    assert [one.name for one in read_columns(path)] == ["creates/s", "unlinks/s"]
+    assert read_column(path, "unlinks/s").rates_per_s == pytest.approx([20_000])

@@ -11,8 +11,10 @@ from lockscale.fitting import compare, scoreboard, table_fit, targets
 from lockscale.fitting.published_table import all_published_columns, published_columns
 from lockscale.fitting.read import read_column
 from lockscale.fitting.scoreboard import meets
-from lockscale.fitting.table_fit import fit_table, models_of
+from lockscale.fitting.scoreboard_text import scoreboard_text
+from lockscale.fitting.table_fit import models_of
 from lockscale.fitting.targets import ColumnTarget, fit_targets
+from lockscale.fitting.whole_table import fit_table
 from lockscale.queueing import AMDAHL, MODELS, USL
 from lockscale.queueing.inference.fit import fit
 
@@ -73,6 +75,50 @@ def test_thread_counts_that_are_left_out_are_named_with_the_reason(rows: list[di
     assert {(row["n_min"], row["points"]) for row in s3} == {(2, 6)}
 
 
+def test_what_all_points_would_give_is_shown_beside_fewer(rows: list[dict], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(table_fit, "MODELS", {"amdahl": AMDAHL, "usl": USL})
+    for row in rows:
+        assert bool(row["all_points"]) == (row["n_min"] > 1)
+        if row["all_points"]:
+            whole = compare(row["table"], column=row["column"])
+            found = row["all_points"]
+            assert found["points"] == row["points_in_table"] == len(whole.best.points)
+            assert (found["model"], found["loo_pct"]) == (whole.best.model, whole.best.loo_pct)
+
+
+@pytest.mark.slow
+def test_the_real_scoreboard_shows_every_curve_and_lets_no_impossible_law_win(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Every published curve and every law: wait-group's threads wait, so no law where they leave may win."""
+    monkeypatch.setattr(scoreboard, "all_published_columns", all_published_columns)
+    monkeypatch.setattr(table_fit, "MODELS", MODELS)
+    found = scoreboard.scoreboard()
+    by_name = {row["column"]: row for row in found}
+    assert len(found) == len(all_published_columns()) == len(by_name)
+    base = by_name["wait-group fallocate_rate aggregate"]
+    aside = {one["model"] for one in base["not_laws"]}
+    assert aside == {"impatient", "impatient_saturated"} and "threads wait" in base["not_laws_because"]
+    assert base["model"] not in aside and base["all_points"]["model"] not in aside
+    assert base["candidates"] == len(MODELS) - 2
+    for row in found:
+        assert row["model"] not in row["not_determined"] and row["loo_pct"] > row["mape_pct"]
+        assert row["points"] - 1 > row["free_parameters"]
+    said = scoreboard_text(found)
+    table, notes = said.split("\n\n")
+    assert len(table.splitlines()) == 1 + len(found) + sum(row["n_min"] > 1 for row in found)
+    for row in found:
+        for model, threads in row["not_determined"].items():
+            assert f"{model} at N = {', '.join(map(str, threads))}" in notes
+    assert "no candidates, with their errors: impatient" in notes
+
+
+def test_a_law_that_is_no_candidate_is_one_of_ours():
+    for table in fit_targets().values():
+        for column in table.columns:
+            assert column.not_laws is None or set(column.not_laws.laws) < set(MODELS)
+
+
 def test_a_calibrated_fit_meets_nothing():
     exact = fit([1, 8, 64], USL([1, 8, 64], lambda_per_s=1e5, sigma=0.05, kappa=0.001), USL)
     assert exact.mape_pct < 1e-6
@@ -92,13 +138,13 @@ def test_a_curve_given_another_has_models_of_its_own_and_no_landmarks():
     assert not set(models_of(locked)) & set(MODELS)
     added_s = locked.threads * (1 / locked.rates_per_s - 1 / locked.given.rates_per_s)
     assert np.all(added_s > 0)
-    found = fit_table("s4_stress_orphan", "paired_serial")[0]
+    found = fit_table("s4_stress_orphan", "paired_serial")[0][0]
     assert found.landmarks == () and found.fits[0].free_parameters == 1
 
 
 def test_a_model_is_fitted_to_the_curves_that_it_can_be_of():
-    alone = [one.column.name for one in fit_table("s4_stress_orphan", "amdahl")]
-    given = [one.column.name for one in fit_table("s4_stress_orphan", "paired_serial")]
+    alone = [one.column.name for one in fit_table("s4_stress_orphan", "amdahl")[0]]
+    given = [one.column.name for one in fit_table("s4_stress_orphan", "paired_serial")[0]]
     assert len(alone) == 3 and len(given) == 2 and all("given orphan-off" in name for name in given)
     with pytest.raises(BadInput, match="no model 'nope'"):
         fit_table("s4_stress_orphan", "nope")

@@ -63,3 +63,15 @@ def test_an_arm_that_was_not_counted_gives_no_comparison():
 def test_a_load_that_did_nothing_gives_no_ratio():
     with pytest.raises(RunFailed, match="counted no trace:alloc"):
         ratios(FILE.counter[0], counted("before", 1, busy=1, failed=0, alloc=0))
+
+
+def test_a_direction_that_is_known_not_to_show_is_told_and_does_not_fail_the_arm():
+    reason = "one processor cannot contend"
+    (counter,) = FILE.counter
+    known = counter.model_copy(update={"not_shown": {"before > upstream": reason}})
+    file = FILE.model_copy(update={"counter": [known]})
+    same = [5, 6, 7, 8, 9]
+    before, upstream, zero = counters_of(file, repeats("before", same) + repeats("upstream", same))
+    for entry in (before, upstream):
+        assert not entry.ok and entry.reason == reason and not entry.fails
+    assert zero.fails and not zero.reason

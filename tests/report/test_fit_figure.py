@@ -86,6 +86,15 @@ def test_the_title_says_where_the_points_are_from(origin: str, says: str, quick)
     assert f"points: {says} (s0_made_up)" in title and "line: fitted" in title
 
 
+@pytest.mark.parametrize(
+    ("unit", "says"),
+    [("ops/s", "operations per second"), ("", "operations per second"), ("threads/s", "threads/s"),
+     ("B/s", "B/s"), ("creates/s", "creates/s")],
+)  # fmt: skip
+def test_the_axis_says_what_is_counted(unit: str, says: str, quick):
+    assert draw_fit(replace(COLUMN, unit=unit), quick).layout.yaxis.title.text == says
+
+
 def test_a_calibrated_fit_has_no_band_and_an_open_one_stays_in_the_figure():
     three = Column("t", "c", THREADS[:3], RATES[:3], None, "ops/s", "published")
     assert "95% for one more run" not in traces(draw_fit(three, fit_column(three, "usl")))

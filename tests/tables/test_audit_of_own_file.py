@@ -64,6 +64,10 @@ def test_function_costs_of_ones_own(tmp_path):
         ("", "no rows"),
         (HEADER, "no rows"),
         ("a,b\n1,2\n", "columns arm, threads"),
+        (
+            "threads,value,unit\n1,13100,ops/s\n",
+            "lacks the columns arm, metric, statistic of .*lockscale fit",
+        ),
         (HEADER + RATES, "no change to check"),
         (HEADER + RATES + change_of("nan"), "row 4: 'nan' is no number"),
         (HEADER + RATES + change_of("1e3"), "no number"),
@@ -84,6 +88,20 @@ def test_a_file_that_cannot_be_checked_is_refused(tmp_path, text, reason):
     with pytest.raises(BadInput, match=reason) as refused:
         checked(tmp_path, text)
     assert "my.csv" in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("digits", ["50.5", "51.5"])
+def test_an_audit_has_done_its_work_where_claims_fail(digits, tmp_path, lockscale):
+    (tmp_path / "my.csv").write_text(HEADER + RATES + change_of(digits))
+    said = lockscale("audit", f"{tmp_path}/my.csv", "--json")
+    assert (said.status, said.err) == (0, "")
+    assert {row["verdict"] for row in said.value} == {"holds" if digits == "50.5" else "fails"}
+
+
+@pytest.mark.parametrize("name", ["data.txt", "UPPER.CSV", "noext"])
+def test_a_file_that_is_there_needs_no_suffix_to_be_audited(name, inside):
+    (inside / name).write_text(HEADER + RATES + change_of("50.5"))
+    assert [row["table"] for row in audit(name)] == [name]
 
 
 @pytest.mark.parametrize("name", ["absent.csv", "."])

@@ -292,6 +292,8 @@ def test_percentages_of_s3_are_not_rounded():
     row = line("s3_fallocate2", "rounded")
     assert (row["printed"], row["recomputed"], row["verdict"]) == (14, 10, "fails")
     assert all(f"printed {figure}%" in row["note"] for figure in (252.9, 367.5, 531.6, 218.3))
+    # of the other ten the rates as printed, divided and rounded, give five
+    assert "; 5 only from numbers finer than printed: " in row["note"]
 
 
 def test_stress_orphan_times_are_averages_of_five():

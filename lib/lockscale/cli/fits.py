@@ -1,28 +1,18 @@
 # SPDX-License-Identifier: MIT
 """`lockscale fit`, `compare` and `scoreboard`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lockscale.cli.output import as_json, show, table
+from lockscale.cli.output import as_json, show
+from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.fitting.table_fit import FittedColumn
+    from lockscale.fitting.whole_table import FittedColumn
 
 Command = TypeVar("Command", bound=Callable[..., object])
-COLUMNS = (
-    "table",
-    "column",
-    "model",
-    "noise_pct",
-    "mape_pct",
-    "loo_pct",
-    "target_pct",
-    "target_loo_pct",
-    "met",
-)
 
 
 def _range(command: Command) -> Command:
@@ -39,16 +29,20 @@ def _range(command: Command) -> Command:
 @click.command()
 @_range
 @click.option("--model", help="This model, not the best of all.")
+@click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="A parameter of --model that is known.")
 @as_json
-def fit(name: str, n_min: int, n_max: int | None, model: str | None, as_json: bool) -> None:
+def fit(
+    name: str, n_min: int, n_max: int | None, model: str | None, fixed: tuple[str, ...], as_json: bool
+) -> None:
     """Fit queueing models to each curve of a table: parameters, knee, ceiling and collapse, with intervals.
 
     TABLE is a published table (`lockscale audit` names them) or the path of a CSV file of your own with
     columns threads,value.
     """
-    from lockscale.fitting.table_fit import fit_table
+    from lockscale.fitting.whole_table import fit_table
 
-    found = fit_table(name, model, n_min, n_max)
+    found, said = fit_table(name, model, n_min, n_max, _numbers(fixed))
+    _warn(said)
     show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(_fitted, found)))
 
 
@@ -57,9 +51,10 @@ def fit(name: str, n_min: int, n_max: int | None, model: str | None, as_json: bo
 @as_json
 def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
     """Rank every queueing model on each curve of a table by thread counts left out; TABLE as for fit."""
-    from lockscale.fitting.table_fit import compare_table
+    from lockscale.fitting.whole_table import compare_table
 
-    found = compare_table(name, n_min, n_max)
+    found, said = compare_table(name, n_min, n_max)
+    _warn(said)
     rows = [row for column, ranked in found for row in ranked.to_json(column.table, column.name)]
     show(rows, as_json, "\n\n".join(f"{column}\n{ranked}" for column, ranked in found))
 
@@ -69,9 +64,26 @@ def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
 def scoreboard(as_json: bool) -> None:
     """Every published curve: the model that compare ranks first, its errors in percent, and the target."""
     from lockscale.fitting.scoreboard import scoreboard as score
+    from lockscale.fitting.scoreboard_text import scoreboard_text
 
     rows = score()
-    show(rows, as_json, table([{c: row[c] for c in COLUMNS} for row in rows]))
+    show(rows, as_json, scoreboard_text(rows))
+
+
+def _numbers(fixed: tuple[str, ...]) -> dict[str, float]:
+    found = {}
+    for text in fixed:
+        name, _, value = text.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise BadInput(f"--fixed {text!r} is no NAME=NUMBER: write --fixed sigma=0.05") from None
+    return found
+
+
+def _warn(said: Sequence[str]) -> None:
+    for sentence in said:
+        click.echo(f"warning: {sentence}", err=True)
 
 
 def _fitted(one: "FittedColumn") -> str:

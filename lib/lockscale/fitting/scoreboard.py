@@ -7,8 +7,8 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.table_fit import compare_columns
 from lockscale.fitting.targets import ColumnTarget, TableTargets, fit_targets
-from lockscale.queueing.comparison.compare import Comparison
-from lockscale.queueing.comparison.held_out import coverage_pct
+from lockscale.queueing.comparison.compare import Comparison, rank
+from lockscale.queueing.comparison.held_out import coverage_pct, extrapolation_pct
 from lockscale.queueing.inference.fitted import Fit
 
 
@@ -17,40 +17,79 @@ def scoreboard() -> list[dict[str, Any]]:
 
     Errors are mean absolute percentages. `met`: the model has fewer free parameters than there are
     thread counts, and both errors are within their targets; None where no target is set. `n_min` and
-    `n_min_because` say which thread counts are left out.
+    `n_min_because` say which thread counts are left out, and `all_points` what the same procedure gives
+    with them. `not_determined`: thread counts at which a model without a leave-one-out error has
+    none, because equally good fits of the others differ there.
+    `not_laws`: models that are no candidates, the errors that they have, and why.
     """
     targets = fit_targets()
     none = TableTargets(table="", columns=[])
-    chosen = [(one, targets.get(one.table, none)) for one in all_published_columns()]
-    columns = [one.between(of_table.n_min, None) for one, of_table in chosen]
-    ranked = compare_columns("scoreboard", columns)
-    return [_row(one, of_table, found) for (one, of_table), found in zip(chosen, ranked, strict=True)]
+    whole = all_published_columns()
+    of_tables = [targets.get(one.table, none) for one in whole]
+    used = [one.between(of_table.n_min, None) for one, of_table in zip(whole, of_tables, strict=True)]
+    shortened = [k for k, of_table in enumerate(of_tables) if of_table.n_min > 1]
+    ranked = list(compare_columns("scoreboard", [*used, *(whole[k] for k in shortened)]))
+    all_points = dict(zip(shortened, ranked[len(used) :], strict=True))
+    return [
+        _row(one, of_table, found, all_points.get(k))
+        for k, (one, of_table, found) in enumerate(zip(whole, of_tables, ranked[: len(used)], strict=True))
+    ]
 
 
-def _row(column: Column, of_table: TableTargets, found: Comparison) -> dict[str, Any]:
+def _row(
+    column: Column, of_table: TableTargets, found: Comparison, whole: Comparison | None
+) -> dict[str, Any]:
     target = next((one for one in of_table.columns if one.column == column.name), None)
-    best = found.best
+    candidates = _candidates(found, target)
     return {
         "table": column.table,
         "column": column.name,
         "kind": "queueing",
+        **_figures(candidates, target),
+        "points_in_table": len(set(column.threads.tolist())),
+        "n_min": of_table.n_min,
+        "n_min_because": of_table.because,
+        "coverage_pct": coverage_pct(candidates.best),
+        "target_pct": target.target_pct if target else None,
+        "target_loo_pct": target.target_loo_pct if target else None,
+        "not_told_apart": list(candidates.not_told_apart[1:]),
+        "candidates": len(candidates.fits),
+        "not_determined": {one.model: list(one.not_determined) for one in found.fits if one.not_determined},
+        "not_laws": _not_laws(found, target),
+        "not_laws_because": target.not_laws.because if target and target.not_laws else "",
+        "all_points": None if whole is None else _figures(_candidates(whole, target), target),
+    }
+
+
+def _candidates(found: Comparison, target: ColumnTarget | None) -> Comparison:
+    """Without the laws that contradict what the arm does."""
+    laws = target.not_laws.laws if target and target.not_laws else []
+    return rank([one for one in found.fits if one.model not in laws], found.left_out) if laws else found
+
+
+def _figures(found: Comparison, target: ColumnTarget | None) -> dict[str, Any]:
+    best = found.best
+    return {
         "model": best.model,
         "free_parameters": best.free_parameters,
         "points": len(best.points),
-        "n_min": of_table.n_min,
-        "n_min_because": of_table.because,
         "calibrated": best.calibrated,
         "noise_pct": found.noise.pct if found.noise else None,
         "noise_from": found.noise.source if found.noise else None,
         "mape_pct": best.mape_pct,
         "loo_pct": best.loo_pct,
-        "extrapolation_pct": found.extrapolation_pct[0],
-        "coverage_pct": coverage_pct(best),
-        "target_pct": target.target_pct if target else None,
-        "target_loo_pct": target.target_loo_pct if target else None,
+        "extrapolation_pct": extrapolation_pct(best),
         "met": None if target is None else meets(best, target),
-        "not_told_apart": list(found.not_told_apart[1:]),
     }
+
+
+def _not_laws(found: Comparison, target: ColumnTarget | None) -> list[dict[str, Any]]:
+    laws = target.not_laws.laws if target and target.not_laws else []
+    return [
+        {"model": one.model, "mape_pct": one.mape_pct, "loo_pct": one.loo_pct}
+        for one in found.fits
+        if one.model in laws
+    ]
 
 
 def meets(one: Fit, target: ColumnTarget) -> bool:

@@ -10,6 +10,14 @@ from lockscale.yaml_text import read_yaml
 FILE = paths.DATA / "fit-targets.yaml"
 
 
+class NotLaws(BaseModel):
+    """Laws that contradict what the arm is known to do, `because` of what: no candidates for its curve."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    laws: list[str]
+    because: str
+
+
 class ColumnTarget(BaseModel):
     """Largest mean absolute percentage error: in sample, and with each thread count left out."""
 
@@ -17,6 +25,7 @@ class ColumnTarget(BaseModel):
     column: str
     target_pct: PositiveFloat
     target_loo_pct: PositiveFloat
+    not_laws: NotLaws | None = None
 
 
 class TableTargets(BaseModel):

@@ -64,7 +64,8 @@ class Counter(_Strict):
     """A ratio of counts and what it must do: `expect` as in "wait-group > trylock >= multi-goal".
 
     Sources are summed. trace: hits of a trace point of ext4. calls: of a kernel function.
-    acquisitions, contentions: of a lock class as /proc/lock_stat names it.
+    acquisitions, contentions: of a lock class as /proc/lock_stat names it. `not_shown`: a relation that
+    was looked for and did not show, with the reason; it is reported and does not fail the arm.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Counter(_Strict):
     unit: str
     expect: Annotated[list[str], pydantic.Field(min_length=1)]
     variants: list[str] = [""]
+    not_shown: dict[str, str] = {}
 
 
 class ArmsFile(_Strict):

@@ -39,7 +39,7 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        return all(c.ok for c in self.checks.values()) and all(c.ok for c in self.counters)
+        return all(c.ok for c in self.checks.values()) and not any(c.fails for c in self.counters)
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "ok": self.ok}

@@ -17,7 +17,7 @@ class CounterEntry:
     """A counter of one arm beside another's: means, and arm minus base with its interval.
 
     `low`, `high` and the means are in `unit`; `level_pct` is what the interval covers. `origin` says
-    what it was counted on; a count is never a rate.
+    what it was counted on; a count is never a rate. `reason`: why the relation need not show here.
     """
 
     name: str
@@ -34,7 +34,13 @@ class CounterEntry:
     iterations: int
     expected: str
     ok: bool
+    reason: str = ""
     origin: str = "qemu"
+
+    @property
+    def fails(self) -> bool:
+        """It did not show, and nobody knows why."""
+        return not (self.ok or self.reason)
 
 
 def counters_of(file: ArmsFile, counted: Sequence[Counted]) -> list[CounterEntry]:
@@ -91,6 +97,7 @@ def _entries(
                 iterations=len(values[arm]),
                 expected=str(relation),
                 ok=judged.holds,
+                reason=counter.not_shown.get(str(relation), ""),
             )
         )
     return found

@@ -19,7 +19,7 @@ def as_text(found: Sequence[Checked]) -> str:
     for one in found:
         name = f"{one.study}/{one.arm}"
         lines += [f"{_mark(c.ok)} {name} {key}: {c.detail}" for key, c in one.checks.items()]
-        lines += [f"{_mark(c.ok)} {name} {_comparison(c)}" for c in one.counters]
+        lines += [f"{_mark(not c.fails)} {name} {_comparison(c)}" for c in one.counters]
     return "\n".join(lines)
 
 
@@ -32,7 +32,12 @@ def _comparison(entry: CounterEntry) -> str:
         f"{entry.name}{f' ({entry.variant})' if entry.variant else ''}, {entry.unit}: {_mean(entry.arm)}, "
         f"{entry.base_name} {_mean(entry.base)}, difference [{_mean(entry.low)}, {_mean(entry.high)}] "
         f"({entry.level_pct:.1f}%, {entry.iterations} iterations, {entry.origin}); expected {entry.expected}"
+        f"{_why_not(entry)}"
     )
+
+
+def _why_not(entry: CounterEntry) -> str:
+    return f" (not shown: {entry.reason})" if entry.reason and not entry.ok else ""
 
 
 def _mean(value: float) -> str:
@@ -61,7 +66,7 @@ def _tables(found: Sequence[Checked]) -> str:
             f"{entry.arm_name} {_mean(entry.arm)}",
             f"{entry.base_name} {_mean(entry.base)}",
             f"[{_mean(entry.low)}, {_mean(entry.high)}]",
-            "yes" if entry.ok else "**no**",
+            "yes" if entry.ok else f"**no**{_why_not(entry)}",
         ]
         for one in found
         for entry in one.counters

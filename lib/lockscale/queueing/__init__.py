@@ -2,6 +2,7 @@
 """Queueing models of rate against thread count.
 
     columns, points   a table: numbers from outside, checked, then one point for each thread count
+    spread            whether repeats scatter alike at every thread count
     model             what a model is
     laws              the models, one file each
     networks          closed networks of queues, which solve several of the laws

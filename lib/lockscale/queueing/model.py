@@ -33,9 +33,11 @@ class Parameter:
 class Model(Protocol):
     """All that `fit` asks of a model; the simulator's models are given the same face.
 
-    It may also have `added_variance(threads, rates)`, what its own noise adds to ln(rate) in variances of
-    one run of the table (`paired`); and, where a rate takes long to find, `scan_starts`, how many
-    sets of parameters a global search may try, and the context manager `while_fitted()`.
+    With `broadcasts` its rate also takes each parameter as an array (S, 1), and gives (S, n): a search then
+    asks for many sets at once. It may also have `added_variance(threads, rates)`, what its own noise adds
+    to ln(rate) in variances of one run of the table (`paired`); and, where a rate takes long to find,
+    `scan_starts`, how many sets of parameters a global search may try, and the context manager
+    `while_fitted()`.
     """
 
     @property
@@ -61,6 +63,7 @@ class Law:
     parameters: tuple[Parameter, ...]
     formula: Callable[[FloatArray, Mapping[str, float]], FloatArray]
     box: Callable[[FloatArray, FloatArray], Box]
+    broadcasts: bool = True
 
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
         return self.formula(threads, params)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray, as_floats, check_threads
 from lockscale.queueing.model import LARGEST
+from lockscale.queueing.spread import uneven_spread
 
 SMALLEST = 1e-12
 
@@ -22,7 +23,7 @@ class Points:
     Rates are kept as logarithms: noise is a share of the rate, so +10% and -10% weigh alike.
     repeat_ss and repeat_dof are the spread of the repeats about their own mean. column is the place
     in `names` of the column that a point is from. seconds: the table gives times, so that errors and
-    predictions are those of times.
+    predictions are those of times. warnings: sentences on what a fit takes for granted and is not so.
     """
 
     threads: FloatArray
@@ -33,6 +34,7 @@ class Points:
     column: npt.NDArray[np.intp]
     names: tuple[str, ...] = ("",)
     seconds: bool = False
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.threads)
@@ -127,6 +129,7 @@ def stacked(columns: Mapping[str, Points]) -> Points:
         np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
         tuple(columns),
         kinds.pop(),
+        tuple(f"{name}: {said}" for name, part in columns.items() for said in part.warnings),
     )
 
 
@@ -144,6 +147,15 @@ def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
     distinct, place = np.unique(n, return_inverse=True)
     weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
     mean = np.bincount(place, weights=runs * log_rate) / weight
-    spread = float(np.sum(runs * (log_rate - mean[place]) ** 2))
+    deviations = np.sqrt(runs) * (log_rate - mean[place])
     same = np.zeros(len(distinct), dtype=np.intp)
-    return Points(distinct, mean, weight, spread, len(n) - len(distinct), same)
+    said = uneven_spread(distinct, place, deviations)
+    return Points(
+        distinct,
+        mean,
+        weight,
+        float(deviations @ deviations),
+        len(n) - len(distinct),
+        same,
+        warnings=(said,) if said else (),
+    )

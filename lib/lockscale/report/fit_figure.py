@@ -45,7 +45,7 @@ def fit_figure(
 def draw_fit(column: Column, one: Fit) -> go.Figure:
     """The figure of a fit of this column; its title says where the points are from."""
     landmarks = () if column.given else diagnose(one)
-    drawn = _panels(_title(column, one), _says(column))
+    drawn = _panels(_title(column, one), _says(column), _rate(column))
     _draw_curve(drawn, column, one)
     _draw_points(drawn, column, one)
     for knee in landmarks[:1]:
@@ -86,7 +86,12 @@ def _says(column: Column) -> str:
     return f"points: {origin} ({column.table}{how}); line: fitted; band: 95% for one more run"
 
 
-def _panels(title: str, says: str) -> go.Figure:
+def _rate(column: Column) -> str:
+    """What is counted: operations, unless the unit says bytes, threads' work or what else it is."""
+    return "operations per second" if column.unit in ("", "ops/s") else column.unit
+
+
+def _panels(title: str, says: str, rate: str) -> go.Figure:
     made = make_subplots(
         rows=2,
         cols=2,
@@ -99,7 +104,7 @@ def _panels(title: str, says: str) -> go.Figure:
     )
     drawn = made.update_layout(figure(title, says, "", "").layout)
     drawn.update_layout(width=round(1.5 * WIDTH_PX), height=HEIGHT_PX, xaxis_title=None)
-    drawn.update_yaxes(title_text="operations per second", rangemode="tozero", row=1, col=1)
+    drawn.update_yaxes(title_text=rate, rangemode="tozero", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
     drawn.update_xaxes(title_text="threads", row=2, col=1)
     return drawn

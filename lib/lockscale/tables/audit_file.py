@@ -7,7 +7,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.printable import printable
 from lockscale.tables.claim import AuditRow
+from lockscale.tables.datapackage import list_tables
 from lockscale.tables.function_costs import Cost, total_is_count_times_average
 from lockscale.tables.percentages import Change, change, how_printed
 
@@ -17,6 +19,13 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9,]{0,30}(\.[0-9]{1,15})?")
 
 Record = dict[str, str]
 Point = tuple[str, str, str]  # arm, threads, metric
+
+
+def own_path(name: str) -> Path | None:
+    """The file that a table's name stands for: it is there, or could only be one; else None."""
+    path = Path(name)
+    could_only_be = "." in name or "/" in name
+    return path if could_only_be or (name not in list_tables() and path.is_file()) else None
 
 
 def audit_file(path: Path) -> list[AuditRow]:
@@ -32,11 +41,19 @@ def audit_file(path: Path) -> list[AuditRow]:
     if set(_COSTS) <= set(records[0]):
         return [total_is_count_times_average(path.name, _costs(path, records))]
     if not set(_LONG) <= set(records[0]):
-        raise BadInput(f"{path} has neither the columns {', '.join(_LONG)} nor {', '.join(_COSTS)}")
+        raise BadInput(f"{path} {_lacks(records[0])}")
     changes = _changes(path, records)
     if not changes:
         raise BadInput(f"{path} has no change to check: a row with unit % and statistic vs_ARM")
     return how_printed(path.name, changes)
+
+
+def _lacks(record: Record) -> str:
+    has = [", ".join(name for name in wanted if name not in record) for wanted in (_LONG, _COSTS)]
+    return (
+        f"lacks the columns {has[0]} of a table of changes, and {has[1]} of function costs: add those of one "
+        "kind as in data/published, or use `lockscale fit` for rates against threads"
+    )
 
 
 def _read(path: Path) -> list[Record]:
@@ -96,5 +113,5 @@ def _change(
 def _digits(path: Path, line: int, text: str) -> str:
     """The digits of a printed number, without thousands separators."""
     if not _NUMBER.fullmatch(text.strip()):
-        raise BadInput(f"{path}, row {line}: {text!r} is no number written in digits")
+        raise BadInput(f"{path}, row {line}: {printable(text)!r} is no number written in digits")
     return text.strip().replace(",", "")

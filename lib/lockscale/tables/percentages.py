@@ -80,6 +80,11 @@ def how_printed(table: str, changes: list[Change]) -> list[AuditRow]:
 def _all_printed(table: str, how: str, digits: Digits, changes: list[Change]) -> AuditRow:
     passed = {str(one): one.could_be_printed(digits) for one in changes}
     finer = [str(one) for one in changes if passed[str(one)] and not one.is_printed(digits)]
-    note = f"some only from numbers finer than printed: {', '.join(finer[:NAMED])}" if finer else ""
+    more = f" and {len(finer) - NAMED} more" if len(finer) > NAMED else ""
+    note = (
+        f"{len(finer)} only from numbers finer than printed: {', '.join(finer[:NAMED])}{more}"
+        if finer
+        else ""
+    )
     claim = f"every change in % is what its two numbers give, {how}"
-    return tally(table, claim, passed, "changes", note if all(passed.values()) else "")
+    return tally(table, claim, passed, "changes", note)

@@ -42,8 +42,8 @@ class Comparison:
 
     @cached_property
     def p_same(self) -> tuple[float, ...]:
-        """Of each fit: how easily chance makes its errors differ so from the best's (`equal_worth`)."""
-        return tuple(p_same(self.best, one) for one in self.fits)
+        """Of each fit: how easily chance makes it fit so much worse than the best (`equal_worth`)."""
+        return tuple(p_same(self.best, one, len(self.fits) - 1) for one in self.fits)
 
     @property
     def within_noise(self) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def not_told_apart(self) -> tuple[str, ...]:
-        """Models whose errors chance may explain as well as the best's (p >= 5%), the best included."""
+        """Models that may be right for all the best one tells (p >= 5%), the best included."""
         return tuple(one.model for one, p in zip(self.fits, self.p_same, strict=True) if p >= LEVEL)
 
     def where_to_measure(self, threads: npt.ArrayLike) -> tuple[Candidate, ...]:
@@ -76,11 +76,13 @@ class Comparison:
                 "noise_pct": self.noise.pct if self.noise else None,
                 "mape_pct": one.mape_pct,
                 "loo_pct": one.loo_pct,
+                "not_determined_threads": list(one.not_determined),
                 "extrapolation_pct": ahead,
                 "p_same_as_best": p,
                 "told_apart": p < LEVEL,
                 "rank": rank,
                 "findings": findings(self) if rank == 1 else [],
+                "warnings": list(one.points.warnings),
             }
             for rank, (one, ahead, p) in enumerate(by_rank, start=1)
         ]
@@ -125,5 +127,5 @@ def compare(
 
 def rank(fits: Sequence[Fit], left_out: dict[str, str]) -> Comparison:
     """Fits of one and the same table in their order; `fits` must not be empty."""
-    best_first = sorted(fits, key=lambda f: (f.loo_pct is None, f.loo_pct or 0.0, f.mape_pct))
+    best_first = sorted(fits, key=lambda f: (f.loo_pct is None, f.loo_pct or 0.0, f.calibrated, f.mape_pct))
     return Comparison(tuple(best_first), left_out, noise_floor(fits[0].points))

@@ -7,6 +7,7 @@ from lockscale.queueing.text.html import html_table
 
 if TYPE_CHECKING:
     from lockscale.queueing.comparison.compare import Comparison
+    from lockscale.queueing.inference.fitted import Fit
 
 HEADER = ("model", "free", "in sample", "leave-one-out", "from small N")
 
@@ -30,8 +31,13 @@ def comparison_html(all_of_them: "Comparison") -> str:
 
 def findings(all_of_them: "Comparison") -> list[str]:
     """Sentences: the noise floor, who ties with the best, who predicts large N, who was left out."""
-    said = [_floor(all_of_them), _ties(all_of_them), _ahead(all_of_them)]
-    return [*filter(None, said), *_left_out(all_of_them.left_out)]
+    said = [
+        _floor(all_of_them),
+        _ties(all_of_them),
+        _ahead(all_of_them),
+        *map(_not_determined, all_of_them.fits),
+    ]
+    return [*filter(None, said), *all_of_them.best.points.warnings, *_left_out(all_of_them.left_out)]
 
 
 def _rows(all_of_them: "Comparison") -> list[tuple[str, ...]]:
@@ -53,7 +59,9 @@ def _floor(all_of_them: "Comparison") -> str:
     if all_of_them.within_noise:
         names = _and(list(all_of_them.within_noise))
         return f"{noise}; in sample within it: {names}. A smaller error would fit the noise, so stop here."
-    return f"{noise}; the error in sample of every model is larger."
+    if all(one.calibrated for one in all_of_them.fits):
+        return f"{noise}; every model goes through every point, which says nothing."
+    return f"{noise}; the error in sample of every model that is not calibrated is larger."
 
 
 def _ties(all_of_them: "Comparison") -> str:
@@ -61,9 +69,9 @@ def _ties(all_of_them: "Comparison") -> str:
     if all_of_them.best.held_out_pct is None:
         return "There are too few thread counts to leave one out: these models are not ranked."
     if others:
-        return f"The data cannot tell {best} from {_and(others, 'or')} (held-out errors and misfit, 5%)."
+        return f"The data cannot tell {best} from {_and(others, 'or')} (F tests of misfit, 5%)."
     if len(all_of_them.fits) > 1:
-        return f"The data tell {best} from every other model (held-out errors and misfit, 5%)."
+        return f"The data exclude every other model, if {best} is right (F tests of misfit, 5%)."
     return ""
 
 
@@ -73,6 +81,16 @@ def _ahead(all_of_them: "Comparison") -> str:
         return ""
     error, model = min(known)
     return f"Fitted to the smaller half of thread counts, {model} predicts the larger best: {error:.1f}%."
+
+
+def _not_determined(one: "Fit") -> str:
+    """Why a fit has no leave-one-out error, where a ridge is the reason."""
+    if not one.not_determined:
+        return ""
+    where = ", ".join(map(str, one.not_determined))
+    return (
+        f"Leave-one-out of {one.model}: not determined at N = {where} (equally good fits of the rest differ)."
+    )
 
 
 def _left_out(reasons: dict[str, str]) -> list[str]:

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import check_threads
-from lockscale.queueing.inference.fit import LOCAL_STARTS
 from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.inference.global_search import FEWEST
 
 
 @dataclass(frozen=True)
@@ -48,5 +48,5 @@ def _rise(one: Fit, threads: float, rate_per_s: float) -> float:
     weight = one.noise.unit / one.noise.row
     table = one.points.with_row(threads, float(np.log(rate_per_s)), weight)
     problem = replace(one.problem, points=table)
-    again = problem.minimise([one.best.x, *problem.starts(LOCAL_STARTS)])
+    again = problem.minimise([one.best.x, *problem.starts(FEWEST)])
     return float(np.sqrt(max(again.ss - one.best.ss, 0.0) / one.noise.limit))

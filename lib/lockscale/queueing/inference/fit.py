@@ -9,16 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.inference.global_search import problem_of, search
 from lockscale.queueing.inference.interval import noise
 from lockscale.queueing.inference.profile import estimates
-from lockscale.queueing.inference.search import NO_RATE, STARTS, Problem
+from lockscale.queueing.inference.search import NO_RATE, Optimum, Problem
 from lockscale.queueing.inference.share import Shared
 from lockscale.queueing.model import Model, check_params
 from lockscale.queueing.points import Points, points, stacked
-
-LOCAL_STARTS = 4
 
 Column = tuple[npt.ArrayLike, npt.ArrayLike] | Points
 Table = Column | Mapping[str, Column]
@@ -97,11 +95,7 @@ def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points
 def fit_points(table: Points, model: Model, fixed: Mapping[str, float]) -> Fit:
     """`fit` for one column that is checked already."""
     check_params(model, fixed)
-    box = model.search_box(table.threads, table.rate_per_s)
-    problem = Problem(model, table, fixed, box, getattr(model, "scan_starts", STARTS))
-    _enough(problem)
-    with getattr(model, "while_fitted", nullcontext)():
-        return _fit(problem, problem.starts(max(LOCAL_STARTS, 2 * len(problem.free))))
+    return _fit(model, table, fixed)
 
 
 def fit_shared(
@@ -115,12 +109,7 @@ def fit_shared(
         raise BadInput(f"share needs several columns and the table has {len(columns)}.")
     shared = Shared(model, tuple(columns), frozenset(share))
     check_params(shared, fixed)
-    table = stacked(columns)
-    boxes = [model.search_box(one.threads, one.rate_per_s) for one in columns.values()]
-    problem = Problem(shared, table, fixed, shared.box(boxes))
-    _enough(problem)
-    with getattr(model, "while_fitted", nullcontext)():
-        return _fit(problem, _shared_starts(problem, shared, list(columns.values())))
+    return _fit(shared, stacked(columns), fixed)
 
 
 def _enough(problem: Problem) -> None:
@@ -131,8 +120,14 @@ def _enough(problem: Problem) -> None:
         )
 
 
-def _fit(problem: Problem, starts: Sequence[FloatArray]) -> Fit:
-    optima = problem.optima(starts)
+def _fit(model: Model, table: Points, fixed: Mapping[str, float]) -> Fit:
+    problem = problem_of(model, table, fixed)
+    _enough(problem)
+    with getattr(model, "while_fitted", nullcontext)():
+        return _fitted(problem, search(problem))
+
+
+def _fitted(problem: Problem, optima: Sequence[Optimum]) -> Fit:
     best = optima[0]
     if np.any(problem.misses(best.x) == NO_RATE):
         raise BadInput(
@@ -140,28 +135,3 @@ def _fit(problem: Problem, starts: Sequence[FloatArray]) -> Fit:
         )
     found = noise(problem.points, best.ss, len(problem.free))
     return Fit(problem, best, found, estimates(problem, optima, found))
-
-
-def _shared_starts(problem: Problem, shared: Shared, columns: Sequence[Points]) -> list[FloatArray]:
-    """For each column in turn: its own best fit, and the others' with the shared parameters from it."""
-    starts = []
-    for lead in range(len(columns)):
-        held = _own(problem, shared, lead, columns[lead], {})
-        common = {name: held[name] for name in held if name in shared.share}
-        found = dict(held)
-        for k, column in enumerate(columns):
-            found |= _own(problem, shared, k, column, common) if k != lead else {}
-        starts.append(problem.coordinates(found))
-    return starts
-
-
-def _own(
-    problem: Problem, shared: Shared, k: int, column: Points, common: Mapping[str, float]
-) -> dict[str, float]:
-    """Best parameters of column k alone, under their shared names."""
-    given = dict(problem.fixed) | dict(common)
-    here = {p.name: name for p in shared.model.parameters for name in shared.to_shared(k, {p.name: 0.0})}
-    own = {name: given[there] for name, there in here.items() if there in given}
-    alone = Problem(shared.model, column, own, shared.model.search_box(column.threads, column.rate_per_s))
-    best = alone.minimise(alone.starts(LOCAL_STARTS))
-    return shared.to_shared(k, alone.params(best.x))

@@ -40,8 +40,13 @@ def _cells(e: "Estimate") -> tuple[str, str, str, str, str]:
 
 
 def _notes(one: "Fit") -> list[str]:
-    held_out = "not computable" if one.loo_pct is None else f"{one.loo_pct:.1f}%"
-    notes = [f"error {one.mape_pct:.1f}% in sample, {held_out} leave-one-out"]
+    notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
     if one.calibrated:
         notes.append("calibrated: no degree of freedom, so the error in sample says nothing")
-    return notes
+    return [*notes, *one.points.warnings]
+
+
+def _held_out(one: "Fit") -> str:
+    if one.not_determined:
+        return f"not determined at N = {', '.join(map(str, one.not_determined))}, so no"
+    return "not computable" if one.loo_pct is None else f"{one.loo_pct:.1f}%"

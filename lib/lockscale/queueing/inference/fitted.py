@@ -12,6 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray, check_threads
 from lockscale.queueing.inference.fit_text import fit_html, fit_text
 from lockscale.queueing.inference.interval import Noise, crossing
+from lockscale.queueing.inference.left_out import Without, can_leave_out, each_without
 from lockscale.queueing.inference.search import Optimum, Problem
 from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Parameter
@@ -102,31 +103,36 @@ class Fit:
         return float(np.mean(np.abs(self.residuals_pct)))
 
     @cached_property
+    def left_out(self) -> tuple[Without, ...]:
+        """Fits of all but one thread count, for each in turn; none without a degree of freedom left."""
+        return tuple(each_without(self.problem)) if can_leave_out(self.problem) else ()
+
+    @property
+    def not_determined(self) -> tuple[int, ...]:
+        """Thread counts of which equally good fits of the others say different rates."""
+        threads = self.points.threads
+        loose = [threads[one.out][~one.determined] for one in self.left_out]
+        return tuple(sorted(int(n) for n in np.concatenate([*loose, threads[:0]])))
+
+    @cached_property
     def held_out_pct(self) -> FloatArray | None:
         """`residuals_pct` of each thread count from a fit made without it, shape (points,).
 
         Beyond FOLDS thread counts each of FOLDS fits leaves out every FOLDS-th of them. None where
-        what is left has fewer thread counts than free parameters.
+        what is left has no more thread counts than free parameters, and where some rate is
+        `not_determined`.
         """
-        fold = np.arange(len(self.points)) % FOLDS
-        left = len(self.points) - np.bincount(fold).max()
-        if left < max(self.free_parameters, 1):
+        if not self.left_out or self.not_determined:
             return None
-        errors = np.empty(len(self.points))
-        for k in range(fold.max() + 1):
-            errors[fold == k] = self._residuals_without_pct(fold == k)[fold == k]
-        return errors
+        misses = np.empty(len(self.points))
+        for one in self.left_out:
+            misses[one.out] = one.misses
+        return self.points.error_pct(misses)
 
     @property
     def loo_pct(self) -> float | None:
         """Mean absolute percentage error at each thread count when that one is left out of the fit."""
         return None if self.held_out_pct is None else float(np.mean(np.abs(self.held_out_pct)))
-
-    def _residuals_without_pct(self, out: npt.NDArray[np.bool_]) -> FloatArray:
-        rest = replace(self.problem, points=self.points.keep(~out))
-        # never from the whole fit's optimum: what the rest cannot say would then still be known
-        starts = self.problem.starts(HELD_OUT_STARTS, mask=(~out).astype(np.float64))
-        return self.points.error_pct(self.problem.misses(rest.minimise(starts).x))
 
     def predict(self, threads: npt.ArrayLike, column: str | None = None) -> Prediction:
         """The model's value and a 95% interval for one more run, from parameters and noise together.
@@ -180,9 +186,11 @@ class Fit:
             "parameters": [vars(e) for e in self.parameters],
             "mape_pct": self.mape_pct,
             "loo_pct": self.loo_pct,
+            "not_determined_threads": list(self.not_determined),
             "free_parameters": self.free_parameters,
             "points": len(self.points),
             "calibrated": self.calibrated,
+            "warnings": list(self.points.warnings),
         }
 
     def __repr__(self) -> str:
@@ -191,10 +199,6 @@ class Fit:
     def _repr_html_(self) -> str:
         return fit_html(self)
 
-
-HELD_OUT_STARTS = 4
-FOLDS = 64
-"""Most fits that leave-one-out makes."""
 
 FAR = 50.0
 """ln of the largest factor by which a prediction may be off before its end is called open."""

@@ -18,20 +18,21 @@ STEPS = 15
 SETTLED = 1e-4  # of the sum of squares: what the last step may have gained
 SAME = 1e-9  # of the sum of squares: no more than this is the optimum's own roundness
 SINGULAR = 1e-12  # added damping, so that parameters that do the same share a step
-DIFFERENCE = 1.5e-8  # root of the machine's precision: the best forward difference
 
 Residuals = Callable[[FloatArray], FloatArray]
+Slopes = Callable[[FloatArray, FloatArray], FloatArray]
+"""The Jacobian (points, n) at coordinates (n,) that have these residuals (points,)."""
 
 
 def settle(
-    residuals: Residuals, start: FloatArray, low: FloatArray, high: FloatArray
+    residuals: Residuals, slopes: Slopes, start: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, float, bool]:
     """Where the sum of squares is least near start, shape (n,), that sum, and whether it is the least."""
     x = start
     miss = residuals(x)
     damping = 1e-4
     for _ in range(STEPS if len(x) else 0):
-        jacobian = _jacobian(residuals, x, miss, high)
+        jacobian = slopes(x, miss)
         for _ in range(6):
             moved = np.clip(x + _step(jacobian, miss, x, low, high, damping), low, high)
             missed = residuals(moved)
@@ -45,16 +46,6 @@ def settle(
         if gain <= SETTLED * float(miss @ miss):
             return x, float(miss @ miss), True
     return x, float(miss @ miss), not len(x)
-
-
-def _jacobian(residuals: Residuals, x: FloatArray, miss: FloatArray, high: FloatArray) -> FloatArray:
-    jacobian = np.empty((len(miss), len(x)))
-    for k, at in enumerate(x.tolist()):
-        near = x.copy()
-        far = DIFFERENCE * max(1.0, abs(at))
-        near[k] += far if at + far <= high[k] else -far
-        jacobian[:, k] = (residuals(near) - miss) / (near[k] - at)
-    return jacobian
 
 
 def _step(

@@ -4,17 +4,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.inference.descent import descend, slopes
 from lockscale.queueing.inference.gauss_newton import Residuals, settle
 from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Box, Model, Parameter
 from lockscale.queueing.points import Points
 
 STARTS = 256
+RATES_AT_ONCE = 500_000
 APART = 0.2  # of the box in some direction: nearer starts would end in the same optimum
 PRIMES = (
     2,
@@ -37,6 +40,12 @@ PRIMES = (
 NO_RATE = 300.0  # log ratio where the model gives no rate at all: worse than any real miss
 COARSE, FINE = 1e-5, 1e-10  # relative, of the sum of squares
 E_FOLDS = 25.0  # beyond the box, where a parameter without a physical bound ends
+
+
+class Sloping(Protocol):
+    """The Jacobian at coordinates, whose residuals may be known already."""
+
+    def __call__(self, part: FloatArray, miss: FloatArray | None = None, /) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -63,14 +72,19 @@ class Problem:
         return [p for p in self.model.parameters if p.name not in self.fixed]
 
     @cached_property
+    def ends(self) -> FloatArray:
+        """The upper end of the search box, the unit of each coordinate: a fit does not know its units."""
+        return np.array([self.box[p.name][1] for p in self.free])
+
+    @cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Physical bounds as coordinates; where there is none, one far outside the search box."""
         low, high = [], []
         for p in self.free:
             start, end = self.box[p.name]
             if p.positive:
-                low.append(np.log(p.low) if p.low > 0 else np.log(start) - E_FOLDS)
-                high.append(min(np.log(p.high), np.log(end) + E_FOLDS))
+                low.append(np.log(p.low / end) if p.low > 0 else np.log(start / end) - E_FOLDS)
+                high.append(min(np.log(p.high / end), E_FOLDS))
             else:
                 low.append(p.low / end)
                 high.append(min(p.high / end, 1e6))
@@ -78,18 +92,19 @@ class Problem:
 
     def value(self, k: int, x: float) -> float:
         """Parameter k in its own unit."""
-        p = self.free[k]
-        value = float(np.exp(x)) if p.positive else float(x * self.box[p.name][1])
-        return min(max(value, p.low), p.high)
+        return float(self._values(k, np.asarray(x)))
+
+    def _values(self, k: int, x: FloatArray) -> FloatArray:
+        p, end = self.free[k], self.ends[k]
+        value = end * (np.exp(x) if p.positive else x)
+        return np.asarray(np.minimum(np.maximum(value, p.low), p.high))
 
     def coordinates(self, params: Mapping[str, float]) -> FloatArray:
         """The free ones of params, in their own units, as coordinates within the bounds."""
+        shares = np.array([params[p.name] for p in self.free]) / self.ends
+        positive = [p.positive for p in self.free]
         with np.errstate(divide="ignore"):
-            x = [
-                np.log(params[p.name]) if p.positive else params[p.name] / self.box[p.name][1]
-                for p in self.free
-            ]
-        return np.clip(x, *self.bounds)
+            return np.clip(np.where(positive, np.log(shares), shares), *self.bounds)
 
     def params(self, x: Sequence[float] | FloatArray) -> dict[str, float]:
         return dict(self.fixed) | {p.name: self.value(k, x[k]) for k, p in enumerate(self.free)}
@@ -100,6 +115,23 @@ class Problem:
             rate = rate_of(self.model, self.points.threads, self.points.column, self.params(x))
             log_rate = np.log(rate)
         misses = log_rate - self.points.log_rate
+        return np.where(np.abs(misses) < NO_RATE, misses, NO_RATE)
+
+    def many_misses(self, xs: FloatArray) -> FloatArray:
+        """The same for sets of coordinates (S, free), shape (S, points)."""
+        if not getattr(self.model, "broadcasts", False) or not self.free:
+            return np.array([self.misses(x) for x in xs]).reshape(len(xs), len(self.points))
+        at_once = max(RATES_AT_ONCE // len(self.points), 1)
+        return np.concatenate(
+            [self._many(xs[k : k + at_once]) for k in range(0, len(xs), at_once)]
+            or [np.empty((0, len(self.points)))]
+        )
+
+    def _many(self, xs: FloatArray) -> FloatArray:
+        sets: dict[str, Any] = {p.name: self._values(k, xs[:, k : k + 1]) for k, p in enumerate(self.free)}
+        with np.errstate(all="ignore"):
+            rate = rate_of(self.model, self.points.threads, self.points.column, {**self.fixed, **sets})
+            misses = np.log(rate) - self.points.log_rate
         return np.where(np.abs(misses) < NO_RATE, misses, NO_RATE)
 
     @cached_property
@@ -113,38 +145,41 @@ class Problem:
     def residuals(self, x: FloatArray) -> FloatArray:
         return self.root_weight * self.misses(x)
 
-    @cached_property
-    def _cube(self) -> FloatArray:
-        return np.outer(np.arange(1, self.tries + 1), np.sqrt(PRIMES[: len(self.free)])) % 1
+    def many_residuals(self, xs: FloatArray) -> FloatArray:
+        return self.root_weight * self.many_misses(xs)
 
     @cached_property
     def scan(self) -> tuple[FloatArray, FloatArray]:
-        """Global starts spread evenly in the box (tries, free), and misses (tries, points)."""
-        ends = np.log([self.box[p.name] for p in self.free])
-        spread = ends[:, 0] + self._cube * (ends[:, 1] - ends[:, 0])
+        """Global starts spread evenly in the box: places in it (tries, free), 0 to 1, and coordinates."""
+        cube = np.outer(np.arange(1, self.tries + 1), np.sqrt(PRIMES[: len(self.free)])) % 1
+        depth = np.log([self.box[p.name][0] / self.box[p.name][1] for p in self.free])
+        spread = depth * (1 - cube)
         linear = [not p.positive for p in self.free]
-        spread[:, linear] = np.exp(spread[:, linear] - ends[linear, 1])
-        spread = np.clip(spread, *self.bounds)
-        return spread, np.array([self.misses(x) for x in spread])
+        spread[:, linear] = np.exp(spread[:, linear])
+        return cube, np.clip(spread, *self.bounds)
 
-    def starts(self, count: int, mask: FloatArray | float = 1.0) -> list[FloatArray]:
-        """The best starts of the scan that lie apart; mask weighs points, 0 leaves one out."""
+    def starts(self, count: int) -> list[FloatArray]:
+        """The best of the scan that lie apart."""
         if not self.free:
             return [np.empty(0)]
-        where, misses = self.scan
-        score = np.sum(mask * (self.root_weight * misses) ** 2, axis=1)
-        chosen: list[int] = []
-        for i in np.argsort(score, kind="stable").tolist():
-            if all(np.abs(self._cube[i] - self._cube[j]).max() > APART for j in chosen):
-                chosen.append(i)
-            if len(chosen) == count:
-                break
-        return [where[i] for i in chosen]
+        cube, where = self.scan
+        left = np.argsort(np.sum(self.many_residuals(where) ** 2, axis=1), kind="stable")
+        chosen: list[FloatArray] = []
+        while left.size and len(chosen) < count:
+            chosen.append(where[left[0]])
+            left = left[np.abs(cube[left] - cube[left[0]]).max(axis=1) > APART]
+        return chosen
 
     def optima(self, starts: Sequence[FloatArray]) -> list[Optimum]:
         """The local optimum found from each start, best first; only that one to all digits."""
-        found = sorted((self._descend(x, {}, COARSE) for x in starts), key=lambda one: one.ss)
+        found = self.local(starts)
         return [self._descend(found[0].x, {}, FINE), *found[1:]]
+
+    def local(self, starts: Sequence[FloatArray]) -> list[Optimum]:
+        """The same, each to some digits."""
+        found = descend(self.many_residuals, np.clip(starts, *self.bounds), *self.bounds)
+        optima = [Optimum(*one) for one in zip(found.x, found.ss.tolist(), found.jacobian, strict=True)]
+        return sorted(optima, key=lambda one: one.ss)
 
     def minimise(self, starts: Sequence[FloatArray]) -> Optimum:
         """The best of the local optima found from each start."""
@@ -162,9 +197,9 @@ class Problem:
         For profiles, which move in small steps and need their sum of squares to four digits.
         """
         start = min((_put(x, hold) for x in starts), key=self._ss)
-        moved, loose = self._moved(start, hold)
+        moved, slopes, loose = self._moved(start, hold)
         low, high = self.bounds
-        start[loose], ss, settled = settle(moved, start[loose], low[loose], high[loose])
+        start[loose], ss, settled = settle(moved, slopes, start[loose], low[loose], high[loose])
         if not settled:
             return self._descend(start, hold, COARSE)
         return Optimum(start, ss, np.empty((len(self.points), 0)))
@@ -172,20 +207,29 @@ class Problem:
     def _ss(self, x: FloatArray) -> float:
         return float(np.sum(self.residuals(x) ** 2))
 
-    def _moved(self, x: FloatArray, held: Mapping[int, float]) -> tuple[Residuals, list[int]]:
-        """Residuals of the coordinates that are not held, and which these are."""
+    def _moved(self, x: FloatArray, held: Mapping[int, float]) -> tuple[Residuals, Sloping, list[int]]:
+        """Residuals and their slopes in the coordinates that are not held, and which these are."""
         loose = [k for k in range(len(self.free)) if k not in held]
+
+        def many(parts: FloatArray) -> FloatArray:
+            xs = np.repeat(x[None], len(parts), axis=0)
+            xs[:, loose] = parts
+            return self.many_residuals(xs)
 
         def moved(part: FloatArray) -> FloatArray:
             y = x.copy()
             y[loose] = part
             return self.residuals(y)
 
-        return moved, loose
+        def sloping(part: FloatArray, miss: FloatArray | None = None) -> FloatArray:
+            at = moved(part) if miss is None else miss
+            return np.asarray(slopes(many, part[None], at[None], self.bounds[1][loose])[0])
+
+        return moved, sloping, loose
 
     def _descend(self, start: FloatArray, held: Mapping[int, float], precision: float) -> Optimum:
         x = start.copy()
-        moved, loose = self._moved(start, held)
+        moved, sloping, loose = self._moved(start, held)
         low, high = self.bounds
         if not loose:
             return Optimum(x, self._ss(x), np.empty((len(self.points), 0)))
@@ -194,6 +238,7 @@ class Problem:
             found = least_squares(
                 moved,
                 np.clip(x[loose], low[loose], high[loose]),
+                jac=sloping,
                 bounds=(low[loose], high[loose]),
                 method="dogbox",
                 x_scale="jac",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Model, Parameter
+from lockscale.queueing.points import Points
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class Shared:
             for p in self.model.parameters
             for name in dict.fromkeys(self._named(p.name, k) for k in range(len(self.columns)))
         )
+
+    @property
+    def broadcasts(self) -> bool:
+        return bool(getattr(self.model, "broadcasts", False))
 
     def of_column(self, k: int, params: Mapping[str, float]) -> dict[str, float]:
         """The parameters that `model` has in column k."""
@@ -76,9 +81,19 @@ def rate_of(
     """The model's rate at points that may be of several columns, shape (points,)."""
     if not isinstance(model, Shared):
         return model.rate(threads, params)
-    rates = np.empty(len(threads))
+    sets = np.broadcast_shapes(*(np.shape(value) for value in params.values()))
+    rates = np.empty((*sets[:-1], len(threads)))
     for k in range(len(model.columns)):
         mine = column == k
         if mine.any():
-            rates[mine] = model.model.rate(threads[mine], model.of_column(k, params))
+            rates[..., mine] = model.model.rate(threads[mine], model.of_column(k, params))
     return rates
+
+
+def box_of(model: Model, table: Points) -> Box:
+    """Where to search for a table; of several columns, those that it still has."""
+    if not isinstance(model, Shared):
+        return model.search_box(table.threads, table.rate_per_s)
+    columns = [table.keep(table.column == k) for k in range(len(model.columns))]
+    here = [one if len(one) else table for one in columns]
+    return model.box(model.model.search_box(one.threads, one.rate_per_s) for one in here)

@@ -18,13 +18,17 @@ Units: Z_us and s_us in microseconds, X per second. Domain: N whole >= 1, Z >= 0
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import gammaln
 
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Law, Parameter
+from lockscale.queueing.networks.closed_chain import SHORTEST_US
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
     think_us, service_us = params["Z_us"], params["s_us"]
+    if np.ndim(think_us) or np.ndim(service_us):
+        return _many_per_s(threads, np.asarray(think_us), np.asarray(service_us))
     if think_us + service_us <= 0:
         return np.full(threads.shape, np.inf)
     curve: list[float] = []
@@ -39,6 +43,15 @@ def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
     place = np.minimum(threads.astype(np.int64), len(curve)) - 1
     rates: FloatArray = 1e6 * np.array(curve)[place]
     return rates
+
+
+def _many_per_s(threads: FloatArray, think_us: FloatArray, service_us: FloatArray) -> FloatArray:
+    """The same for sets of times, (S, 1), at once: Erlang's loss system, its sums as logarithms."""
+    think, service = (np.maximum(times, SHORTEST_US) for times in (think_us, service_us))
+    k = np.arange(threads.max() + 1)
+    sums = np.logaddexp.accumulate(k * np.log(think / service) - gammaln(k + 1), axis=1)
+    place = threads.astype(np.int64)
+    return np.asarray(1e6 * np.exp(sums[:, place - 1] - sums[:, place]) / service)
 
 
 def _search_box(threads: FloatArray, rates: FloatArray) -> Box:

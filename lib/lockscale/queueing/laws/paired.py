@@ -52,6 +52,7 @@ class Paired:
     cost: Cost
     box: Callable[[FloatArray, FloatArray], Box]
     scales: bool = False
+    broadcasts: bool = True
 
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
         """Rate per second, shape (n,). Raises BadInput where the reference was not measured."""
@@ -107,7 +108,7 @@ def paired_models(
 
 
 def _serial(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    return np.full(threads.shape, params["a_s"])
+    return params["a_s"] * np.ones_like(threads)
 
 
 def _parallel(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -31,27 +31,25 @@ from lockscale.queueing.columns import FloatArray, as_floats, check_threads
 from lockscale.queueing.model import Box, Law, Parameter, check_params
 
 
-def _storms(threads: FloatArray, think_us: float, attempt_us: float) -> npt.NDArray[np.bool_]:
+def _storms(
+    threads: FloatArray, think_us: float | FloatArray, attempt_us: float | FloatArray
+) -> npt.NDArray[np.bool_]:
     return (threads >= 2) & (attempt_us * threads**2 > 4 * think_us)
 
 
 def _good_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    think_us, attempt_us = params["Z_us"], params["s_us"]
-    if think_us + attempt_us <= 0:
-        return np.full(threads.shape, np.inf)
-    ceiling = 1e6 / attempt_us if attempt_us > 0 else np.inf
-    return np.minimum(1e6 * threads / (think_us + attempt_us), ceiling)
+    think_us, attempt_us = np.asarray(params["Z_us"]), np.asarray(params["s_us"])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.minimum(1e6 * threads / (think_us + attempt_us), 1e6 / attempt_us))
 
 
 def _storm_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    think_us, attempt_us = params["Z_us"], params["s_us"]
-    rate = _good_per_s(threads, params)
-    storm = _storms(threads, think_us, attempt_us)
-    n = threads[storm]
-    # The root written as 1/(s W): no cancellation, and right for Z = 0 too.
-    waiters = (n + np.sqrt(n**2 - 4 * think_us / attempt_us)) / 2 if n.size else n
-    rate[storm] = 1e6 / (attempt_us * waiters)
-    return rate
+    think_us, attempt_us = np.asarray(params["Z_us"]), np.asarray(params["s_us"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The root written as 1/(s W): no cancellation, and right for Z = 0 too.
+        root = np.sqrt(np.maximum(threads**2 - 4 * think_us / attempt_us, 0.0))
+        storm = 2e6 / (attempt_us * (threads + root))
+    return np.where(_storms(threads, think_us, attempt_us), storm, _good_per_s(threads, params))
 
 
 def _search_box(threads: FloatArray, rates: FloatArray) -> Box:

@@ -35,7 +35,7 @@ def _think_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
 
 
 def _repairman_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    hold_us = np.full(at_the_lock(threads).shape, params["s_us"])
+    hold_us = params["s_us"] * np.ones_like(at_the_lock(threads))
     return 1e6 * closed_rate_per_us(threads, _think_us(threads, params), hold_us)
 
 

@@ -21,7 +21,7 @@ from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_pe
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-    bottleneck_us = np.full(at_the_lock(threads).shape, params["s_us"])
+    bottleneck_us = params["s_us"] * np.ones_like(at_the_lock(threads))
     both_us = in_series_us(bottleneck_us, params["ratio"] * params["s_us"])
     return 1e6 * closed_rate_per_us(threads, params["Z_us"], both_us)
 

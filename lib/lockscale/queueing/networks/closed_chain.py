@@ -29,7 +29,8 @@ from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray
 
 MAX_STATES = 4_000_000
-CACHED_STATES = 20_000
+CACHED_STATES = 100_000
+STATES_AT_ONCE = 500_000  # of all sets of times: what fits a cache
 SHORTEST_US = 1e-200  # stands for a time of 0, whose logarithm there is not
 
 
@@ -39,25 +40,42 @@ def at_the_lock(threads: FloatArray) -> FloatArray:
 
 
 def closed_rate_per_us(threads: FloatArray, think_us: float | FloatArray, hold_us: FloatArray) -> FloatArray:
-    """Departures per microsecond at each thread count, shape (n,).
+    """Departures per microsecond at each thread count, shape (n,); for S sets of times (S, n).
 
-    think_us: Z, one or (n,). hold_us: h(k) for k = 1..max(threads), mean time to the next departure
-    with k threads at the lock. Raises BadInput where the chains have too many states in all.
+    think_us: Z, one or (n,), or (S, 1 or n). hold_us: h(k) for k = 1..max(threads), mean time to the
+    next departure with k threads at the lock, (top,) or (S, top). Raises BadInput where the chains have
+    too many states in all.
     """
-    states = threads.size * (len(hold_us) + 1)
+    top = hold_us.shape[-1]
+    states = threads.size * (top + 1)
     if states > MAX_STATES:
         raise BadInput(
-            f"{threads.size} thread counts up to {len(hold_us)} need {states:.2g} states in this model, "
+            f"{threads.size} thread counts up to {top} need {states:.2g} states in this model, "
             f"more than {MAX_STATES:.0e}: leave out some of the largest thread counts."
         )
-    grid = _cached_grid if states <= CACHED_STATES else _grid
-    thinking, logs = grid(threads.tobytes(), len(hold_us))
+    at_once = max(STATES_AT_ONCE // states, 1)
+    think = np.asarray(think_us, dtype=np.float64)
+    sets = max(len(times) if times.ndim > 1 else 1 for times in (think, hold_us))
+    if sets <= at_once:
+        return _rates(threads, think, hold_us)
+    hold = np.broadcast_to(hold_us, (sets, top))
+    think = np.broadcast_to(think, (sets, think.shape[-1] if think.ndim else 1))
+    parts = [slice(k, k + at_once) for k in range(0, sets, at_once)]
+    return np.concatenate([_rates(threads, think[part], hold[part]) for part in parts])
+
+
+def _rates(threads: FloatArray, think_us: FloatArray, hold_us: FloatArray) -> FloatArray:
+    top = hold_us.shape[-1]
+    grid = _cached_grid if threads.size * (top + 1) <= CACHED_STATES else _grid
+    thinking, logs = grid(threads.tobytes(), top)
     hold = np.maximum(hold_us, SHORTEST_US)
-    log_think = np.log(np.maximum(think_us, SHORTEST_US))
-    logs = logs + thinking * np.reshape(log_think, (-1, 1))
-    logs[:, 1:] += np.log(hold).cumsum()
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    rates: FloatArray = weights[:, 1:] @ (1 / hold) / weights.sum(axis=1)
+    logs = logs + thinking * np.log(np.maximum(think_us, SHORTEST_US))[..., None]
+    if logs.ndim <= hold.ndim:
+        logs = np.repeat(logs[None], len(hold), axis=0)
+    logs[..., 1:] += np.log(hold).cumsum(axis=-1)[..., None, :]
+    logs -= logs.max(axis=-1, keepdims=True)
+    weights = np.exp(logs, out=logs)
+    rates: FloatArray = (weights[..., 1:] @ (1 / hold)[..., None])[..., 0] / weights.sum(axis=-1)
     return rates
 
 
@@ -69,14 +87,28 @@ def _grid(threads: bytes, top: int) -> tuple[FloatArray, FloatArray]:
 
 
 # A fit asks for the same thread counts some thousand times.
-_cached_grid = lru_cache(maxsize=64)(_grid)
+_cached_grid = lru_cache(maxsize=32)(_grid)
 
 
-def in_series_us(first_us: FloatArray, second_us: float) -> FloatArray:
-    """h(k) of a queue with f(k) = first_us[k - 1] and a FIFO queue of demand second_us, in us."""
+def in_series_us(first_us: FloatArray, second_us: float | FloatArray) -> FloatArray:
+    """h(k) of a queue with f(k) = first_us[k - 1] and a FIFO queue of demand second_us, in us.
+
+    first_us: (top,) or (S, top); second_us: one, or (S, 1).
+    """
+    if max(first_us.ndim, np.ndim(second_us)) > 1:
+        return _many_in_series_us(np.atleast_2d(first_us), np.reshape(second_us, (-1, 1)))
     empty, both = 1.0, []
     for first in first_us.tolist():
         through_first = empty * first
         both.append(second_us + through_first)
         empty = through_first / both[-1] if both[-1] > 0 else 1.0
     return np.array(both)
+
+
+def _many_in_series_us(first_us: FloatArray, second_us: FloatArray) -> FloatArray:
+    log_second = np.log(np.maximum(second_us, SHORTEST_US))
+    shares = np.log(np.maximum(first_us, SHORTEST_US)) - log_second
+    begun = np.zeros((len(shares), 1))
+    # ln of B(k) / j^k, k = 0, 1, ..
+    sums = np.logaddexp.accumulate(np.concatenate([begun, shares.cumsum(axis=1)], axis=1), axis=1)
+    return np.asarray(np.exp(np.diff(sums, axis=1) + log_second))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""The scoreboard as a person reads it: nothing that decides a figure is left out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from lockscale.report.text_table import text_table
+
+HEADER = (
+    "table", "column", "model", "points", "free", "in sample %", "leave-one-out %", "small N to large %",
+    "noise %", "target %", "met",
+)  # fmt: skip
+ALL_POINTS = "  the same, all points"
+
+
+def scoreboard_text(rows: Sequence[dict[str, Any]]) -> str:
+    """A line for each curve, one more where thread counts are left out of it; then why, and how chosen."""
+    lines = []
+    for row in rows:
+        lines.append(_cells(row, row, row["column"]))
+        if row["all_points"]:
+            lines.append(_cells(row, row["all_points"], ALL_POINTS))
+    table = text_table(pd.DataFrame(lines, columns=list(HEADER))).rstrip() if lines else "none"
+    return "\n".join([table, "", *_notes(rows)])
+
+
+def _cells(row: dict[str, Any], figures: dict[str, Any], name: str) -> tuple[str, ...]:
+    target = f"{row['target_pct']:g} / {row['target_loo_pct']:g}" if row["target_pct"] else "-"
+    return (
+        row["table"],
+        name,
+        figures["model"],
+        f"{figures['points']} of {row['points_in_table']}",
+        str(figures["free_parameters"]),
+        *(_pct(figures[key]) for key in ("mape_pct", "loo_pct", "extrapolation_pct", "noise_pct")),
+        target,
+        {True: "yes", False: "no", None: "-"}[figures["met"]],
+    )
+
+
+def _pct(error: float | None) -> str:
+    return "-" if error is None else f"{error:.1f}"
+
+
+def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    most = max((row["candidates"] for row in rows), default=0)
+    said = [
+        "Mean absolute errors. Small N to large: fitted to the smaller half of thread counts, the error at "
+        "the others; - where that half has no more thread counts than the model has parameters, or does not "
+        "determine the rates. Noise: what a perfect model would have; - where there are no repeats.",
+        f"The model of a row is the one of up to {most} with the least leave-one-out error, the same that is "
+        "shown: chosen among many, it is better than a new thread count would find it.",
+    ]
+    said += [
+        f"{row['table']}: thread counts below {row['n_min']} are left out. {row['n_min_because']}"
+        for row in rows
+        if row["n_min"] > 1
+    ]
+    said += [_not_laws(row) for row in rows if row["not_laws"]]
+    said += [_not_determined(row) for row in rows if row["not_determined"]]
+    return list(dict.fromkeys(said))
+
+
+def _not_laws(row: dict[str, Any]) -> str:
+    laws = ", ".join(
+        f"{one['model']} ({_pct(one['mape_pct'])} / {_pct(one['loo_pct'])})" for one in row["not_laws"]
+    )
+    return f"{row['column']}: no candidates, with their errors: {laws}. {row['not_laws_because']}"
+
+
+def _not_determined(row: dict[str, Any]) -> str:
+    models = "; ".join(f"{model} at N = {_list(at)}" for model, at in row["not_determined"].items())
+    return f"{row['column']}: leave-one-out not determined (equally good fits of the rest differ): {models}."
+
+
+def _list(threads: Sequence[int]) -> str:
+    return ", ".join(map(str, threads))
