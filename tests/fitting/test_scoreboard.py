@@ -11,12 +11,12 @@ from lockscale.fitting import compare, scoreboard, table_fit, targets
 from lockscale.fitting.published_table import all_published_columns, published_columns
 from lockscale.fitting.read import read_column
 from lockscale.fitting.scoreboard import meets
-from lockscale.fitting.scoreboard_text import scoreboard_text
 from lockscale.fitting.table_fit import models_of
 from lockscale.fitting.targets import ColumnTarget, fit_targets
 from lockscale.fitting.whole_table import fit_table
 from lockscale.queueing import AMDAHL, MODELS, USL
 from lockscale.queueing.inference.fit import fit
+from lockscale.report.scoreboard_text import scoreboard_text
 
 KEYS = {
     "table", "column", "kind", "model", "free_parameters", "points", "calibrated", "noise_pct", "mape_pct",

@@ -64,7 +64,7 @@ def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
 def scoreboard(as_json: bool) -> None:
     """Every published curve: the model that compare ranks first, its errors in percent, and the target."""
     from lockscale.fitting.scoreboard import scoreboard as score
-    from lockscale.fitting.scoreboard_text import scoreboard_text
+    from lockscale.report.scoreboard_text import scoreboard_text
 
     rows = score()
     show(rows, as_json, scoreboard_text(rows))
