@@ -14,6 +14,7 @@ from lockscale.progress import progress
 NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
 # The kernel's Makefile drops LC_ALL.
 ENGLISH = {"LC_ALL": "C", "LANG": "C", "LC_MESSAGES": "C", "LANGUAGE": "C"}
+HANDED_DOWN = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}
 # Not just "error": a build prints the names of files such as net/9p/error.o.
 SAYS_WHY = re.compile(r"error: |undefined reference|\*\*\* |Error \d|^tar: |^\w+: cannot ", re.IGNORECASE)
 
@@ -41,7 +42,7 @@ def run_step(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**os.environ, **ENGLISH, **(env or {})},
+            env={**_own_environment(), **ENGLISH, **(env or {})},
         ) as process,
     ):
         assert process.stdout is not None
@@ -50,6 +51,11 @@ def run_step(
             shown.update(min(done, lines_expected - 1))
     if process.returncode:
         raise _failure(argv, what, log)
+
+
+def _own_environment() -> dict[str, str]:
+    """Without what a `make` around this process hands down: a kernel's make is no part of it."""
+    return {name: value for name, value in os.environ.items() if name not in HANDED_DOWN}
 
 
 def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
