@@ -16,10 +16,12 @@ from lockscale.sim import sweep as sweep_module
 
 # The real command, of which every point takes a quarter of a second longer.
 SLOW = """
-import sys, time
+import signal, sys, time
 from lockscale.cli import main
 from lockscale.sim import simulate, sweep
 
+# a shell starts what it puts into the background with interrupts ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 calls = []
 
 def slowly(*args, **kwargs):
