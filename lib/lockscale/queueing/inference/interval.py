@@ -77,6 +77,19 @@ def crossing(excess: Callable[[float], float], centre: float, step: float, bound
         if outer == inner or abs(outer - centre) >= abs(bound - centre):
             outer = bound
         if profile(outer) > 0:
+            inner, outer = _narrowed(profile, centre, inner, outer)
             return float(brentq(profile, inner, outer, xtol=3e-3 * abs(outer - centre)))
         inner, distance = outer, 2 * distance
     return None
+
+
+def _narrowed(
+    profile: Callable[[float], float], centre: float, inner: float, outer: float
+) -> tuple[float, float]:
+    """A bracket that ends at most eight times as far out as the crossing: the guess may be far off."""
+    while inner == centre and abs(outer - centre) > 1e-12 * max(1.0, abs(centre)):
+        nearer = centre + (outer - centre) / 8
+        if profile(nearer) <= 0:
+            return nearer, outer
+        outer = nearer
+    return inner, outer
