@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The arms of a study as built kernels, refused when two of them are one and the same."""
 
-from lockscale.kernels.arms import Options, arms_file, has_arms_file
+from lockscale.kernels.arms import Options, own_options
 from lockscale.kernels.build import Kernel, build, refuse_one_identity
 from lockscale.kernels.series import read_series
 from lockscale.progress import progress
@@ -22,5 +22,6 @@ def build_arms(study: Study) -> dict[str, Kernel]:
 
 def options_of(study: Study, arm: str) -> Options:
     """mkfs, mount and knobs of an arm in a study: the study's own, and what belongs to the arm."""
-    own = arms_file(study.name).options(arm) if has_arms_file(study.name) else Options()
-    return own.added_to(Options(mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount))
+    return own_options(study.name, arm).added_to(
+        Options(mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount)
+    )

@@ -35,20 +35,25 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> 
     device = device_to_format(machine, disk)
     mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *wanted.mkfs, device, *([size] if size else [])]
     must(machine, mkfs, timeout_s=120)
-    options = ["-o", ",".join(wanted.mount)] if wanted.mount else []
     knobs = f"/sys/fs/ext4/{device.removeprefix('/dev/')}"
     header, *_, mounts = must_all(
         machine,
         [
             ["dumpe2fs", "-h", device],
             ["mkdir", "-p", MOUNT_POINT],
-            ["mount", "-t", "ext4", *options, device, MOUNT_POINT],
+            mount_command(device, wanted.mount),
             *(Write(f"{knobs}/{name}", str(value)) for name, value in wanted.knobs.items()),
             ["cat", "/proc/mounts"],
         ],
     )
     mounted = next(x for x in mounts.stdout.splitlines() if x.split()[1] == MOUNT_POINT)
     return _as_found(header.stdout, wanted.mkfs_asserts, device, mkfs, mounted)
+
+
+def mount_command(device: str, mount: Sequence[str]) -> list[str]:
+    """argv that mounts `device` where every load runs, with the options `mount`."""
+    options = ["-o", ",".join(mount)] if mount else []
+    return ["mount", "-t", "ext4", *options, device, MOUNT_POINT]
 
 
 def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str], mounted: str) -> FileSystem:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The order of a run: an A/A pair of the base first, then blocks of the arms, interleaved ABBA."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from lockscale.study import GuestPoints, Study
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,13 @@ def plan(study: Study) -> list[Step]:
         Step(n, pair, block, iteration, arm, guest.cpus, tuple(guest.processes))
         for n, (pair, block, iteration, arm, guest) in enumerate(_boots(study), start=1)
     ]
+
+
+def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:
+    """Each arm once an iteration, forwards in odd ones and backwards in even ones."""
+    for iteration in range(1, iterations + 1):
+        for arm in arms if iteration % 2 else reversed(arms):
+            yield iteration, arm
 
 
 def _boots(study: Study) -> Iterator[tuple[str, int, int, str, GuestPoints]]:

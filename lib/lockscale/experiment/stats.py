@@ -28,6 +28,11 @@ class Difference:
         """The interval leaves out zero at 95% or more: what a changelog marks with stars."""
         return self.level >= LEVEL and not self.low <= 0 <= self.high
 
+    @property
+    def turned(self) -> "Difference":
+        """The same seen from the other side: before minus after."""
+        return Difference(self.after, self.before, -self.value, -self.high, -self.low, self.level)
+
 
 def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     """A difference of arms with the exact distribution-free interval of a shift.

@@ -88,16 +88,22 @@ class ArmsFile(_Strict):
         """What belongs to `arm` alone; an arm that the file does not name is its patches and no more."""
         return self.arm.get(arm, Options())
 
-    def checked_with(self, arm: str) -> Options:
-        """The whole of what `arm` is checked with."""
+    def checked_with(self, arm: str, variant: str | None = None) -> Options:
+        """The whole of what `arm` is checked with, in one of the load's variants or in none."""
         load = self.load
         common = Options(mkfs=load.mkfs, mkfs_asserts=load.mkfs_asserts, mount=load.mount)
-        return self.options(arm).added_to(common)
+        last = Options(mount=load.variants[variant] if variant is not None else [])
+        return last.added_to(self.options(arm).added_to(common))
 
 
 def has_arms_file(study: str) -> bool:
     """Whether a study says anything of its arms besides their patches."""
     return (paths.KERNEL_PATCHES / study / "arms.toml").is_file()
+
+
+def own_options(study: str, arm: str) -> Options:
+    """What belongs to an arm alone; nothing where its study does not say."""
+    return arms_file(study).options(arm) if has_arms_file(study) else Options()
 
 
 def arms_file(study: str) -> ArmsFile:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.file_system import MOUNT_POINT, mount_command
 from lockscale.powercut.cuts import Cut
 from lockscale.powercut.disks import RECORDS_AT
 from lockscale.powercut.kernel_log import orphans, replayed
@@ -28,11 +28,10 @@ class Checked:
 
 def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> Checked:
     """Mount (journal replay, orphans), compare with what was promised, unmount, e2fsck."""
-    options = ["-o", ",".join(mount)] if mount else []
     steps = [
         ["mkdir", "-p", MOUNT_POINT],
         ["dmesg", "--clear"],
-        ["mount", "-t", "ext4", *options, device, MOUNT_POINT],
+        mount_command(device, mount),
         [fsynced(), "read", MOUNT_POINT],
         ["umount", MOUNT_POINT],
         ["e2fsck", "-f", "-n", device],

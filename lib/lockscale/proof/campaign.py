@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lockscale.experiment.file_system import make, unmount_and_check
 from lockscale.experiment.guests import booted
+from lockscale.experiment.plan import in_turn
 from lockscale.files import write_text
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import Kernel, build
@@ -53,7 +54,7 @@ def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, f
         refuse_unsafe(one, disposable=target.disposable, target=target.name)
     kernels = _observers(study, series)
     found: list[Counted] = []
-    boots = list(_order(arms, iterations))
+    boots = list(in_turn(arms, iterations))
     with progress(f"count {study} on {target.name}", len(boots)) as shown:
         for done, (iteration, arm) in enumerate(boots):
             shown.update(done, f"{arm}, iteration {iteration}")
@@ -73,12 +74,6 @@ def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
     return kernels
 
 
-def _order(arms: Sequence[str], iterations: int) -> Iterator[tuple[int, str]]:
-    for iteration in range(1, iterations + 1):
-        for arm in arms if iteration % 2 else reversed(arms):
-            yield iteration, arm
-
-
 @dataclass(frozen=True)
 class _Boot:
     """One boot of one arm, and in it one new file system a variant."""
@@ -92,10 +87,8 @@ class _Boot:
     def count(self) -> Iterator[Counted]:
         file = arms_file(self.study)
         with booted(self.target, self.kernel, file.load.cpus) as (machine, disk):
-            for variant, mount in file.load.variants.items():
-                wanted = file.checked_with(self.arm)
-                wanted = wanted.model_copy(update={"mount": [*wanted.mount, *mount]})
-                made_now = make(machine, wanted, disk)
+            for variant in file.load.variants:
+                made_now = make(machine, file.checked_with(self.arm, variant), disk)
                 load = command(file.load)
                 must(machine, load, timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
                 counts = count(machine, load, sources_of(file), file.load.cpus)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.experiment.stats import difference
 from lockscale.kernels.arms import ArmsFile, Counter
 from lockscale.proof.campaign import Counted
 from lockscale.proof.expectation import Relation, judge, relations
@@ -76,11 +75,11 @@ def _entries(
     counter: Counter, variant: str, relation: Relation, values: dict[str, list[float]], threads: int
 ) -> list[CounterEntry]:
     judged = judge(relation, values)
-    sides = [(relation.left, relation.right), (relation.right, relation.left)]
+    sides = [(relation.left, relation.right, judged.found)]
+    if relation.sign != "=":
+        sides.append((relation.right, relation.left, judged.found.turned))
     found = []
-    for arm, base in sides[: 1 if relation.sign == "=" else 2]:
-        other = values.get(base, [0.0] * len(values[arm]))
-        d = difference(other, values[arm])
+    for arm, base, d in sides:
         found.append(
             CounterEntry(
                 name=counter.name,

@@ -11,6 +11,7 @@ import numpy as np
 from lockscale import paths
 from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
 from lockscale.experiment.guests import booted
+from lockscale.experiment.plan import in_turn
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
@@ -65,7 +66,7 @@ class Locality:
 def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
     """Every safe arm of `chosen`, forwards and backwards by iteration."""
     safe = [series for series in chosen if not series.unsafe]
-    boots = [(n, series) for n in range(1, iterations + 1) for series in (safe if n % 2 else safe[::-1])]
+    boots = list(in_turn(safe, iterations))
     found: list[Locality] = []
     with progress("locality", len(boots)) as shown:
         for done, (iteration, series) in enumerate(boots):

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.arms import Options, arms_file, has_arms_file
+from lockscale.kernels.arms import own_options
 from lockscale.kernels.base import RATE, base
 from lockscale.kernels.build import build, build_folder, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail
@@ -46,8 +46,7 @@ def differs(series: Series) -> Entry:
 
 
 def _identity(series: Series) -> tuple[str, str]:
-    said = arms_file(series.study).options(series.arm) if has_arms_file(series.study) else Options()
-    return series.sha256, said.line
+    return series.sha256, own_options(series.study, series.arm).line
 
 
 def has_style(series: Series) -> Entry:

@@ -67,9 +67,8 @@ def _load_for(machine: Machine, arm: str, file: ArmsFile, disk: NamedDisk, guest
     share_s = guest_seconds // len(file.load.variants)
     argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *command(file.load)]
     loads = 0
-    for mount in file.load.variants.values():
-        wanted = file.checked_with(arm)
-        file_system = make(machine, wanted.model_copy(update={"mount": [*wanted.mount, *mount]}), disk)
+    for variant in file.load.variants:
+        file_system = make(machine, file.checked_with(arm, variant), disk)
         loads += int(must(machine, argv, timeout_s=share_s + LOAD_TIMEOUT_S))
         unmount_and_check(machine, file_system)
     return loads

@@ -55,7 +55,7 @@ def run(series: Series, options: Options, target: Target, group: str) -> CheckRu
         disks = tuple(Scratch(Path(folder) / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
         for disk in disks:
             disk.make()
-        guest = replace(guest_of(target, kernel, CPUS), disk=Disks(disks))
+        guest = guest_of(target, kernel, CPUS, disk=Disks(disks))
         with QemuMachine(guest) as machine:
             assert_runs(machine, kernel)
             home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()

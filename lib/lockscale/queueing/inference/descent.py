@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.inference.gauss_newton import SINGULAR
+from lockscale.queueing.inference.gauss_newton import SINGULAR, pressed
 
 STEPS = 50
 SETTLED = 1e-8  # of the sum of squares: a step that gains less is the last
@@ -88,22 +87,15 @@ def _steps(at: Descents, low: FloatArray, high: FloatArray, damping: FloatArray)
     downhill = -np.einsum("spf,sp->sf", scaled, at.miss)
     square = np.einsum("spf,spg->sfg", scaled, scaled)
     square += (damping + SINGULAR)[:, None, None] * np.eye(at.x.shape[1])
-    moves &= ~_pressed(at.x, downhill, low, high)
+    moves &= ~pressed(at.x, downhill, low, high)
     step = np.zeros_like(at.x)
     for _ in range(at.x.shape[1]):
         both = moves[:, :, None] & moves[:, None, :]
         kept = np.where(both, square, np.eye(at.x.shape[1]))
         step = np.linalg.solve(kept, np.where(moves, downhill, 0.0)[:, :, None])[:, :, 0]
-        held = moves & _pressed(at.x, step, low, high)
+        held = moves & pressed(at.x, step, low, high)
         if not held.any():
             break
         moves &= ~held
         step[~moves] = 0.0
     return np.asarray(step / scale)
-
-
-def _pressed(
-    x: FloatArray, direction: FloatArray, low: FloatArray, high: FloatArray
-) -> npt.NDArray[np.bool_]:
-    out: npt.NDArray[np.bool_] = (x <= low) & (direction <= 0) | (x >= high) & (direction >= 0)
-    return out

@@ -58,21 +58,19 @@ def _step(
     scaled = jacobian / scale
     downhill = -(scaled.T @ miss)
     square = scaled.T @ scaled + (damping + SINGULAR) * np.eye(len(x))
-    moves &= ~_pressed(x, downhill, low, high)
+    moves &= ~pressed(x, downhill, low, high)
     step = np.zeros(len(x))
     while moves.any():
         step[:] = 0.0
         step[moves] = np.linalg.solve(square[np.ix_(moves, moves)], downhill[moves])
-        held = moves & _pressed(x, step, low, high)
+        held = moves & pressed(x, step, low, high)
         if not held.any():
             break
         moves &= ~held
     return np.asarray(step / scale)
 
 
-def _pressed(
-    x: FloatArray, direction: FloatArray, low: FloatArray, high: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """Which coordinates are on a bound and would go out through it."""
+def pressed(x: FloatArray, direction: FloatArray, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which coordinates, of one set (n,) or of many (S, n), are on a bound and would go out through it."""
     out: npt.NDArray[np.bool_] = (x <= low) & (direction <= 0) | (x >= high) & (direction >= 0)
     return out

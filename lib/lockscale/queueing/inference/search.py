@@ -19,24 +19,8 @@ from lockscale.queueing.points import Points
 STARTS = 256
 RATES_AT_ONCE = 500_000
 APART = 0.2  # of the box in some direction: nearer starts would end in the same optimum
-PRIMES = (
-    2,
-    3,
-    5,
-    7,
-    11,
-    13,
-    17,
-    19,
-    23,
-    29,
-    31,
-    37,
-    41,
-    43,
-    47,
-    53,
-)  # multiples of their roots, modulo 1, fill a cube evenly (Weyl)
+# Multiples of their roots, modulo 1, fill a cube evenly (Weyl).
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 NO_RATE = 300.0  # log ratio where the model gives no rate at all: worse than any real miss
 COARSE, FINE = 1e-5, 1e-10  # relative, of the sum of squares
 E_FOLDS = 25.0  # beyond the box, where a parameter without a physical bound ends
