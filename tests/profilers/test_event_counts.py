@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from damaged_output import changed_lines
 from lockscale.errors import BadInput
 from lockscale.profilers import event_counts
 
@@ -54,17 +55,10 @@ def test_cut_anywhere_it_is_refused():
 
 
 @settings(max_examples=300)
-@given(st.data())
-def test_a_line_dropped_repeated_or_swapped_changes_no_count(data):
-    lines = TEXT.split("\n")
-    at = data.draw(st.integers(0, len(lines) - 2))
-    change = data.draw(st.sampled_from(["drop", "repeat", "swap"]))
-    if change == "swap":
-        lines[at], lines[at + 1] = lines[at + 1], lines[at]
-    else:
-        lines[at : at + 1] = [] if change == "drop" else [lines[at]] * 2
+@given(changed_lines(TEXT))
+def test_a_line_dropped_repeated_or_swapped_changes_no_count(text):
     try:
-        assert event_counts.parse("\n".join(lines), [LOST, RETRY]) == COUNTS
+        assert event_counts.parse(text, [LOST, RETRY]) == COUNTS
     except BadInput as error:
         assert "\n" not in str(error)
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from damaged_output import changed_lines
 from lockscale.errors import BadInput
 from lockscale.profilers import lock_stat
 from lockscale.profilers.lock_stat import Place, Times
@@ -211,17 +212,10 @@ def test_cut_anywhere_it_is_refused_or_says_that_classes_may_be_missing():
 
 
 @settings(max_examples=300)
-@given(st.data())
-def test_a_line_dropped_repeated_or_swapped_changes_no_row(data):
-    lines = FILE.split("\n")
-    at = data.draw(st.integers(0, len(lines) - 2))
-    change = data.draw(st.sampled_from(["drop", "repeat", "swap"]))
-    if change == "swap":
-        lines[at], lines[at + 1] = lines[at + 1], lines[at]
-    else:
-        lines[at : at + 1] = [] if change == "drop" else [lines[at]] * 2
+@given(changed_lines(FILE))
+def test_a_line_dropped_repeated_or_swapped_changes_no_row(text):
     try:
-        reading = lock_stat.parse("\n".join(lines))
+        reading = lock_stat.parse(text)
     except BadInput:
         return
     assert set(reading.uses) == set(lock_stat.parse(FILE).uses) or reading.warnings

@@ -54,7 +54,8 @@ class Survives:
 
 
 @st.composite
-def _changed_lines(draw, text):
+def changed_lines(draw, text):
+    """`text` with one line dropped, repeated, or swapped with the next."""
     lines = text.split("\n")
     at = draw(st.integers(0, len(lines) - 2))
     change = draw(st.sampled_from(["drop", "repeat", "swap"]))
@@ -75,4 +76,4 @@ def _changed_number(draw, text):
 
 def damaged(text):
     """A hypothesis strategy of `text` with one line or one number changed."""
-    return st.one_of(_changed_lines(text), _changed_number(text))
+    return st.one_of(changed_lines(text), _changed_number(text))
