@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from damaged_output import Survives, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from damaged_output import Survives, damaged
 from lockscale.errors import BadInput
 from lockscale.workloads import parse
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from damaged_output import Survives, damaged
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from damaged_output import Survives, damaged
 from lockscale.errors import BadInput
 from lockscale.workloads import mdtest, parse, recognise
 from lockscale.workloads.mdtest_lines import is_summary_of
