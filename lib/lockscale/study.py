@@ -16,6 +16,8 @@ Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 M = TypeVar("M", bound=pydantic.BaseModel)
 
+DEFAULT_TARGET = "qemu"  # where everything runs that names no target
+
 
 class _Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)

@@ -60,12 +60,11 @@ def patches_check(
 def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) -> int:
     """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
     from lockscale.kernels.series import chosen_series
-    from lockscale.proof.check import TARGET
     from lockscale.proof.soak import soak_all, verdict
-    from lockscale.study import load_target
+    from lockscale.study import DEFAULT_TARGET, load_target
 
     found, lines = [], []
-    for one, new in soak_all(chosen_series(which), kind, load_target(TARGET), round(60 * minutes)):
+    for one, new in soak_all(chosen_series(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes)):
         ok, said = verdict(one, new)
         found.append({**one.as_json(), "new_races": new, "ok": ok})
         lines.append(f"{'ok ' if ok else 'NO '} {one.study}/{one.arm} {said}")
@@ -80,11 +79,10 @@ def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) ->
 def patches_locality(which: str, iterations: int, as_json: bool) -> None:
     """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
     from lockscale.kernels.series import chosen_series
-    from lockscale.proof.check import TARGET
     from lockscale.proof.locality import localities, summary
-    from lockscale.study import load_target
+    from lockscale.study import DEFAULT_TARGET, load_target
 
-    found = localities(chosen_series(which), load_target(TARGET), iterations)
+    found = localities(chosen_series(which), load_target(DEFAULT_TARGET), iterations)
     show([one.as_json() for one in found], as_json, table(summary(found)))
 
 
@@ -97,12 +95,11 @@ def patches_xfstests(which: str, group: str, as_json: bool) -> int:
     from dataclasses import asdict
 
     from lockscale.kernels.series import named_series
-    from lockscale.proof.check import TARGET
     from lockscale.proof.xfstests import compare_with_base
-    from lockscale.study import load_target
+    from lockscale.study import DEFAULT_TARGET, load_target
 
     series = named_series(which)
-    found = compare_with_base(series, load_target(TARGET), group)
+    found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
     value = {"study": series.study, "arm": series.arm, "group": group, "ok": found.ok, **asdict(found)}
     show(value, as_json, found.detail)
     return 0 if found.ok else 1

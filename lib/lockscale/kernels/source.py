@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The kernel source: the distribution's tarball by default, the user's tarball or tree by option."""
 
+import functools
 import hashlib
 import json
 import os
@@ -46,7 +47,18 @@ def find_source(override: str | None = None) -> Source:
         raise BadInput(f"{path} is neither a tarball nor a folder: give a kernel tarball or tree")
     if path.is_dir() and not (path / "Kbuild").is_file():
         raise BadInput(f"{path} is not a kernel tree (it has no Kbuild file): name its top folder")
-    return Source(path, _sha256_of_tree(path) if path.is_dir() else sha256_of(path))
+    return Source(path, _sha256_of_tree(path) if path.is_dir() else _sha256_of_tarball(path))
+
+
+def _sha256_of_tarball(path: Path) -> str:
+    """Hashed once per process as long as the file is the same; each step of a check asks for it."""
+    now = path.stat()
+    return _sha256_while(path, now.st_ino, now.st_size, now.st_mtime_ns)
+
+
+@functools.cache
+def _sha256_while(path: Path, inode: int, size: int, mtime_ns: int) -> str:
+    return sha256_of(path)
 
 
 def _sha256_of_tree(tree: Path) -> str:

@@ -14,9 +14,7 @@ from lockscale.kernels.series import Series, chosen_series
 from lockscale.powercut.arm import Outcome, PowerCuts
 from lockscale.powercut.load import Plan
 from lockscale.progress import Progress, progress
-from lockscale.study import Target, load_target
-
-TARGET = "qemu"
+from lockscale.study import DEFAULT_TARGET, Target, load_target
 
 
 def split(which: str | None) -> tuple[list[Series], list[Series]]:
@@ -35,7 +33,7 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[Outcome]:
 
     An arm that is another one in kernel, mkfs, mount and knobs is not loaded again.
     """
-    folder, target = new_run("powercut").folder, load_target(TARGET)
+    folder, target = new_run("powercut").folder, load_target(DEFAULT_TARGET)
     found: dict[tuple[str, str], Outcome] = {}
     outcomes: list[Outcome] = []
     with progress("power cuts", len(safe) * plan.cuts) as shown:

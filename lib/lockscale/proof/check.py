@@ -23,9 +23,7 @@ from lockscale.proof.series_checks import (
     differs,
     has_style,
 )
-from lockscale.study import load_target
-
-TARGET = "qemu"
+from lockscale.study import DEFAULT_TARGET, load_target
 
 
 @dataclass
@@ -73,7 +71,7 @@ def check(
 
 def _boots(series: Series) -> Entry:
     try:
-        return Entry(True, runs_its_load(series, load_target(TARGET)))
+        return Entry(True, runs_its_load(series, load_target(DEFAULT_TARGET)))
     except RunFailed as error:
         return Entry(False, str(error))
 
@@ -86,7 +84,9 @@ def _count(chosen: Sequence[Series], found: dict[str, Checked], iterations: int)
     folder = new_run("patches-check").folder
     for study, arms in studies.items():
         try:
-            counted = campaign(study, arms_to_count(study, arms), load_target(TARGET), iterations, folder)
+            counted = campaign(
+                study, arms_to_count(study, arms), load_target(DEFAULT_TARGET), iterations, folder
+            )
         except RunFailed as error:
             for arm in arms:
                 found[f"{study}/{arm}"].checks["counts"] = Entry(False, str(error))
