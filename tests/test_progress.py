@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every wait says how far it is; the last word is never lost."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,17 @@ def test_lines_come_at_most_so_often(log: Path, monkeypatch):
             shown.update(done)
         assert not log.exists()
     assert log.read_text() == "build: 100/100\n"
+
+
+def test_a_step_of_minutes_is_announced_while_it_runs(log: Path, monkeypatch):
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.05)
+    with progress("boot", 2) as shown:
+        shown.update(0, "first arm")
+        for _ in range(1000):
+            if log.exists():
+                break
+            time.sleep(0.01)
+        assert log.read_text() == "boot: 0/2 first arm\n"
 
 
 def test_every_update_is_a_line_when_none_is_held_back(log: Path, monkeypatch):

@@ -8,6 +8,7 @@ processes, lines appended to the file named by LOCKSCALE_PROGRESS, which the pip
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ class _Lines:
         self.what, self.total, self.path = what, total, path
         self.started_s = self.last_s = time.monotonic()
         self.pending = ""
+        self.writing = threading.Lock()
+        self.later: threading.Timer | None = None
 
     def update(self, done: float, note: str = "") -> None:
         now_s = time.monotonic()
@@ -42,19 +45,25 @@ class _Lines:
             left_s = (now_s - self.started_s) * (self.total - done) / done
             left = f", about {left_s:.0f} s left"
         self.pending = f"{self.what}:{share}{' ' + note if note else ''}{left}"
-        if now_s - self.last_s >= LINE_EVERY_S:
+        wait_s = self.last_s + LINE_EVERY_S - now_s
+        if wait_s <= 0:
             self.flush()
+        elif self.later is None or not self.later.is_alive():
+            self.later = threading.Timer(wait_s, self.flush)  # the next update may be minutes away
+            self.later.daemon = True
+            self.later.start()
 
     def flush(self) -> None:
-        if not self.pending:
-            return
-        self.last_s = time.monotonic()
-        if self.path is None:
-            print(self.pending, file=sys.stderr, flush=True)
-        else:
-            with self.path.open("a") as stream:
-                stream.write(self.pending + "\n")
-        self.pending = ""
+        with self.writing:
+            if not self.pending:
+                return
+            self.last_s = time.monotonic()
+            if self.path is None:
+                print(self.pending, file=sys.stderr, flush=True)
+            else:
+                with self.path.open("a") as stream:
+                    stream.write(self.pending + "\n")
+            self.pending = ""
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +74,8 @@ class _Lines:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
+        if self.later is not None:
+            self.later.cancel()
         self.flush()
 
 
