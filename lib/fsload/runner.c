@@ -1,240 +1,220 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of a run: their directories, the barrier between them, their end. */
+/* The processes and threads of a run: what they share, their start, what is left of them. */
 #include "runner.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-int64_t now_ns(void)
-{
-	struct timespec now;
+#define MAX_CPUS 8192 /* no architecture's CONFIG_NR_CPUS is greater */
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-int fail(struct worker *worker, const char *call)
+static int fail_at_start(struct worker *worker, const char *what)
 {
 	worker->error = errno;
-	worker->failed = call;
+	worker->failed = what;
 	return -1;
 }
 
-int remove_items(struct worker *worker)
+static int keep_on_cpu(int cpu)
 {
-	for (worker->done = 0; worker->done < worker->items; worker->done++)
-		if (unlink(item_path(worker, worker->done)))
-			return fail(worker, "unlink");
-	return 0;
+	cpu_set_t cpus[MAX_CPUS / CPU_SETSIZE];
+
+	CPU_ZERO_S(sizeof(cpus), cpus);
+	CPU_SET_S(cpu, sizeof(cpus), cpus);
+	return sched_setaffinity(0, sizeof(cpus), cpus);
 }
 
-const char *item_path(struct worker *worker, long item)
+/* Whatever a phase touches is touched here, so that no page faults in its timed part. */
+static void begin_phase(struct worker *worker, int phase)
 {
-	char digits[20];
-	char *to = worker->path + worker->name_at;
-	int n = 0;
+	static const atomic_bool never;
+	const struct run *run = worker->run;
+	const bool first = phase == run->first;
 
-	do
-		digits[n++] = (char)('0' + item % 10);
-	while (item /= 10);
-	while (n)
-		*to++ = digits[--n];
-	*to = '\0';
-	return worker->path;
-}
-
-/* The names are mdtest's, so that lookups cost the same. room: left for the item's number. */
-static int name_worker(const struct run *run, struct worker *worker, int process)
-{
-	const int room = 20;
-	int length = snprintf(worker->path, sizeof(worker->path),
-			      "%s/test-dir.0-0/mdtest_tree.%d.0/file.mdtest.%d.", run->dir, process,
-			      process);
-
-	worker->process = process;
-	worker->items = run->items;
-	worker->name_at = (size_t)length;
-	return length < (int)sizeof(worker->path) - room ? 0 : -1;
-}
-
-/* level 0: D/test-dir.0-0; level 1: the process's directory in it. */
-static const char *directory(struct worker *worker, int level)
-{
-	static char path[PATH_MAX];
-
-	memcpy(path, worker->path, sizeof(path));
-	for (int up = 0; up < 2 - level; up++)
-		*strrchr(path, '/') = '\0';
-	return path;
-}
-
-/* Removes the directories of the first `made` processes and the one above; -1 if one stays. */
-static int remove_directories(struct run *run, long made)
-{
-	int failed = 0;
-
-	while (made--)
-		failed |= rmdir(directory(&run->shared->workers[made], 1));
-	return failed | rmdir(directory(&run->shared->workers[0], 0));
-}
-
-static int make_directories(struct run *run)
-{
-	struct worker *workers = run->shared->workers;
-	const char *path = directory(&workers[0], 0);
-
-	if (mkdir(path, 0775))
-		return report_error(1, "cannot make %s: %s%s", path, strerror(errno),
-				    errno == EEXIST ? "; remove what an earlier run left" : "");
-	for (long p = 0; p < run->processes; p++) {
-		path = directory(&workers[p], 1);
-		if (mkdir(path, 0775)) {
-			int result = report_error(1, "cannot make %s: %s", path, strerror(errno));
-
-			remove_directories(run, p);
-			return result;
-		}
+	worker->timing = &worker->timings[phase];
+	worker->stop = first ? &run->shared->stop : &never;
+	worker->items = first || !run->seconds ? run->items : worker->timings[run->first].count;
+	worker->done = 0;
+	if (run->latency) {
+		worker->latency = latencies_of(run, phase, worker->number);
+		memset(worker->latency, 0, sizeof(*worker->latency));
 	}
-	return 0;
+	item_path(worker, 0);
 }
 
-/* A run failed that made its directories: whatever is in them goes. */
-static void undo(struct run *run)
+/* A failure ends the process: what the others of it do is worth nothing now. */
+static void *work(void *argument)
 {
-	for (long p = 0; p < run->processes; p++) {
-		DIR *files = opendir(directory(&run->shared->workers[p], 1));
-		struct dirent *file;
+	struct worker *worker = argument;
+	const struct run *run = worker->run;
 
-		while (files && (file = readdir(files)))
-			unlinkat(dirfd(files), file->d_name, 0);
-		if (files)
-			closedir(files);
+	if (worker->cpu >= 0 && keep_on_cpu(worker->cpu)) {
+		fail_at_start(worker, "sched_setaffinity");
+		_exit(1);
 	}
-	remove_directories(run, run->processes);
-}
-
-static void work(struct run *run, struct worker *worker)
-{
-	item_path(worker, 0); /* the shared pages fault in here, not in the timed part */
-	for (int p = run->first; p <= run->last; p++) {
-		struct timing *timing = &worker->timing[p];
-
-		timing->ready_ns = now_ns();
-		pthread_barrier_wait(&run->shared->barrier);
-		timing->start_ns = now_ns();
-		if (run->test->phases[p].run(worker))
+	for (int phase = run->first; phase <= run->last; phase++) {
+		begin_phase(worker, phase);
+		if (run->test->phases[phase].run(worker))
 			_exit(1);
-		timing->end_ns = now_ns();
-		timing->count = worker->done;
 	}
-	_exit(0);
+	return NULL;
 }
 
-static void kill_workers(struct run *run)
+static void run_threads(struct worker *workers, long count)
 {
-	for (long p = 0; p < run->processes; p++)
-		if (run->shared->workers[p].pid > 0)
-			kill(run->shared->workers[p].pid, SIGKILL);
-}
+	pthread_t *threads = calloc((size_t)count, sizeof(*threads));
 
-static int explain(struct run *run, pid_t pid, int status)
-{
-	struct worker *worker = run->shared->workers;
-
-	while (worker->pid != pid)
-		worker++;
-	if (WIFSIGNALED(status))
-		return report_error(1, "process %d was killed by signal %d", worker->process,
-				    WTERMSIG(status));
-	return report_error(1, "process %d: %s of %s failed: %s", worker->process, worker->failed,
-			    worker->path, strerror(worker->error));
-}
-
-/* Waits for all; the first that fails ends the others, which would wait at the barrier for ever. */
-static int reap(struct run *run)
-{
-	int result = 0, status;
-
-	for (long left = run->processes; left; left--) {
-		pid_t pid = wait(&status);
-
-		if (pid > 0 && status && !result) {
-			result = explain(run, pid, status);
-			kill_workers(run);
+	for (long t = 0; t < count; t++) {
+		errno = threads ? pthread_create(&threads[t], NULL, work, &workers[t]) : ENOMEM;
+		if (errno) {
+			fail_at_start(&workers[t], "pthread_create");
+			_exit(1);
 		}
 	}
-	return result;
+	for (long t = 0; t < count; t++)
+		pthread_join(threads[t], NULL);
+	free(threads);
+}
+
+/* A process of its own: its first worker, and with --threads those that follow. */
+static void run_process(struct worker *first)
+{
+	const struct run *run = first->run;
+
+	if (run->containers && enter_cgroup(run, first->container)) {
+		fail_at_start(first, "the write to cgroup.procs");
+		_exit(1);
+	}
+	if (run->threads)
+		run_threads(first, run->workers / processes_of(run));
+	else
+		work(first);
+	_exit(0);
 }
 
 static int run_workers(struct run *run)
 {
-	pid_t parent = getpid();
+	const long each = run->workers / processes_of(run);
 
-	for (int p = 0; p < run->processes; p++) {
+	for (struct worker *first = run->shared->workers;
+	     first < &run->shared->workers[run->workers]; first += each) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() == parent)
-				work(run, &run->shared->workers[p]);
+			if (getppid() == run->pid)
+				run_process(first);
 			_exit(1);
 		}
 		if (pid < 0) {
-			int result = report_error(1, "cannot start process %d: %s", p, strerror(errno));
+			int result = report_error(1, "cannot start process %d: %s", first->number,
+						  strerror(errno));
 
 			kill_workers(run);
 			while (wait(NULL) > 0)
 				;
 			return result;
 		}
-		run->shared->workers[p].pid = pid; /* not in the child: it would write 0 here */
+		for (long w = 0; w < each; w++)
+			first[w].pid = pid; /* not in the child: it would write 0 here */
 	}
-	return reap(run);
+	return watch(run);
+}
+
+/* room: left for the item's number. */
+static int set_up_worker(const struct run *run, int number, int cpu)
+{
+	const int room = 20;
+	const int in_group = (int)(run->workers / groups_of(run));
+	struct worker *worker = &run->shared->workers[number];
+	int length;
+
+	worker->run = run;
+	worker->number = number;
+	worker->cpu = cpu;
+	worker->container = number / in_group;
+	worker->home = run->test->one_directory ? worker->container * in_group : number;
+	length = snprintf(worker->path, sizeof(worker->path),
+			  "%s/test-dir.%d-0/mdtest_tree.%d.0/file.mdtest.%d.", run->dir,
+			  worker->container, worker->home, number);
+	worker->name_at = (size_t)length;
+	return length < (int)sizeof(worker->path) - room ? 0 : -1;
+}
+
+/* --pin: worker k has the k-th of the CPUs that fsload may use, again from the first if need be. */
+static int set_up_workers(const struct run *run)
+{
+	cpu_set_t cpus[MAX_CPUS / CPU_SETSIZE];
+	int cpu = -1;
+
+	if (run->pin && sched_getaffinity(0, sizeof(cpus), cpus))
+		return report_error(1, "cannot read which CPUs may be used: %s", strerror(errno));
+	for (int w = 0; w < run->workers; w++) {
+		if (run->pin)
+			do
+				cpu = (cpu + 1) % MAX_CPUS;
+			while (!CPU_ISSET_S(cpu, sizeof(cpus), cpus));
+		if (set_up_worker(run, w, cpu))
+			return report_error(2, "the path given with --dir is too long");
+	}
+	return 0;
 }
 
 static int set_up(struct run *run)
 {
-	size_t size = sizeof(struct shared) + (size_t)run->processes * sizeof(struct worker);
+	const size_t workers = (size_t)run->workers;
+	const size_t fixed = sizeof(struct shared) + workers * sizeof(struct worker);
+	const size_t bins = run->latency ? MAX_PHASES * workers * sizeof(struct histogram) : 0;
 	pthread_barrierattr_t shared;
 
-	run->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	run->pid = getpid();
+	run->shared = mmap(NULL, fixed + bins, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			   -1, 0);
 	if (run->shared == MAP_FAILED)
-		return report_error(1, "no memory for %ld processes: %s", run->processes,
+		return report_error(1, "no memory for %ld workers: %s", run->workers,
 				    strerror(errno));
+	run->histograms = (struct histogram *)(run->shared->workers + workers);
+	run->shared->clock_keeper = run->seconds ? run->pid : 0;
 	pthread_barrierattr_init(&shared);
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&run->shared->barrier, &shared, (unsigned)run->processes);
-	for (int p = 0; p < run->processes; p++)
-		if (name_worker(run, &run->shared->workers[p], p))
-			return report_error(2, "the path given with --dir is too long");
-	return 0;
+	pthread_barrier_init(&run->shared->barrier, &shared, (unsigned)run->workers);
+	return set_up_workers(run);
+}
+
+static int run_in_directories(struct run *run)
+{
+	int result = run->first == 0 ? make_directories(run) : 0;
+
+	if (result)
+		return result;
+	result = run_workers(run);
+	if (result && run->first == 0)
+		undo_directories(run);
+	if (!result && !run->test->phases[run->last + 1].name)
+		result = remove_directories(run);
+	return result;
 }
 
 int run_test(struct run *run)
 {
+	sigset_t before;
 	int result = set_up(run);
 
-	if (!result && run->first == 0)
-		result = make_directories(run);
 	if (result)
 		return result;
-	result = run_workers(run);
-	if (result) {
-		if (run->first == 0)
-			undo(run);
-		return result;
+	block_watched_signals(&before);
+	result = make_cgroups(run);
+	if (!result) {
+		result = run_in_directories(run);
+		remove_cgroups(run);
 	}
-	if (!run->test->phases[run->last + 1].name && remove_directories(run, run->processes))
-		return report_error(1, "%s is not empty after the run: %s",
-				    directory(&run->shared->workers[0], 0), strerror(errno));
-	return 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return result;
 }

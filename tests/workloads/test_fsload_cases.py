@@ -13,67 +13,86 @@ from lockscale import workloads
 from lockscale.errors import BadInput
 from lockscale.workloads import fsload
 
-CASES = {"fallocate2": "fallocate", "truncate_orphan": "truncate"}
-# Writes the calls that change a file as lines of `call offset-or-0 size`.
-SPY = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/types.h>
-static void say(const char *call, long at, long size)
-{
-	static FILE *log;
-	if (!log)
-		log = fopen(getenv("SPY_LOG"), "ae");
-	fprintf(log, "%s %ld %ld\n", call, at, size);
-	fflush(log);
-}
-#define REAL(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
-int ftruncate(int fd, off_t size) { say("ftruncate", 0, size); return REAL(ftruncate)(fd, size); }
-int fallocate(int fd, int mode, off_t at, off_t size)
-{
-	say(mode ? "other" : "fallocate", at, size);
-	return REAL(fallocate)(fd, mode, at, size);
-}
-int unlink(const char *path) { say("unlink", 0, 0); return REAL(unlink)(path); }
-"""
+CASES = {
+    "creat_clo": "creat", "fallocate2": "fallocate", "open_close": "open", "rename_own_dir": "rename",
+    "truncate_orphan": "truncate",
+}  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def executable(tmp_path_factory):
-    return fsload.build(tmp_path_factory.mktemp("build"))
-
-
-@pytest.fixture(scope="session")
-def spy(tmp_path_factory):
-    """A library that, loaded before libc, notes the calls of one process in $SPY_LOG."""
-    folder = tmp_path_factory.mktemp("spy")
-    (folder / "spy.c").write_text(SPY)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "spy.so", folder / "spy.c", "-ldl"], check=True)
-    return folder / "spy.so"
-
-
-def calls_of_one_process(executable, spy, folder, test, items):
+def calls_of_one_process(executable, spy, folder, test, items, **env):
     argv = fsload.command(executable, str(folder), processes=1, items=items, test=test)
     log = folder.parent / f"{folder.name}.log"
-    status, _, err = run(argv, env={**os.environ, "LD_PRELOAD": str(spy), "SPY_LOG": str(log)})
+    status, _, err = run(argv, env={**os.environ, "LD_PRELOAD": str(spy), "SPY_LOG": str(log), **env})
     assert (status, err) == (0, "")
-    return [(call, int(at), int(size)) for call, at, size in map(str.split, log.read_text().splitlines())]
+    return log.read_text().replace("file.mdtest.0.", "").splitlines()
+
+
+def test_create_unlink_opens_with_a_name_once_and_unlinks_it_as_mdtest_does(executable, spy, tmp_path):
+    calls = calls_of_one_process(executable, spy, tmp_path, "create_unlink", 12)
+    assert calls == [*(f"open {k} 1" for k in range(12)), *(f"unlink {k}" for k in range(12))]
 
 
 def test_fallocate2_appends_8_kib_up_to_1_mib_as_will_it_scale_does(executable, spy, tmp_path):
     calls = calls_of_one_process(executable, spy, tmp_path, "fallocate2", 300)
-    appends = [("fallocate", at * 8192, 8192) for at in range(128)]
-    empty = ("ftruncate", 0, 0)
-    assert calls == [("unlink", 0, 0), *appends, empty, *appends, empty, *appends[:44]]
+    appends = [f"fallocate 0 {at * 8192} 8192" for at in range(128)]
+    assert calls[:2] == ["open 0 1", "unlink 0"]
+    assert calls[2:] == [*appends, "ftruncate 0", *appends, "ftruncate 0", *appends[:44]]
 
 
 def test_truncate_orphan_shortens_a_linked_file_byte_by_byte(executable, spy, tmp_path):
     calls = calls_of_one_process(executable, spy, tmp_path, "truncate_orphan", 5)
     sizes = [5, 4, 3, 2, 1, 0]  # the first makes the file as long as there are truncations
-    assert calls == [*(("ftruncate", 0, size) for size in sizes), ("unlink", 0, 0)]
+    assert calls == ["open 0 1", *(f"ftruncate {size}" for size in sizes), "unlink 0"]
+
+
+@pytest.mark.slow
+def test_truncate_orphan_begins_again_with_1_mib(executable, spy, tmp_path):
+    items = (1 << 20) + 2
+    calls = calls_of_one_process(executable, spy, tmp_path, "truncate_orphan", items, SPY_JUMPS="1")
+    assert calls == ["open 0 1", "ftruncate 1048576", "ftruncate 1048576", "unlink 0"]
+
+
+def test_creat_clo_calls_creat_on_one_file_as_reaim_does(executable, spy, tmp_path):
+    calls = calls_of_one_process(executable, spy, tmp_path, "creat_clo", 3)
+    assert calls == ["creat 0 777", "creat 0 777", "creat 0 777", "unlink 0"]
+
+
+def test_open_close_opens_a_file_that_is_there_as_will_it_scale_does(executable, spy, tmp_path):
+    calls = calls_of_one_process(executable, spy, tmp_path, "open_close", 3)
+    assert calls == ["open 0 1", "open 0 0", "open 0 0", "open 0 0", "unlink 0"]
+
+
+def test_rename_own_dir_goes_to_and_fro_and_removes_the_last_name(executable, spy, tmp_path):
+    calls = calls_of_one_process(executable, spy, tmp_path, "rename_own_dir", 3)
+    assert calls == ["open 0 1", "rename 0 1", "rename 1 0", "rename 0 1", "unlink 1"]
+
+
+def files_while_running(executable, folder, test):
+    """Every file of two processes of `test`, from the directory itself."""
+    argv = fsload.command(executable, str(folder), processes=2, items=10**8, test=test)
+    process = subprocess.Popen(argv, stderr=subprocess.DEVNULL, start_new_session=True)
+    while len(session_members(process.pid)) < 3 or len(found := list(folder.rglob("file.*"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+    return found
+
+
+@pytest.mark.parametrize(("test", "directories"), [("creat_clo", 1), ("truncate_orphan", 2)])
+def test_only_creat_clo_has_one_directory_for_all_as_reaim_does(executable, tmp_path, test, directories):
+    found = files_while_running(executable, tmp_path, test)
+    assert {path.name for path in found} == {"file.mdtest.0.0", "file.mdtest.1.0"}
+    assert len({path.parent for path in found}) == directories
+
+
+def test_append_files_leaves_1_mib_of_blocks_a_file(executable, tmp_path):
+    options = {"processes": 2, "items": 3, "phase": "append", "test": "append_files"}
+    assert run(fsload.command(executable, str(tmp_path), **options))[0] == 0
+    found = [path.stat() for path in tmp_path.rglob("file.*")]
+    assert [stat.st_size for stat in found] == [1 << 20] * 6
+    # in pieces, it has blocks for its extents as well
+    assert all(0 <= stat.st_blocks * 512 - stat.st_size <= 4 << 12 for stat in found)
 
 
 @pytest.mark.parametrize("test", CASES)
@@ -135,10 +154,13 @@ def test_a_killed_process_takes_its_file_with_it(executable, tmp_path):
 
 
 def test_a_test_or_a_phase_that_fsload_lacks_is_refused(executable):
-    with pytest.raises(BadInput, match="use one of append_files, create_unlink, fallocate2"):
+    with pytest.raises(BadInput, match="use one of append_files, creat_clo, create_unlink"):
         fsload.command(executable, "d", processes=1, items=1, test="fallocate1")
     with pytest.raises(BadInput, match="no phase create: use fallocate or both"):
         fsload.command(executable, "d", processes=1, items=1, phase="create", test="fallocate2")
+    for wrong in ({"processes": 1, "threads": 1, "items": 1}, {"threads": 1, "items": 1, "seconds": 1.0}):
+        with pytest.raises(BadInput, match="give one of each two"):
+            fsload.command(executable, "d", **wrong)
 
 
 def test_the_executable_knows_every_test_and_phase_that_is_offered(executable, tmp_path):

@@ -20,11 +20,6 @@ from lockscale.workloads import fsload
 PROCESSES, ITEMS = 4, 200
 
 
-@pytest.fixture(scope="session")
-def executable(tmp_path_factory):
-    return fsload.build(tmp_path_factory.mktemp("build"))
-
-
 def create_unlink(executable, directory, phase="both", processes=PROCESSES, items=ITEMS):
     argv = fsload.command(executable, str(directory), processes=processes, items=items, phase=phase)
     return run(argv)
@@ -45,7 +40,8 @@ def test_both_phases_count_every_file_and_leave_nothing(executable, tmp_path):
     status, out, err = create_unlink(executable, tmp_path)
     assert (status, err, list(tmp_path.iterdir())) == (0, "", [])
     lines = [json.loads(line) for line in out.splitlines()]
-    assert lines[0]["processes"] == PROCESSES and lines[0]["clock"] == "CLOCK_MONOTONIC"
+    assert (lines[0]["workers"], lines[0]["as"]) == (PROCESSES, "processes")
+    assert (lines[0]["items"], lines[0]["clock"]) == (ITEMS, "CLOCK_MONOTONIC")
     for phase in ("create", "remove"):
         counts = [line["count"] for line in lines if line.get("phase") == phase]
         assert counts == [ITEMS] * PROCESSES + [PROCESSES * ITEMS]
@@ -70,7 +66,7 @@ def test_names_are_those_of_mdtest(executable, tmp_path):
 
 def test_no_process_starts_before_all_are_ready(executable, tmp_path):
     _, out, _ = create_unlink(executable, tmp_path)
-    workers = [line for line in map(json.loads, out.splitlines()) if "process" in line]
+    workers = [line for line in map(json.loads, out.splitlines()) if "worker" in line]
     for phase in ("create", "remove"):
         mine = [line for line in workers if line["phase"] == phase]
         assert max(line["ready_ns"] for line in mine) <= min(line["start_ns"] for line in mine)
@@ -82,7 +78,7 @@ def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
     assert (parsed.tool, parsed.warnings) == ("fsload", ())
     workers = [
         line for line in map(json.loads, out.splitlines())
-        if line.get("phase") == "create" and "process" in line
+        if line.get("phase") == "create" and "worker" in line
     ]  # fmt: skip
     took = [line["end_ns"] - line["start_ns"] for line in workers]
     span = max(line["end_ns"] for line in workers) - min(line["start_ns"] for line in workers)
@@ -107,6 +103,22 @@ def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
         ["create_unlink", "--dir", ".", "--processes", "1", "--items", "99999999999999999999"],
         ["create_unlink", "--dir", ".", "--processes", "1", "--items", "1", "--phase", "stat"],
         ["create_unlink", "--dir", ".", "--processes", "1", "--items", "1", "--colour"],
+        ["create_unlink", "--dir", ".", "--items", "1"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--threads", "1", "--items", "1"],
+        ["create_unlink", "--dir", ".", "--threads", "4097", "--items", "1"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--items", "1", "--seconds", "1"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "0"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "1e3"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "0x10"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "1.5.0"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "."],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "nan"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "86401"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--seconds", "1", "--phase", "create"],
+        ["create_unlink", "--dir", ".", "--processes", "3", "--items", "1", "--containers", "2"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--items", "1", "--containers", "0"],
+        ["create_unlink", "--dir", ".", "--processes", "1", "--items"],
+        ["create_unlink", "fallocate2", "--dir", ".", "--processes", "1", "--items", "1"],
         ["create_unlink", "--dir", "x" * 4090, "--processes", "1", "--items", "1"],
     ],
 )
