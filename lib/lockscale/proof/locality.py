@@ -24,11 +24,6 @@ from lockscale.targets.machine import Machine, must
 from lockscale.workloads import fsload
 
 FILES_PER_WRITER, WRITERS = 24, 8
-# One fsload a CPU, each with its share of the writers and a directory of its own.
-PINNED = (
-    'for c in $1; do mkdir "$3/$c"; taskset -c "$c" "$2" append_files --dir "$3/$c" --processes "$4" '
-    '--items "$5" --phase append > /dev/null & done; for c in $1; do wait -n || exit 1; done'
-)
 # Delayed allocation: nothing has blocks until sync, whose one flusher gives all files theirs.
 FLUSHED = (
     'for c in $(seq "$1"); do mkdir "$2/$c"; (for n in $(seq "$3"); do head -c 1048576 /dev/zero > '
@@ -95,12 +90,12 @@ def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Loc
     kernel, file = build(series), arms_file(series.study)
     with booted(target, kernel, file.load.cpus) as (machine, disk):
         for how in HOW:
-            yield _one(machine, series, disk, how, file.load.cpus, iteration)
+            yield _one(machine, series, disk, how, iteration)
 
 
-def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, cpus: int, iteration: int) -> Locality:
+def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration: int) -> Locality:
     file_system = make(machine, arms_file(series.study).checked_with(series.arm), disk)
-    must(machine, _load(how, cpus), timeout_s=LOAD_TIMEOUT_S)
+    must(machine, _load(how), timeout_s=LOAD_TIMEOUT_S)
     inodes = {
         path: int(inode)
         for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
@@ -120,16 +115,18 @@ def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, cpus: int,
     )  # fmt: skip
 
 
-def _load(how: str, cpus: int) -> Sequence[str]:
+def _load(how: str) -> Sequence[str]:
     binary = fsload.build(paths.CACHE / "bin")
     if how == "flushed":
         return ["sh", "-c", FLUSHED, "sh", str(WRITERS), MOUNT_POINT, str(FILES_PER_WRITER)]
-    if how == "pinned":
-        on = " ".join(str(cpu) for cpu in range(cpus))
-        share = [str(WRITERS // cpus), str(FILES_PER_WRITER)]
-        return ["bash", "-c", PINNED, "bash", on, str(binary), MOUNT_POINT, *share]
     return fsload.command(
-        binary, MOUNT_POINT, processes=WRITERS, items=FILES_PER_WRITER, phase="append", test="append_files"
+        binary,
+        MOUNT_POINT,
+        processes=WRITERS,
+        items=FILES_PER_WRITER,
+        phase="append",
+        test="append_files",
+        pin=how == "pinned",
     )
 
 
