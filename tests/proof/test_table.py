@@ -55,6 +55,14 @@ def test_the_project_s_own_readme_has_the_marks():
     assert text.count(BEGIN) == text.count(END) == 1 and text.index(BEGIN) < text.index(END)
 
 
+def test_a_kernel_s_build_time_stands_in_both(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    one = Checked("s", "before", {"applies": Entry(True, "1 patch"), "builds": Entry(True, "6.12", 24.34)})
+    write_readme([one])
+    assert "| s/before | yes | yes, 24 s |" in readme.read_text()
+    assert as_text([one]).endswith("builds: 6.12, compiled in 24.3 s")
+
+
 def test_a_failure_is_seen_on_its_line():
     lines = as_text([checked(ok=False)]).splitlines()
     assert lines[0].startswith("ok  s/before applies") and lines[1].startswith("NO  s/before builds")

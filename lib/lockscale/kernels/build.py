@@ -34,6 +34,8 @@ FIXED = {  # so that the same input gives the same build-id
     "KBUILD_BUILD_VERSION": "1",
 }
 
+TIMES = "times.json"  # beside the record: how long the build took decides nothing
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -58,6 +60,11 @@ class Kernel:
     @property
     def image(self) -> Path:
         return self.folder / "bzImage"
+
+    @property
+    def build_seconds(self) -> float:
+        """How long its build took when it was built, compiling and linking alone."""
+        return float(json.loads((self.folder / TIMES).read_text())["build_seconds"])
 
 
 def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel:
@@ -193,7 +200,7 @@ def _keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
         shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
         shutil.copyfile(objects / ".config", kernel.folder / "config")
         shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
-    write_json(kernel.folder / "times.json", {"build_seconds": round(build_seconds, 1)})
+    write_json(kernel.folder / TIMES, {"build_seconds": round(build_seconds, 1)})
     write_json(kernel.folder / "kernel.json", asdict(kernel))
 
 

@@ -16,10 +16,14 @@ from lockscale.kernels.warnings import new_warnings
 
 @dataclass(frozen=True)
 class Entry:
-    """The outcome of one check, with what was found or what failed."""
+    """The outcome of one check, with what was found or what failed.
+
+    `seconds`: of a kernel, how long it compiled when it was built, be it now or before.
+    """
 
     ok: bool
     detail: str
+    seconds: float | None = None
 
 
 def applies(series: Series) -> Entry:
@@ -73,4 +77,4 @@ def builds(series: Series) -> Entry:
         kernel = build(series)
     except RunFailed as error:
         return Entry(False, str(error))
-    return Entry(True, f"{kernel.release}, build-id {kernel.build_id}")
+    return Entry(True, f"{kernel.release}, build-id {kernel.build_id}", kernel.build_seconds)

@@ -9,6 +9,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.proof.check import Checked
 from lockscale.proof.counters import CounterEntry
+from lockscale.proof.series_checks import Entry
 
 BEGIN, END = "<!-- table: patches check -->", "<!-- end of table -->"
 
@@ -18,9 +19,13 @@ def as_text(found: Sequence[Checked]) -> str:
     lines = []
     for one in found:
         name = f"{one.study}/{one.arm}"
-        lines += [f"{_mark(c.ok)} {name} {key}: {c.detail}" for key, c in one.checks.items()]
+        lines += [f"{_mark(c.ok)} {name} {key}: {c.detail}{_took(c)}" for key, c in one.checks.items()]
         lines += [f"{_mark(not c.fails)} {name} {_comparison(c)}" for c in one.counters]
     return "\n".join(lines)
+
+
+def _took(check: Entry) -> str:
+    return f", compiled in {check.seconds:.1f} s" if check.seconds else ""
 
 
 def _mark(ok: bool) -> str:
@@ -77,7 +82,10 @@ def _tables(found: Sequence[Checked]) -> str:
 
 
 def _cell(one: Checked, name: str) -> str:
-    return "-" if name not in one.checks else "yes" if one.checks[name].ok else "**no**"
+    check = one.checks.get(name)
+    if check is None:
+        return "-"
+    return ("yes" if check.ok else "**no**") + (f", {check.seconds:.0f} s" if check.seconds else "")
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
