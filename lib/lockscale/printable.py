@@ -4,8 +4,8 @@
 MOST = 80
 
 
-def printable(text: object) -> str:
-    """At most MOST characters, all of them printable."""
-    start = str(text)[: MOST + 1]
+def printable(text: object, most: int = MOST) -> str:
+    """At most `most` characters, all of them printable."""
+    start = str(text)[: most + 1]
     shown = "".join(one if one.isprintable() else "?" for one in start)
-    return shown if len(shown) <= MOST else f"{shown[: MOST - 3]}..."
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

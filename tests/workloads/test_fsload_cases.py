@@ -9,8 +9,8 @@ import time
 import pytest
 from fsload_process import error_sentence, run, session_members
 
-from lockscale import workloads
 from lockscale.errors import BadInput
+from lockscale.parsing import parse
 from lockscale.workloads import fsload
 
 CASES = {
@@ -100,7 +100,7 @@ def test_each_process_does_its_items_and_leaves_nothing(executable, tmp_path, te
     argv = fsload.command(executable, str(tmp_path), processes=3, items=150, test=test)
     status, out, err = run(argv)
     assert (status, err, list(tmp_path.iterdir())) == (0, "", [])
-    parsed = workloads.parse(out)
+    parsed = parse(out)
     assert (parsed.tool, parsed.warnings) == ("fsload", ())
     assert {(r.test, r.threads, r.metric, r.unit) for r in parsed.rows} == {(CASES[test], 3, "rate", "ops/s")}
     rates = {row.statistic: row.value for row in parsed.rows}
@@ -170,5 +170,5 @@ def test_the_executable_knows_every_test_and_phase_that_is_offered(executable, t
             folder.mkdir()
             argv = fsload.command(executable, str(folder), processes=1, items=2, phase=phase, test=test)
             status, out, _ = run(argv)
-            found = {row.test for row in workloads.parse(out).rows}
+            found = {row.test for row in parse(out).rows}
             assert (status, found) == (0, set(phases) if phase == "both" else {phase})

@@ -12,7 +12,7 @@ from fsload_process import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockscale import workloads
+from lockscale.parsing import parse
 from lockscale.paths import FSLOAD
 from lockscale.workloads import fsload
 from lockscale.workloads.fsload_latency import BINS_PER_OCTAVE, RELATIVE_ERROR, percentiles
@@ -121,7 +121,7 @@ def with_a_clock_of_known_latencies(executable, spy, folder, workers, items):
 
 def test_a_run_reports_the_latencies_of_its_calls(executable, spy, tmp_path):
     out, samples = with_a_clock_of_known_latencies(executable, spy, tmp_path, 2, 3000)
-    rows = workloads.parse(out).rows
+    rows = parse(out).rows
     found = {row.statistic: row.value for row in rows if row.metric == "latency"}
     assert {(row.test, row.threads, row.unit) for row in rows if row.metric == "latency"} == {
         ("rename", 2, "ns")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from damaged_output import Survives, damaged
 from lockscale.errors import BadInput
-from lockscale.workloads import parse
+from lockscale.parsing import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXT = (SAMPLES / "fsload-0.1.0.jsonl").read_text()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from fsload_process import error_sentence, run, session_members
 
-from lockscale import workloads
 from lockscale.errors import BadInput
+from lockscale.parsing import parse
 from lockscale.paths import FSLOAD
 from lockscale.workloads import fsload
 
@@ -55,7 +55,7 @@ def test_create_alone_leaves_the_files_that_remove_takes(executable, tmp_path):
     assert (files[0].parents[2], files[0].stat().st_size) == (tmp_path, 0)
     status, out, _ = create_unlink(executable, tmp_path, "remove")
     assert (status, list(tmp_path.iterdir())) == (0, [])
-    assert {row.test for row in workloads.parse(out).rows} == {"remove"}
+    assert {row.test for row in parse(out).rows} == {"remove"}
 
 
 def test_names_are_those_of_mdtest(executable, tmp_path):
@@ -74,7 +74,7 @@ def test_no_process_starts_before_all_are_ready(executable, tmp_path):
 
 def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
     _, out, _ = create_unlink(executable, tmp_path)
-    parsed = workloads.parse(out)
+    parsed = parse(out)
     assert (parsed.tool, parsed.warnings) == ("fsload", ())
     workers = [
         line for line in map(json.loads, out.splitlines())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fsload_process import error_sentence, run, session_members
 
-from lockscale import workloads
+from lockscale.parsing import parse
 from lockscale.workloads import fsload
 
 FOREVER = 10**8
@@ -66,7 +66,7 @@ def test_threads_do_what_processes_do(executable, tmp_path, test):
     argv = fsload.command(executable, str(tmp_path), threads=3, items=20, test=test)
     status, out, err = run(argv)
     assert (status, err, list(tmp_path.iterdir())) == (0, "", [])
-    parsed = workloads.parse(out)
+    parsed = parse(out)
     assert {row.test for row in parsed.rows} == {f"{phase}_threads" for phase in fsload.PHASES[test]}
     for phase in fsload.PHASES[test]:
         assert [line["count"] for line in lines_of(out, phase)] == [20, 20, 20, 60]
@@ -108,7 +108,7 @@ def test_a_fixed_time_is_kept_and_what_it_made_is_removed(executable, tmp_path, 
     assert created[-1]["seconds"] >= 0.5
     assert [line["count"] for line in created] == [line["count"] for line in removed]
     assert json.loads(out.splitlines()[0])["seconds"] == 0.5
-    parsed = workloads.parse(out)
+    parsed = parse(out)
     rates = {row.statistic: row.value for row in parsed.rows if row.test.startswith("create")}
     slower = min(line["count"] / line["seconds"] for line in created[:2])
     assert rates["slowest_rank"] == pytest.approx(2 * slower, rel=1e-6)
@@ -211,7 +211,7 @@ def test_rates_of_containers_follow_from_their_workers(executable, tmp_path, cgr
     status, out, err = run(argv)
     assert (status, err, list(tmp_path.iterdir())) == (0, "", [])
     workers = [line for line in lines_of(out, "open") if "worker" in line]
-    rates = {row.statistic: row.value for row in workloads.parse(out).rows}
+    rates = {row.statistic: row.value for row in parse(out).rows}
     expected = []
     for pair in (workers[0:2], workers[2:4], workers[4:6]):
         span_ns = max(line["end_ns"] for line in pair) - min(line["start_ns"] for line in pair)

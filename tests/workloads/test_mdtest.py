@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from damaged_output import Survives, damaged
 from lockscale.errors import BadInput
-from lockscale.workloads import mdtest, parse, recognise
+from lockscale.parsing import parse, recognise
+from lockscale.workloads import mdtest
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = {path.stem: path.read_text() for path in sorted(SAMPLES.glob("mdtest-*"))}
@@ -108,11 +109,13 @@ def test_an_iteration_out_of_order_is_refused():
         parse(first.replace("* iteration 1 *", "* iteration 2 *"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_cut_at_every_byte(name):
     Survives(TEXTS[name]).truncated_everywhere()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_one_line_or_number_changed(name):
     survives = Survives(TEXTS[name])
@@ -141,14 +144,6 @@ def test_the_command_is_that_of_s1():
     assert "--allow-run-as-root" not in mdtest.command(4, 10, "/mnt", as_root=False)
     with pytest.raises(BadInput, match="no phase stat"):
         mdtest.command(4, 10, "/mnt", phase="stat")
-
-
-def test_find_needs_both_programs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "mdtest").touch(mode=0o755)
-    assert mdtest.find() is None
-    (tmp_path / "mpirun").touch(mode=0o755)
-    assert mdtest.find() == (tmp_path / "mpirun", tmp_path / "mdtest")
 
 
 def test_the_tool_is_recognised_or_named():

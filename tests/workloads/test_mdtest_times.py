@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.workloads import parse
+from lockscale.parsing import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TIMES_4_1 = (SAMPLES / "mdtest-4.1.0-times.txt").read_text()

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.paths import FSLOAD
+from lockscale.target_tools import TargetTool, tried
 from lockscale.workloads import c_program
 from lockscale.workloads.fsload_lines import PHASES, TOOL, parse, recognise
 
-__all__ = ["PHASES", "TOOL", "build", "command", "parse", "recognise"]
+__all__ = ["PHASES", "TOOL", "build", "command", "on_target", "parse", "recognise"]
 
 
 def build(out_dir: Path) -> Path:
@@ -54,3 +55,14 @@ def command(
         *(word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))),
         *(f"--{name}" for name, on in flags.items() if on),
     ]  # fmt: skip
+
+
+def on_target(executable: Path) -> TargetTool:
+    """What to ask a target about the fsload that build() gave."""
+    return TargetTool(
+        name=TOOL,
+        ask=tried(str(executable), command(executable, ".", processes=1, items=1)),
+        version=lambda text: parse(text).version,
+        without="",
+        get=f"let the target see {executable.parent}",
+    )

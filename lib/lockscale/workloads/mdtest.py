@@ -2,21 +2,14 @@
 """mdtest (from IOR): find it, run it, read it."""
 
 import os
-import shutil
-from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.target_tools import TargetTool, on_path, printed, tried
 from lockscale.workloads import mdtest_lines, mdtest_ranks
 from lockscale.workloads.mdtest_rows import check_version, rows_of
 from lockscale.workloads.rows import Parsed
 
 TOOL = "mdtest"
-
-
-def find() -> tuple[Path, Path] | None:
-    """mpirun and mdtest on PATH, or None; only a run tells mdtest's version."""
-    mpirun, mdtest = shutil.which("mpirun"), shutil.which("mdtest")
-    return (Path(mpirun), Path(mdtest)) if mpirun and mdtest else None
 
 
 def command(
@@ -60,3 +53,26 @@ def parse(text: str) -> Parsed:
         reason = f": {run.warnings[0]}" if run.warnings else ""
         raise BadInput(f"nothing could be read from mdtest's output{reason}")
     return Parsed(TOOL, run.version, tuple(rows), tuple(run.warnings))
+
+
+def _version(text: str) -> str:
+    """Only a run tells it."""
+    version, _ = mdtest_lines.banner(text)
+    check_version(version)
+    return version
+
+
+ON_TARGET = TargetTool(
+    name=TOOL,
+    ask=tried(TOOL, command(1, 1, "t", as_root=True)),
+    version=_version,
+    without="creates and removes are measured with fsload, and the rows say so",
+    get="build IOR >= 3.2, which has mdtest",
+)
+MPIRUN = TargetTool(
+    name="mpirun",
+    ask=on_path("mpirun", "mpirun", "--version"),
+    version=printed(r"mpirun \(Open MPI\) (\S+)"),
+    without="mdtest cannot be started: creates and removes are measured with fsload",
+    get="apt-get install openmpi-bin",
+)

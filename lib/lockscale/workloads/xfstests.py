@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
+from lockscale.target_tools import TargetTool
 
 # Its own `make install` puts it under /var/lib; src/ and ltp/ hold what has to be built first.
 PLACES = ('"$XFSTESTS"', "/var/lib/xfstests", "/opt/xfstests", "/usr/lib/xfstests", '"$HOME/xfstests"')
@@ -74,3 +75,13 @@ def command(folder: str, config: str, group: str = "quick") -> list[str]:
         raise BadInput(f"{group!r} is not a group of xfstests: name one, as in quick or ext4/quick")
     run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3" -R xunit'
     return ["sh", "-c", run, "sh", folder, config, group]
+
+
+ON_TARGET = TargetTool(
+    name="xfstests",
+    ask=find_command(),
+    version=None,
+    without="patches are checked by the counters, soak and power cuts of `lockscale patches check`",
+    get="build xfstests and set XFSTESTS to its folder",
+    variables=["XFSTESTS", "HOME"],
+)
