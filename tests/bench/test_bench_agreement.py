@@ -146,7 +146,10 @@ def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -
 @pytest.fixture(scope="module")
 def tiny() -> list[dict[str, Any]]:
     counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
-    return run.bench(Setting(rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1))
+    short = Setting(
+        rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1
+    )
+    return run.bench(short)
 
 
 @pytest.mark.slow
@@ -162,6 +165,7 @@ def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
         ("fit_7_points", read[6]["engine"]),
         ("every_table_every_model", "fit"),
         ("every_table_every_model", "compare"),
+        ("fold_perf_script", "python"),
     ]
     assert read[6]["engine"] in MODELS
     keys = {"case", "engine", "events_per_s", "seconds", "ratio_to_simpy", "agrees", "target", "met", "cpus"}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The simulator beside SimPy and Ciw: whether they agree, and how fast each is; and the fits."""
+"""The simulator beside SimPy and Ciw: whether they agree, and how fast each is; fits and profiles."""

@@ -7,6 +7,7 @@ from typing import Any
 from lockscale.bench.comparison import repairman_rows
 from lockscale.bench.durations import process_rows, s1_row
 from lockscale.bench.fits import fit_rows
+from lockscale.bench.folding import fold_row
 from lockscale.bench.rounds import engines
 from lockscale.bench.row import machine
 from lockscale.bench.setting import Setting
@@ -31,5 +32,6 @@ def bench(setting: Setting | None = None) -> list[dict[str, Any]]:
             s1_row(setting, done),
             *process_rows(setting, done),
             *fit_rows(setting, done),
+            fold_row(setting, done),
         ]
     return [{**asdict(row), **here} for row in rows]

@@ -26,7 +26,8 @@ class Setting:
     knee_share: float = 0.25
     cold_starts: int = 1
     compared_columns: int | None = None  # of the published tables; None: all
+    folded_mib: int = 1024  # of perf script's text
 
     def steps(self) -> int:
         """How often ``Done`` is told."""
-        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 1
+        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 2

@@ -30,10 +30,10 @@ def doctor(target: str | None, as_json: bool) -> int:
 @click.option("--tool", help="The tool that printed it, where it is not recognised.")
 @as_json
 def parse(file: str, tool: str | None, as_json: bool) -> None:
-    """Long-form rows from a tool's output."""
-    from lockscale.workloads import parse as read
+    """Long-form rows from the output of a load generator or a profiler."""
+    from lockscale.parsing import parse_file
 
-    found = read(Path(file).read_text(errors="replace"), tool).to_json()
+    found = parse_file(Path(file), tool).to_json()
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     show(found, as_json, table(found["rows"]))

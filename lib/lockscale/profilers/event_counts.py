@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from lockscale.errors import BadInput
 
+TOOL = "event_counts"
 EVENTS = "/sys/kernel/tracing/events"
 # Only events that can have a histogram, on a kernel that has histograms, have this file.
 AVAILABLE = ("sh", "-c", f"printf '%s\\n' {EVENTS}/*/*/hist")
@@ -55,6 +56,16 @@ def read(events: Sequence[str]) -> list[str]:
 def stop(events: Sequence[str]) -> list[tuple[str, str]]:
     """(file, value) that removes the histograms with their counts: read() first."""
     return [(f"{EVENTS}/{_path(event)}/trigger", f"!{_KEY}\n") for event in _some(events)]
+
+
+def recognise(text: str) -> bool:
+    """Whether it begins as what read() prints."""
+    return re.match(r"event \w+/\w+\n# event histogram\n", text, re.ASCII) is not None
+
+
+def events_of(text: str) -> list[str]:
+    """The events, as `system:name`, that read() printed."""
+    return [name.replace("/", ":", 1) for name in re.findall(r"^event (.*)$", text, re.MULTILINE)]
 
 
 def parse(text: str, events: Sequence[str]) -> dict[str, int]:

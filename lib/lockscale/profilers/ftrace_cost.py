@@ -14,10 +14,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
+from lockscale.target_tools import Part, TargetTool, kernel_file, printed
 
+TOOL = "ftrace_cost"
 TRACING = "/sys/kernel/tracing"
 RESULTS = f"{TRACING}/trace_stat/function"  # one file per CPU: function0, function1, ...
 NAME_LENGTH = 30
+ON_TARGET = TargetTool(
+    name="ftrace function profiler",
+    ask=kernel_file(f"{TRACING}/function_profile_enabled"),
+    version=printed(r"(\d\S*)"),
+    without="rates, lock events and the profilers of perf; calls per create are not counted",
+    get="boot a kernel with CONFIG_FUNCTION_PROFILER and mount tracefs on /sys/kernel/tracing",
+    parts=[
+        Part(
+            "the function_graph tracer",
+            ["grep", "-qw", "function_graph", f"{TRACING}/available_tracers"],
+            "calls have no times, and their table is refused",
+        )
+    ],
+)
 
 _HEADER = re.compile(r" {2}Function +Hit +Time +Avg +s\^2")
 _HEADER_WITHOUT_TIMES = re.compile(r" {2}Function +Hit")
@@ -68,9 +84,14 @@ def clear() -> list[tuple[str, str]]:
     return [(f"{TRACING}/set_ftrace_filter", "\n")]
 
 
+def recognise(text: str) -> bool:
+    """Whether it begins with the head of such a file."""
+    return re.match(r" {2}Function +Hit", text) is not None
+
+
 def split(text: str) -> list[str]:
     """The per-CPU files of one `cat function0 function1 ...`: each begins with its header."""
-    starts = [match.start() for match in re.finditer(r"^ {2}Function +Hit", text, re.MULTILINE)]
+    starts = [match.start() for match in re.finditer(r"^ {2}Function +Hit", text, re.MULTILINE)] or [0]
     return [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
 
 
@@ -115,6 +136,8 @@ def _rows(cpu: int, text: str) -> Iterable[tuple[str, int, int]]:
         raise BadInput(f"function{cpu} is not the function profiler's table: read trace_stat/function*")
     if lines[-1] or not re.fullmatch("[ -]+", lines[1]):
         raise BadInput(f"function{cpu} ends in the middle of a line: read it again")
+    if len(set(lines[2:-1])) < len(lines[2:-1]):
+        raise BadInput(f"function{cpu} has two equal lines: read it again")
     for line in lines[2:-1]:
         match = _ROW.fullmatch(line.rstrip())
         if match is None:

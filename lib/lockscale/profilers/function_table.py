@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from lockscale.errors import BadInput
 from lockscale.profilers.ftrace_cost import NAME_LENGTH, FunctionCost
 
+TOOL = "funccost"
+
 _COLUMNS = "{:<30} {:<20} {:<12} {}"
 _HEADER = re.compile(r"\s*FUNC\s+TOTAL_TIME\(us\)\s+COUNT\s+AVG\(us\)\s*")
 _ROW = re.compile(r"\s*(\S+)\s+(\d{1,18})\s+(\d{1,18})\s+(\d{1,18}\.\d\d)\s*", re.ASCII)
@@ -17,6 +19,11 @@ def table(costs: Iterable[FunctionCost]) -> str:
     rows = [(cost.function, int(cost.total_us), cost.count, f"{cost.avg_us:.2f}") for cost in costs]
     lines = [("FUNC", "TOTAL_TIME(us)", "COUNT", "AVG(us)"), *rows]
     return "".join(_COLUMNS.format(*line) + "\n" for line in lines)
+
+
+def recognise(text: str) -> bool:
+    """Whether a line is the head of such a table."""
+    return any(_HEADER.fullmatch(line) for line in text.split("\n"))
 
 
 def parse_table(text: str) -> list[FunctionCost]:

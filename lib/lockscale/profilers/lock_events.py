@@ -4,19 +4,35 @@
 import re
 
 from lockscale.errors import BadInput
+from lockscale.target_tools import TargetTool, kernel_file, printed
 
+TOOL = "lock_events"
 DIRECTORY = "/sys/kernel/debug/lock_event_counts"
 # .reset_counts in it can only be written
 READ = ("grep", "-r", "--exclude=.*", "", DIRECTORY)
+ON_TARGET = TargetTool(
+    name="lock event counters",
+    ask=kernel_file(DIRECTORY),
+    version=printed(r"(\d\S*)"),
+    without="",
+    get="boot a kernel with CONFIG_LOCK_EVENT_COUNTS and mount debugfs on /sys/kernel/debug",
+)
 
 # Not counters: the kernel divides them by others when it prints them (qspinlock_stat.h).
 _AVERAGES = {"pv_hash_hops", "pv_latency_kick", "pv_latency_wake"}
 _LINE = re.compile(r"(?:.*/)?([a-z_0-9]+):(\d{1,20}(?:\.\d\d)?)", re.ASCII)
 
 
+def recognise(text: str) -> bool:
+    """Whether its first line is the count of a lock event, as READ prints it."""
+    return re.match(r"(?:.*/)?(?:lock|rwsem|pv)_[a-z_0-9]+:\d", text) is not None
+
+
 def parse(text: str) -> dict[str, int]:
     """Counters that the command READ prints: one `path/name:count` a line; averages are left out."""
     counts: dict[str, int] = {}
+    if text and not text.endswith("\n"):
+        raise BadInput("lock events end in the middle of a line: they were cut, read them again")
     for line in text.split("\n"):
         if not line.strip():
             continue

@@ -13,13 +13,29 @@ from typing import Literal
 
 from lockscale.errors import BadInput
 from lockscale.profilers.lock_stat_table import LockUse, Place, Table, Times
+from lockscale.target_tools import Part, TargetTool, kernel_file, printed
 
 __all__ = ["LockChange", "LockStat", "LockUse", "Place", "Times", "difference", "parse"]
 
+TOOL = "lock_stat"
 FILE = "/proc/lock_stat"
 SWITCH = "/proc/sys/kernel/lock_stat"
 # The file has no end of its own: the number of lines tells a whole reading from a cut one.
 READ = ("awk", '{ print } END { print "lines", NR }', FILE)
+ON_TARGET = TargetTool(
+    name=TOOL,
+    ask=kernel_file(FILE, "head", "-n", "1", FILE),
+    version=printed(r"lock_stat version (\S+)"),
+    without="waits are counted with perf lock and lock events; only observe builds have it, for counts",
+    get="boot an observe build",
+    parts=[
+        Part(
+            "lock debugging",
+            ["sh", "-c", '! grep -q "lock debugging disabled" "$1"', "sh", FILE],
+            "its counts are refused: boot again",
+        )
+    ],
+)
 
 _TIMES = "{0}-min {0}-max {0}-total {0}-avg"
 _COLUMNS = (
@@ -51,6 +67,11 @@ def reset() -> list[tuple[str, str]]:
 def stop() -> list[tuple[str, str]]:
     """(file, value) that ends the counting; the counts stay until the next reset()."""
     return [(SWITCH, "0\n")]
+
+
+def recognise(text: str) -> bool:
+    """Whether it begins as the file does, in any version."""
+    return text.startswith("lock_stat version ")
 
 
 def parse(text: str) -> LockStat:

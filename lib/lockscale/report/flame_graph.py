@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Where the processors were: folded stacks as a flame graph, and as a table of the commonest."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.errors import BadInput
+from lockscale.profilers.folded import Folded, functions
+from lockscale.report.template import COLOURS, figure
+
+ROW_PX, FRAME_PX, WIDTH_PX = 19, 130, 1000
+LEAST_PCT = 0.2
+"""Narrower frames are a pixel or two wide, and thousands: they are left out."""
+MOST_STACKS, MOST_FRAMES = 20, 8
+
+# functions that take a lock, or wait for one spinning, queued or asleep
+_LOCKS = re.compile(
+    r"_spin_lock|spin_lock_slowpath|queued_\w+_lock_slowpath|osq_lock|__lock_buffer|bit_wait"
+    r"|(?:mutex|rwsem|down|rt_mutex|percpu)_\w*(?:lock|read|write|slowpath|spin)\w*|wait_transaction_locked"
+)
+_OTHER = "#DDDDDD"
+
+
+def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
+    """Processes at the bottom and what they called above, width by samples; lock functions in colour.
+
+    says: where the samples are from. Frames below 0.2% are left out. BadInput where there is no sample.
+    """
+    if not folded.samples:
+        raise BadInput("a flame graph needs samples: there is none")
+    frames = _frames(folded)
+    names = [path[-1] for path in frames]
+    depth = max(map(len, frames))
+    samples = f"{folded.samples} samples of {folded.event}"
+    drawn = figure(title, f"{says}; {samples}; coloured: lock functions", "", "")
+    drawn.add_icicle(
+        ids=[";".join(path) for path in frames],
+        labels=names,
+        parents=[";".join(path[:-1]) for path in frames],
+        values=list(frames.values()),
+        branchvalues="total",
+        tiling={"orientation": "v", "flip": "y"},
+        sort=False,
+        marker={
+            "colors": [COLOURS[0] if _LOCKS.search(name) else _OTHER for name in names],
+            "line": {"color": "white", "width": 0.5},
+        },
+        hovertemplate="%{label}<br>%{value} samples, %{percentRoot:.1%}<extra></extra>",
+        pathbar={"visible": False},
+    )
+    return drawn.update_layout(width=WIDTH_PX, height=FRAME_PX + ROW_PX * depth)
+
+
+def top_stacks(folded: Folded, most: int = MOST_STACKS) -> pd.DataFrame:
+    """The commonest stacks: share_pct, samples, process, and stack: who ran, its caller, and so on to 8."""
+    found = sorted(folded.stacks.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return pd.DataFrame(
+        {
+            "share_pct": [100 * count / folded.samples for _, count in found],
+            "samples": [count for _, count in found],
+            "process": [stack[0] for stack, _ in found],
+            "stack": [_innermost_first(stack) for stack, _ in found],
+        }
+    )
+
+
+def top_functions(folded: Folded, most: int = MOST_STACKS) -> pd.DataFrame:
+    """The functions that ran most: function, itself_pct, total_pct (with callees), samples (itself)."""
+    found = functions(folded)[:most]
+    return pd.DataFrame(
+        {
+            "function": [one.function for one in found],
+            "itself_pct": [100 * one.itself / folded.samples for one in found],
+            "total_pct": [100 * one.total / folded.samples for one in found],
+            "samples": [one.itself for one in found],
+        }
+    )
+
+
+def _frames(folded: Folded) -> Mapping[tuple[str, ...], int]:
+    """Every path from a process up that is wide enough, with its samples; a parent before its children."""
+    samples: Counter[tuple[str, ...]] = Counter()
+    for stack, count in folded.stacks.items():
+        for depth in range(len(stack)):
+            samples[stack[: depth + 1]] += count
+    least = folded.samples * LEAST_PCT / 100
+    return {path: samples[path] for path in sorted(samples) if samples[path] >= least}
+
+
+def _innermost_first(stack: tuple[str, ...]) -> str:
+    shown = stack[:0:-1]
+    return " < ".join(shown[:MOST_FRAMES]) + (" < ..." if len(shown) > MOST_FRAMES else "")
