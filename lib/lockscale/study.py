@@ -30,6 +30,9 @@ class GuestPoints(_Strict):
     processes: Annotated[list[Count], pydantic.Field(min_length=1)]
 
 
+ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
+
+
 class Parameters(_Strict):
     """What papermill and `-p name=value` may change."""
 
@@ -37,6 +40,7 @@ class Parameters(_Strict):
     creates_per_point: Count
     iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
     profiled_functions: Annotated[list[str], pydantic.Field(min_length=1)]
+    profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
     tool: Literal["auto", "fsload", "mdtest"]
     accel: Literal["auto", "kvm", "tcg"]
     seed: Annotated[int, pydantic.Field(ge=0, strict=True)]

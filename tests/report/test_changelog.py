@@ -40,7 +40,9 @@ def text() -> str:
     point |= {"search-locked": 7.93, "steal-retry": 8.04, "above": True, "level_pct": 95.0}
     extra = pd.DataFrame([{**point, "threads": n, "significant": n > 1} for n in (1, 8, 48)])
     rates = pd.DataFrame(
-        {"arm": arm.name, "cpus": 4, "threads": n, "value": 5000.0 + n} for arm in STUDY.arms for n in (1, 48)
+        {"arm": arm.name, "cpus": 4, "threads": n, "statistic": "total", "value": 5000.0 + n}
+        for arm in STUDY.arms
+        for n in (1, 48)
     )
     cost = pd.DataFrame(
         {"function": ["ext4_create"], "total_us": [1707443399.0], "count": [1440000], "avg_us": [1185.72]}

@@ -22,7 +22,7 @@ POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in A
 PUBLISHED = pd.DataFrame(
     {"arm": arm, "threads": 48, "metric": "create_rate", "value": 500.0} for arm in ARMS for _ in range(3)
 )
-MEASURED = POINTS.assign(cpus=4, sd=1.0)
+MEASURED = POINTS.assign(cpus=4, sd=1.0, statistic="total")
 EXTRA = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2]})
 EXTRA = EXTRA.assign(low=EXTRA.extra / 2, high=EXTRA.extra * 2, spread=0.01, level_pct=95.0)
 SAYS = "measured in QEMU (tcg)"

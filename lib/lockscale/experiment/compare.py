@@ -4,6 +4,7 @@
 import pandas as pd
 
 from lockscale.errors import BadInput
+from lockscale.experiment.all_processes import of_all_processes
 from lockscale.experiment.stats import difference, spread
 from lockscale.study import Study
 
@@ -14,7 +15,7 @@ REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
     """Profiled calls of `function` over creates, one row a repeat: REPEAT columns and `value`."""
-    profiled = rows[rows.profiled]
+    profiled = rows[rows.tool == "ftrace_cost"]
     wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
     column = f"{function}.calls"
     if column not in wide:
@@ -65,14 +66,16 @@ def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def rate_repeats(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
-    """The A/B rows of unprofiled rates in ops/s, total over processes."""
-    wanted = rows[(rows.metric == "rate") & (rows.test == test) & (rows.statistic == "total")]
-    return wanted[wanted.pair == "ab"]
+    """The A/B rows of unprofiled rates in ops/s, of all processes; BadInput where there is none."""
+    return of_all_processes(rows[rows.pair == "ab"], test)
 
 
 def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
-    """Unprofiled rates, total over processes: mean, standard deviation and repeats of each point."""
-    grouped = rate_repeats(rows, test).groupby(["arm", *POINT])["value"]
+    """Unprofiled rates of all processes: mean, standard deviation and repeats of each point.
+
+    `statistic` says whose time they come from, the same in every row.
+    """
+    grouped = rate_repeats(rows, test).groupby(["arm", *POINT, "statistic"])["value"]
     table = grouped.agg(value="mean", sd="std", repeats="count").reset_index()
     table["unit"] = "ops/s"
     table["origin"] = "qemu"
@@ -91,7 +94,7 @@ def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
 def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
     """Function cost of one arm at one point, summed over its A/B repeats: the columns of S1's table."""
     here = rows[
-        rows.profiled
+        (rows.tool == "ftrace_cost")
         & (rows.pair == "ab")
         & (rows.arm == arm)
         & (rows.cpus == cpus)

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Keep a measured run in data/measured, so that notebooks 06 to 08 can be read without a guest.
 
-Scrubbed by one rule: the path of the checkout becomes ROOT, of the guest's private folder GUEST, of
-other temporary folders TMP. Nothing else changes, so build-ids, rows and raw output stay as measured.
+Scrubbed by the rule of scrub.py. Nothing else changes, so build-ids, rows and raw output stay as
+measured.
 """
 
 import gzip
-import re
-import tempfile
 from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
+from lockscale.experiment.scrub import scrub
 from lockscale.files import write_bytes
 
 KEPT = ("study.json", "prediction.json", "provenance.json", "rows.csv", "changelog.txt", "raw/*/*.gz")
@@ -38,12 +37,3 @@ def _scrubbed(path: Path) -> bytes:
     if path.suffix == ".gz":
         return gzip.compress(scrub(gzip.decompress(content).decode()).encode(), mtime=0)
     return scrub(content.decode()).encode()
-
-
-def scrub(text: str) -> str:
-    """`text` without the paths of this machine, also where a leading slash was taken off."""
-    text = re.sub(r"virtme\.exec=`[^`]*`", "virtme.exec=`GUEST`", text)  # base64 of such a path
-    temporary = re.escape(tempfile.gettempdir().lstrip("/"))
-    text = re.sub(rf"/?{temporary}/lockscale-guest-\w+", "GUEST", text)
-    text = re.sub(rf"/?{re.escape(str(paths.ROOT).lstrip('/'))}(?=[/\"',; ])", "ROOT", text)
-    return re.sub(rf"/?{temporary}/", "TMP/", text)

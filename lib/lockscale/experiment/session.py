@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lockscale.experiment.all_processes import STATISTICS
 from lockscale.experiment.arms import options_of
 from lockscale.experiment.file_system import (
     MOUNT_POINT,
@@ -14,16 +15,16 @@ from lockscale.experiment.file_system import (
     unmount_and_check,
 )
 from lockscale.experiment.load import Load, choose_load
-from lockscale.experiment.parked import alone
+from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.plan import Step
+from lockscale.experiment.profiling import profile, profilers
 from lockscale.kernels.build import Kernel
-from lockscale.profilers import ftrace_cost, lock_events
+from lockscale.profilers import lock_events
 from lockscale.progress import Progress
 from lockscale.study import Study
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk
-from lockscale.targets.machine import Machine, Write, must, must_all
-from lockscale.targets.machine import Step as MachineStep
+from lockscale.targets.machine import Machine, must, must_all
 
 POINT_TIMEOUT_S = 300
 
@@ -69,8 +70,10 @@ def measure(
         shown.update(done, f"{processes} processes")
         items = max(1, study.parameters.creates_per_point // processes)
         point = _Point(load, processes, items)
-        session.readings += _rate(machine, point, session)
-        session.readings += _profile(machine, point, step.cpus, study.parameters.profiled_functions, session)
+        # generators, carried out in turn: neither is always the one that finds the younger file system
+        parts = [_rate(machine, point, session), _profiles(machine, point, step.cpus, study, session)]
+        for part in parts if step.iteration % 2 else reversed(parts):
+            session.readings += part
     unmount_and_check(machine, file_system)
     return session
 
@@ -117,26 +120,25 @@ def _rate(machine: Machine, point: _Point, session: Session) -> Iterator[Reading
         yield point.reading("lock_events", "create_remove", name, "total", "events", delta[name], False)
 
 
-def _profile(
-    machine: Machine, point: _Point, cpus: int, functions: list[str], session: Session
+def _profiles(
+    machine: Machine, point: _Point, cpus: int, study: Study, session: Session
 ) -> Iterator[Reading]:
-    """Function cost of the create phase alone: a profiled iteration, which gives no rate."""
-    on = alone(machine, cpus, ftrace_cost.start(functions))
-    off = alone(machine, cpus, ftrace_cost.stop())
-    read = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
-    clear = [Write(*w) for w in ftrace_cost.clear()]
-    create, remove = point.command("create"), point.command("remove")
-    steps: list[MachineStep] = [["sync"], *on, create, *off, read, *clear, remove]
-    done = must_all(machine, steps, timeout_s=POINT_TIMEOUT_S)
-    text = done[steps.index(read)].stdout
-    session.raw[f"profile-{point.processes}"] = text
+    """The create phase alone under each profiler; its rate says what the profiler costs, no more."""
+    asked = study.parameters
     creates = point.processes * point.items
     yield point.reading("ftrace_cost", "create", "creates", "total", "ops", creates, True)
-    costs = ftrace_cost.parse(ftrace_cost.split(text))
-    for cost in sorted(costs, key=lambda one: one.function):  # rows in one order, whatever took longest
-        for metric, unit, value in (("calls", "calls", cost.count), ("time", "us", cost.total_us)):
-            name = f"{cost.function}.{metric}"
-            yield point.reading("ftrace_cost", "create", name, "total", unit, value, True)
+    create, remove = point.command("create"), point.command("remove")
+    for one in profilers(machine, asked.profilers, cpus, asked.profiled_functions):
+        found = profile(machine, one, create, remove, POINT_TIMEOUT_S)
+        name = "profile" if one.tool == "ftrace_cost" else one.tool
+        session.raw[f"{name}-{point.processes}"] = found.raw
+        for number in found.numbers:
+            yield point.reading(one.tool, "create", *number, True)
+        for row in point.load.parse(found.load).rows:
+            if (row.test, row.metric) == ("create", "rate") and row.statistic in STATISTICS:
+                yield point.reading(
+                    one.tool, "create", UNDER_PROFILER, row.statistic, "ops/s", row.value, True
+                )
 
 
 def _as_found(machine: Machine, device: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import RunFailed
+from lockscale.experiment.all_processes import note
 from lockscale.profilers.ftrace_cost import FunctionCost
 from lockscale.profilers.function_table import table as cost_table
 from lockscale.study import Study
@@ -119,8 +120,9 @@ def _rates(study: Study, rates: pd.DataFrame, provenance: dict[str, Any]) -> str
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
     lines = [
         *_wrap(
-            f"Creates per second in QEMU ({provenance['accel']}), not a benchmark: a queue of waiters "
-            "stalls whenever the host stops one of them, so not even the direction means anything:"
+            f"Creates per second{note(rates)} in QEMU ({provenance['accel']}), not a benchmark: a queue "
+            "of waiters stalls whenever the host stops one of them, so not even the direction means "
+            "anything:"
         ),
         "",
     ]

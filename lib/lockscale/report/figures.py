@@ -4,6 +4,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from lockscale.experiment.all_processes import note
 from lockscale.report.template import figure, style
 from lockscale.study import Study
 
@@ -61,7 +62,7 @@ def extra_calls(study: Study, extra: pd.DataFrame, accel: str) -> go.Figure:
 def measured_rates(study: Study, rates: pd.DataFrame, accel: str) -> go.Figure:
     """Creation rates in the guest: a direction at most, never a benchmark."""
     says = f"measured in QEMU ({accel}) on the host's processors: not a benchmark"
-    drawn = figure("Creation rate in the guest", says, "processes", "creates per second")
+    drawn = figure(f"Creation rate in the guest{note(rates)}", says, "processes", "creates per second")
     series = [(a.name, cpus) for a in study.arms for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
         here = rates[(rates.arm == arm) & (rates.cpus == cpus)]
