@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lockscale import paths
+from lockscale.detection import TOOLS, Found, detect
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT
 from lockscale.experiment.guests import guest_of
@@ -22,6 +23,7 @@ from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
 from lockscale.targets.qemu import QemuMachine
 from lockscale.tools import packages
+from lockscale.workloads import fsload
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
 LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
@@ -38,11 +40,16 @@ class Check:
 
 
 def doctor(target: str | None = None) -> dict[str, Any]:
-    """{ok, checks}; with a target also what a booted guest says of itself."""
+    """{ok, checks, tools}; with a target also what a booted guest says of itself and its tools."""
     checks = [*_machine(), *_packages(), *_source(), *_kernels()]
+    tools: list[Found] = []
     if target:
-        checks += _target(load_target(target))
-    return {"ok": all(check.ok for check in checks), "checks": [_line(check) for check in checks]}
+        checks += _target(load_target(target), tools)
+    return {
+        "ok": all(check.ok for check in checks),
+        "checks": [_line(check) for check in checks],
+        "tools": [found.to_json() for found in tools],
+    }
 
 
 def _line(check: Check) -> dict[str, Any]:
@@ -67,8 +74,6 @@ def _packages() -> Iterator[Check]:
         where = package.found()
         fix = f"apt-get install {package.name} ({package.why})"
         yield Check(package.name, where is not None, where or "missing", fix)
-    mdtest = shutil.which("mdtest")
-    yield Check("mdtest", True, mdtest or "absent: fsload stands in, and rows say so")
 
 
 def _source() -> Iterator[Check]:
@@ -103,8 +108,8 @@ def _fifo(kernel: Kernel) -> bool:
     return kernel.spin_lock == "queued"
 
 
-def _target(target: Target) -> Iterator[Check]:
-    """Boot the newest built kernel, assert it, and see waiters queue under a create load."""
+def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
+    """Boot the newest built kernel, assert it, ask for its tools, see waiters queue under a create load."""
     kernels = cached_kernels(RATE)
     if not kernels:
         return
@@ -114,11 +119,19 @@ def _target(target: Target) -> Iterator[Check]:
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
             yield Check("uname and build-id", True, assert_runs(machine, kernel))
+            tools += detect(
+                machine, (*TOOLS, fsload.on_target(fsload.build(paths.CACHE / "bin"))), os.environ
+            )
+            yield from map(_tool, tools)
             must(machine, ["mkdir", "-p", MOUNT_POINT])
             load = choose_load(machine, "fsload", MOUNT_POINT)
             yield _queueing(machine, load)
     except RunFailed as error:
         yield Check(f"{target.name} boots", False, "no", str(error))
+
+
+def _tool(found: Found) -> Check:
+    return Check(found.tool.name, found.usable, found.says(), found.tool.get)
 
 
 def _queueing(machine: Machine, load: Load) -> Check:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lockscale.detection import TOOLS
 from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment import file_system, guests
@@ -19,6 +20,7 @@ from lockscale.targets.disk import NamedDisk, device_to_format
 from lockscale.targets.machine import must
 from lockscale.targets.qemu import Guest, QemuMachine
 from lockscale.targets.scratch import Scratch
+from lockscale.tools import find
 
 pytestmark = pytest.mark.guest
 SIZE_MIB = 256
@@ -100,9 +102,20 @@ def test_an_image_that_is_no_kernel_does_not_hang(guest: Guest, tmp_path: Path):
         pass
 
 
-def test_the_doctor_sees_waiters_queue_in_the_guest(kernels: dict[str, Kernel]):
-    found = {check["name"]: check for check in doctor("qemu")["checks"]}
+def test_the_doctor_sees_tools_and_that_waiters_queue_in_the_guest(kernels: dict[str, Kernel]):
+    said = doctor("qemu")
+    found = {check["name"]: check for check in said["checks"]}
     assert found["waiters queue (FIFO)"]["ok"]
+    tools = {tool["name"]: tool for tool in said["tools"]}
+    assert len(tools) == len(TOOLS) + 1 and all(found[name]["ok"] for name in tools)
+    for name in ("perf", "mpirun", "mdtest", "fio", "strace"):  # the guest has the host's user space
+        assert bool(tools[name]["path"]) == bool(find(name)), name
+    assert tools["perf"]["version"] and tools["mpirun"]["version"] and tools["fsload"]["version"]
+    releases = {kernel.release for kernel in cached_kernels(RATE)}
+    for name in ("ftrace function profiler", "lock event counters", "ext4 and jbd2 statistics"):
+        assert tools[name]["version"] in releases and not tools[name]["missing"], name
+    missing = {part["name"] for part in tools["perf"]["missing"]}
+    assert "the tracepoint lock:contention_begin" not in missing
     assert found["uname and build-id"]["found"] in {kernel.build_id for kernel in cached_kernels(RATE)}
     for kernel in kernels.values():
         assert found[f"guest spin lock of {kernel.release}"]["found"] == "queued (FIFO)"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""The example of CONTRIBUTING.md works as it stands, and the files that it names are there."""
+
+import re
+import string
+import subprocess
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+
+import damaged_output
+from damaged_output import Survives
+from damaged_profile import DAMAGE, Sample, damaged
+from lockscale import parsing, paths
+from lockscale.errors import BadInput
+from lockscale.parsing import profiler_rows
+
+TEXT = (paths.ROOT / "CONTRIBUTING.md").read_text()
+CODE = dict(re.findall(r"```python\n# (\S+)\n(.*?)```\n", TEXT, re.DOTALL))
+OUTPUT = "touchmany 1.2\n4 processes x 500 files in 1250000000 ns: 1600.0 files/s\n"
+
+
+def run(path, **names):
+    """The example's file as a module; names: what it would import."""
+    module = ModuleType(path)
+    vars(module).update(names)
+    exec(compile(CODE[path], path, "exec"), vars(module))
+    return module
+
+
+@pytest.fixture
+def touchmany(monkeypatch):
+    module = run("lib/lockscale/workloads/touchmany.py")
+    monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, module.parse))
+    return module
+
+
+@pytest.fixture
+def context_switches(monkeypatch):
+    module = run("lib/lockscale/profilers/context_switches.py")
+    rows = run("lib/lockscale/parsing/profiler_rows.py", **vars(profiler_rows), context_switches=module)
+    monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, rows._context_switches))
+    return module
+
+
+def test_every_file_that_it_names_is_there():
+    prose = re.sub(r"```python.*?```", "", TEXT, flags=re.DOTALL)
+    named = re.findall(r"`((?:lib|tests)/[\w/.]+)`", prose)
+    assert len(named) >= 10
+    assert [path for path in named if not (paths.ROOT / path).exists()] == []
+
+
+def test_the_load_generator_is_recognised_and_read(touchmany):
+    parsed = parsing.parse(OUTPUT)
+    (row,) = parsed.rows
+    assert (parsed.tool, parsed.version, parsed.warnings) == ("touchmany", "1.2", ())
+    assert (row.test, row.threads, row.unit, row.value, row.statistic) == (
+        "create", 4, "ops/s", 4 * 500 / 1.25, "total",
+    )  # fmt: skip
+    assert touchmany.command("/mnt", processes=4, items=500)[-1] == "/mnt"
+    assert touchmany.ON_TARGET.version("touchmany 1.2\n") == "1.2"
+
+
+def test_damage_to_its_output_never_gives_another_number(touchmany):
+    survives = Survives(OUTPUT)
+    survives.truncated_everywhere()
+    settings(max_examples=150)(given(damaged_output.damaged(OUTPUT))(survives.check))()
+    for at, old in enumerate(OUTPUT):
+        for new in string.digits if old.isdigit() else "":
+            survives.check(OUTPUT[:at] + new + OUTPUT[at + 1 :])
+
+
+def test_a_version_that_nobody_looked_up_is_refused(touchmany):
+    with pytest.raises(BadInput, match=r"run of touchmany 1\.2"):
+        parsing.parse(OUTPUT.replace("1.2", "2.0"), "touchmany")
+
+
+def test_the_profiler_reads_what_the_kernel_counts(context_switches):
+    done = subprocess.run(context_switches.READ, capture_output=True, text=True, check=True)
+    parsed = parsing.parse(done.stdout)
+    assert parsed.warnings == () and parsed.rows[0].value > 0
+    assert parsed.rows[0].metric == "context_switches"
+
+
+def test_damage_to_the_profile_shows(context_switches):
+    sample = Sample("ctxt 8214411\n")
+
+    @settings(max_examples=150)
+    @given(DAMAGE)
+    def check(damage):
+        sample.check(damaged(sample.text, damage))
+        sample.check_sealed(damaged(sample.sealed, damage))
+
+    check()
