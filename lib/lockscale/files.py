@@ -96,6 +96,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as stream:
+            os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

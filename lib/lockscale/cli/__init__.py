@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line: thin, one library call a command. Exit 0 done, 1 found a failure, 2 bad input."""
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -21,6 +22,8 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong is one sentence on standard error."""
+    if argv is None:  # the process is ours: a kill cleans up as Ctrl-C does
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         given = list(argv) if argv is not None else None
         status = cli.main(args=given, prog_name="lockscale", standalone_mode=False)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Run one long command with its output in a log and its progress shown."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
@@ -28,7 +30,9 @@ def run_step(
 ) -> None:
     """Run `argv`; each line of output is a step of about `lines_expected`; all of it goes to `log`.
 
-    Raises RunFailed with the first line that looks like an error, or BadInput for a full disk.
+    Raises RunFailed with the first line that looks like an error, or BadInput for a full disk. Whatever
+    interrupts it ends the command and its children too; what outlives a kill -9 of ours holds the locks
+    that we held (files.locked), so that nobody else builds in the same folder meanwhile.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -43,7 +47,10 @@ def run_step(
             text=True,
             errors="replace",
             env={**_own_environment(), **ENGLISH, **(env or {})},
+            start_new_session=True,
+            close_fds=False,
         ) as process,
+        _ended_with_us(process),
     ):
         assert process.stdout is not None
         for done, line in enumerate(process.stdout, start=1):
@@ -51,6 +58,16 @@ def run_step(
             shown.update(min(done, lines_expected - 1))
     if process.returncode:
         raise _failure(argv, what, log)
+
+
+@contextlib.contextmanager
+def _ended_with_us(process: subprocess.Popen[str]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)  # make removes what it has half made
+        raise
 
 
 def _own_environment() -> dict[str, str]:
