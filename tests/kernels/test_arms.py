@@ -7,9 +7,8 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.arms import Options, arms_file
+from lockscale.kernels.arms import Options, arms_file, relations
 from lockscale.kernels.series import all_series
-from lockscale.proof.expectation import relations
 
 STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
 LOAD = '[load]\ntestcase = "create_unlink"\nprocesses = 8\nitems_per_process = 9\ncpus = 4\n'
@@ -86,6 +85,12 @@ def test_an_arms_own_options_come_behind_the_common_ones():
 def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, says: str):
     file.write_text(text)
     with pytest.raises(BadInput, match=rf"arms.toml: .*{says}|arms.toml {says}"):
+        arms_file("s")
+
+
+def test_a_file_that_is_no_utf_8_is_refused(file: Path):
+    file.write_bytes(b"# gr\xfc\n" + LOAD.encode())
+    with pytest.raises(BadInput, match=r"arms\.toml is not UTF-8 text \(byte 4\): save it as UTF-8$"):
         arms_file("s")
 
 

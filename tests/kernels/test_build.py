@@ -21,7 +21,8 @@ from lockscale.kernels.steps import run_step
 from small_disk import run_on_small_disk
 
 NEW_FILE = "--- /dev/null\n+++ b/fs/new.c\n@@ -0,0 +1 @@\n+new\n"
-PATCH = f"--- a/fs/a.c\n+++ b/fs/a.c\n@@ -1 +1 @@\n-pristine\n+patched\n{NEW_FILE}"
+MAIL = "From: a <a@x>\nSubject: [PATCH] change a\n\n---\ndiff --git a/fs/a.c b/fs/a.c\n"
+PATCH = f"{MAIL}--- a/fs/a.c\n+++ b/fs/a.c\n@@ -1 +1 @@\n-pristine\n+patched\n{NEW_FILE}"
 KERNEL = Kernel("k", "6.12.99", "6.12.99-x", "ab" * 20, "s/a", "1", "2", "3", "gcc", "queued")
 
 
@@ -170,6 +171,29 @@ def test_a_tarball_is_unpacked_once_and_its_version_kept(tmp_path: Path):
     assert json.loads((room / "tree.json").read_text()) == {"version": "6.12.99", "sha256": source.sha256}
     (tree / "fs/a.c").write_text("kept")
     assert (unpacked(source, room) / "fs/a.c").read_text() == "kept"
+
+
+def test_a_source_that_was_refused_is_not_unpacked_for_the_next_arm(tmp_path: Path, monkeypatch):
+    path = tarball(tmp_path, "6.6.1")
+    said = refused_and_nothing_left(path)
+    monkeypatch.setattr(source_module, "_unpack", lambda *_: pytest.fail("unpacked again"))
+    assert refused_and_nothing_left(path) == said
+
+
+def test_a_tree_is_hashed_once_as_long_as_no_file_of_it_changes(tmp_path: Path, monkeypatch):
+    tarball(tmp_path)
+    tree, hashed = tmp_path / "made" / "linux-6.12", []
+    real = source_module.sha256_of
+    monkeypatch.setattr(source_module, "sha256_of", lambda path: hashed.append(path.name) or real(path))
+    first = find_source(str(tree)).sha256
+    assert find_source(str(tree)).sha256 == first
+    assert sorted(hashed) == ["Kbuild", "Makefile", "a.c"]
+    before = (tree / "fs/a.c").stat()
+    content = (tree / "fs/a.c").read_bytes()
+    while (tree / "fs/a.c").stat().st_ctime_ns == before.st_ctime_ns:  # the clock of a file system is coarse
+        (tree / "fs/a.c").write_bytes(content[::-1])
+    os.utime(tree / "fs/a.c", ns=(before.st_atime_ns, before.st_mtime_ns))  # same size, same mtime
+    assert find_source(str(tree)).sha256 != first
 
 
 def test_a_tree_of_the_users_own_is_copied_and_known_by_its_content(tmp_path: Path):

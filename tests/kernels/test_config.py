@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: MIT
 """A kernel's configuration: what was asked for was taken, and which spin lock that gives."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.kernels.base import base
-from lockscale.kernels.config import not_taken, read_config, spin_lock_kind
+from lockscale.errors import BadInput
+from lockscale.kernels.base import Kind, base
+from lockscale.kernels.config import (
+    not_taken,
+    read_config,
+    refuse_malformed,
+    refuse_unknown,
+    spin_lock_kind,
+)
 
 options = st.dictionaries(
     st.from_regex(r"CONFIG_[A-Z0-9_]+", fullmatch=True),
@@ -44,6 +53,24 @@ def test_an_option_that_is_gone_counts_as_off():
     assert not_taken("CONFIG_HYPERVISOR_GUEST=n\n", "CONFIG_HYPERVISOR_GUEST=y\n") == [
         "CONFIG_HYPERVISOR_GUEST=n"
     ]
+
+
+@pytest.mark.parametrize("kind", base().kinds.values(), ids=lambda kind: kind.name)
+def test_every_line_of_the_shipped_fragments_says_something(kind: Kind):
+    refuse_malformed(kind)
+
+
+def test_only_what_a_kconfig_file_defines_is_known(tmp_path: Path):
+    (tmp_path / "fs/ext4").mkdir(parents=True)
+    (tmp_path / "fs/ext4/Kconfig").write_text("config A\n\tbool\n\tdepends on B\n\thelp\n\t  See config.\n")
+    (tmp_path / "fs/ext4/Makefile").write_text("config C\n")
+    kind = Kind("rate", (tmp_path / "x.config",))
+    kind.configs[0].write_text("CONFIG_A=n\nCONFIG_B=y\n")
+    refuse_unknown(kind, tmp_path, "6.12.99")
+    for name in ("B", "C", "AA"):
+        kind.configs[0].write_text(f"CONFIG_A=n\nCONFIG_{name}=n\n")
+        with pytest.raises(BadInput, match=rf"x\.config asks for CONFIG_{name}=n, which no Kconfig file of"):
+            refuse_unknown(kind, tmp_path, "6.12.99")
 
 
 # arch/x86/include/asm/qspinlock.h: virt_spin_lock() exists under CONFIG_PARAVIRT

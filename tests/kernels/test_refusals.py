@@ -31,6 +31,7 @@ From: a <a@x>
 Subject: [PATCH] change a
 
 ---
+diff --git a/fs/a.c b/fs/a.c
 --- a/fs/a.c
 +++ b/fs/a.c
 @@ -1,6 +1,6 @@
@@ -90,7 +91,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Build:
 
 def test_a_patch_that_lost_a_line_is_corrupt(refused: Build):
     said = refused(2, patch=PATCH.replace(" \treturn b;\n", ""))
-    assert "0001-x.patch is not a patch that git can read (corrupt patch at line 14): make it with" in said
+    assert "0001-x.patch is not a patch that git can read (corrupt patch at line 15): make it with" in said
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,31 @@ def test_an_option_that_the_kernel_does_not_take_is_named_with_its_file(refused:
     assert refused(2) == (
         f"{fragment} asks for CONFIG_GONE=y, which Linux 6.12.99 does not take (1 such line(s)): "
         "a dependency is missing or the option is gone"
+    )
+
+
+@pytest.mark.parametrize(
+    "line", [" CONFIG_A=y", "CONFIG_A = y", "CONFIG_A", "EXT4_FS=y", "CONFIG_A=", "y // no comment"]
+)
+def test_a_line_of_a_fragment_that_says_nothing_is_refused(refused: Build, line: str):
+    fragment = paths.KERNEL_PATCHES / "guest.config"
+    fragment.write_text(f"# head\n\nCONFIG_EXT4_FS=y\n{line}\n")
+    assert refused(2) == (
+        f"{fragment} line 4 is {line!r}: write CONFIG_X=value at the line's start, or a # comment"
+    )
+
+
+def test_a_misspelt_option_that_shall_be_off_is_refused(refused: Build, tmp_path: Path):
+    """Every option that does not exist is off: allnoconfig alone would take it for granted."""
+    (tmp_path / "linux/init").mkdir(parents=True)
+    (tmp_path / "linux/init/Kconfig.debug").write_text(
+        "menuconfig HYPERVISOR_GUEST\n\tbool\n  config MODULES\n"
+    )
+    fragment = paths.KERNEL_PATCHES / "guest.config"
+    fragment.write_text("CONFIG_HYPERVISOR_GUEST=n\nCONFIG_MODULES=n\nCONFIG_HYPERVISER_GUEST=n\n")
+    assert refused(2) == (
+        f"{fragment} asks for CONFIG_HYPERVISER_GUEST=n, which no Kconfig file of Linux 6.12.99 knows: "
+        "mend its spelling or drop the line"
     )
 
 

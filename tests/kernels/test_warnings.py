@@ -21,6 +21,7 @@ MAKEFILE = """%.o:
 \t@mkdir -p $(O)/$(@D)
 \t@test $(O)/$@ -nt $(CURDIR)/$*.c || gcc -Wall -c -o $(O)/$@ $(CURDIR)/$*.c
 """
+MAIL = "From: a <a@x>\nSubject: [PATCH] add\n\n---\ndiff --git a/fs/a.c b/fs/a.c\n"
 OLD = "static int unused_before;\nint f(int a)\n{\n\treturn a;\n}\n"
 
 
@@ -58,7 +59,7 @@ class Toy:
         hunk = (
             f"@@ -1,5 +1,6 @@\n static int unused_before;\n int f(int a)\n {{\n+{added}\n \treturn a;\n }}\n"
         )
-        (self.arm / "0001-x.patch").write_text(f"--- a/fs/a.c\n+++ b/fs/a.c\n{hunk}")
+        (self.arm / "0001-x.patch").write_text(f"{MAIL}--- a/fs/a.c\n+++ b/fs/a.c\n{hunk}")
         return Series("s", "arm", self.arm, (self.arm / "0001-x.patch",))
 
     def check(self, series: Series):
@@ -106,7 +107,10 @@ def test_an_object_that_is_there_already_is_compiled_again(toy: Toy):
 
 
 def test_a_new_file_is_compiled_with_the_patch_only(toy: Toy):
-    new = "--- /dev/null\n+++ b/fs/new.c\n@@ -0,0 +1 @@\n+static int unused_here;\n"
+    new = (
+        MAIL.replace("a.c", "new.c")
+        + "new file mode 100644\n--- /dev/null\n+++ b/fs/new.c\n@@ -0,0 +1 @@\n+static int unused_here;\n"
+    )
     patch = toy.arm / "0001-x.patch"
     patch.write_text(new)
     found = toy.check(Series("s", "arm", toy.arm, (patch,)))
@@ -115,7 +119,10 @@ def test_a_new_file_is_compiled_with_the_patch_only(toy: Toy):
 
 def test_a_series_without_a_c_file_says_that_nothing_was_compiled(toy: Toy):
     patch = toy.arm / "0001-x.patch"
-    patch.write_text("--- /dev/null\n+++ b/fs/new.h\n@@ -0,0 +1 @@\n+int x;\n")
+    patch.write_text(
+        MAIL.replace("a.c", "new.h")
+        + "new file mode 100644\n--- /dev/null\n+++ b/fs/new.h\n@@ -0,0 +1 @@\n+int x;\n"
+    )
     found = toy.check(Series("s", "arm", toy.arm, (patch,)))
     assert found.new == found.compiled == () and "nothing: no .c file is touched" in found.detail
 

@@ -20,6 +20,7 @@ QUIET = """\
 [    0.000000] Linux version 6.12.117-lockscale-e3b0c442-debug
 [    0.004000] kasan: KernelAddressSanitizer initialized
 [    1.100000] EXT4-fs (vda): mounted filesystem 1c2d r/w with ordered data mode. Quota mode: none.
+[    1.150000] EXT4-fs (vda): recovery complete
 [    1.200000] clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable
 [    1.300000] Lock dependency validator: Copyright (c) 2006 Red Hat, Inc., Ingo Molnar
 """
@@ -62,6 +63,25 @@ def test_a_kernel_that_only_says_what_it_does_has_no_report():
         ("kernel BUG at fs/ext4/mballoc.c:2200!", None),
         ("INFO: task jbd2/vda-8:77 blocked for more than 241 seconds.", None),
         ("EXT4-fs error (device vda): ext4_mb_generate_buddy:1217: group 3, block bitmap and bg", None),
+        ("EXT4-fs (vda): Remounting filesystem read-only", None),
+        ("EXT4-fs (dm-0): This should not happen!! Data will be lost", None),
+        (
+            "EXT4-fs (vda): Delayed block allocation failed for inode 12 at logical offset 0 "
+            "with max blocks 8 with error 117",
+            None,
+        ),
+        ("Aborting journal on device vda-8.", None),
+        ("JBD2: journal checksum error", None),
+        ("JBD2: Detected IO errors while flushing file data on vda-8", None),
+        ("Assertion failure in jbd2_journal_commit_transaction() at fs/jbd2/commit.c:450: 'x'", None),
+        (
+            "BUG ext4_inode_cache (Not tainted): Poison overwritten",
+            "BUG ext4_inode_cache: Poison overwritten",
+        ),
+        (
+            "BUG jbd2_journal_head (Tainted: G    B   W         ): Object already free",
+            "BUG jbd2_journal_head: Object already free",
+        ),
         ("list_add corruption. prev->next should be next (ffff), but was dead.", None),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 from lockscale.errors import RunFailed
 from lockscale.kernels.arms import ArmsFile
-from lockscale.proof.campaign import Counted
+from lockscale.proof.campaign import Counted, sources_of
 from lockscale.proof.counters import counters_of, ratios
 
 FILE = ArmsFile.model_validate(
@@ -63,6 +63,32 @@ def test_an_arm_that_was_not_counted_gives_no_comparison():
 def test_a_load_that_did_nothing_gives_no_ratio():
     with pytest.raises(RunFailed, match="counted no trace:alloc"):
         ratios(FILE.counter[0], counted("before", 1, busy=1, failed=0, alloc=0))
+
+
+LOCK = "&sbi->s_md_lock"
+LOCKS = FILE.model_copy(
+    update={"counter": [FILE.counter[0].model_copy(update={"count": [f"contentions:{LOCK}"]})]}
+)
+
+
+def locked(arm: str, acquisitions: int) -> list[Counted]:
+    """Two repeats in which nobody waited for the lock."""
+    counts = {"trace:alloc": 100, f"contentions:{LOCK}": 0, f"acquisitions:{LOCK}": acquisitions}
+    return [Counted("s", arm, "", n, 8, 4, source, v, "b1d") for n in (1, 2) for source, v in counts.items()]
+
+
+def test_a_lock_that_is_taken_may_be_free_of_contention():
+    *_, zero = counters_of(LOCKS, locked("before", 0) + locked("upstream", 9))
+    assert zero.expected == "upstream = 0" and zero.ok
+
+
+def test_a_lock_class_that_no_arm_took_is_not_free_of_contention():
+    with pytest.raises(RunFailed, match=r"no arm took lock class &sbi->s_md_lock: is its name right\?"):
+        counters_of(LOCKS, locked("before", 0) + locked("upstream", 0))
+
+
+def test_acquisitions_are_counted_wherever_contentions_are():
+    assert ("acquisitions", LOCK) in sources_of(LOCKS).locks
 
 
 def test_a_direction_that_is_known_not_to_show_is_told_and_does_not_fail_the_arm():

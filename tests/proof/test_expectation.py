@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from lockscale.errors import BadInput
-from lockscale.proof.expectation import Relation, judge, relations
+from lockscale.kernels.arms import Relation, relations
+from lockscale.proof.expectation import judge
 
 ARMS = ("before", "upstream", "ours")
 

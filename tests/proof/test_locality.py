@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Where files lie: which block groups they fill, and how far from their inodes."""
 
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.kernels.series import Series
 from lockscale.profilers.filefrag import File
-from lockscale.proof.locality import Locality, _Groups, summary
+from lockscale.proof.locality import Locality, _Groups, localities, summary
+from lockscale.study import load_target
 
 # mke2fs -b 4096 -g 4096: groups of 16 MiB.
 GROUPS = _Groups(blocks=4096, inodes=1024, block_bytes=4096)
@@ -33,3 +40,9 @@ def test_an_arm_is_summed_up_over_its_iterations_by_way_of_writing():
     moving, pinned = summary([one("moving", 1, 1.0), one("moving", 2, 2.0), one("pinned", 1, 4.0)])
     assert moving["pieces"] == "1.5 [1, 2]" and moving["iterations"] == 2
     assert pinned["pieces"] == "4 [4, 4]" and pinned["origin"] == "qemu"
+
+
+def test_only_unsafe_arms_have_no_locality_to_show():
+    unsafe = Series("s", "floor", Path(), (), unsafe="it loses orphans")
+    with pytest.raises(BadInput, match=r"s/floor is unsafe.*name a safe arm"):
+        localities([unsafe], load_target("qemu"), 3)

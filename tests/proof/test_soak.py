@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A debug kernel's silence counts only if somebody listened."""
 
+import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.errors import RunFailed
+from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.proof import soak as soak_module
-from lockscale.proof.soak import KCSAN, Soaked, _said, new_races
+from lockscale.proof.soak import DEBUG, KCSAN, Soaked, _said, as_text, new_races, soak_all
+from lockscale.study import Target, load_target
 from lockscale.targets.machine import Completed, Machine, Step, Write
 
 SERIES = Series("s", "arm", Path(), ())
@@ -65,8 +68,8 @@ def test_races_of_the_base_are_not_the_arms():
         return Soaked("s", "arm", KCSAN, 120, 7, (), races)
 
     arm = raced(("a", "b"), ("c", "d"))
-    assert new_races(arm, [raced(("a", "b")), raced(("e",))]) == [("c", "d")]
-    assert new_races(arm, []) == [("a", "b"), ("c", "d")]
+    assert new_races(arm, [raced(("a", "b")), raced(("e",))]) == (("c", "d"),)
+    assert new_races(arm, []) == (("a", "b"), ("c", "d"))
 
 
 def test_the_load_is_repeated_until_its_time_is_over(tmp_path: Path):
@@ -80,3 +83,80 @@ def test_the_load_is_repeated_until_its_time_is_over(tmp_path: Path):
 def test_a_load_that_fails_ends_the_soak():
     argv = ["sh", "-c", soak_module.FOR_A_WHILE, "sh", "30", "false"]
     assert subprocess.run(argv, capture_output=True, check=False).returncode == 1
+
+
+BASE, ARM, OTHER, UNSAFE = (
+    Series("s", "base", Path(), ()),
+    Series("s", "arm", Path(), (Path("1.patch"),)),
+    Series("s", "other", Path(), (Path("2.patch"),)),
+    Series("s", "floor", Path(), (Path("3.patch"),), unsafe="it loses orphans"),
+)
+RACES = {"base": (("a",),), "arm": (("a",), ("b", "c")), "other": (("a",),)}
+
+
+@pytest.fixture
+def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """Soaks that need no guest; an arm that the dictionary names fails with its error."""
+    failing: dict[str, Exception] = {}
+
+    def soaked(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+        if series.arm in failing:
+            raise failing[series.arm]
+        races = RACES[series.arm] if kind == KCSAN else ()
+        return Soaked(series.study, series.arm, kind, guest_seconds, 7, (), races)
+
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    monkeypatch.setattr(soak_module, "soak", soaked)
+    monkeypatch.setattr(soak_module, "all_series", lambda: [BASE, ARM, OTHER, UNSAFE])
+    monkeypatch.setattr(soak_module, "refuse_bad_surroundings", lambda **_: None)
+    return failing
+
+
+def soaks(kind: str, *chosen: Series) -> dict[str, Soaked]:
+    return {one.arm: one for one in soak_all(chosen, kind, load_target("qemu"), 120)}
+
+
+@pytest.mark.parametrize("error", [RunFailed("the guest hung"), BadInput("1.patch does not apply")])
+def test_an_arm_that_fails_is_red_and_loses_no_other(
+    guests: dict[str, Exception], tmp_path: Path, error: Exception
+):
+    guests["arm"] = error
+    found = soaks(DEBUG, BASE, ARM, OTHER)
+    assert {arm: one.ok for arm, one in found.items()} == {"base": True, "arm": False, "other": True}
+    assert f"NO  s/arm debug: {error}" in as_text(list(found.values()))
+    (kept,) = tmp_path.glob("soak-*/soak.json")
+    assert [(one["arm"], one["ok"]) for one in json.loads(kept.read_text())] == [
+        ("base", True),
+        ("arm", False),
+        ("other", True),
+    ]
+
+
+def test_what_was_soaked_is_kept_when_the_command_is_cut_off(guests: dict[str, Exception], tmp_path: Path):
+    guests["other"] = MemoryError()
+    with pytest.raises(MemoryError):
+        soaks(DEBUG, BASE, ARM, OTHER)
+    (kept,) = tmp_path.glob("soak-*/soak.json")
+    assert [one["arm"] for one in json.loads(kept.read_text())] == ["base", "arm"]
+
+
+@pytest.mark.usefixtures("guests")
+def test_a_race_of_the_base_is_silence_and_a_new_one_is_not():
+    found = soaks(KCSAN, ARM, OTHER)
+    assert {arm: one.ok for arm, one in found.items()} == {"base": True, "arm": False, "other": True}
+    assert found["arm"].new_races == (("b", "c"),)
+    assert "1 that the base did not show, first: b / c" in as_text([found["arm"]])
+
+
+def test_without_its_base_no_race_is_called_new(guests: dict[str, Exception]):
+    guests["base"] = RunFailed("the guest hung")
+    found = soaks(KCSAN, ARM)
+    assert found["arm"].new_races == () and not found["arm"].ok
+    assert "not loaded: its base has no races" in found["arm"].failure
+
+
+@pytest.mark.usefixtures("guests")
+def test_only_unsafe_arms_prove_nothing(tmp_path: Path):
+    with pytest.raises(BadInput, match=r"s/floor is unsafe \(it loses orphans\).*name a safe arm"):
+        soaks(DEBUG, UNSAFE)
+    assert list(soaks(DEBUG, ARM, UNSAFE)) == ["arm"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tables that `patches check --write-table` keeps in kernel-patches/README.md."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
         # told once, by the arm that the expectation begins with
         (row,) = [line for line in text.splitlines() if "before > upstream" in line]
         assert row.endswith(f"| before 0.3 | upstream 0 | [0.1, 0.5] | {cell} |")
+
+
+def test_the_table_says_how_it_was_counted(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    fewer = replace(entry("before", "upstream"), iterations=4, level_pct=97.14)
+    write_readme([checked(), Checked("t", "before", {}, [fewer])])
+    said = "Counted in qemu (counts, never rates): 4 or 5 iterations of each arm, 8 threads."
+    assert f"{said} Difference: arm minus against, the interval of 96.8 or 97.1%." in readme.read_text()
 
 
 def test_without_its_marks_nothing_is_written(readme: Path):

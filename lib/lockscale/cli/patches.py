@@ -4,6 +4,7 @@
 import click
 
 from lockscale.cli.output import as_json, show, table
+from lockscale.errors import BadInput
 
 
 @click.group()
@@ -34,7 +35,11 @@ def patches_list(as_json: bool) -> None:
     type=click.IntRange(2, 100),
     help="Boots of each arm to count in; fewer than 4 give no interval of 95%.",
 )
-@click.option("--write-table", is_flag=True, help="Put the figures into kernel-patches/README.md.")
+@click.option(
+    "--write-table",
+    is_flag=True,
+    help="Put the figures into kernel-patches/README.md (with --boot, of all arms).",
+)
 @as_json
 def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, as_json: bool
@@ -43,6 +48,8 @@ def patches_check(
     from lockscale.proof.check import check
     from lockscale.proof.table import as_text, write_readme
 
+    if write_table and (which or not boot):
+        raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
     found = check(which, build=build or boot, boot=boot, iterations=iterations)
     if write_table:
         write_readme(found)
@@ -60,16 +67,12 @@ def patches_check(
 def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) -> int:
     """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
     from lockscale.kernels.series import chosen_series
-    from lockscale.proof.soak import soak_all, verdict
+    from lockscale.proof.soak import as_text, soak_all
     from lockscale.study import DEFAULT_TARGET, load_target
 
-    found, lines = [], []
-    for one, new in soak_all(chosen_series(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes)):
-        ok, said = verdict(one, new)
-        found.append({**one.as_json(), "new_races": new, "ok": ok})
-        lines.append(f"{'ok ' if ok else 'NO '} {one.study}/{one.arm} {said}")
-    show(found, as_json, "\n".join(lines))
-    return 0 if all(one["ok"] for one in found) else 1
+    found = soak_all(chosen_series(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    show([one.as_json() for one in found], as_json, as_text(found))
+    return 0 if all(one.ok for one in found) else 1
 
 
 @patches.command("locality")

@@ -5,7 +5,9 @@ It holds each arm's own mkfs, mount and knobs, the load that all are checked und
 that must then differ.
 """
 
-import tomllib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,10 +15,38 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.text import read_toml
 
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 Source = Annotated[str, pydantic.Field(pattern=r"^(trace|calls|acquisitions|contentions):\S.*$")]
+RELATION = re.compile(r"\s+(>=|>|=)\s+")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One link: `left` sign `right`, where `right` of "=" is the number 0."""
+
+    left: str
+    sign: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+def relations(said: str, arms: Iterable[str]) -> list[Relation]:
+    """The links of a chain; BadInput for an arm that is not there or a sign that is none."""
+    names, signs = RELATION.split(said.strip())[::2], RELATION.split(said.strip())[1::2]
+    known = set(arms)
+    found = [Relation(a, sign, b) for a, sign, b in zip(names, signs, names[1:], strict=False)]
+    for one in found:
+        unknown = {one.left, one.right} - known - ({"0"} if one.sign == "=" else set())
+        if unknown or (one.sign == "=" and one.right != "0"):
+            raise BadInput(f"expect {said!r}: {one} is not `arm > arm`, `arm >= arm` or `arm = 0`")
+    if not found:
+        raise BadInput(f"expect {said!r} says nothing: write `arm > arm`, `arm >= arm` or `arm = 0`")
+    return found
 
 
 class _Strict(pydantic.BaseModel):
@@ -76,6 +106,16 @@ class Counter(_Strict):
     variants: list[str] = [""]
     not_shown: dict[str, str] = {}
 
+    @property
+    def arms(self) -> set[str]:
+        """The arms that it compares."""
+        return {name for said in self.expect for name in RELATION.split(said.strip())[::2]} - {"0"}
+
+    @property
+    def sources(self) -> list[str]:
+        """Everything that it counts."""
+        return [*self.count, *self.per]
+
 
 class ArmsFile(_Strict):
     """One study's arms.toml."""
@@ -112,9 +152,7 @@ def arms_file(study: str) -> ArmsFile:
     if not path.is_file():
         raise BadInput(f"{path} is not there: say in it what each arm of {study} is besides its patches")
     try:
-        found = ArmsFile.model_validate(tomllib.loads(path.read_text()))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not TOML ({error}): mend it") from None
+        found = ArmsFile.model_validate(read_toml(path))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -130,3 +168,12 @@ def _refuse_missing(path: Path, found: ArmsFile) -> None:
     for counter in found.counter:
         for variant in sorted(set(counter.variants) - set(found.load.variants)):
             raise BadInput(f"{path}: counter {counter.name!r} names variant {variant!r}, which load lacks")
+        try:
+            known = {str(one) for said in counter.expect for one in relations(said, found.arm)}
+        except BadInput as error:
+            raise BadInput(f"{path}: counter {counter.name!r}: {error}") from None
+        for said in sorted(set(counter.not_shown) - known):
+            raise BadInput(
+                f"{path}: counter {counter.name!r}: not_shown {said!r} is none of its relations "
+                f"({', '.join(sorted(known))}): write it as one of them"
+            )

@@ -3,12 +3,12 @@
 
 import functools
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.text import read_text, read_toml
 
 RATE = "rate"
 
@@ -27,7 +27,7 @@ class Kind:
 
     @property
     def fragment(self) -> str:
-        return "\n".join(path.read_text() for path in self.configs)
+        return "\n".join(read_text(path) for path in self.configs)
 
     @property
     def sha256(self) -> str:
@@ -54,7 +54,7 @@ class Base:
 @functools.cache
 def base() -> Base:
     """Read kernel-patches/base.toml."""
-    said = tomllib.loads((paths.KERNEL_PATCHES / "base.toml").read_text())
+    said = read_toml(paths.KERNEL_PATCHES / "base.toml")
     return Base(
         line=said["line"],
         package=said["package"],

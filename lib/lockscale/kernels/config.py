@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The kernel's configuration: a fragment on top of allnoconfig, and the proof that it was taken."""
 
+import functools
+import os
 import re
 from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
 from lockscale.kernels.steps import run_step
+from lockscale.kernels.text import read_text
 from lockscale.tools import need
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
+DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
 
 
 def read_config(text: str) -> dict[str, str]:
@@ -34,6 +38,7 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
 
     A line that a later fragment overrules is not asked for.
     """
+    refuse_malformed(kind)
     objects.mkdir(parents=True, exist_ok=True)
     fragment = objects / "fragment.config"
     asked = read_config(kind.fragment)
@@ -46,12 +51,49 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
             f"{_home_of(refused[0], kind)} asks for {refused[0]}, which Linux {version} does not take "
             f"({len(refused)} such line(s)): a dependency is missing or the option is gone"
         )
+    refuse_unknown(kind, tree, version)
+
+
+def refuse_malformed(kind: Kind) -> None:
+    """Refuse a line of a fragment that would be passed over in silence."""
+    for path in kind.configs:
+        for at, line in enumerate(read_text(path).splitlines(), start=1):
+            if line.strip() and not line.startswith("#") and not ASKED.match(line):
+                raise BadInput(
+                    f"{path} line {at} is {line[:60]!r}: "
+                    "write CONFIG_X=value at the line's start, or a # comment"
+                )
+
+
+def refuse_unknown(kind: Kind, tree: Path, version: str) -> None:
+    """Refuse an option that is asked to be off and that no Kconfig file knows: it is off in any case."""
+    off = [name for name, value in read_config(kind.fragment).items() if value == "n"]
+    for name in off:
+        if name.removeprefix("CONFIG_") not in _options_of(tree):
+            raise BadInput(
+                f"{_home_of(name, kind)} asks for {name}=n, which no Kconfig file of Linux {version} knows: "
+                "mend its spelling or drop the line"
+            )
+
+
+@functools.cache
+def _options_of(tree: Path) -> frozenset[str]:
+    """Every option in the Kconfig files of a tree, of all architectures: once per process, it takes seconds.
+
+    The fragments are those of every arm, so an option that one series alone adds needs no second look.
+    """
+    found: set[str] = set()
+    for folder, _, files in os.walk(tree):
+        for name in files:
+            if name.startswith("Kconfig"):
+                found.update(DEFINED.findall(Path(folder, name).read_text(errors="replace")))
+    return frozenset(found)
 
 
 def _home_of(line: str, kind: Kind) -> Path:
     """The fragment that has the last word on an option."""
     name = line.partition("=")[0]
-    return next(path for path in reversed(kind.configs) if name in read_config(path.read_text()))
+    return next(path for path in reversed(kind.configs) if name in read_config(read_text(path)))
 
 
 def spin_lock_kind(config: str) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.files import write_bytes
 from lockscale.kernels.base import base
+from lockscale.kernels.mail import END_OF_MESSAGE, read_mail
 from lockscale.kernels.series import Series, touched_files
+from lockscale.kernels.text import read_text
 
-MBOX_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
-END_OF_MESSAGE = b"\n---\n"  # git am drops what stands between this line and the first diff
 # What ldiskfs/autoMakefile.am of Lustre copies out of a kernel before it patches.
 LDISKFS_TAKES = re.compile(
     r"fs/ext4/[^/]+|include/linux/ext4[^/]*\.h|include/uapi/linux/ext4[^/]*\.h|include/trace/events/ext4[^/]*\.h"
@@ -65,7 +65,7 @@ def _note(series: Series) -> str:
     cover = series.folder / "cover.md"
     warning = f"UNSAFE: {series.unsafe}\n" if series.unsafe else ""
     head = f"{series.name}, for Linux {base().line}.y (lockscale, series sha256 {series.sha256[:16]})\n"
-    return f"{head}{warning}\n{cover.read_text() if cover.is_file() else ''}".rstrip() + "\n"
+    return f"{head}{warning}\n{read_text(cover) if cover.is_file() else ''}".rstrip() + "\n"
 
 
 def _mbox(series: Series) -> bytes:
@@ -74,23 +74,10 @@ def _mbox(series: Series) -> bytes:
     A mail of its own for the cover would stop git am: it has no patch. Indented, no line of it can be
     taken for a diff or for the start of a mail.
     """
-    mails = [_mail(patch) for patch in series.patches]
+    mails = [read_mail(patch) for patch in series.patches]
     note = textwrap.indent(_note(series), "  ").encode()
     mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + note + b"\n", 1)
     return b"".join(mails)
-
-
-def _mail(patch: Path) -> bytes:
-    content = patch.read_bytes().rstrip(b"\n") + b"\n\n"
-    head = content.partition(b"\n\n")[0]
-    message_ends, diff = content.find(END_OF_MESSAGE), content.find(b"\ndiff --git ")
-    is_mail = all(re.search(rb"^%s: \S" % name, head, re.MULTILINE) for name in (b"From", b"Subject"))
-    if not (is_mail and 0 <= message_ends < diff):
-        raise BadInput(
-            f"{patch} is no mail that git am takes (From:, Subject:, text, `---`, diff): "
-            "make it with git format-patch"
-        )
-    return content if content.startswith(b"From ") else MBOX_LINE + content
 
 
 def _names(series: Series) -> list[str]:

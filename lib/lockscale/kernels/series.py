@@ -12,9 +12,13 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.mail import read_mail, refuse_crlf
+from lockscale.kernels.text import read_text
 from lockscale.tools import need
 
 UNSAFE = re.compile(r"^# unsafe: (\S.*)$")
+# What `git apply --summary` says of a mode that is not a plain file's, 100644.
+MODE = re.compile(r"^ ((?:create|delete) mode (?!100644 )\d.*|mode change .*)$", re.MULTILINE)
 MOVED = re.compile(r"^(?:rename|copy) from (.+)$", re.MULTILINE)  # --numstat names the new path only
 
 
@@ -48,29 +52,36 @@ def read_series(study: str, arm: str) -> Series:
     """The series of an arm, or one sentence on what its folder lacks."""
     folder = paths.KERNEL_PATCHES / study / arm
     listing = folder / "series"
-    if not listing.is_file():
-        known = ", ".join(f"{s.study}/{s.arm}" for s in all_series()) or "none"
+    if not listing.exists():
+        known = ", ".join("/".join(at) for at in _found()) or "none"
         raise BadInput(f"no series {study}/{arm} under {paths.KERNEL_PATCHES} (there are: {known})")
     unsafe = " ".join(_unsafe(line, listing) for line in _comments(listing) if "unsafe" in line.lower())
     return Series(study, arm, folder, _listed(folder), unsafe)
 
 
 def _comments(listing: Path) -> list[str]:
-    return [line.strip() for line in listing.read_text().splitlines() if line.strip().startswith("#")]
+    return [line.strip() for line in read_text(listing).splitlines() if line.strip().startswith("#")]
 
 
 def _listed(folder: Path) -> tuple[Path, ...]:
     """The patches that the file `series` of a folder lists, each of which lies beside it."""
     listing = folder / "series"
-    names = [line.strip() for line in listing.read_text().splitlines()]
+    names = [line.strip() for line in read_text(listing).splitlines()]
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
     for patch in patches:
-        if not patch.resolve().is_relative_to(folder.resolve()) or not patch.is_file():
+        if not _is_beside(patch, folder):
             said = os.path.relpath(patch, folder)
             raise BadInput(
                 f"{listing} lists {said!r}, which is not a file beside it: add it or drop the line"
             )
     return patches
+
+
+def _is_beside(patch: Path, folder: Path) -> bool:
+    try:
+        return patch.resolve().is_relative_to(folder.resolve()) and patch.is_file()
+    except (OSError, ValueError, RuntimeError):  # a name too long or with a NUL, a loop of links
+        return False
 
 
 def with_on_top(series: Series, on_top: str | None) -> Series:
@@ -108,8 +119,13 @@ def named_series(name: str) -> Series:
 
 def all_series() -> list[Series]:
     """Every series in kernel-patches, by study and arm."""
-    found = sorted(paths.KERNEL_PATCHES.glob("*/*/series"))
-    return [read_series(path.parent.parent.name, path.parent.name) for path in found]
+    return [read_series(study, arm) for study, arm in _found()]
+
+
+def _found() -> list[tuple[str, str]]:
+    """Study and arm of each folder that holds a `series`, readable or not."""
+    listings = sorted(paths.KERNEL_PATCHES.glob("*/*/series"))
+    return [(path.parent.parent.name, path.parent.name) for path in listings]
 
 
 def chosen_series(which: str | None) -> list[Series]:
@@ -125,28 +141,40 @@ def touched_files(series: Series) -> list[str]:
     """The files that a series changes, as paths inside the tree."""
     touched: dict[str, None] = {}
     for patch in series.patches:
-        for name in (*_changed_by(patch), *MOVED.findall(patch.read_text(errors="replace"))):
-            if ".." in Path(name).parts:
+        refuse_crlf(patch)
+        moved = MOVED.findall(read_text(patch))
+        for name in (*_changed_by(patch), *moved):
+            if ".." in Path(name).parts or Path(name).is_absolute():
                 raise BadInput(f"{patch} changes {name!r}, which lies outside the kernel tree: leave it out")
             touched[name] = None
     return list(touched)
 
 
 def _changed_by(patch: Path) -> list[str]:
-    done = _git(["apply", "--numstat", "-z", str(patch.resolve())], patch.resolve().parent)
+    argv = ["apply", "--numstat", "--summary", "-z", str(patch.resolve())]
+    done = _git(argv, patch.resolve().parent)
     if done.returncode:
         raise BadInput(
             f"{patch} is not a patch that git can read ({_error_of(done)}): make it with git format-patch"
         )
-    return [entry.split("\t", 2)[2] for entry in done.stdout.split("\0") if entry]
+    *entries, summary = done.stdout.split("\0")
+    if mode := MODE.search(summary):
+        raise BadInput(
+            f"{patch} holds a symbolic link or a file mode ({mode[1]}): "
+            "leave it out, only plain files of mode 100644 are kept"
+        )
+    return [entry.split("\t", 2)[2] for entry in entries]
 
 
 def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
     """What the touched files of the pristine `tree` become; `tree` itself is not changed.
 
-    git apply takes no fuzz. A series that does not apply, or is in already, is refused in a sentence.
+    git apply takes no fuzz. A series that does not apply, is in already, or is not git am's to take, is
+    refused in a sentence.
     """
     touched = touched_files(series)
+    for patch in series.patches:
+        read_mail(patch)
     with tempfile.TemporaryDirectory(prefix="lockscale-series-") as scratch:
         stage = Path(scratch)
         for name in touched:

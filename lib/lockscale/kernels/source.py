@@ -22,6 +22,7 @@ from lockscale.tools import need
 VARIABLE = "LOCKSCALE_KERNEL_SOURCE"
 UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB
 FILES_IN_A_TREE = 93_000  # only scales the progress bar
+_REFUSED: dict["Source", str] = {}  # source -> the sentence that refused it
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,26 @@ def _sha256_while(path: Path, inode: int, size: int, mtime_ns: int) -> str:
 
 
 def _sha256_of_tree(tree: Path) -> str:
+    """Hashed again as soon as a file has another size or time of change, which a writer cannot set back."""
+    listing = hashlib.sha256()
+    for path in _files_of(tree):
+        now = path.stat()
+        listing.update(os.fsencode(f"{path.relative_to(tree)}\0{now.st_size} {now.st_ctime_ns}\0"))
+    return _sha256_while_listed(tree, listing.digest())
+
+
+@functools.cache
+def _sha256_while_listed(tree: Path, listing: bytes) -> str:
     whole = hashlib.sha256()
-    for path in sorted(p for p in tree.rglob("*") if ".git" not in p.relative_to(tree).parts):
-        if path.is_file() and not path.is_symlink():
-            whole.update(f"{path.relative_to(tree)} {sha256_of(path)}\n".encode())
+    for path in _files_of(tree):
+        whole.update(os.fsencode(f"{path.relative_to(tree)} {sha256_of(path)}\n"))
     return whole.hexdigest()
+
+
+def _files_of(tree: Path) -> list[Path]:
+    """The plain files of a tree without those of git, in one order."""
+    paths_in = sorted(p for p in tree.rglob("*") if ".git" not in p.relative_to(tree).parts)
+    return [p for p in paths_in if p.is_file() and not p.is_symlink()]
 
 
 def room_of(source: Source) -> Path:
@@ -75,15 +91,20 @@ def room_of(source: Source) -> Path:
 
 
 def unpacked(source: Source, into: Path) -> Path:
-    """The pristine tree of `source` below `into`, unpacked on the first call."""
+    """The pristine tree of `source` below `into`, unpacked on the first call.
+
+    A source of the wrong version is unpacked once per process, however many arms ask for it.
+    """
     tree, half = into / "src", into / "src.part"
     if tree.is_dir():
         return tree
+    if source in _REFUSED:
+        raise BadInput(_REFUSED[source])
     need_free_space(into, UNPACKED_MIB, "unpacking and building a kernel")
     shutil.rmtree(half, ignore_errors=True)
     try:
         _unpack(source, half, into / "unpack.log")
-        version = _version_of(half, source)
+        version = _version_or_refused(half, source)
         write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
         half.rename(tree)
     finally:
@@ -109,6 +130,14 @@ def _unpack(source: Source, half: Path, log: Path) -> None:
 def version_in(room: Path) -> str:
     """The version of the tree that was unpacked in `room`."""
     return str(json.loads((room / "tree.json").read_text())["version"])
+
+
+def _version_or_refused(tree: Path, source: Source) -> str:
+    try:
+        return _version_of(tree, source)
+    except BadInput as error:
+        _REFUSED[source] = str(error)
+        raise
 
 
 def _version_of(tree: Path, source: Source) -> str:

@@ -3,7 +3,9 @@
 
 Read in the kernel: kernel/locking/lockdep.c (print_circular_bug and its kin), mm/kasan/report.c,
 kernel/kcsan/report.c (get_bug_type, print_report), kernel/sched/core.c (__might_resched),
-kernel/panic.c (__warn), lib/bug.c, kernel/hung_task.c, fs/ext4/super.c (__ext4_error).
+kernel/panic.c (__warn), lib/bug.c, kernel/hung_task.c, mm/slub.c (__slab_bug), fs/ext4/super.c
+(__ext4_error, ext4_handle_error), fs/ext4/inode.c (mpage_map_and_submit_extent),
+fs/ext4/ext4.h (ASSERT), fs/jbd2/journal.c (jbd2_journal_abort).
 """
 
 import re
@@ -15,11 +17,15 @@ RACE = re.compile(r"^BUG: KCSAN: (?:data-race|assert: race) in (.+)$")
 TITLE = re.compile(
     r"^(?:BUG: .*|WARNING: .*|INFO: (?:task|rcu|possible|trying|lockdep|suspicious).*|kernel BUG at .*"
     r"|Oops: .*|watchdog: BUG: .*|list_(?:add|del) corruption.*|UBSAN: .*|Kernel panic .*"
-    r"|EXT4-fs (?:error|warning) .*|JBD2: .*|(?:Buffer )?I/O error.*)$"
+    r"|EXT4-fs (?:error|warning) .*|EXT4-fs \([^)]*\): (?:Remounting filesystem read-only"
+    r"|Delayed block allocation failed|This should not happen!!).*|Aborting journal on device .*"
+    r"|(?:EXT4-fs: )?Assertion failure in .*|BUG .+ \((?:Not t|T)ainted[^)]*\): .*"
+    r"|JBD2: .*|(?:Buffer )?I/O error.*)$"
 )
 # A function's offset, and what the compiler appends to the name of a part of it.
 OFFSET = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+")
 PART = re.compile(r"\.(?:isra|constprop|part|cold)(?:\.\d+)*")
+TAINT = re.compile(r" \((?:Not tainted|Tainted: [^)]*)\)(?=: )")
 PLACE = re.compile(r"CPU: \d+ PID: \d+ ")
 
 
@@ -48,4 +54,4 @@ def races(log: str) -> set[tuple[str, ...]]:
 
 
 def _steady(line: str) -> str:
-    return PLACE.sub("", PART.sub("", OFFSET.sub("", line))).rstrip()
+    return TAINT.sub("", PLACE.sub("", PART.sub("", OFFSET.sub("", line)))).rstrip()

@@ -40,11 +40,10 @@ class Counted:
 
 
 def arms_to_count(study: str, wanted: Sequence[str]) -> list[str]:
-    """`wanted` arms and those that a counter compares them with, in the order of arms.toml."""
+    """The `wanted` that a counter compares, and what it compares them with, in the order of arms.toml."""
     file = arms_file(study)
-    said = [" ".join(counter.expect).split() for counter in file.counter]
-    together = {name for words in said if set(words) & set(wanted) for name in words}
-    return [arm for arm in file.arm if arm in together | set(wanted)]
+    together = {arm for counter in file.counter if counter.arms & set(wanted) for arm in counter.arms}
+    return [arm for arm in file.arm if arm in together]
 
 
 def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, folder: Path) -> list[Counted]:
@@ -102,8 +101,10 @@ class _Boot:
 
 def sources_of(file: ArmsFile) -> Sources:
     """Everything that a study's counters count."""
-    said = [source for counter in file.counter for source in (*counter.count, *counter.per)]
-    return Sources.of(said)
+    said = [source for counter in file.counter for source in counter.sources]
+    # A class without contentions may be a misspelt one, unless somebody took it.
+    taken = [source.replace("contentions:", "acquisitions:", 1) for source in said]
+    return Sources.of([*said, *taken])
 
 
 def write_counts(path: Path, counts: Sequence[Counted]) -> None:

@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import RunFailed
+from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.layout import new_run
-from lockscale.kernels.arms import arms_file
-from lockscale.kernels.series import Series, chosen_series
+from lockscale.kernels.arms import ArmsFile, arms_file
+from lockscale.kernels.series import Series, chosen_series, read_series
 from lockscale.progress import progress
 from lockscale.proof.boot import runs_its_load
-from lockscale.proof.campaign import Counted, arms_to_count, campaign
+from lockscale.proof.campaign import arms_to_count, campaign, sources_of
 from lockscale.proof.counters import CounterEntry, counters_of
+from lockscale.proof.events import refuse_unknown_events
 from lockscale.proof.series_checks import (
     Entry,
     adds_no_warning,
@@ -23,7 +24,18 @@ from lockscale.proof.series_checks import (
     differs,
     has_style,
 )
-from lockscale.study import DEFAULT_TARGET, load_target
+from lockscale.proof.surroundings import refuse_bad_surroundings
+from lockscale.study import DEFAULT_TARGET, Target, load_target
+
+# Why an arm is not counted, by its check that is red.
+RED = {
+    "applies": "it does not apply",
+    "differs": "another arm is the same",
+    "checkpatch": "checkpatch.pl finds errors",
+    "W=1": "it adds warnings",
+    "builds": "it does not build",
+    "boots": "it does not boot and run its load",
+}
 
 
 @dataclass
@@ -49,56 +61,79 @@ def check(
     """One entry per arm of `which`: a study, a study/arm, or everything.
 
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
-    runs/patches-check-<time>.
+    runs/patches-check-<time>. A fault of an arm is a red entry of that arm; BadInput is a fault of what
+    all arms need: the choice, the kernel source, its build folder, the tools.
     """
     chosen = chosen_series(which)
+    refuse_bad_surroundings(build=build, boot=boot)
     found = {series.name: Checked(series.study, series.arm) for series in chosen}
     steps: list[tuple[str, Callable[[Series], Entry]]] = [("applies", applies), ("differs", differs)]
     if build:
         steps += [("checkpatch", has_style), ("W=1", adds_no_warning), ("builds", builds)]
     if boot:
-        steps += [("boots", _boots)]
+        target = load_target(DEFAULT_TARGET)
+        steps += [("boots", lambda series: Entry(True, runs_its_load(series, target)))]
     with progress("check series", len(chosen)) as shown:
         for done, series in enumerate(chosen, start=1):
             for name, step in steps:
                 if all(entry.ok for key, entry in found[series.name].checks.items() if key != "differs"):
-                    found[series.name].checks[name] = step(series)
+                    found[series.name].checks[name] = _outcome(step, series)
             shown.update(done, series.name)
     if boot:
-        _count(chosen, found, iterations)
+        _count(list(found.values()), target, iterations)
     return list(found.values())
 
 
-def _boots(series: Series) -> Entry:
+def _outcome(step: Callable[[Series], Entry], series: Series) -> Entry:
+    """An arm that fails a step has failed, and the others are checked all the same."""
     try:
-        return Entry(True, runs_its_load(series, load_target(DEFAULT_TARGET)))
-    except RunFailed as error:
+        return step(series)
+    except (BadInput, RunFailed) as error:
         return Entry(False, str(error))
 
 
-def _count(chosen: Sequence[Series], found: dict[str, Checked], iterations: int) -> None:
-    """Counters of each study; an arm whose guest fails has no counters, and says so."""
+def _count(found: Sequence[Checked], target: Target, iterations: int) -> None:
+    """Counters of each study; where a guest fails the arms of its study have none, and say so."""
     studies = defaultdict(list)
-    for series in chosen:
-        studies[series.study].append(series.arm)
+    for one in found:
+        studies[one.study].append(one)
     folder = new_run("patches-check").folder
     for study, arms in studies.items():
         try:
-            counted = campaign(
-                study, arms_to_count(study, arms), load_target(DEFAULT_TARGET), iterations, folder
-            )
-        except RunFailed as error:
-            for arm in arms:
-                found[f"{study}/{arm}"].checks["counts"] = Entry(False, str(error))
-            continue
-        _judge(study, arms, counted, found, folder)
+            _count_study(study, arms, target, iterations, folder)
+        except (BadInput, RunFailed) as error:
+            for one in arms:
+                one.checks.setdefault("counts", Entry(False, str(error)))
 
 
-def _judge(
-    study: str, arms: Sequence[str], counted: Sequence[Counted], found: dict[str, Checked], folder: Path
-) -> None:
-    entries = counters_of(arms_file(study), counted)
-    for arm in arms:
-        one = found[f"{study}/{arm}"]
-        one.counters = [entry for entry in entries if entry.arm_name == arm]
-        one.checks["counts"] = Entry(True, f"{len(one.counters)} comparison(s), counts in {folder}")
+def _count_study(study: str, arms: Sequence[Checked], target: Target, iterations: int, folder: Path) -> None:
+    file = arms_file(study)
+    for one in arms:
+        left_out = _why_not(one, file)
+        if left_out:
+            one.checks["counts"] = left_out
+    wanted = [one for one in arms if "counts" not in one.checks]
+    if not wanted:
+        return
+    red = {one.arm for one in arms if not one.ok}
+    together = [arm for arm in arms_to_count(study, [one.arm for one in wanted]) if arm not in red]
+    refuse_unknown_events([read_series(study, arm) for arm in together], sources_of(file).trace)
+    entries = counters_of(file, campaign(study, together, target, iterations, folder))
+    for one in wanted:
+        one.counters = [entry for entry in entries if entry.arm_name == one.arm]
+        detail = f"{len(one.counters)} comparison(s), counts in {folder}"
+        if not one.counters:
+            detail = "not compared: every arm that it is compared with is left out"
+        one.checks["counts"] = Entry(bool(one.counters), detail)
+
+
+def _why_not(one: Checked, file: ArmsFile) -> Entry | None:
+    """Why an arm is not counted, or None when it is to be."""
+    red = next((name for name, entry in one.checks.items() if not entry.ok), None)
+    if red:
+        return Entry(False, f"not counted: {RED[red]}")
+    if one.arm not in file.arm:
+        return Entry(False, f"add [arm.{one.arm}] to kernel-patches/{one.study}/arms.toml")
+    if not any(one.arm in counter.arms for counter in file.counter):
+        return Entry(True, "not compared: no counter of arms.toml names it")
+    return None

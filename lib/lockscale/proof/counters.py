@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.kernels.arms import ArmsFile, Counter
+from lockscale.kernels.arms import ArmsFile, Counter, Relation, relations
 from lockscale.proof.campaign import Counted
-from lockscale.proof.expectation import Relation, judge, relations
+from lockscale.proof.expectation import judge
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def counters_of(file: ArmsFile, counted: Sequence[Counted]) -> list[CounterEntry
     there = {one.arm for one in counted}
     found = []
     for counter in file.counter:
+        if counter.arms <= there:
+            _refuse_a_lock_that_nobody_took(counter, counted)
         for variant in counter.variants:
             values = ratios(counter, [one for one in counted if one.variant == variant])
             for said in counter.expect:
@@ -54,6 +56,15 @@ def counters_of(file: ArmsFile, counted: Sequence[Counted]) -> list[CounterEntry
                     if {relation.left, relation.right} - {"0"} <= there:
                         found += _entries(counter, variant, relation, values, file.load.processes)
     return found
+
+
+def _refuse_a_lock_that_nobody_took(counter: Counter, counted: Sequence[Counted]) -> None:
+    """lock_stat lists the classes that were taken alone, so that a misspelt one would count 0 for ever."""
+    for source in counter.sources:
+        kind, name = source.split(":", 1)
+        taken = (one.value for one in counted if one.source == f"acquisitions:{name}")
+        if kind in ("acquisitions", "contentions") and not any(taken):
+            raise RunFailed(f"counter {counter.name!r}: no arm took lock class {name}: is its name right?")
 
 
 def ratios(counter: Counter, counted: Sequence[Counted]) -> dict[str, list[float]]:

@@ -18,6 +18,7 @@ from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.profilers import filefrag
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S
+from lockscale.proof.safe import safe_of
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must
@@ -59,9 +60,8 @@ class Locality:
 
 
 def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
-    """Every safe arm of `chosen`, forwards and backwards by iteration."""
-    safe = [series for series in chosen if not series.unsafe]
-    boots = list(in_turn(safe, iterations))
+    """Every safe arm of `chosen`, forwards and backwards by iteration; BadInput when none is safe."""
+    boots = list(in_turn(safe_of(chosen), iterations))
     found: list[Locality] = []
     with progress("locality", len(boots)) as shown:
         for done, (iteration, series) in enumerate(boots):

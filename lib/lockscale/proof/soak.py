@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: MIT
 """An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lockscale.errors import RunFailed
+from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import make, unmount_and_check
 from lockscale.experiment.guests import booted
+from lockscale.experiment.layout import new_run
+from lockscale.files import write_json
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe
 from lockscale.profilers.kernel_reports import races, reports
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S, command
+from lockscale.proof.safe import safe_of
+from lockscale.proof.surroundings import refuse_bad_surroundings
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must
@@ -38,7 +42,10 @@ FOR_A_WHILE = (
 
 @dataclass(frozen=True)
 class Soaked:
-    """What one arm's kernel of one kind said. `races` are pairs of functions, KCSAN's alone."""
+    """What one arm's kernel of one kind said. `races` are pairs of functions, KCSAN's alone.
+
+    `new_races`: those that the base under the same load did not show. `failure`: why there was no soak.
+    """
 
     study: str
     arm: str
@@ -47,10 +54,22 @@ class Soaked:
     loads: int
     reports: tuple[str, ...]
     races: tuple[tuple[str, ...], ...]
+    new_races: tuple[tuple[str, ...], ...] = ()
+    failure: str = ""
     origin: str = "qemu"
 
+    @property
+    def heard(self) -> list[str]:
+        """What is held against the arm: a race that the base has counts as silence."""
+        other = [title for title in self.reports if "KCSAN" not in title]
+        return [" / ".join(race) for race in self.new_races] + other
+
+    @property
+    def ok(self) -> bool:
+        return not (self.failure or self.heard)
+
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "ok": self.ok}
 
 
 def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
@@ -89,38 +108,64 @@ def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads
     )
 
 
-def soak_all(
-    chosen: Sequence[Series], kind: str, target: Target, guest_seconds: int
-) -> Iterator[tuple[Soaked, list[tuple[str, ...]]]]:
-    """Every safe arm, each beside its races that the base does not have.
+def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds: int) -> list[Soaked]:
+    """Every safe arm, kept in runs/soak-<time>/soak.json after each of them.
 
-    The base is every arm of the study that adds no patch; it is loaded first, whether chosen or not.
+    KCSAN's races are held against those of the base: every arm of the study that adds no patch. It is
+    loaded first, whether chosen or not. An arm that fails has failed, and the others are loaded all the
+    same; BadInput when no arm is safe, or for a fault of what all arms need.
     """
-    studies = {series.study for series in chosen}
+    safe, studies = safe_of(chosen), {series.study for series in chosen}
+    refuse_bad_surroundings(build=True, boot=True)
     bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
-    safe = [series for series in chosen if not series.unsafe]
     order = [*bases, *(series for series in safe if series not in bases)]
-    done: list[Soaked] = []
+    folder, done = new_run("soak").folder, list[Soaked]()
     with progress(f"{kind} kernels under load", len(order)) as shown:
         for at, series in enumerate(order):
             shown.update(at, series.name)
-            done.append(soak(series, kind, target, guest_seconds))
             of_base = [one for one in done[: len(bases)] if one.study == series.study]
-            yield done[-1], [] if series in bases else new_races(done[-1], of_base)
+            if kind == KCSAN and series not in bases:
+                done.append(_beside_base(series, of_base, target, guest_seconds))
+            else:
+                done.append(_outcome(series, kind, target, guest_seconds))
+            write_json(folder / "soak.json", [one.as_json() for one in done])
         shown.update(len(order))
+    return done
 
 
-def new_races(soaked: Soaked, base: Sequence[Soaked]) -> list[tuple[str, ...]]:
+def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+    try:
+        return soak(series, kind, target, guest_seconds)
+    except (BadInput, RunFailed) as error:
+        return _failed(series, kind, str(error))
+
+
+def _beside_base(series: Series, base: Sequence[Soaked], target: Target, guest_seconds: int) -> Soaked:
+    if base and all(one.failure for one in base):
+        return _failed(series, KCSAN, "not loaded: its base has no races to hold it against")
+    found = _outcome(series, KCSAN, target, guest_seconds)
+    return replace(found, new_races=new_races(found, base))
+
+
+def _failed(series: Series, kind: str, failure: str) -> Soaked:
+    return Soaked(series.study, series.arm, kind, 0, 0, (), (), failure=failure)
+
+
+def new_races(soaked: Soaked, base: Sequence[Soaked]) -> tuple[tuple[str, ...], ...]:
     """Races that no run of the base under the same load showed, by their functions."""
     known = {race for one in base for race in one.races}
-    return [race for race in soaked.races if race not in known]
+    return tuple(race for race in soaked.races if race not in known)
 
 
-def verdict(soaked: Soaked, new: Sequence[tuple[str, ...]]) -> tuple[bool, str]:
-    """Whether a soak was silent, and in a line what was heard. Races that the base has count as silence."""
-    other = [title for title in soaked.reports if "KCSAN" not in title]
-    heard = [" / ".join(race) for race in new] + other
-    said = f"{soaked.kind}: {soaked.loads} loads in {soaked.guest_seconds} s of the guest, "
-    if soaked.kind == KCSAN:
-        said += f"{len(soaked.races)} race(s), {len(new)} that the base did not show, "
-    return not heard, said + (f"first: {heard[0]}" if heard else "silent")
+def as_text(found: Sequence[Soaked]) -> str:
+    """One line an arm."""
+    return "\n".join(f"{'ok ' if one.ok else 'NO '} {one.study}/{one.arm} {_line(one)}" for one in found)
+
+
+def _line(one: Soaked) -> str:
+    if one.failure:
+        return f"{one.kind}: {one.failure}"
+    said = f"{one.kind}: {one.loads} loads in {one.guest_seconds} s of the guest, "
+    if one.kind == KCSAN:
+        said += f"{len(one.races)} race(s), {len(one.new_races)} that the base did not show, "
+    return said + (f"first: {one.heard[0]}" if one.heard else "silent")

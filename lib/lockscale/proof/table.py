@@ -78,7 +78,24 @@ def _tables(found: Sequence[Checked]) -> str:
         if entry.expected.startswith(f"{entry.arm_name} ")
     ]
     titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
-    return f"{_markdown(head, rows)}\n\n{_markdown(titles, counters)}"
+    tables = [_markdown(head, rows), _how_counted(found), _markdown(titles, counters)]
+    return "\n\n".join(part for part in tables if part)
+
+
+def _how_counted(found: Sequence[Checked]) -> str:
+    """What the rows of counters have in common; where they differ, each value."""
+    all_entries = [entry for one in found for entry in one.counters]
+    if not all_entries:
+        return ""
+
+    def each(name: str, form: str = "") -> str:
+        return " or ".join(format(value, form) for value in sorted({getattr(e, name) for e in all_entries}))
+
+    return (
+        f"Counted in {each('origin')} (counts, never rates): {each('iterations')} iterations of each arm, "
+        f"{each('threads')} threads. Difference: arm minus against, the interval of "
+        f"{each('level_pct', '.1f')}%."
+    )
 
 
 def _cell(one: Checked, name: str) -> str:
