@@ -13,8 +13,10 @@ import plotly.graph_objects as go
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, find_run, latest_run
+from lockscale.experiment.profiles import folded_stacks
 from lockscale.experiment.rows import read_rows
 from lockscale.files import sha256_of_json, write_json
+from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.report.save import save
 from lockscale.study import Study, load_study
 
@@ -31,6 +33,13 @@ class Story:
         """Keep a figure in the run (svg, csv, txt) and return it, so that the cell shows it."""
         save(drawn, numbers, self.run.figures, stem)
         return drawn
+
+    def show_flame_graph(self, arm: str, cpus: int, threads: int, says: str) -> go.Figure | None:
+        """Where the processors were in one arm at one point; None where the run was not sampled there."""
+        for stacks in folded_stacks(self.measured, arm, cpus, threads):
+            drawn = flame_graph(stacks, f"Where the processors are: {arm}", says)
+            return self.show(drawn, top_stacks(stacks), f"06-flame-{arm}")
+        return None
 
     @property
     def measured(self) -> Run:

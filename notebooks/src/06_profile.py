@@ -11,13 +11,10 @@ study = "inode-claim"
 run = ""
 
 # %%
-from IPython.display import display
-
 from lockscale.experiment.compare import extra_calls, function_costs
 from lockscale.experiment.overheads import UNDER_PROFILER, overheads
-from lockscale.experiment.profiles import folded_stacks, lock_waits
+from lockscale.experiment.profiles import lock_waits_of
 from lockscale.report import figures
-from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.story import open_story
 
 story = open_story(study, run)
@@ -44,20 +41,16 @@ story.show(figures.function_shares(*costs, names, says), costs[0], "06-function-
 # record): for the arms and points that the run was profiled at.
 
 # %%
-for name in names:
-    waits = lock_waits(story.rows, name, *point)
-    if not waits.empty:
-        display(waits.assign(arm=name, origin="qemu"))
+lock_waits_of(story.rows, names, *point)
 
 # %%
-for name in names:
-    for stacks in folded_stacks(story.measured, name, *point):
-        drawn = flame_graph(stacks, f"Where the processors are: {name}", says)
-        display(story.show(drawn, top_stacks(stacks), f"06-flame-{name}"))
+story.show_flame_graph(names[0], *point, says)
+
+# %%
+story.show_flame_graph(names[1], *point, says)
 
 # %% [markdown]
 # What each profiler cost: the create rate with it on, against the rate without it in the same boot.
 
 # %%
-if UNDER_PROFILER in set(story.rows.metric):
-    display(overheads(story.rows))
+overheads(story.rows) if UNDER_PROFILER in set(story.rows.metric) else None

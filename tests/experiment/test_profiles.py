@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from lockscale.experiment.layout import Run
-from lockscale.experiment.profiles import folded_stacks, lock_waits
+from lockscale.experiment.profiles import folded_stacks, lock_waits, lock_waits_of
 from lockscale.profilers.folded import Folded, write
 
-POINT = {"tool": "perf_lock", "pair": "ab", "arm": "steal-retry", "cpus": 4, "threads": 8}
+POINT = {"tool": "perf_lock", "pair": "ab", "arm": "steal-retry", "cpus": 4, "threads": 8, "origin": "qemu"}
 
 
 def row(metric, statistic, value, **other):
@@ -55,6 +55,12 @@ def test_waits_are_summed_over_the_repeats():
 def test_a_point_without_a_profile_has_an_empty_table(point):
     table = lock_waits(ROWS, *point)
     assert table.empty and list(table.columns) == ["lock", "contentions", "wait_ms", "mean_us", "max_us"]
+
+
+def test_the_arms_stand_below_one_another_with_their_origin():
+    table = lock_waits_of(ROWS, ["steal-retry", "search-locked"], 4, 8)
+    assert len(table) == len(lock_waits(ROWS, "steal-retry", 4, 8))
+    assert set(table.arm) == {"steal-retry"} and set(table.origin) == {"qemu"}
 
 
 def test_samples_of_the_repeats_are_added(tmp_path):

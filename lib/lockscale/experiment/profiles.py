@@ -2,6 +2,7 @@
 """The profiles of a measured run, summed over the A/B repeats of a point."""
 
 import gzip
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -14,6 +15,14 @@ def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> list[Folded]:
     kept = sorted(run.raw.glob(f"*-ab*-{arm}-{cpus}cpu/perf_record-{threads}.txt.gz"))
     parts = [read(gzip.decompress(path.read_bytes()).decode()) for path in kept]
     return [merge(parts)] if parts else []
+
+
+def lock_waits_of(rows: pd.DataFrame, arms: Sequence[str], cpus: int, threads: int) -> pd.DataFrame:
+    """lock_waits() of several arms below one another, with columns arm and origin."""
+    tables = [lock_waits(rows, arm, cpus, threads).assign(arm=arm) for arm in arms]
+    origins = rows.drop_duplicates("arm").set_index("arm").origin
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(origin=table.arm.map(origins))
 
 
 def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
