@@ -59,12 +59,10 @@ class Survives:
             self.check(self.text[:end])
 
 
-@st.composite
-def changed_lines(draw, text):
-    """`text` with one line dropped, repeated, or swapped with the next."""
+def with_line_changed(text, at, change):
+    """`text` with its line `at` dropped, repeated, or swapped with the next; the last one is never `at`."""
     lines = text.split("\n")
-    at = draw(st.integers(0, len(lines) - 2))
-    change = draw(st.sampled_from(["drop", "repeat", "swap"]))
+    at %= len(lines) - 1
     if change == "drop":
         del lines[at]
     elif change == "repeat":
@@ -72,6 +70,13 @@ def changed_lines(draw, text):
     else:
         lines[at], lines[at + 1] = lines[at + 1], lines[at]
     return "\n".join(lines)
+
+
+@st.composite
+def changed_lines(draw, text):
+    """`text` with one line dropped, repeated, or swapped with the next."""
+    at = draw(st.integers(0, text.count("\n") - 1))
+    return with_line_changed(text, at, draw(st.sampled_from(["drop", "repeat", "swap"])))
 
 
 @st.composite

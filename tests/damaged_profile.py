@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from damaged_output import WRONG_NUMBERS
+from damaged_output import WRONG_NUMBERS, with_line_changed
 from lockscale.errors import BadInput
 from lockscale.parsing import parse
 from lockscale.profilers.seal import UNSEALED, seal
@@ -85,12 +85,4 @@ def damaged(text, damage):
         cells = _cells(text)
         start, end = cells[at % len(cells)]
         return text[:start] + wrong + text[end:]
-    lines = text.split("\n")
-    at %= len(lines) - 1
-    if change == "drop":
-        del lines[at]
-    elif change == "repeat":
-        lines.insert(at, lines[at])
-    else:
-        lines[at], lines[at + 1] = lines[at + 1], lines[at]
-    return "\n".join(lines)
+    return with_line_changed(text, at, change)

@@ -36,10 +36,11 @@ class Story:
 
     def show_flame_graph(self, arm: str, cpus: int, threads: int, says: str) -> go.Figure | None:
         """Where the processors were in one arm at one point; None where the run was not sampled there."""
-        for stacks in folded_stacks(self.measured, arm, cpus, threads):
-            drawn = flame_graph(stacks, f"Where the processors are: {arm}", says)
-            return self.show(drawn, top_stacks(stacks), f"06-flame-{arm}")
-        return None
+        stacks = folded_stacks(self.measured, arm, cpus, threads)
+        if stacks is None:
+            return None
+        drawn = flame_graph(stacks, f"Where the processors are: {arm}", says)
+        return self.show(drawn, top_stacks(stacks), f"06-flame-{arm}")
 
     @property
     def measured(self) -> Run:

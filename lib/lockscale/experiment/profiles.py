@@ -10,11 +10,11 @@ from lockscale.experiment.layout import Run
 from lockscale.profilers.folded import Folded, merge, read
 
 
-def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> list[Folded]:
-    """One, of all repeats; none where the run was not sampled at this point."""
+def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> Folded | None:
+    """Of all repeats together; None where the run was not sampled at this point."""
     kept = sorted(run.raw.glob(f"*-ab*-{arm}-{cpus}cpu/perf_record-{threads}.txt.gz"))
     parts = [read(gzip.decompress(path.read_bytes()).decode()) for path in kept]
-    return [merge(parts)] if parts else []
+    return merge(parts) if parts else None
 
 
 def lock_waits_of(rows: pd.DataFrame, arms: Sequence[str], cpus: int, threads: int) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,6 +108,14 @@ def refuse_unsafe(series: Series, *, disposable: bool, target: str) -> None:
             f"arm {series.name} is unsafe ({series.unsafe}): it runs only on a target with "
             f"`disposable: true`, which {target} has not"
         )
+
+
+def safe_of(chosen: Sequence[Series]) -> list[Series]:
+    """The arms of `chosen` that lose nothing by design; BadInput when there is none to prove anything of."""
+    safe = [series for series in chosen if not series.unsafe]
+    if not safe:
+        raise BadInput(f"{chosen[0].name} is unsafe ({chosen[0].unsafe}) and is left out: name a safe arm")
+    return safe
 
 
 def named_series(name: str) -> Series:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import RunFailed
 from lockscale.experiment.layout import new_run
 from lockscale.files import write_json
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
-from lockscale.kernels.series import Series, chosen_series
+from lockscale.kernels.series import Series, chosen_series, safe_of
 from lockscale.powercut.arm import Outcome, PowerCuts
 from lockscale.powercut.load import Plan
 from lockscale.progress import Progress, progress
@@ -20,12 +20,7 @@ from lockscale.study import DEFAULT_TARGET, Target, load_target
 def split(which: str | None) -> tuple[list[Series], list[Series]]:
     """The safe arms of `which` (a study, a study/arm, or everything), and the unsafe ones left out."""
     chosen = chosen_series(which)
-    safe = [series for series in chosen if not series.unsafe]
-    if not safe:
-        raise BadInput(
-            f"{which} is unsafe ({chosen[0].unsafe}): it is not meant to outlive a power cut, name a safe arm"
-        )
-    return safe, [series for series in chosen if series.unsafe]
+    return safe_of(chosen), [series for series in chosen if series.unsafe]
 
 
 def cut_arms(safe: Sequence[Series], plan: Plan) -> list[Outcome]:

@@ -14,11 +14,10 @@ from lockscale.experiment.guests import booted
 from lockscale.experiment.plan import in_turn
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
-from lockscale.kernels.series import Series, refuse_unsafe
+from lockscale.kernels.series import Series, refuse_unsafe, safe_of
 from lockscale.profilers import filefrag
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S
-from lockscale.proof.safe import safe_of
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, must

@@ -12,11 +12,10 @@ from lockscale.experiment.layout import new_run
 from lockscale.files import write_json
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import build
-from lockscale.kernels.series import Series, all_series, refuse_unsafe
+from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
 from lockscale.profilers.kernel_reports import races, reports
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S, command
-from lockscale.proof.safe import safe_of
 from lockscale.proof.surroundings import refuse_bad_surroundings
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
