@@ -148,6 +148,32 @@ def test_a_race_of_the_base_is_silence_and_a_new_one_is_not():
     assert "1 that the base did not show, first: b / c" in as_text([found["arm"]])
 
 
+def test_a_race_that_the_base_shows_later_is_the_bases(
+    guests: dict[str, Exception], monkeypatch: pytest.MonkeyPatch
+):
+    rare = iter([(("a",),), (("a",), ("b", "c"))])
+
+    def soaked(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+        races = next(rare) if series == BASE else RACES[series.arm]
+        return Soaked(series.study, series.arm, kind, guest_seconds, 7, (), races)
+
+    monkeypatch.setattr(soak_module, "soak", soaked)
+    found = soak_all([ARM, OTHER], KCSAN, load_target("qemu"), 120)
+    assert [(one.arm, one.again) for one in found] == [
+        ("base", False),
+        ("arm", False),
+        ("base", True),  # once was enough: a third load of the base would raise StopIteration
+        ("other", False),
+    ]
+    assert all(one.ok for one in found)
+
+
+@pytest.mark.usefixtures("guests")
+def test_the_base_is_loaded_only_so_often():
+    found = soak_all([ARM], KCSAN, load_target("qemu"), 120)
+    assert [one.arm for one in found] == ["base", "arm"] + soak_module.BASE_AGAIN * ["base"]
+
+
 def test_without_its_base_no_race_is_called_new(guests: dict[str, Exception]):
     guests["base"] = RunFailed("the guest hung")
     found = soaks(KCSAN, ARM)

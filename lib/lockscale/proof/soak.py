@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from lockscale.targets.machine import Machine, must
 DEBUG, KCSAN = "debug", "kcsan"
 # The log of a soak has to be whole: a report that was pushed out of it is silence.
 WHOLE_LOG = "log_buf_len=16M"
+BASE_AGAIN = 3  # further loads of the base before a race that it did not show counts as new
 SLOWER_BOOT = 3  # a debug kernel's, against the boot timeout of the target file
 LOCKDEP_IS_ON = ["grep", "-E", "^ *debug_locks: *1$", "/proc/lockdep_stats"]
 # What shows that a kind's watchers were there, and in lockdep's case still are: it turns itself off
@@ -44,6 +45,7 @@ class Soaked:
     """What one arm's kernel of one kind said. `races` are pairs of functions, KCSAN's alone.
 
     `new_races`: those that the base under the same load did not show. `failure`: why there was no soak.
+    `again`: a further load of the base.
     """
 
     study: str
@@ -55,7 +57,12 @@ class Soaked:
     races: tuple[tuple[str, ...], ...]
     new_races: tuple[tuple[str, ...], ...] = ()
     failure: str = ""
+    again: bool = False
     origin: str = "qemu"
+
+    @property
+    def name(self) -> str:
+        return f"{self.study}/{self.arm}"
 
     @property
     def heard(self) -> list[str]:
@@ -111,8 +118,9 @@ def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds:
     """Every safe arm, kept in runs/soak-<time>/soak.json after each of them.
 
     KCSAN's races are held against those of the base: every arm of the study that adds no patch. It is
-    loaded first, whether chosen or not. An arm that fails has failed, and the others are loaded all the
-    same; BadInput when no arm is safe, or for a fault of what all arms need.
+    loaded first, whether chosen or not, and again after an arm that shows more. An arm that fails has
+    failed, and the others are loaded all the same; BadInput when no arm is safe, or for a fault of what
+    all arms need.
     """
     safe, studies = safe_of(chosen), {series.study for series in chosen}
     refuse_bad_surroundings(build=True, boot=True)
@@ -121,15 +129,32 @@ def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds:
     folder, done = new_run("soak").folder, list[Soaked]()
     with progress(f"{kind} kernels under load", len(order)) as shown:
         for at, series in enumerate(order):
-            shown.update(at, series.name)
-            of_base = [one for one in done[: len(bases)] if one.study == series.study]
-            if kind == KCSAN and series not in bases:
-                done.append(_beside_base(series, of_base, target, guest_seconds))
-            else:
-                done.append(_outcome(series, kind, target, guest_seconds))
-            write_json(folder / "soak.json", [one.as_json() for one in done])
+            own_bases = [] if series in bases else [one for one in bases if one.study == series.study]
+            for loaded in _loads(series, own_bases, done, kind, target, guest_seconds):
+                shown.update(at, f"{series.name}: {loaded.name} was loaded")
+                done.append(loaded)
+                write_json(folder / "soak.json", [one.as_json() for one in held_against(bases, done)])
         shown.update(len(order))
-    return done
+    return held_against(bases, done)
+
+
+def _loads(
+    series: Series, bases: Sequence[Series], done: list[Soaked], kind: str, target: Target, guest_seconds: int
+) -> Iterator[Soaked]:
+    """`series` under its load; then its base again for as long as a race of `series` is not the base's.
+
+    The races of one kernel differ from one load to the next, so two minutes of the base do not list
+    all that it has. `done` grows by what this yields.
+    """
+    if bases and all(one.failure for one in done if one.name in {base.name for base in bases}):
+        yield _failed(series, kind, "not loaded: its base has no races to hold it against")
+        return
+    found = _outcome(series, kind, target, guest_seconds)
+    yield found
+    for _ in range(BASE_AGAIN):
+        for base in bases:
+            if new_races(found, _of(bases, done)):
+                yield replace(_outcome(base, kind, target, guest_seconds), again=True)
 
 
 def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
@@ -139,11 +164,22 @@ def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> S
         return _failed(series, kind, str(error))
 
 
-def _beside_base(series: Series, base: Sequence[Soaked], target: Target, guest_seconds: int) -> Soaked:
-    if base and all(one.failure for one in base):
-        return _failed(series, KCSAN, "not loaded: its base has no races to hold it against")
-    found = _outcome(series, KCSAN, target, guest_seconds)
-    return replace(found, new_races=new_races(found, base))
+def held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+    """`done` with the new races of each arm that is no base, against all loads of its study's base."""
+    if not bases:
+        return list(done)
+    names = {base.name for base in bases}
+    return [
+        one
+        if one.name in names
+        else replace(one, new_races=new_races(one, _of([b for b in bases if b.study == one.study], done)))
+        for one in done
+    ]
+
+
+def _of(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+    names = {base.name for base in bases}
+    return [one for one in done if one.name in names]
 
 
 def _failed(series: Series, kind: str, failure: str) -> Soaked:
@@ -158,13 +194,14 @@ def new_races(soaked: Soaked, base: Sequence[Soaked]) -> tuple[tuple[str, ...], 
 
 def as_text(found: Sequence[Soaked]) -> str:
     """One line an arm."""
-    return "\n".join(f"{'ok ' if one.ok else 'NO '} {one.study}/{one.arm} {_line(one)}" for one in found)
+    return "\n".join(f"{'ok ' if one.ok else 'NO '} {one.name} {_line(one)}" for one in found)
 
 
 def _line(one: Soaked) -> str:
     if one.failure:
         return f"{one.kind}: {one.failure}"
-    said = f"{one.kind}: {one.loads} loads in {one.guest_seconds} s of the guest, "
+    said = f"{one.kind}{', once more' if one.again else ''}: "
+    said += f"{one.loads} loads in {one.guest_seconds} s of the guest, "
     if one.kind == KCSAN:
         said += f"{len(one.races)} race(s), {len(one.new_races)} that the base did not show, "
     return said + (f"first: {one.heard[0]}" if one.heard else "silent")
