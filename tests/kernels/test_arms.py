@@ -9,6 +9,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.arms import Options, arms_file, relations
 from lockscale.kernels.series import all_series
+from lockscale.workloads.fsload_lines import PHASES
 
 STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
 LOAD = '[load]\ntestcase = "create_unlink"\nprocesses = 8\nitems_per_process = 9\ncpus = 4\n'
@@ -69,7 +70,7 @@ def test_an_arms_own_options_come_behind_the_common_ones():
         (LOAD + "[arm.arm]\nmkfs = '-b'\n", "arm.arm.mkfs: Input should be a valid list"),
         (LOAD + "[arm.arm]\nmkfz = []\n", "arm.arm.mkfz: Extra inputs are not permitted"),
         (LOAD.replace("8", "0"), "load.processes: Input should be greater than 0"),
-        (LOAD.replace("create_unlink", "creat"), "load.testcase: Input should be 'create_unlink'"),
+        (LOAD.replace("create_unlink", "creat"), "load.testcase: fsload has no test 'creat': use one of app"),
         (
             LOAD + '[[counter]]\nname = "x"\ncount = ["rate:x"]\nper = ["trace:y"]\nunit = "1"\n'
             'expect = ["arm = 0"]\n',
@@ -86,6 +87,12 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, s
     file.write_text(text)
     with pytest.raises(BadInput, match=rf"arms.toml: .*{says}|arms.toml {says}"):
         arms_file("s")
+
+
+@pytest.mark.parametrize("test", PHASES)
+def test_an_arm_can_be_loaded_with_every_test_of_fsload(file: Path, test: str):
+    file.write_text(LOAD.replace("create_unlink", test))
+    assert arms_file("s").load.testcase == test
 
 
 def test_a_file_that_is_no_utf_8_is_refused(file: Path):

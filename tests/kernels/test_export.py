@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """An exported series is taken by the tools that it is for, and gives the files that were checked."""
 
+import email
+import email.policy
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,7 +25,7 @@ EXACTLY = ["patch", "-p1", "--fuzz=0", "--batch", "-i"] if HAS_PATCH else ["git"
 TAKES = "patch -s -p1 -i" if HAS_PATCH else "git apply -p1"
 LINES = [f"line {n}\n" for n in range(1, 40)]
 DIFF = "--- a/fs/ext4/super.c\n+++ b/fs/ext4/super.c\n@@ -1 +1 @@\n-x\n+y\n"
-COVER = f"# s / arm\n\n{DIFF}\nFrom a@x Sat Nov 21 09:00:00 2026\n"
+COVER = f"# s / arm\n\nGröße\n\n{DIFF}\nFrom a@x Sat Nov 21 09:00:00 2026\n"
 
 
 def run(folder: Path, *argv: str) -> str:
@@ -85,12 +88,36 @@ def test_git_am_takes_the_mbox_whole_and_in_order(made, tmp_path: Path):
     ]
 
 
-def test_the_cover_stands_where_git_am_drops_it(made, tmp_path: Path):
+def test_the_cover_letter_is_the_mail_0_of_n_beside_the_mbox(made, tmp_path: Path):
     series, _ = made
+    out = export(series, "mbox", tmp_path / "out.mbox")
+    assert out.files == ("out.mbox", "out-0000-cover-letter.patch")
+    letter = email.message_from_bytes((tmp_path / out.files[1]).read_bytes(), policy=email.policy.default)
+    first = email.message_from_bytes(series.patches[0].read_bytes(), policy=email.policy.default)
+    assert letter["Subject"] == "[PATCH 0/2] s/arm, for Linux 6.12.y"
+    assert (letter["From"], letter["Date"]) == (first["From"], first["Date"])
+    text = letter.get_content()
+    assert "# s / arm\n" in text and "Größe" in text
+    assert text.endswith("Patches:\n  [PATCH 1/2] ext4: change super.c\n  [PATCH 2/2] ext4: change ext4.h\n")
+    assert "# s / arm" not in out.path.read_text()
+
+
+@pytest.mark.parametrize("with_mbox", [False, True])
+def test_git_am_stops_at_the_cover_letter_which_is_why_it_is_a_file_of_its_own(made, tmp_path, with_mbox):
+    series, work = made
+    out = export(series, "mbox", tmp_path / "out.mbox")
+    both = (tmp_path / out.files[1]).read_bytes() + (out.path.read_bytes() if with_mbox else b"")
+    (tmp_path / "all.mbox").write_bytes(both)
+    with pytest.raises(AssertionError, match="Patch is empty"):
+        run(work, "git", "am", "-q", str(tmp_path / "all.mbox"))
+
+
+def test_the_mails_are_numbered_whatever_number_they_had(made, tmp_path: Path):
+    series, _ = made
+    for patch, prefix in zip(series.patches, ("[PATCH v2 7/9] ", ""), strict=True):
+        patch.write_text(re.sub(r"(?m)^Subject: \[PATCH.*?\] ", f"Subject: {prefix}", patch.read_text()))
     text = export(series, "mbox", tmp_path / "out.mbox").path.read_text()
-    message, _, rest = text.partition("\n---\n")
-    assert "  # s / arm" in rest.partition("\ndiff --git ")[0] and "# s / arm" not in message
-    assert text.count("# s / arm") == 1
+    assert re.findall(r"^Subject: (\[.*?\])", text, re.MULTILINE) == ["[PATCH v2 1/2]", "[PATCH 2/2]"]
 
 
 def test_a_mail_without_its_first_line_is_taken_too(made, tmp_path: Path):
@@ -197,18 +224,28 @@ def test_what_is_there_is_not_touched(made, tmp_path: Path, form: str):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_a_write_that_fails_leaves_nothing(made, tmp_path: Path, monkeypatch):
+def test_a_cover_letter_that_is_there_is_not_touched(made, tmp_path: Path):
+    series, _ = made
+    (tmp_path / "out-0000-cover-letter.patch").write_text("mine")
+    with pytest.raises(BadInput, match=r"out-0000-cover-letter\.patch is there already: remove it"):
+        export(series, "mbox", tmp_path / "out.mbox")
+    assert (tmp_path / "out-0000-cover-letter.patch").read_text() == "mine"
+    assert not (tmp_path / "out.mbox").exists()
+
+
+@pytest.mark.parametrize(("form", "out"), [("quilt", "out"), ("ldiskfs", "out"), ("mbox", "out.mbox")])
+def test_a_write_that_fails_leaves_nothing(made, tmp_path: Path, monkeypatch, form: str, out: str):
     series, _ = made
 
     def full(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == "series":
+        if path.name in ("series", "README", "out.mbox"):
             raise OSError(28, "No space left on device", str(path))
         path.write_bytes(content)
 
     monkeypatch.setattr("lockscale.kernels.export.write_bytes", full)
     with pytest.raises(OSError, match="No space"):
-        export(series, "quilt", tmp_path / "outs/out")
+        export(series, form, tmp_path / "outs" / out)
     assert not list((tmp_path / "outs").iterdir())
 
 

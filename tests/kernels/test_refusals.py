@@ -2,7 +2,7 @@
 """`lockscale kernel build` on what cannot be built: one sentence, with the tool's first useful line.
 
 On a toy kernel of one C file; its make takes every option but one, and its compiler is the real one. Two
-arms of one identity are in test_build.py.
+arms of one identity are in test_one_identity.py.
 """
 
 from collections.abc import Callable, Iterator

@@ -16,10 +16,14 @@ from lockscale.kernels.series import Series, apply_beside
 from lockscale.kernels.warnings import new_warnings, warnings_in
 
 TREE = Path("/b/src")
-# As the kernel's with O=: nothing is written into the tree, and a newer object is left as it is.
-MAKEFILE = """%.o:
+# As the kernel's with O=: nothing is written into the tree, and a newer object is left as it is. A folder
+# is what its own Makefile lists.
+MAKEFILE = """%/: FORCE
+\t@$(MAKE) --no-print-directory O=$(O) $(addprefix $@,$(shell cat $(CURDIR)/$@Makefile))
+%.o:
 \t@mkdir -p $(O)/$(@D)
 \t@test $(O)/$@ -nt $(CURDIR)/$*.c || gcc -Wall -c -o $(O)/$@ $(CURDIR)/$*.c
+FORCE: ;
 """
 MAIL = "From: a <a@x>\nSubject: [PATCH] add\n\n---\ndiff --git a/fs/a.c b/fs/a.c\n"
 OLD = "static int unused_before;\nint f(int a)\n{\n\treturn a;\n}\n"
@@ -73,7 +77,7 @@ class Toy:
             finally:
                 for path, content in before.items():
                     path.write_bytes(content)
-                for path in set(self.tree.rglob("*.c")) - set(before):
+                for path in {p for p in self.tree.rglob("*") if p.is_file()} - set(before):
                     path.unlink()
 
         return new_warnings(series, self.tree, self.objects, held)
@@ -117,14 +121,56 @@ def test_a_new_file_is_compiled_with_the_patch_only(toy: Toy):
     assert found.compiled == ("fs/new.o",) and len(found.new) == 1
 
 
-def test_a_series_without_a_c_file_says_that_nothing_was_compiled(toy: Toy):
+NEW_HEADER = "new file mode 100644\n--- /dev/null\n+++ b/NAME\n@@ -0,0 +1 @@\n+LINE\n"
+
+
+def header(toy: Toy, name: str, line: str) -> Series:
+    """A series that adds a file of one line."""
     patch = toy.arm / "0001-x.patch"
-    patch.write_text(
-        MAIL.replace("a.c", "new.h")
-        + "new file mode 100644\n--- /dev/null\n+++ b/fs/new.h\n@@ -0,0 +1 @@\n+int x;\n"
+    added = NEW_HEADER.replace("NAME", name).replace("LINE", line)
+    patch.write_text(MAIL.replace("fs/a.c", name) + added)
+    return Series("s", "arm", toy.arm, (patch,))
+
+
+@pytest.fixture
+def includers(toy: Toy) -> Toy:
+    """fs/a.c and fs/b.c include what the patch adds; fs/off.c does not compile and is configured out."""
+    include = '#if __has_include("new.h")\n#include "new.h"\n#endif\n'
+    (toy.tree / "fs/Makefile").write_text("a.o b.o\n")
+    for name, text in (("a", OLD), ("b", "int b;\n"), ("off", "#error off\n")):
+        (toy.tree / f"fs/{name}.c").write_text(include + text)
+    return toy
+
+
+def test_a_header_alone_is_compiled_by_the_files_beside_it(includers: Toy):
+    found = includers.check(header(includers, "fs/new.h", "static int nobody_reads;"))
+    assert found.compiled == ("fs/",)
+    warning = "fs/new.h: warning: 'nobody_reads' defined but not used [-Wunused-variable]"
+    assert found.new == (warning, warning), "once in each of the two"
+    assert includers.check(header(includers, "fs/new.h", "extern int shared;")).new == ()
+
+
+def test_a_header_of_include_is_compiled_by_ext4_and_jbd2(toy: Toy):
+    for folder in ("fs/ext4", "fs/jbd2"):
+        (toy.tree / folder).mkdir()
+        (toy.tree / folder / "x.c").write_text('#include "../../include/linux/old.h"\n')
+        (toy.tree / folder / "Makefile").write_text("x.o\n")
+    (toy.tree / "include/linux").mkdir(parents=True)
+    (toy.tree / "include/linux/old.h").write_text("extern int x;\n")
+    series = header(toy, "include/linux/old.h", "static int y;")
+    text = series.patches[0].read_text()
+    hunk = (
+        "--- a/include/linux/old.h\n+++ b/include/linux/old.h\n@@ -1 +1 @@\n-extern int x;\n+static int y;\n"
     )
-    found = toy.check(Series("s", "arm", toy.arm, (patch,)))
-    assert found.new == found.compiled == () and "nothing: no .c file is touched" in found.detail
+    series.patches[0].write_text(text[: text.index("new file")] + hunk)
+    found = toy.check(series)
+    assert found.compiled == ("fs/ext4/", "fs/jbd2/") and len(found.new) == 2
+
+
+def test_a_series_that_compiles_to_nothing_says_so(toy: Toy):
+    found = toy.check(header(toy, "fs/Kconfig", "config X"))
+    assert found.new == found.compiled == ()
+    assert "compiled nothing: no C file and no header is touched" in found.detail
 
 
 def test_a_patch_that_does_not_compile_is_told_by_the_compilers_line(toy: Toy):

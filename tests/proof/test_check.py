@@ -180,6 +180,49 @@ def test_an_arm_that_arms_toml_lacks_is_red_until_it_is_added(bench: Bench):
     assert found["s/bare"].checks["counts"].detail == "add [arm.bare] to kernel-patches/s/arms.toml"
 
 
+@pytest.mark.parametrize("listing", [b"\xff", b"0001-absent.patch\n", b"# unsafe\n"])
+def test_a_bad_series_file_fails_its_arm_alone(
+    bench: Bench, capsys: pytest.CaptureFixture[str], listing: bytes
+):
+    (bench.folder / "s/ours/series").write_bytes(listing)
+    found = checked()
+    assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
+    assert "s/ours/series" in found["s/ours"].checks["applies"].detail
+    assert list(found["s/ours"].checks) == ["applies", "counts"]
+    assert ("s", ("before", "upstream")) in bench.counted
+    assert status(["patches", "check", "s", "--json"]) == 1
+    ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
+    assert ok == {"before": True, "ours": False, "upstream": True}
+
+
+def test_a_bad_series_file_is_no_matter_to_an_arm_that_is_not_compared_with_it(bench: Bench):
+    (bench.folder / "s/ours/series").write_bytes(b"\xff")
+    assert [one.ok for one in check("t") + check("s/before")] == [True] * 4
+
+
+def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    built: list[str] = []
+
+    def builds(series: Series) -> Entry:
+        built.append(series.name)
+        return Entry(series.arm != "before", "built")
+
+    def compared(series: Series) -> Entry:
+        assert len(built) == 3
+        return Entry(series.arm != "ours", "by kernels")
+
+    for step in ("has_style", "adds_no_warning"):
+        monkeypatch.setattr(check_module, step, lambda _: Entry(True, ""))
+    monkeypatch.setattr(check_module, "builds", builds)
+    monkeypatch.setattr(check_module, "kernels_differ", compared)
+    found = {one.arm: one.checks["differs"] for one in check("s", build=True)}
+    assert found == {
+        "before": Entry(True, "differs"),  # not built, so its sources were compared alone
+        "ours": Entry(False, "by kernels"),
+        "upstream": Entry(True, "by kernels"),
+    }
+
+
 @pytest.fixture
 def surroundings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """With the real look at what all arms need."""

@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: MIT
 """`lockscale patches`: list, check, load under debuggers, cut the power of, and export the series."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lockscale.cli.output import as_json, show, table
 from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.kernels.series import Series
+
+
+def _safe_of(chosen: "list[Series]") -> "list[Series]":
+    """The arms of `chosen` that can be proven; the others are named on stderr with the reason."""
+    from lockscale.kernels.series import safe_of
+
+    safe = safe_of(chosen)
+    _say_left_out([series for series in chosen if series.unsafe])
+    return safe
+
+
+def _say_left_out(unsafe: "list[Series]") -> None:
+    for series in unsafe:
+        click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
 
 
 @click.group()
@@ -70,7 +89,7 @@ def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) ->
     from lockscale.proof.soak import as_text, soak_all
     from lockscale.study import DEFAULT_TARGET, load_target
 
-    found = soak_all(chosen_series(which), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
     show([one.as_json() for one in found], as_json, as_text(found))
     return 0 if all(one.ok for one in found) else 1
 
@@ -85,7 +104,7 @@ def patches_locality(which: str, iterations: int, as_json: bool) -> None:
     from lockscale.proof.locality import localities, summary
     from lockscale.study import DEFAULT_TARGET, load_target
 
-    found = localities(chosen_series(which), load_target(DEFAULT_TARGET), iterations)
+    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations)
     show([one.as_json() for one in found], as_json, table(summary(found)))
 
 
@@ -137,8 +156,7 @@ def patches_powercut(which: str | None, cuts: int, seed: int, as_json: bool) -> 
     from lockscale.powercut.load import Plan
 
     safe, unsafe = split(which)
-    for series in unsafe:
-        click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
+    _say_left_out(unsafe)
     found = cut_arms(safe, Plan(cuts, seed))
     show([one.as_json() for one in found], as_json, as_text(found))
     return 0 if all(one.ok for one in found) else 1

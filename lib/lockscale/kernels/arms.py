@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import pydantic
 
@@ -20,7 +20,19 @@ from lockscale.kernels.text import read_toml
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 Source = Annotated[str, pydantic.Field(pattern=r"^(trace|calls|acquisitions|contentions):\S.*$")]
+TEST = re.compile(r'^\t\.name = "(\w+)",$', re.MULTILINE)  # in each test's own file of lib/fsload
 RELATION = re.compile(r"\s+(>=|>|=)\s+")
+
+
+def _of_fsload(test: str) -> str:
+    """`test`, which must be one that fsload was built with; ValueError is pydantic's."""
+    tests = sorted(name for path in paths.FSLOAD.glob("*.c") for name in TEST.findall(path.read_text()))
+    if test not in tests:
+        raise ValueError(f"fsload has no test {test!r}: use one of {', '.join(tests)}")
+    return test
+
+
+Test = Annotated[str, pydantic.AfterValidator(_of_fsload)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class Options(_Strict):
 class Load(_Strict):
     """How an arm is loaded to be checked. `variants`: mount options, each on a new file system."""
 
-    testcase: Literal["create_unlink", "fallocate2", "truncate_orphan"]
+    testcase: Test
     processes: Count
     items_per_process: Count
     cpus: Count
@@ -151,12 +163,7 @@ def arms_file(study: str) -> ArmsFile:
     path = paths.KERNEL_PATCHES / study / "arms.toml"
     if not path.is_file():
         raise BadInput(f"{path} is not there: say in it what each arm of {study} is besides its patches")
-    try:
-        found = ArmsFile.model_validate(read_toml(path))
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BadInput(f"{path}: {where}: {first['msg']}") from None
+    found = read_toml(path, ArmsFile)
     _refuse_missing(path, found)
     return found
 

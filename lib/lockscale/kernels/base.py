@@ -5,6 +5,9 @@ import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -51,18 +54,30 @@ class Base:
         return self.kinds[name]
 
 
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class _KindEntry(_Strict):
+    configs: Annotated[list[str], pydantic.Field(min_length=1)]
+    on_top: str | None = None
+
+
+class _BaseFile(_Strict):
+    line: str
+    package: str
+    tarball: Path
+    tested: list[str]
+    kinds: dict[str, _KindEntry]
+
+
 @functools.cache
 def base() -> Base:
-    """Read kernel-patches/base.toml."""
-    said = read_toml(paths.KERNEL_PATCHES / "base.toml")
-    return Base(
-        line=said["line"],
-        package=said["package"],
-        tarball=Path(said["tarball"]),
-        tested=tuple(said["tested"]),
-        kinds={name: _kind(name, **entry) for name, entry in said["kinds"].items()},
-    )
+    """Read kernel-patches/base.toml; BadInput names the first key that it lacks or has too many."""
+    said = read_toml(paths.KERNEL_PATCHES / "base.toml", _BaseFile)
+    kinds = {name: _kind(name, entry) for name, entry in said.kinds.items()}
+    return Base(said.line, said.package, said.tarball, tuple(said.tested), kinds)
 
 
-def _kind(name: str, configs: list[str], on_top: str | None = None) -> Kind:
-    return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in configs), on_top)
+def _kind(name: str, entry: _KindEntry) -> Kind:
+    return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in entry.configs), entry.on_top)

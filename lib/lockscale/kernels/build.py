@@ -21,6 +21,7 @@ from lockscale.files import full_disk_is_one_sentence, locked, sha256_of_json, w
 from lockscale.kernels.base import RATE, Kind, base
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of
+from lockscale.kernels.image import code_sha256
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import run_step
@@ -62,6 +63,11 @@ class Kernel:
         return self.folder / "bzImage"
 
     @property
+    def code_sha256(self) -> str:
+        """What the kernel is but for its release and build-id, which differ with every series."""
+        return code_sha256(self.image, self.release, self.build_id)
+
+    @property
     def build_seconds(self) -> float:
         """How long its build took when it was built, compiling and linking alone."""
         return float(json.loads((self.folder / TIMES).read_text())["build_seconds"])
@@ -71,15 +77,24 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
     """The kernel of `series` for one kind of use, from the cache when it was built before."""
     found, wanted = find_source(source), base().kind(kind)
     whole = with_on_top(series, wanted.on_top)
+    key = _key(whole, found, wanted)
+    return cached_kernel(key) or _build(whole, found, key, wanted)
+
+
+def _key(whole: Series, source: Source, kind: Kind) -> str:
     parts = {
-        "source": found.sha256,
+        "source": source.sha256,
         "series": whole.sha256,
-        "config": wanted.sha256,
+        "config": kind.sha256,
         "compiler": compiler(),
         "fixed": FIXED,
     }
-    key = sha256_of_json(parts)[:16]
-    return cached_kernel(key) or _build(whole, found, key, wanted)
+    return sha256_of_json(parts)[:16]
+
+
+def built_before(series: Series) -> Kernel | None:
+    """The kernel of `series` that gives rates, if it is in the cache; nothing is built."""
+    return cached_kernel(_key(series, find_source(), base().kind(RATE)))
 
 
 def cached_kernel(key: str) -> Kernel | None:
@@ -205,13 +220,13 @@ def _keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
 
 
 def refuse_one_identity(kernels: dict[str, tuple[Kernel, str]]) -> None:
-    """Refuse two arms that are equal in build-id and in everything else that decides a result.
+    """Refuse two arms that are equal in their kernels' code and in everything else that decides a result.
 
     `kernels` maps an arm's name to its kernel and to its mkfs, mount and knobs as one string.
     """
     seen: dict[tuple[str, str], str] = {}
     for arm, (kernel, rest) in kernels.items():
-        other = seen.setdefault((kernel.build_id, rest), arm)
+        other = seen.setdefault((kernel.code_sha256, rest), arm)
         if other != arm:
             raise BadInput(
                 f"arms {other} and {arm} are the same kernel with the same mkfs, mount and knobs: "

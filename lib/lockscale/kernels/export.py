@@ -11,6 +11,7 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.files import write_bytes
 from lockscale.kernels.base import base
+from lockscale.kernels.cover_letter import cover_letter, numbered
 from lockscale.kernels.mail import END_OF_MESSAGE, read_mail
 from lockscale.kernels.series import Series, touched_files
 from lockscale.kernels.text import read_text
@@ -30,24 +31,40 @@ class Exported:
 
 
 def export(series: Series, form: str, output: Path | None = None) -> Exported:
-    """Write `series` as "mbox" (one file), "quilt" or "ldiskfs" (a folder), whole or not at all.
+    """Write `series` as "mbox" (a file, the cover letter beside it), "quilt" or "ldiskfs" (a folder).
 
-    Without `output` it is named after study and arm, in the working directory. The same series gives
-    the same bytes.
+    It is written whole or not at all, and the same series gives the same bytes. Without `output` it is
+    named after study and arm, in the working directory.
     """
     if not series.patches:
         raise BadInput(f"{series.name} has no patch to export: this arm is the base itself")
     touched_files(series)  # refuses what git cannot read
     plain = f"{series.study}-{series.arm}"
     path = output or Path(f"{plain}.mbox" if form == "mbox" else f"{plain}-{form}")
-    if path.exists():
-        raise BadInput(f"{path} is there already: remove it, or name another --output")
+    _refuse_if_there(path)
     if form == "mbox":
-        write_bytes(path, _mbox(series))
-        return Exported(path, (path.name,))
+        return _write_mails(series, path)
     files = _quilt(series) if form == "quilt" else _ldiskfs(series)
     _write_folder(path, files)
     return Exported(path, tuple(files))
+
+
+def _refuse_if_there(path: Path) -> None:
+    if path.exists():
+        raise BadInput(f"{path} is there already: remove it, or name another --output")
+
+
+def _write_mails(series: Series, path: Path) -> Exported:
+    letter, mails = _mbox(series)
+    cover = path.with_name(f"{path.stem}-0000-cover-letter.patch")
+    _refuse_if_there(cover)
+    write_bytes(cover, letter)
+    try:
+        write_bytes(path, mails)
+    except BaseException:
+        cover.unlink()
+        raise
+    return Exported(path, (path.name, cover.name))
 
 
 def _write_folder(path: Path, files: dict[str, bytes]) -> None:
@@ -60,24 +77,30 @@ def _write_folder(path: Path, files: dict[str, bytes]) -> None:
         shutil.rmtree(half, ignore_errors=True)
 
 
-def _note(series: Series) -> str:
-    """Where the patches are from, what they may do, and the cover."""
-    cover = series.folder / "cover.md"
+def _head(series: Series) -> str:
+    """Where the patches are from, and what they may do."""
     warning = f"UNSAFE: {series.unsafe}\n" if series.unsafe else ""
-    head = f"{series.name}, for Linux {base().line}.y (lockscale, series sha256 {series.sha256[:16]})\n"
-    return f"{head}{warning}\n{read_text(cover) if cover.is_file() else ''}".rstrip() + "\n"
+    return (
+        f"{series.name}, for Linux {base().line}.y (lockscale, series sha256 {series.sha256[:16]})\n{warning}"
+    )
 
 
-def _mbox(series: Series) -> bytes:
-    """The mails in order; the cover stands in the first one below `---`.
+def _note(series: Series) -> str:
+    """The head and the cover."""
+    cover = series.folder / "cover.md"
+    return f"{_head(series)}\n{read_text(cover) if cover.is_file() else ''}".rstrip() + "\n"
 
-    A mail of its own for the cover would stop git am: it has no patch. Indented, no line of it can be
-    taken for a diff or for the start of a mail.
+
+def _mbox(series: Series) -> tuple[bytes, bytes]:
+    """The cover letter, and the mails in order; the head stands in the first one below `---`.
+
+    Indented, no line of it can be taken for a diff or for the start of a mail.
     """
-    mails = [read_mail(patch) for patch in series.patches]
-    note = textwrap.indent(_note(series), "  ").encode()
-    mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + note + b"\n", 1)
-    return b"".join(mails)
+    mails = numbered([read_mail(patch) for patch in series.patches])
+    letter = cover_letter(f"{series.name}, for Linux {base().line}.y", _note(series), mails)
+    head = textwrap.indent(_head(series), "  ").encode()
+    mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + head + b"\n", 1)
+    return letter, b"".join(mails)
 
 
 def _names(series: Series) -> list[str]:

@@ -137,13 +137,18 @@ def _found() -> list[tuple[str, str]]:
     return [(path.parent.parent.name, path.parent.name) for path in listings]
 
 
-def chosen_series(which: str | None) -> list[Series]:
-    """Every series of `which`: a study, a study/arm, or None for all."""
-    chosen = [s for s in all_series() if which in (None, s.study, s.name)]
+def chosen_names(which: str | None) -> list[tuple[str, str]]:
+    """Study and arm of every series of `which`, readable or not: a study, a study/arm, or None for all."""
+    chosen = [(study, arm) for study, arm in _found() if which in (None, study, f"{study}/{arm}")]
     if not chosen:
-        known = ", ".join(s.name for s in all_series())
+        known = ", ".join("/".join(at) for at in _found()) or "none"
         raise BadInput(f"there is no series {which!r} (there are: {known})")
     return chosen
+
+
+def chosen_series(which: str | None) -> list[Series]:
+    """Every series of `which`; BadInput for one that cannot be read, which no other arm suffers from."""
+    return [read_series(study, arm) for study, arm in chosen_names(which)]
 
 
 def touched_files(series: Series) -> list[str]:

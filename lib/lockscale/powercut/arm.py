@@ -16,7 +16,7 @@ from lockscale.powercut.disks import LARGEST_BATCH, SIZE_MIB, CutDisks, LoggedDi
 from lockscale.powercut.load import KERNEL_ARGUMENTS, Plan, flushes, make_cuts, write_load
 from lockscale.powercut.write_log import WriteLog
 from lockscale.progress import Progress
-from lockscale.study import Target
+from lockscale.study import Target, guest_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.qemu import Attached, QemuMachine
 
@@ -65,7 +65,9 @@ class PowerCuts:
     def run(self, shown: Progress, done: float = 0) -> Outcome:
         """Load, cut, check. `shown` counts cuts, from `done` on."""
         shown.update(done, f"{self.name}: load")
-        disk = LoggedDisk(self.folder / "disk.img", self.folder / "disk.log", self.target.disk.serial)
+        disk = LoggedDisk(
+            self.folder / "disk.img", self.folder / "disk.log", guest_target(self.target).disk.serial
+        )
         disk.make()
         try:
             self._load(disk)

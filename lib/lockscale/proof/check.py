@@ -2,7 +2,7 @@
 """The checks of every arm in one go: series, build, boot, counters."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,18 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.layout import new_run
 from lockscale.kernels.arms import ArmsFile, arms_file
-from lockscale.kernels.series import Series, chosen_series, read_series
+from lockscale.kernels.series import Series, chosen_names, read_series
 from lockscale.progress import progress
 from lockscale.proof.boot import runs_its_load
 from lockscale.proof.campaign import arms_to_count, campaign, sources_of
 from lockscale.proof.counters import CounterEntry, counters_of
+from lockscale.proof.differs import differs, kernels_differ
 from lockscale.proof.events import refuse_unknown_events
 from lockscale.proof.series_checks import (
     Entry,
     adds_no_warning,
     applies,
     builds,
-    differs,
     has_style,
 )
 from lockscale.proof.surroundings import refuse_bad_surroundings
@@ -64,9 +64,9 @@ def check(
     runs/patches-check-<time>. A fault of an arm is a red entry of that arm; BadInput is a fault of what
     all arms need: the choice, the kernel source, its build folder, the tools.
     """
-    chosen = chosen_series(which)
+    found = {f"{study}/{arm}": Checked(study, arm) for study, arm in chosen_names(which)}
     refuse_bad_surroundings(build=build, boot=boot)
-    found = {series.name: Checked(series.study, series.arm) for series in chosen}
+    chosen = list(_readable(found.values()))
     steps: list[tuple[str, Callable[[Series], Entry]]] = [("applies", applies), ("differs", differs)]
     if build:
         steps += [("checkpatch", has_style), ("W=1", adds_no_warning), ("builds", builds)]
@@ -79,9 +79,26 @@ def check(
                 if all(entry.ok for key, entry in found[series.name].checks.items() if key != "differs"):
                     found[series.name].checks[name] = _outcome(step, series)
             shown.update(done, series.name)
+    for series in chosen if build else ():
+        _compare_kernel(series, found[series.name].checks)
     if boot:
         _count(list(found.values()), target, iterations)
     return list(found.values())
+
+
+def _readable(found: Iterable[Checked]) -> Iterator[Series]:
+    """The series of all arms but those whose `series` file is not one, which have failed."""
+    for one in found:
+        try:
+            yield read_series(one.study, one.arm)
+        except BadInput as error:
+            one.checks["applies"] = Entry(False, str(error))
+
+
+def _compare_kernel(series: Series, checks: dict[str, Entry]) -> None:
+    """Put in the place of the comparison of sources once every chosen arm is built."""
+    if "builds" in checks and checks["builds"].ok and checks["differs"].ok:
+        checks["differs"] = _outcome(kernels_differ, series)
 
 
 def _outcome(step: Callable[[Series], Entry], series: Series) -> Entry:

@@ -8,29 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
 from lockscale.experiment.guests import booted
+from lockscale.experiment.layout import new_run
 from lockscale.experiment.plan import in_turn
+from lockscale.files import write_json
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe, safe_of
 from lockscale.profilers import filefrag
 from lockscale.progress import progress
 from lockscale.proof.load import LOAD_TIMEOUT_S
+from lockscale.proof.locality_loads import FILES_PER_WRITER, HOW, WRITERS, command, counting_streams, streams
+from lockscale.proof.surroundings import refuse_bad_surroundings
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
-from lockscale.targets.machine import Machine, must
-from lockscale.workloads import fsload
+from lockscale.targets.machine import Machine, must, must_all
 
-FILES_PER_WRITER, WRITERS = 24, 8
-# Delayed allocation: nothing has blocks until sync, whose one flusher gives all files theirs.
-FLUSHED = (
-    'for c in $(seq "$1"); do mkdir "$2/$c"; (for n in $(seq "$3"); do head -c 1048576 /dev/zero > '
-    '"$2/$c/$n" || exit 1; done) & done; wait; sync'
-)
 LIST = 'find "$1" -mindepth 2 -type f -printf "%i %p\\n"'
-HOW = ("moving", "pinned", "flushed")
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,7 @@ class Locality:
     pieces: extents of a file that do not follow each other on the disk. groups_used: block groups that
     hold any of the files' blocks, of `groups_needed` that they would fill. groups_from_inode: distance in
     block groups between a file's inode and its first block. free_extent_mib: mean free extent.
+    stream_allocations: searches at a stream goal; where there is none, no arm can differ.
     """
 
     study: str
@@ -52,6 +49,7 @@ class Locality:
     groups_needed: int
     groups_from_inode: float
     free_extent_mib: float
+    stream_allocations: int
     origin: str = "qemu"
 
     def as_json(self) -> dict[str, Any]:
@@ -59,14 +57,31 @@ class Locality:
 
 
 def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
-    """Every safe arm of `chosen`, forwards and backwards by iteration; BadInput when none is safe."""
+    """Every safe arm of `chosen`, forwards and backwards by iteration; BadInput when none is safe.
+
+    Each figure is kept in runs/locality-<time>/locality.json as it comes. A boot that fails costs no
+    other; RunFailed then names them at the end.
+    """
     boots = list(in_turn(safe_of(chosen), iterations))
+    refuse_bad_surroundings(build=True, boot=True)
+    kept = new_run("locality").folder / "locality.json"
     found: list[Locality] = []
+    failures: list[str] = []
     with progress("locality", len(boots)) as shown:
         for done, (iteration, series) in enumerate(boots):
             shown.update(done, f"{series.name}, iteration {iteration}")
-            found += locality(series, target, iteration)
+            try:
+                for one in locality(series, target, iteration):
+                    found.append(one)
+                    write_json(kept, [each.as_json() for each in found])
+            except (BadInput, RunFailed) as error:
+                failures.append(f"{series.name}, iteration {iteration}: {error}")
         shown.update(len(boots))
+    if failures:
+        raise RunFailed(
+            f"{len(failures)} of {len(boots)} boots failed ({'; '.join(failures)}): "
+            f"{len(found)} figure(s) of the others are in {kept.parent}"
+        )
     return found
 
 
@@ -76,7 +91,7 @@ def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
     for arm, how in dict.fromkeys((one.arm, one.how) for one in found):
         same = [one for one in found if (one.arm, one.how) == (arm, how)]
         row: dict[str, Any] = {"arm": arm, "writers": how, "iterations": len(same), "origin": "qemu"}
-        for name in ("pieces", "groups_used", "groups_from_inode", "free_extent_mib"):
+        for name in ("pieces", "groups_used", "groups_from_inode", "free_extent_mib", "stream_allocations"):
             values = [getattr(one, name) for one in same]
             row[name] = f"{np.mean(values):.4g} [{min(values):.4g}, {max(values):.4g}]"
         rows.append({**row, "groups_needed": same[0].groups_needed})
@@ -84,7 +99,7 @@ def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
 
 
 def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:
-    """One boot: the writers moving between CPUs, kept on theirs, and left to one flusher."""
+    """One boot; every way of writing on a new file system."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, file = build(series), arms_file(series.study)
     with booted(target, kernel, file.load.cpus) as (machine, disk):
@@ -94,12 +109,15 @@ def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Loc
 
 def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration: int) -> Locality:
     file_system = make(machine, arms_file(series.study).checked_with(series.arm), disk)
-    must(machine, _load(how), timeout_s=LOAD_TIMEOUT_S)
+    load = counting_streams(command(how, MOUNT_POINT))
+    stats = must_all(machine, load, timeout_s=LOAD_TIMEOUT_S)[-1].stdout
     inodes = {
         path: int(inode)
         for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
     }
     files = filefrag.parse(must(machine, filefrag.command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
+    if len(files) != WRITERS * FILES_PER_WRITER:
+        raise RunFailed(f"{series.name}: the writers left {len(files)} files: one of them failed")
     header = must(machine, ["dumpe2fs", "-h", file_system.device])
     unmount_and_check(machine, file_system)
     free = filefrag.parse_free(must(machine, ["e2freefrag", file_system.device]))
@@ -111,22 +129,8 @@ def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration:
         groups_needed=-(-len(files) * (1 << 20) // groups.bytes),
         groups_from_inode=float(np.mean([groups.from_inode(file, inodes[file.path]) for file in files])),
         free_extent_mib=free.avg_kib / 1024,
+        stream_allocations=streams(stats),
     )  # fmt: skip
-
-
-def _load(how: str) -> Sequence[str]:
-    binary = fsload.build(paths.CACHE / "bin")
-    if how == "flushed":
-        return ["sh", "-c", FLUSHED, "sh", str(WRITERS), MOUNT_POINT, str(FILES_PER_WRITER)]
-    return fsload.command(
-        binary,
-        MOUNT_POINT,
-        processes=WRITERS,
-        items=FILES_PER_WRITER,
-        phase="append",
-        test="append_files",
-        pin=how == "pinned",
-    )
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What can be said of a series without booting it: it applies, is not in already, differs, builds."""
+"""What can be said of a series without booting it: it applies, is not in already, it builds."""
 
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.arms import own_options
 from lockscale.kernels.base import RATE, base
 from lockscale.kernels.build import build, build_folder, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail
 from lockscale.kernels.config import configure
-from lockscale.kernels.series import Series, all_series, apply_beside
+from lockscale.kernels.series import Series, apply_beside
 from lockscale.kernels.source import find_source, version_in
 from lockscale.kernels.warnings import new_warnings
 
@@ -35,22 +34,6 @@ def applies(series: Series) -> Entry:
         return Entry(False, str(error))
     files = ", ".join(changed) or "nothing: this arm is the base"
     return Entry(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
-
-
-def differs(series: Series) -> Entry:
-    """No other arm of the study has the same patches, mkfs, mount and knobs."""
-    twins = [
-        other.name
-        for other in all_series()
-        if other.study == series.study and other != series and _identity(other) == _identity(series)
-    ]
-    if twins:
-        return Entry(False, f"same patches, mkfs, mount and knobs as {', '.join(twins)}")
-    return Entry(True, "no other arm has these patches, mkfs, mount and knobs")
-
-
-def _identity(series: Series) -> tuple[str, str]:
-    return series.sha256, own_options(series.study, series.arm).line
 
 
 def has_style(series: Series) -> Entry:

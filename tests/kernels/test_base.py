@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""kernel-patches/base.toml: what it lacks or has too many is told by its name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.cli import main
+from lockscale.errors import BadInput
+from lockscale.kernels.base import base
+
+WHOLE = (paths.KERNEL_PATCHES / "base.toml").read_text()
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
+    base.cache_clear()
+    yield tmp_path / "base.toml"
+    base.cache_clear()
+
+
+@pytest.mark.parametrize("key", ["line", "package", "tarball", "tested", "configs"])
+def test_a_key_that_is_missing_is_named(file: Path, key: str):
+    lines = WHOLE.splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if line.startswith(f"{key} = "))
+    file.write_text("".join(lines[:at] + lines[at + 1 :]))
+    where = "kinds.rate.configs" if key == "configs" else key
+    with pytest.raises(BadInput, match=rf"base\.toml: {where}: Field required$"):
+        base()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "line: Field required"),
+        (WHOLE.split("# What a build is for")[0], "kinds: Field required"),
+        (WHOLE.replace('line = "6.12"', "line = 6.12"), "line: Input should be a valid string"),
+        (WHOLE.replace("on_top", "ontop"), r"kinds\.observe\.ontop: Extra inputs are not permitted"),
+        (WHOLE.replace('configs = ["guest.config"]', "configs = []"), r"kinds\.rate\.configs: List should"),
+        ('line = "6.12', r"is not TOML \("),
+    ],
+)
+def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, says: str):
+    file.write_text(text)
+    with pytest.raises(BadInput, match=rf"base\.toml:? {says}"):
+        base()
+
+
+def test_without_the_kind_that_gives_rates_nothing_is_built(file: Path):
+    file.write_text(WHOLE.replace("[kinds.rate]", "[kinds.rates]"))
+    with pytest.raises(BadInput, match=r"^there is no kind of build 'rate' \(there are: rates, observe,"):
+        base().kind("rate")
+
+
+def test_the_command_ends_in_that_sentence(file: Path, capsys: pytest.CaptureFixture[str]):
+    file.write_text(WHOLE.replace("tarball", "archive"))
+    with pytest.raises(SystemExit, match="2"):
+        main(["patches", "check"])
+    said = capsys.readouterr()
+    assert said.out == "" and "Traceback" not in said.err and "there is no series" in said.err
+    (file.parent / "s/arm").mkdir(parents=True)
+    (file.parent / "s/arm/series").touch()
+    with pytest.raises(SystemExit, match="2"):
+        main(["patches", "check"])
+    assert capsys.readouterr().err.endswith("base.toml: tarball: Field required\n")

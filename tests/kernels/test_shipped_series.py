@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The series in kernel-patches: their names, covers and licences, and what git am makes of one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_kernel import git
+
+from lockscale.errors import BadInput
+from lockscale.kernels.series import all_series, apply_beside, named_series, read_series
+
+
+def test_a_series_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(
+        BadInput, match=r"no series inode-claim/spread under .* inode-claim/steal-retry, .*\)$"
+    ):
+        read_series("inode-claim", "spread")
+    for name in ("inode-claim", "/steal-retry", "inode-claim/", ""):
+        with pytest.raises(BadInput, match="names no series: write STUDY/ARM"):
+            named_series(name)
+
+
+def test_the_upstream_arm_is_the_base_itself(tmp_path: Path):
+    base = named_series("inode-claim/search-locked")
+    assert base.patches == ()
+    assert apply_beside(base, tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", [series.name for series in all_series()])
+def test_a_shipped_series_says_its_base_and_its_licence(name):
+    series = named_series(name)
+    cover = (series.folder / "cover.md").read_text()
+    assert "SPDX-License-Identifier: GPL-2.0-only" in cover
+    assert re.search(r"Base: Linux 6\.12\.y", cover)
+    for patch in series.patches:
+        assert re.search(r"^Signed-off-by: .+ <.+@.+>$", patch.read_text(), re.MULTILINE)
+
+
+def test_what_git_am_makes_of_steal_retry_is_what_was_checked(tmp_path: Path):
+    """Real git am on a file that holds the patch's own context where the patch says it is."""
+    series = named_series("inode-claim/steal-retry")
+    (patch,) = series.patches
+    lines = [f"/* {n} */" for n in range(1200)]
+    for start, hunk in re.findall(r"^@@ -(\d+).*?@@.*\n((?:[ +\-].*\n)+)", patch.read_text(), re.MULTILINE):
+        old = [line[1:] for line in hunk.splitlines() if line[0] in " -"]
+        lines[int(start) - 1 : int(start) - 1 + len(old)] = old
+    before = "".join(f"{line}\n" for line in lines)
+    (tmp_path / "fs/ext4").mkdir(parents=True)
+    (tmp_path / "fs/ext4/ialloc.c").write_text(before)
+    applied = apply_beside(series, tmp_path)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "base")
+    git(tmp_path, "am", "-q", str(patch))
+    assert {"fs/ext4/ialloc.c": (tmp_path / "fs/ext4/ialloc.c").read_bytes()} == applied
+    said = git(tmp_path, "log", "-1", "--format=%an%n%s%n%b").splitlines()
+    assert said[:2] == [
+        "lockscale authors",
+        "ext4: retry a lost inode bit in the same group without the lock",
+    ]
+    body = " ".join(said[2:])
+    assert "ext4: reduce lock contention in __ext4_new_inode" in body
+    assert "For measurement only: this takes a fix out again." in body
+    after = applied["fs/ext4/ialloc.c"].decode()
+    assert before.count("find_inode_bit(") - after.count("find_inode_bit(") == 1
+    assert after.count("repeat_in_this_group") == 2
