@@ -4,9 +4,11 @@
 STUDY ?= inode-claim
 TARGET ?= qemu
 PYTHON = .venv/bin/python
+# two at a time what boots nothing; a file's tests stay together, as they share what is costly
+BESIDE = -n 2 --dist loadfile
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env study test test-fast test-all kernels patches-check check notebooks lab lock clean
+.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -17,16 +19,20 @@ env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale 
 	python3 setup/system.py
 	setup/environment.sh
 
+test-env:
+	python3 setup/system.py test-packages.toml
+
 study: env  ## run one study end to end (STUDY=inode-claim TARGET=qemu)
 	.venv/bin/lockscale study run $(STUDY) --target $(TARGET)
 
-test: env check kernels  ## every check and every test, with real kernels booted
-	$(PYTHON) -m pytest -m "not long"
+test: env test-env check kernels  ## every check and every test, with real kernels booted
+	$(PYTHON) -m pytest $(BESIDE) -m "not guest and not long"
+	$(PYTHON) -m pytest -m "guest and not long"
 
-test-fast: env  ## the inner loop: no guest, under two minutes
-	$(PYTHON) -m pytest -q -m "not guest and not long and not slow"
+test-fast: env test-env  ## the inner loop: no guest, under two minutes
+	$(PYTHON) -m pytest -q $(BESIDE) -m "not guest and not long and not slow"
 
-test-all: env check kernels  ## also the long campaigns
+test-all: env test-env check kernels  ## also the long campaigns
 	LOCKSCALE_EXPLORE=1 $(PYTHON) -m pytest
 
 kernels: env  ## build the kernels that the tests boot, or find them built

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Install what a fresh Debian lacks (setup/packages.toml), or say the one command that does.
+"""Install what a fresh Debian lacks, or say the one command that does: system.py [LIST].
 
-Runs before .venv exists, so it uses the standard library alone. Asks no question. As root it
-installs; otherwise it prints the command and ends with status 2.
+LIST is packages.toml beside this file, or another one of its form. Runs before .venv exists, so it uses
+the standard library alone. Asks no question. As root it installs, and starts no service; otherwise it
+prints the command and ends with status 2.
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
-LISTED = Path(__file__).with_name("packages.toml")
+POLICY = Path("/usr/sbin/policy-rc.d")  # asked before a package starts its service; 101 is no
 TRIES = 3  # a mirror in mid-update answers 404; a second `apt-get update` sees the new index
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
 
 
-def missing() -> list[dict[str, str]]:
-    """The packages whose command or file is not on this machine."""
-    packages = tomllib.loads(LISTED.read_text())["package"]
+def missing(listed: str) -> list[dict[str, str]]:
+    """The packages of `listed` whose command or file is not on this machine."""
+    packages = tomllib.loads(Path(__file__).with_name(listed).read_text())["package"]
     return [package for package in packages if not is_there(package)]
 
 
@@ -29,6 +32,20 @@ def is_there(package: dict[str, str]) -> bool:
         path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
         return shutil.which(tool, path=path) is not None
     return any(Path("/").glob(package["file"].lstrip("/")))
+
+
+@contextlib.contextmanager
+def no_service() -> Iterator[None]:
+    """Nothing that is installed starts by itself, unless this machine has a policy of its own."""
+    if os.path.lexists(POLICY):
+        yield
+        return
+    POLICY.write_text("#!/bin/sh\nexit 101\n")
+    POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        POLICY.unlink()
 
 
 def install(names: list[str]) -> int:
@@ -44,8 +61,8 @@ def install(names: list[str]) -> int:
     return status
 
 
-def main() -> int:
-    lacking = missing()
+def main(listed: str = "packages.toml") -> int:
+    lacking = missing(listed)
     if not lacking:
         return 0
     names = [package["name"] for package in lacking]
@@ -59,8 +76,9 @@ def main() -> int:
         print(f"setup: run this once as root, then make again:\n  {command}", file=sys.stderr)
         return 2
     print(f"setup: {command}", file=sys.stderr)
-    return install(names)
+    with no_service():
+        return install(names)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))
