@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """kernel-patches/base.toml: what it lacks or has too many is told by its name."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,9 @@ WHOLE = (paths.KERNEL_PATCHES / "base.toml").read_text()
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
-    base.cache_clear()
-    yield tmp_path / "base.toml"
-    base.cache_clear()
+    return tmp_path / "base.toml"
 
 
 @pytest.mark.parametrize("key", ["line", "package", "tarball", "tested", "configs"])

@@ -15,7 +15,6 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
-from lockscale.kernels.base import base
 from lockscale.kernels.export import export
 from lockscale.kernels.series import Series, all_series, apply_beside, read_series
 
@@ -49,7 +48,6 @@ def tree_of(folder: Path, **files: list[str]) -> Path:
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Series, Path]:
     """A series s/arm of two patches with a cover that a careless export would break, and its base."""
-    base()  # read before the folder is another one
     work, arm = tree_of(tmp_path / "work"), tmp_path / "kernel-patches/s/arm"
     arm.mkdir(parents=True)
     for n, name in ((10, "super.c"), (30, "ext4.h")):
@@ -59,6 +57,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Series, Path]
     listed = run(work, "git", "format-patch", "-q", "-o", str(arm), "HEAD~2") or sorted(arm.glob("*.patch"))
     (arm / "series").write_text("".join(f"{path.name}\n" for path in listed))
     (arm / "cover.md").write_text(COVER)
+    shutil.copy(paths.KERNEL_PATCHES / "base.toml", tmp_path / "kernel-patches")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
     run(work, "git", "reset", "-q", "--hard", "HEAD~2")
     return read_series("s", "arm"), work

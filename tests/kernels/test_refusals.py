@@ -5,7 +5,7 @@ On a toy kernel of one C file; its make takes every option but one, and its comp
 arms of one identity are in test_one_identity.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.kernels import source as source_module
-from lockscale.kernels.base import base
 
 A_C = "int f(int a)\n{\n\tint b = a;\n\n\treturn b;\n}\n"
 MAKEFILE = """\
@@ -47,7 +46,7 @@ Build = Callable[..., str]
 
 
 @pytest.fixture(autouse=True)
-def own_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A base with one option for each kind of build, and an empty cache."""
     patches = tmp_path / "kernel-patches"
     patches.mkdir()
@@ -58,9 +57,6 @@ def own_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "cache/build")
     monkeypatch.setattr(paths, "KERNEL_CACHE", tmp_path / "cache/kernels")
     monkeypatch.setattr(source_module, "UNPACKED_MIB", 1)
-    base.cache_clear()
-    yield
-    base.cache_clear()
 
 
 @pytest.fixture

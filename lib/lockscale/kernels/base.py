@@ -71,13 +71,17 @@ class _BaseFile(_Strict):
     kinds: dict[str, _KindEntry]
 
 
-@functools.cache
 def base() -> Base:
     """Read kernel-patches/base.toml; BadInput names the first key that it lacks or has too many."""
-    said = read_toml(paths.KERNEL_PATCHES / "base.toml", _BaseFile)
-    kinds = {name: _kind(name, entry) for name, entry in said.kinds.items()}
+    return _read(paths.KERNEL_PATCHES)
+
+
+@functools.cache
+def _read(folder: Path) -> Base:
+    said = read_toml(folder / "base.toml", _BaseFile)
+    kinds = {name: _kind(folder, name, entry) for name, entry in said.kinds.items()}
     return Base(said.line, said.package, said.tarball, tuple(said.tested), kinds)
 
 
-def _kind(name: str, entry: _KindEntry) -> Kind:
-    return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in entry.configs), entry.on_top)
+def _kind(folder: Path, name: str, entry: _KindEntry) -> Kind:
+    return Kind(name, tuple(folder / config for config in entry.configs), entry.on_top)

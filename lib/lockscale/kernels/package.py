@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""A server's kernel as a Debian package, built once: the cache key is base, series, config and compiler.
+
+The package's content and its scripts come from the kernel's own scripts/package/builddeb, the part of
+`make bindeb-pkg` that makes linux-image; dpkg-deb packs it. bindeb-pkg itself would need debhelper and
+dpkg-dev here, and would always make the C library's headers as well.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lockscale import paths
+from lockscale.files import (
+    full_disk_is_one_sentence,
+    need_free_space,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_text,
+)
+from lockscale.kernels.base import RATE, base
+from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, series_in
+from lockscale.kernels.identity import build_id_of
+from lockscale.kernels.series import Series, with_on_top
+from lockscale.kernels.server_config import ServerConfig
+from lockscale.kernels.source import Source, compiler, find_source, version_in
+from lockscale.kernels.steps import run_step
+from lockscale.tools import need
+
+TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl", "gzip", "depmod", "dpkg-deb")
+OBJECTS_MIB = {"localmodconfig": 1500, "full": 9000}
+LINES = {"localmodconfig": 6000, "full": 30_000}  # only scale the progress bar
+LINES_OF_A_FURTHER_ARM = 400
+ARCHITECTURE = "amd64"  # of dpkg; kernels are built for x86 alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerKernel(Kernel):
+    """A kernel for one server in a package, and everything that decided it."""
+
+    package_name: str
+    package_sha256: str
+    modules_sha256: str
+    server_release: str
+    mode: str
+
+    @property
+    def folder(self) -> Path:
+        return _folder(self.key)
+
+    @property
+    def package(self) -> Path:
+        """The .deb to install on the server."""
+        return self.folder / f"{self.package_name}.deb"
+
+    @property
+    def code_sha256(self) -> str:
+        """Of image and modules, but for what differs with every release."""
+        return hashlib.sha256(f"{super().code_sha256} {self.modules_sha256}".encode()).hexdigest()
+
+
+def build_package(series: Series, config: ServerConfig, source: str | None = None) -> ServerKernel:
+    """The package of `series` for the server that `config` was made for, from the cache if it is there."""
+    found = find_source(source)
+    whole = with_on_top(series, base().kind(config.kind).on_top)
+    key = _key(whole, found, config)
+    return cached_package(key) or _build(whole, found, key, config)
+
+
+def packaged_before(series: Series, config: ServerConfig) -> ServerKernel | None:
+    """The package of `series` if it is in the cache; nothing is built."""
+    whole = with_on_top(series, base().kind(config.kind).on_top)
+    return cached_package(_key(whole, find_source(), config))
+
+
+def _key(whole: Series, source: Source, config: ServerConfig) -> str:
+    parts = {
+        "source": source.sha256,
+        "series": whole.sha256,
+        "config": config.sha256,
+        "compiler": compiler(),
+        "fixed": FIXED,
+    }
+    return sha256_of_json(parts)[:16]
+
+
+def cached_package(key: str) -> ServerKernel | None:
+    """The package kept under `key`, if its record, its image and the package itself are whole."""
+    record = _folder(key) / "kernel.json"
+    if not record.is_file():
+        return None
+    kernel = ServerKernel(**json.loads(record.read_text()))
+    return kernel if kernel.image.is_file() and kernel.package.is_file() else None
+
+
+def _folder(key: str) -> Path:
+    return paths.KERNEL_CACHE.with_name("packages") / key
+
+
+def _build(series: Series, source: Source, key: str, config: ServerConfig) -> ServerKernel:
+    for tool in TOOLS:
+        need(tool)
+    with build_folder(source) as (tree, room), series_in(series, tree, room):
+        return _package(series, source, key, config, tree, room)
+
+
+def _package(
+    series: Series, source: Source, key: str, config: ServerConfig, tree: Path, room: Path
+) -> ServerKernel:
+    objects = _objects(config, room)
+    suffix = "" if config.kind == RATE else f"-{config.kind}"
+    local = f"-lockscale-{series.sha256[:8]}-{key[:8]}{suffix}"
+    release = f"{version_in(room)}{local}"
+    make = [need("make"), f"--directory={tree}", f"O={objects}", f"LOCALVERSION={local}"]
+    started_s = time.monotonic()
+    _compile(make, f"build kernel {series.name}{suffix} for the server", key, config, objects, room)
+    name = _pack(make, release, version_in(room), objects, room / f"package-{key}.log")
+    kernel = ServerKernel(
+        key=key,
+        version=version_in(room),
+        release=release,
+        build_id=build_id_of(objects / "vmlinux"),
+        series=series.name,
+        series_sha256=series.sha256,
+        source_sha256=source.sha256,
+        config_sha256=sha256_of(objects / ".config"),
+        compiler=compiler(),
+        spin_lock=config.spin_lock,
+        kind=config.kind,
+        package_name=name,
+        package_sha256=sha256_of(objects / f"{name}.deb"),
+        modules_sha256=_code_of_modules(objects),
+        server_release=config.server_release,
+        mode=config.mode,
+    )
+    _keep(kernel, objects, time.monotonic() - started_s)
+    return kernel
+
+
+def _objects(config: ServerConfig, room: Path) -> Path:
+    """The objects that all arms for one kernel of one server share, as long as its modules stay loaded."""
+    shared = f"{config.server_release} {config.mode} {config.kind}"
+    objects = room / f"objects-server-{hashlib.sha256(shared.encode()).hexdigest()[:8]}"
+    if not objects.exists():
+        need_free_space(room, OBJECTS_MIB[config.mode], "building a server's kernel")
+        objects.mkdir()
+    return objects
+
+
+def _compile(make: list[str], what: str, key: str, config: ServerConfig, objects: Path, room: Path) -> None:
+    """Image and modules. An option that the series adds takes its default."""
+    lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES[config.mode]
+    (objects / ".config").write_text(config.text)
+    run_step([*make, "olddefconfig"], "configure the server's kernel", 20, objects / "config.log")
+    argv = [*make, f"-j{os.cpu_count()}", "bzImage", "modules"]
+    run_step(argv, what, lines, room / f"build-{key}.log", FIXED)
+
+
+def _pack(make: list[str], release: str, version: str, objects: Path, log: Path) -> str:
+    """Leave the package in `objects`; its name without .deb."""
+    image = f"linux-image-{release}"
+    shutil.rmtree(objects / "debian", ignore_errors=True)
+    build = f"+$(srctree)/scripts/package/builddeb {image}"
+    argv = [*make, f"-j{os.cpu_count()}", "run-command", f"KBUILD_RUN_COMMAND={build}"]
+    run_step(argv, "collect the package", 100, log, FIXED)
+    content = objects / "debian" / image
+    write_text(content / "DEBIAN" / "control", control(image, version))
+    # Whatever the user's umask, the server's programs can read what the package installs.
+    run_step([need("chmod"), "-R", "u=rwX,go=rX", str(content)], "open the package's files", 1, log)
+    name = f"{image}_{version}-1_{ARCHITECTURE}"
+    deb = objects / f"{name}.deb"
+    argv = [need("dpkg-deb"), "--root-owner-group", "-Zgzip", "--build", str(content), str(deb)]
+    run_step(argv, "pack the package", 2, log, {"SOURCE_DATE_EPOCH": "1"})
+    return name
+
+
+def control(image: str, version: str) -> str:
+    """The package's DEBIAN/control, as `make bindeb-pkg` writes it for linux-image."""
+    return (
+        f"Package: {image}\nVersion: {version}-1\nArchitecture: {ARCHITECTURE}\n"
+        "Section: kernel\nPriority: optional\nMaintainer: lockscale <lockscale@localhost>\n"
+        f"Description: Linux {version} with one patch series, built by lockscale for one server\n"
+        " Image and modules for a measurement. It is started once and never made the default.\n"
+    )
+
+
+def _code_of_modules(objects: Path) -> str:
+    """sha256 over the modules' objects before each gets the kernel's release in its version string."""
+    whole = hashlib.sha256()
+    for name in sorted((objects / "modules.order").read_text().split()):
+        whole.update(f"{name} {sha256_of(objects / name)}\n".encode())
+    return whole.hexdigest()
+
+
+def _keep(kernel: ServerKernel, objects: Path, build_seconds: float) -> None:
+    """Move package, image, config and record into the cache; the record last, so it vouches for the rest."""
+    kernel.folder.mkdir(parents=True, exist_ok=True)
+    with full_disk_is_one_sentence(kernel.folder):
+        shutil.move(objects / kernel.package.name, kernel.package)
+        shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
+        shutil.copyfile(objects / ".config", kernel.folder / "config")
+        shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
+    write_json(kernel.folder / TIMES, {"build_seconds": round(build_seconds, 1)})
+    write_json(kernel.folder / "kernel.json", asdict(kernel))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""A server's kernel configuration: the server's own, our fragment on top, nothing that was not asked for."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import sha256_of_json, write_text
+from lockscale.kernels.base import RATE, Kind, base
+from lockscale.kernels.build import build_folder
+from lockscale.kernels.config import read_config, refuse_malformed, refuse_unknown, spin_lock_kind
+from lockscale.kernels.server import ServerFacts
+from lockscale.kernels.source import Source, compiler, find_source, version_in
+from lockscale.kernels.steps import run_step
+from lockscale.tools import need
+
+Mode = Literal["localmodconfig", "full"]
+
+GUEST, SERVER = "guest.config", "server.config"
+# make reads a configuration as make: a string that it would expand or hand to a shell is none.
+VALUE = re.compile(r"""[ymn]|-?\d+|0x[0-9a-fA-F]+|"[^"'`$\\;&|<>\x00-\x1f\x7f]*\"""", re.ASCII)
+MODULE_NAME = re.compile(r"[\w-]+", re.ASCII)
+LINES_OF_A_CONFIGURE = 20  # only scales the progress bar
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """The finished text of a .config, and what it was made from."""
+
+    text: str
+    kind: str
+    mode: Mode
+    server_release: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def spin_lock(self) -> str:
+        """The kind of spin lock if a hypervisor of the configuration's kind runs it; without one, and on
+        SMP, it is queued. A guest under another one, such as QEMU's emulator, has test-and-set under
+        PARAVIRT: the lock event counters tell."""
+        return spin_lock_kind(self.text)
+
+
+def server_config(
+    facts: ServerFacts,
+    mode: Mode = "localmodconfig",
+    keep: Sequence[str] = (),
+    kind: str = RATE,
+    source: str | None = None,
+) -> ServerConfig:
+    """The configuration of a kernel for this server, made once for the same facts, source and compiler.
+
+    localmodconfig: of the server's modules those that are loaded, and `keep` (a watchdog's, say). full:
+    all of them, some 4000. An option that the server's kernel did not know takes its default.
+    """
+    found, wanted = find_source(source), of_servers(base().kind(kind))
+    own, modules = own_options(facts), loaded(facts, keep) if mode == "localmodconfig" else None
+    parts = {
+        "source": found.sha256,
+        "own": own,
+        "modules": modules,
+        "fragment": wanted.sha256,
+        "compiler": compiler(),
+    }
+    kept = paths.BUILD_CACHE / "configs" / f"{sha256_of_json(parts)[:16]}.config"
+    if not kept.is_file():
+        write_text(kept, _configured(facts, own, modules, wanted, found))
+    return ServerConfig(kept.read_text(), kind, mode, facts.release)
+
+
+def of_servers(kind: Kind) -> Kind:
+    """The same kind of build with the fragment for servers in place of the guest's."""
+    configs = [path.with_name(SERVER) if path.name == GUEST else path for path in kind.configs]
+    return replace(kind, configs=tuple(configs))
+
+
+def own_options(facts: ServerFacts) -> dict[str, str]:
+    """Option -> value of the server's own configuration; refuse what is no plain value."""
+    own = read_config(facts.config)
+    for name, value in own.items():
+        if not VALUE.fullmatch(value):
+            raise BadInput(
+                f"the configuration of the server's Linux {facts.release!a} says {name}={value[:60]!a}, "
+                "which is no plain value: mend /boot/config on the server"
+            )
+    if "CONFIG_BLOCK" not in own:
+        raise BadInput(
+            f"the configuration of the server's Linux {facts.release!a} is none (no CONFIG_BLOCK in it): "
+            "put its kernel's own back into /boot"
+        )
+    return own
+
+
+def loaded(facts: ServerFacts, keep: Sequence[str]) -> list[str]:
+    """The server's loaded modules and those that are to be kept; refuse a name that is none."""
+    for name in keep:
+        if not MODULE_NAME.fullmatch(name):
+            raise BadInput(f"{name[:60]!a} is not the name of a kernel module: write one as lsmod does")
+    return sorted({*facts.modules, *(name.replace("-", "_") for name in keep)})
+
+
+def _configured(
+    facts: ServerFacts, own: dict[str, str], modules: list[str] | None, kind: Kind, source: Source
+) -> str:
+    """The text of .config; all questions that the server's file leaves open are answered by default."""
+    refuse_malformed(kind)
+    with build_folder(source) as (tree, room):
+        objects = room / "objects-configure"
+        objects.mkdir(exist_ok=True)
+        final = objects / ".config"
+        make = [need("make"), f"--directory={tree}", f"O={objects}"]
+        final.write_text(written(own))
+        _step([*make, "olddefconfig"], objects)
+        if modules is not None:
+            need("perl")
+            listing = objects / "lsmod.txt"
+            listing.write_text("Module Size Used by\n" + "".join(f"{name} 0 0\n" for name in modules))
+            listing.chmod(0o644)  # the kernel's script would run one that is executable
+            _step([*make, "localmodconfig", f"LSMOD={listing}"], objects)
+        final.write_text(written({**read_config(final.read_text()), **read_config(kind.fragment)}))
+        _step([*make, "olddefconfig"], objects)
+        version = version_in(room)
+        refuse_unknown(kind, tree, version)
+        _refuse_not_taken(kind, final.read_text(), version, facts)
+        return final.read_text()
+
+
+def _step(argv: list[str], objects: Path) -> None:
+    run_step(argv, "configure the server's kernel", LINES_OF_A_CONFIGURE, objects / "config.log")
+
+
+def written(options: dict[str, str]) -> str:
+    """Options as scripts/kconfig writes them."""
+    lines = (f"# {k} is not set" if v == "n" else f"{k}={v}" for k, v in options.items())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def refused(fragment: str, config: str) -> list[str]:
+    """The lines of a fragment that a configuration does not hold; a text that is not there is empty."""
+    got = read_config(config)
+    asked = read_config(fragment).items()
+    return [f"{k}={v}" for k, v in asked if got.get(k, '""' if v == '""' else "n") != v]
+
+
+def _refuse_not_taken(kind: Kind, config: str, version: str, facts: ServerFacts) -> None:
+    lines = refused(kind.fragment, config)
+    if lines:
+        raise BadInput(
+            f"{lines[0]} does not go with the configuration of the server's Linux {facts.release!a} in "
+            f"Linux {version} ({len(lines)} such line(s)): a dependency is off there, or the option is gone"
+        )
