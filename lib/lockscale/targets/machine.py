@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lockscale.errors import RunFailed
+from lockscale.printable import printable
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Completed:
         if self.status:
             said = (self.stderr.strip() or self.stdout.strip()).splitlines()
             raise RunFailed(
-                f"`{' '.join(self.argv)}` ended with status {self.status} on the target: "
-                f"{said[-1] if said else 'it said nothing'}"
+                f"`{printable(' '.join(self.argv), 500)}` ended with status {self.status} on the target: "
+                f"{printable(said[-1], 500) if said else 'it said nothing'}"
             )
 
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""A server's GRUB: what it boots by default, and booting another entry exactly once.
+
+The default is never changed. A server whose GRUB cannot promise that is refused with every reason.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.targets.grub_menu import Entry, entries
+from lockscale.targets.machine import Completed, Machine, Write, must, must_all
+
+FOLDER = "/boot/grub"
+CUSTOM = f"{FOLDER}/custom.cfg"  # read at the end of the menu, and no update-grub is needed for it
+BEGIN, END = "# lockscale: the kernel on trial", "# lockscale: end"
+SAVED_ONE = 'set default="${saved_entry}"'
+CANNOT_WRITE = ("btrfs", "zfs")  # GRUB reads these only (grub manual, "Environment block")
+SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
+_QUESTIONS: tuple[Sequence[str], ...] = (
+    ("cat", f"{FOLDER}/grub.cfg"),
+    ("grub-editenv", "-", "list"),
+    ("grub-probe", "--target=fs", FOLDER),
+    ("grub-probe", "--target=abstraction", FOLDER),
+    ("grep", "-rsh", "^GRUB_DEFAULT=", "/etc/default/grub", "/etc/default/grub.d"),
+    ("grep", "-sx", "LOAD_KEXEC=true", "/etc/default/kexec"),
+    ("od", "-A", "n", "-t", "u1", "-j", "4", SECURE_BOOT),
+    ("uname", "-r"),
+)
+
+
+@dataclass(frozen=True)
+class Grub:
+    """GRUB as the server has it now; `default` boots when nobody asks for anything else."""
+
+    entries: tuple[Entry, ...]
+    default: Entry
+    is_pinned: bool  # the default is saved by a name that no further kernel can take over
+
+    def entry_of(self, release: str) -> Entry:
+        """The entry that boots the kernel `release` as usual."""
+        return _entry_of(self.entries, release)
+
+
+def read_grub(server: Machine) -> Grub:
+    """What the server's GRUB would do. Raises BadInput when it cannot boot a kernel once and go back."""
+    answers = server.run_all(_QUESTIONS)
+    reasons = list(_reasons(*answers[:-1]))
+    if reasons:
+        raise BadInput(f"the server's GRUB cannot boot a kernel once: {'; '.join(reasons)}")
+    menu = tuple(entry for entry in entries(answers[0].stdout) if entry.release)
+    saved = environment(answers[1].stdout).get("saved_entry", "")
+    if not saved:
+        return Grub(menu, _entry_of(menu, answers[-1].stdout.strip()), is_pinned=False)
+    default = next((entry for entry in menu if entry.is_called(saved)), None)
+    if default is None:
+        raise BadInput(
+            f"the server's saved default {saved!r} is no entry of its menu: choose one with grub-set-default"
+        )
+    return Grub(menu, default, is_pinned=saved == default.path)
+
+
+def _reasons(
+    menu: Completed,
+    environment_block: Completed,
+    file_system: Completed,
+    abstraction: Completed,
+    configured: Completed,
+    kexec: Completed,
+    secure_boot: Completed,
+) -> Iterator[str]:
+    if menu.status or environment_block.status:
+        yield f"it has no {FOLDER}/grub.cfg or no environment block there"
+        return
+    if SAVED_ONE not in menu.stdout:
+        line = configured.stdout.strip().splitlines()
+        yield (
+            f"its default is not a saved one: change {line[-1] if line else 'GRUB_DEFAULT'} in "
+            "/etc/default/grub to GRUB_DEFAULT=saved, then run update-grub"
+        )
+    if "custom.cfg" not in menu.stdout:
+        yield "its menu does not read custom.cfg: make /etc/grub.d/41_custom executable, then run update-grub"
+    kind = " ".join((file_system.stdout + abstraction.stdout).split())
+    if abstraction.stdout.strip() or file_system.stdout.strip() in CANNOT_WRITE:
+        yield f"GRUB cannot write on {kind}, so the trial would boot for ever: put {FOLDER} elsewhere"
+    if kexec.stdout.strip():
+        yield "kexec-tools takes reboots past GRUB: set LOAD_KEXEC=false in /etc/default/kexec"
+    if secure_boot.stdout.split()[:1] == ["1"]:
+        yield "Secure Boot is on and our kernels are not signed: turn it off in the firmware's set-up"
+
+
+def environment(listing: str) -> dict[str, str]:
+    """GRUB's environment block as `grub-editenv list` prints it."""
+    return dict(line.split("=", 1) for line in listing.splitlines() if "=" in line)
+
+
+def _entry_of(menu: Sequence[Entry], release: str) -> Entry:
+    """The first entry of a kernel: its recovery entries come behind it."""
+    found = next((entry for entry in menu if entry.release == release), None)
+    if found is None:
+        raise BadInput(f"the server's GRUB has no entry for Linux {release}: run update-grub there")
+    return found
+
+
+def pin_default(server: Machine, grub: Grub) -> None:
+    """Save the default by its name, so that a further kernel does not take its place in the menu."""
+    if not grub.is_pinned:
+        must(server, ["grub-set-default", grub.default.path])
+
+
+def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: str) -> None:
+    """Let the next boot, and only that one, start `entry` with more kernel arguments.
+
+    `before` are GRUB commands that run right before the entry's own.
+    """
+    name = f"lockscale-trial-{entry.release}"
+    commands = (*before, *entry.with_arguments(arguments))
+    block = [BEGIN, f"menuentry 'Linux {entry.release} on trial' --id {name} {{", *commands, "}", END]
+    write_custom(server, "\n".join(block) + "\n")
+    must_all(server, [["grub-reboot", name], ["sync"]])
+    armed = environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry")
+    if armed != name:
+        raise RunFailed(f"GRUB did not take {name} as its next entry: it has {armed!r}")
+
+
+def write_custom(server: Machine, block: str) -> None:
+    """Replace our part of custom.cfg by `block`; what others wrote there stays."""
+    kept = without_ours(server.run(["cat", CUSTOM]).stdout)
+    must_all(server, [Write(f"{CUSTOM}.part", kept + block), ["mv", f"{CUSTOM}.part", CUSTOM]])
+
+
+def without_ours(custom: str) -> str:
+    """custom.cfg without our part of it."""
+    before, begin, rest = custom.partition(f"{BEGIN}\n")
+    return before + rest.partition(f"{END}\n")[2] if begin else custom

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""What a server lacks before it can be a target: a way to it, a way to root, the tools of every run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.targets.machine import Machine
+from lockscale.targets.ssh_host import HostKeyRefused, LoginRefused, Unreachable
+
+# What every run on a server uses, whatever tool it measures with.
+TOOLS = {
+    "lsblk": "util-linux",
+    "wipefs": "util-linux",
+    "sync": "coreutils",
+    "od": "coreutils",
+    "mke2fs": "e2fsprogs",
+    "dumpe2fs": "e2fsprogs",
+    "e2fsck": "e2fsprogs",
+    "mount": "mount",
+    "dpkg": "dpkg",
+    "update-grub": "grub2-common",
+    "grub-reboot": "grub2-common",
+}
+_WHERE = 'for tool; do command -v "$tool" || echo absent; done'
+
+
+@dataclass(frozen=True)
+class Need:
+    """One line of the doctor: `fix` is what to do when it is not ok."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+
+
+def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Need]:
+    """The lines for a server `name` that `error` keeps us from: which of the steps to it fails."""
+    if isinstance(error, LoginRefused) and "sudo" in str(error):
+        yield Need(f"{name} is reached", True, "by ssh, its host key known")
+        yield Need(f"{name} lets root in", False, "no", str(error))
+        return
+    why: dict[type, str] = {
+        HostKeyRefused: "its host key is not accepted",
+        LoginRefused: "it does not let us in",
+        Unreachable: "it does not answer",
+    }
+    found = why.get(type(error), "no")
+    yield Need(f"{name} is reached", False, found, str(error))
+
+
+def needs(name: str, machine: Machine) -> Iterator[Need]:
+    """The lines for a server that is reached."""
+    yield Need(f"{name} is reached", True, "by ssh, its host key known")
+    identity = machine.run(["id", "-u"])
+    yield Need(f"{name} lets root in", identity.stdout.strip() == "0", "uid " + identity.stdout.strip())
+    answers = machine.run(["sh", "-c", _WHERE, "sh", *TOOLS]).stdout.splitlines()
+    for (tool, package), where in zip(TOOLS.items(), answers, strict=True):
+        fix = f"install {package} on {name}"
+        yield Need(f"{tool} on {name}", where != "absent", where, fix)

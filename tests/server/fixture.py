@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The fixture `server`: one booted test server for the whole session, its disks new and empty."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from lockscale.study import load_target
+from lockscale.targets.accel import choose_accel
+from lockscale.targets.qemu import Guest
+from server.image import image
+from server.machine import Server, new_server
+
+
+@pytest.fixture(scope="session")
+def server(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
+) -> Iterator[Server]:
+    """The Debian server, up and reached by ssh. Building its image takes minutes and is shown."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        accel = _accel(request)
+        made = new_server(image(accel), tmp_path_factory.mktemp("server"), accel)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
+
+
+def _accel(request: pytest.FixtureRequest) -> str:
+    """As for every guest. Only the trial of KVM needs a built kernel."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "tcg"
+    kernels = request.getfixturevalue("kernels")
+    timeout_s = load_target("qemu").boot_timeout_s
+    return choose_accel(Guest(kernels["search-locked"].image, 2, 1024, "tcg", timeout_s))

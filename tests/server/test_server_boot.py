@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""On a real server: a kernel boots once, and whatever it does the old one is back afterwards."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.series import read_series
+from lockscale.targets.boot import boot_once, go_home
+from lockscale.targets.guard import I6300esb, NoGuard
+from lockscale.targets.machine import must
+from lockscale.targets.server_kernels import install_image, installed_kernels, remove_kernel
+from lockscale.targets.ssh import SshMachine
+from server.kernels import broken_initrd, make_kind_known
+from server.machine import Server
+
+pytestmark = [pytest.mark.guest, pytest.mark.long]
+BOOT_S = 240  # 14 s on an idle machine; a busy one takes six times that
+UNREACHED_S = 90
+GUARD = I6300esb(timeout_s=180)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    """A kernel that the test server can be reached under."""
+    return build(read_series("inode-claim", "search-locked"), kind=make_kind_known())
+
+
+@pytest.fixture(scope="module")
+def machine(server: Server) -> Iterator[SshMachine]:
+    with SshMachine(server.host) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def installed(machine: SshMachine, kernel: Kernel) -> Kernel:
+    """The same kernel, in the server's /boot."""
+    install(machine, kernel)
+    return kernel
+
+
+def install(machine: SshMachine, kernel: Kernel) -> None:
+    install_image(machine, kernel.release, kernel.image, kernel.folder / "config")
+
+
+def with_initrd(machine: SshMachine, kernel: Kernel, initrd: Path) -> None:
+    """Give an installed kernel an initial ram disk; its menu entry changes only the first time."""
+    name = f"/boot/initrd.img-{kernel.release}"
+    is_first = machine.run(["test", "-e", name]).status != 0
+    machine.put(initrd, name)
+    if is_first:
+        must(machine, ["update-grub"], timeout_s=600)
+
+
+def home(machine: SshMachine) -> str:
+    return must(machine, ["uname", "-r"]).strip()
+
+
+def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachine, installed: Kernel):
+    old, first = home(machine), machine.boot_id()
+    assert boot_once(machine, installed, GUARD, BOOT_S) == installed.build_id
+    assert home(machine) == installed.release
+    assert machine.boot_id() != first
+    with pytest.raises(BadInput, match="runs on the server"):
+        remove_kernel(machine, installed.release)
+    go_home(machine, BOOT_S)
+    assert home(machine) == old
+    [ours] = installed_kernels(machine)
+    assert (ours.release, ours.is_running, ours.is_default) == (installed.release, False, False)
+
+
+def test_kexec_boots_it_once_too(machine: SshMachine, installed: Kernel):
+    old = home(machine)
+    assert boot_once(machine, installed, NoGuard(), BOOT_S, method="kexec") == installed.build_id
+    go_home(machine, BOOT_S)
+    assert home(machine) == old
+    with pytest.raises(BadInput, match="armed by GRUB"):
+        boot_once(machine, installed, GUARD, BOOT_S, method="kexec")
+
+
+def test_a_kernel_with_another_build_id_is_named_and_left(machine: SshMachine, installed: Kernel):
+    old, first = home(machine), machine.boot_id()
+    other = replace(installed, build_id="0" * 40)
+    with pytest.raises(RunFailed, match=rf"build-id {installed.build_id}, not .* back on Linux {old}"):
+        boot_once(machine, other, GUARD, BOOT_S)
+    assert home(machine) == old
+    assert machine.boot_id() != first
+
+
+def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, kernels: dict[str, Kernel]):
+    """The guests' kernel has no network card at all."""
+    old, first = home(machine), machine.boot_id()
+    guests = kernels["search-locked"]
+    install(machine, guests)
+    with pytest.raises(BadInput, match="no driver for it"):
+        boot_once(machine, guests, GUARD, BOOT_S)
+    with pytest.raises(RunFailed, match=rf"its network never came up: .* back on Linux {old}"):
+        boot_once(machine, guests, NoGuard(), UNREACHED_S)
+    assert home(machine) == old
+    assert machine.boot_id() != first
+
+
+@pytest.mark.parametrize(
+    "ends, sentence",
+    [
+        (True, r"Linux \S+ panicked before user space: .*; the server is back on Linux {old}"),
+        (False, r"Linux \S+ hangs before user space: the guard reset it, .* back on Linux {old}"),
+    ],
+    ids=["panics", "hangs"],
+)
+def test_a_kernel_that_never_reaches_user_space_is_named(
+    machine: SshMachine, installed: Kernel, tmp_path: Path, ends: bool, sentence: str
+):
+    old, first = home(machine), machine.boot_id()
+    with_initrd(machine, installed, broken_initrd(tmp_path, ends=ends))
+    with pytest.raises(RunFailed, match=sentence.format(old=old)):
+        boot_once(machine, installed, GUARD, BOOT_S)
+    assert home(machine) == old
+    assert machine.boot_id() != first
+
+
+def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, installed: Kernel):
+    for ours in installed_kernels(machine):
+        remove_kernel(machine, ours.release)
+    assert installed_kernels(machine) == []
+    left = must(machine, ["ls", "/boot"]).split()
+    assert f"vmlinuz-{home(machine)}" in left
+    assert not [name for name in left if "lockscale" in name]
+
+
+def test_a_server_whose_default_is_not_saved_is_left_alone(machine: SshMachine, kernel: Kernel):
+    sed = ["sed", "-i"]
+    must(machine, [*sed, "s/^GRUB_DEFAULT=saved/GRUB_DEFAULT=0/", "/etc/default/grub"])
+    must(machine, ["update-grub"], timeout_s=300)
+    try:
+        with pytest.raises(BadInput, match=r"change GRUB_DEFAULT=0 .* to GRUB_DEFAULT=saved"):
+            install(machine, replace(kernel, release="6.12.0-lockscale-ffffffff"))
+        assert machine.run(["ls", "/boot/vmlinuz-6.12.0-lockscale-ffffffff"]).status
+    finally:
+        must(machine, [*sed, "s/^GRUB_DEFAULT=0/GRUB_DEFAULT=saved/", "/etc/default/grub"])
+        must(machine, ["update-grub"], timeout_s=300)
