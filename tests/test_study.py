@@ -116,7 +116,7 @@ def test_a_key_that_no_study_has_is_refused(studies: Path):
         load_study("x")
 
 
-@pytest.mark.parametrize("key", yaml.safe_load(SHIPPED).keys() - {"calls_without_retry"})
+@pytest.mark.parametrize("key", sorted(yaml.safe_load(SHIPPED).keys() - {"calls_without_retry"}))
 def test_a_study_without_one_of_its_parts_is_refused(studies: Path, key: str):
     said = yaml.safe_load(SHIPPED)
     del said[key]
@@ -247,3 +247,31 @@ def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_parameter_whose_value_gives_a_name_twice_is_refused():
     with pytest.raises(BadInput, match="gives the name 'cpus' a second time"):
         parse_parameter("guests=[{cpus: 2, cpus: 4, processes: [1]}]")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mkfs", ["/dev/sda"]),
+        ("mkfs", ["-d", "../../etc"]),
+        ("mkfs", ["-O journal_dev"]),
+        ("mkfs", ["$(reboot)"]),
+        ("mount", ["noatime; reboot"]),
+        ("mount", ["-o"]),
+        ("mkfs_asserts", ["a b"]),
+        ("question", "red \x1b[31m"),
+        ("metric", "a\nb"),
+    ],
+)
+def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies: Path, name, value):
+    said = {**yaml.safe_load(SHIPPED), name: value}
+    (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: {name}") as refused:
+        load_study("inode-claim")
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("value", ["a;b", "a b", "$(x)", "../x", "", "a\nb"])
+def test_a_function_to_profile_is_a_name_or_a_pattern(value: str):
+    with pytest.raises(BadInput, match="profiled_functions"):
+        load_study("inode-claim", {"profiled_functions": [value]})

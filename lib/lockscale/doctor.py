@@ -18,10 +18,11 @@ from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.kernels.source import find_source
 from lockscale.profilers import lock_events
-from lockscale.study import Target, load_target
+from lockscale.study import SshTarget, Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
 from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.ssh_needs import needs, not_reached
 from lockscale.tools import packages
 from lockscale.workloads import fsload
 
@@ -40,11 +41,11 @@ class Check:
 
 
 def doctor(target: str | None = None) -> dict[str, Any]:
-    """{ok, checks, tools}; with a target also what a booted guest says of itself and its tools."""
+    """{ok, checks, tools}; with a target also what it says of itself and its tools: a guest is booted."""
     checks = [*_machine(), *_packages(), *_source(), *_kernels()]
     tools: list[Found] = []
     if target:
-        checks += _target(load_target(target), tools)
+        checks += checks_of(load_target(target), tools)
     return {
         "ok": all(check.ok for check in checks),
         "checks": [_line(check) for check in checks],
@@ -106,6 +107,24 @@ def _kernels() -> Iterator[Check]:
 
 def _fifo(kernel: Kernel) -> bool:
     return kernel.spin_lock == "queued"
+
+
+def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:
+    """A target's lines; `tools` gets what is found there."""
+    return _server(target, tools) if isinstance(target, SshTarget) else _target(target, tools)
+
+
+def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
+    """Reach a server, and ask for root, for what every run needs, and for its tools. It is not changed."""
+    from lockscale.experiment.servers import machine_of  # paramiko takes a second to import
+
+    try:
+        with machine_of(target) as machine:
+            yield from (Check(**asdict(need)) for need in needs(target.name, machine))
+            tools += detect(machine, TOOLS, {})
+            yield from map(_tool, tools)
+    except (BadInput, RunFailed) as error:
+        yield from (Check(**asdict(need)) for need in not_reached(target.name, error))
 
 
 def _target(target: Target, tools: list[Found]) -> Iterator[Check]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.experiment.compare import extra_calls, rate_repeats
+from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.queueing.comparison.compare import Comparison
@@ -33,6 +34,7 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
     if here.empty:
         raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
+    origin = origin_of(here)
     column = Column(
         table=str(here.run.iloc[0]),
         name=f"{arm} on {cpus} CPUs",
@@ -40,8 +42,8 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
         rates_per_s=here.value.to_numpy(float),
         runs=None,
         unit="ops/s",
-        origin="qemu",
-        made_of="not a benchmark",
+        origin=origin,
+        made_of="" if is_benchmark(origin) else "not a benchmark",
     )
     try:
         return Fitted(column, compare_column(column))

@@ -16,15 +16,21 @@ from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.compare import rates
+from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
 from lockscale.experiment.layout import Run, find_run, new_run
+from lockscale.experiment.rows import read_rows
+from lockscale.experiment.run import run_plan
 from lockscale.files import full_disk_is_one_sentence, locked, need_free_space
+from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
 from lockscale.notebooks import notebook_of, private_kernel, sources
-from lockscale.progress import FILE_VARIABLE
+from lockscale.progress import FILE_VARIABLE, TABLE_MARK
+from lockscale.report.text_table import text_table
 from lockscale.sim import load_model
 from lockscale.story import keep_study
-from lockscale.study import Study, load_study, load_target
+from lockscale.study import LocalTarget, SshTarget, Study, Target, load_study, load_target
 from lockscale.tables import describe
 from lockscale.tools import need
 
@@ -35,14 +41,40 @@ TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64"
 def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | None = None) -> Run:
     """Run every notebook of `name` on `target`; a wrong name or type is refused before anything runs."""
     study = load_study(name, changes)
-    load_target(target)
-    preflight(study)
+    where = load_target(target)
+    local = isinstance(where, LocalTarget)
+    if not local:
+        preflight(study, where)
     run = resume or new_run(study.name)
     with locked(run.folder / "pipeline.lock", f"run {run.id}"):
         keep_study(run, study, target)
-        for source in sources():
+        if local:  # workloads only: no arm is booted, so there is no story to tell
+            run_plan(run, study, where)
+        for source in [] if local else sources():
             _execute(source, run, {"study": name, "target": target, "run": str(run.folder)})
     return run
+
+
+def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:
+    """How many iterations find a change of `percent` on `target`, from its earlier rows of the study.
+
+    Raises BadInput where no 1000 do, and where the iterations are given besides.
+    """
+    if "iterations" in changes:
+        raise BadInput("--detect says how many iterations there are: leave out -p iterations")
+    wanted, study = parse_percent(percent), load_study(name, changes)
+    load_target(target)
+    told = detection(earlier_rows(study, target), study, wanted)
+    if told.iterations is None:
+        raise BadInput(told.says())
+    return told
+
+
+def outcome(run: Run) -> str:
+    """The changelog's text; of a run without arms its rates."""
+    if run.changelog.is_file():
+        return run.changelog.read_text()
+    return text_table(rates(read_rows(run.rows)))
 
 
 def resume_study(name: str) -> Run:
@@ -57,7 +89,7 @@ def resume_study(name: str) -> Run:
     return run_study(said["name"], said["target"], said["parameters"], resume=run)
 
 
-def preflight(study: Study) -> None:
+def preflight(study: Study, target: Target | None = None) -> None:
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
@@ -69,7 +101,10 @@ def preflight(study: Study) -> None:
             raise BadInput(
                 f"{str(folder)!r} holds a blank, colon or comma, which kernel builds refuse: move it"
             )
-    for tool in (*TOOLS, "mkfs.ext4", "chromium"):
+    tools = (
+        (*PACKAGE_TOOLS, "chromium") if isinstance(target, SshTarget) else (*TOOLS, "mkfs.ext4", "chromium")
+    )
+    for tool in tools:
         need(tool)
     find_source(study.parameters.kernel_source or None)
     need_free_space(paths.RUNS, 500, "a run")
@@ -139,11 +174,11 @@ def _tell(what: str, log: Path, ended: threading.Event) -> None:
     with log.open() as lines:
         lines.seek(0, os.SEEK_END)
         while not ended.wait(0.5):
-            news = [line.strip() for line in lines if line.strip()]
+            news = [line.rstrip() for line in lines if line.strip()]
             now_s = time.monotonic()
-            if news:
-                print(f"[{what}] {news[-1]}", file=sys.stderr, flush=True)
-            elif now_s - told_s >= HEARTBEAT_S:
+            for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
+                print(f"[{what}] {line}", file=sys.stderr, flush=True)
+            if not news and now_s - told_s >= HEARTBEAT_S:
                 print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
             if news or now_s - told_s >= HEARTBEAT_S:
                 told_s = now_s

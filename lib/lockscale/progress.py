@@ -6,11 +6,12 @@ processes, lines appended to the file named by LOCKSCALE_PROGRESS, which the pip
 """
 
 import contextlib
+import importlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -100,6 +101,39 @@ def progress(what: str, total: float | None = None) -> Iterator[Progress]:
         return
     with tqdm(total=total, desc=what, leave=False) as bar:
         yield _Bar(bar)
+
+
+TABLE_MARK = "| "
+"""Before each line of what tell() and tables say: the pipeline shows all of them, and notes only at times."""
+
+
+def tell(text: str) -> None:
+    """Lines for whoever watches, above the bars of now: every one of them is shown."""
+    lines = [TABLE_MARK + line for line in text.splitlines()]
+    path = os.environ.get(FILE_VARIABLE)
+    if path:
+        with Path(path).open("a") as stream:
+            stream.write("".join(line + "\n" for line in lines))
+    else:
+        tqdm.write("\n".join(lines), file=sys.stderr)
+
+
+def updated_table() -> Callable[[Any, str], None]:
+    """A table for call(frame, ending): in a notebook one in its place, elsewhere lines by tell()."""
+    shown: list[Any] = []
+
+    def show(frame: Any, ending: str) -> None:
+        if _in_a_notebook():
+            notebook: Any = importlib.import_module("IPython.display")
+            page = notebook.HTML(f"{frame.to_html() if len(frame) else ''}<p>{ending}</p>")
+            if shown:
+                shown[0].update(page)
+            else:
+                shown.append(notebook.display(page, display_id=True))
+        if not _in_a_notebook() or os.environ.get(FILE_VARIABLE):
+            tell(f"{frame.to_string()}\n{ending}" if len(frame) else ending)
+
+    return show
 
 
 def _in_a_notebook() -> bool:

@@ -15,6 +15,7 @@ from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, find_run, latest_run
 from lockscale.experiment.profiles import folded_stacks
 from lockscale.experiment.rows import read_rows
+from lockscale.experiment.where import where
 from lockscale.files import sha256_of_json, write_json
 from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.report.save import save
@@ -57,8 +58,9 @@ class Story:
         return said
 
     @property
-    def accel(self) -> str:
-        return str(self.provenance["accel"])
+    def where(self) -> str:
+        """Where the rows were measured, for instance "in QEMU (tcg)"."""
+        return where(self.provenance)
 
     def write_prediction(self, prediction: dict[str, Any]) -> str:
         """Write the prediction with its hash, before anything is measured; never twice differently."""

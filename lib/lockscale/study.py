@@ -10,11 +10,33 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.printable import printable
+from lockscale.target_file import (
+    Count,
+    LocalTarget,
+    Name,
+    QemuTarget,
+    SshTarget,
+    Target,
+    TargetFile,
+    guest_target,
+)
 from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
 
-Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
+__all__ = [
+    "DEFAULT_TARGET", "Arm", "Constant", "GuestPoints", "LocalTarget", "Parameters", "ProfilerName",
+    "QemuTarget", "SshTarget", "Study", "Target", "guest_target", "list_studies", "list_targets",
+    "load_study", "load_target", "parse_parameter",
+]  # fmt: skip
+
 M = TypeVar("M", bound=pydantic.BaseModel)
+
+# Nothing of them reaches a command line as a path, a second option or a control character.
+Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Function = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
+MkfsWord = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_^=,.:%-]+$")]
+MountOption = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_=.:-]*$")]
+Feature = Annotated[str, pydantic.Field(pattern=r"^\^?[a-z0-9_-]+$")]
 
 DEFAULT_TARGET = "qemu"  # where everything runs that names no target
 
@@ -39,13 +61,18 @@ class Parameters(_Strict):
     guests: Annotated[list[GuestPoints], pydantic.Field(min_length=1)]
     creates_per_point: Count
     iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
-    profiled_functions: Annotated[list[str], pydantic.Field(min_length=1)]
+    profiled_functions: Annotated[list[Function], pydantic.Field(min_length=1)]
     profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
     tool: Literal["auto", "fsload", "mdtest"]
     accel: Literal["auto", "kvm", "tcg"]
     seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
     simulated_threads: Annotated[list[Count], pydantic.Field(min_length=1)]
     replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    # Blocks before the A/A pair whose rows are compared with nothing.
+    warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
+    # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
+    ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
+    latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
     kernel_source: Annotated[str, pydantic.Field(strict=True)]
 
 
@@ -61,23 +88,23 @@ class Constant(_Strict):
     """A number taken from outside the study's own tables, with where it is from."""
 
     value: float
-    unit: str
-    source: str
+    unit: Text
+    source: Text
 
 
 class Study(_Strict):
     """One question with its arms, its workload and everything that decides its result."""
 
     name: Name
-    question: str
+    question: Text
     tables: list[Name]
     workload: Literal["create_unlink"]
-    metric: str
+    metric: Text
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
-    mkfs: list[str]
-    mount: list[str]
-    mkfs_asserts: list[str]
+    mkfs: list[MkfsWord]
+    mount: list[MountOption]
+    mkfs_asserts: list[Feature]
     calls_without_retry: Constant | None = None
     parameters: Parameters
 
@@ -94,24 +121,6 @@ class Study(_Strict):
     def arm(self, role: str) -> Arm:
         """The first arm with this role."""
         return next(arm for arm in self.arms if arm.role == role)
-
-
-class TargetDisk(_Strict):
-    """The only disk that may be formatted."""
-
-    serial: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=20)]
-    size_mib: Annotated[int, pydantic.Field(ge=64, strict=True)]
-
-
-class Target(_Strict):
-    """Where to run."""
-
-    name: Name
-    kind: Literal["qemu"]
-    disposable: bool
-    memory_mib: Count
-    boot_timeout_s: Count
-    disk: TargetDisk
 
 
 def list_studies() -> list[str]:
@@ -139,8 +148,12 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
 
 
 def load_target(name: str) -> Target:
+    """The target `name`; a file that is none is one sentence."""
     path = _named(paths.TARGETS, name, "target", list_targets())
-    return _checked(Target, _read_yaml(path), path)
+    target = _checked(TargetFile, _read_yaml(path), path).root
+    if target.name != name:
+        raise BadInput(f"{path.name} names its target {target.name!r}: let the file be {target.name}.yaml")
+    return target
 
 
 def parse_parameter(text: str) -> tuple[str, Any]:
@@ -178,9 +191,10 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
         return model.model_validate(said)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(printable(part) for part in first["loc"])
         got = "" if first["type"] == "missing" else f" (got {_short(first['input'])})"
-        raise BadInput(f"{path.name}: {where}: {first['msg']}{got}") from None
+        where = f"{where}: " if where else ""
+        raise BadInput(f"{path.name}: {where}{printable(first['msg'], 200)}{got}") from None
 
 
 def _short(value: Any) -> str:

@@ -10,16 +10,18 @@
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
+target = "qemu"
 kernel_source = None
 
 # %%
 import pandas as pd
 
-from lockscale.experiment.arms import build_arms
+from lockscale.experiment.places import kernels_ahead
 from lockscale.story import open_story
+from lockscale.study import load_target
 
 story = open_story(study, run, kernel_source=kernel_source)
-kernels = build_arms(story.study)
+kernels = kernels_ahead(story.study, load_target(target))
 
 # %% [markdown]
 # `spin_lock` decides whether a storm can show at all: only a queued lock hands over first come,

@@ -46,8 +46,28 @@ aa_pair(story.rows)
 
 # %%
 measured = rates(story.rows)
-drawn = figures.measured_rates(story.study, measured, story.accel)
+drawn = figures.measured_rates(story.study, measured, story.where)
 story.show(drawn, measured, "05-measured-rates")
+
+# %% [markdown]
+# Arm against arm within each block. Significant: below 5% over all rows of the table together (Holm),
+# where the A/A pair does not differ itself.
+
+# %%
+from lockscale.experiment.arm_tables import compared_rates
+
+compared_rates(story.rows, story.study)
+
+# %% [markdown]
+# Whether the run was steady, and the repeats that lie apart: told, and left in.
+
+# %%
+from lockscale.experiment.steadiness import outliers, steadiness
+
+steadiness(story.rows)
+
+# %%
+outliers(story.rows)
 
 # %%
 lock_events(story.rows)

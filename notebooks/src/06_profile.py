@@ -22,7 +22,7 @@ extra = extra_calls(story.rows, story.study)
 extra
 
 # %%
-drawn = figures.extra_calls(story.study, extra, story.accel)
+drawn = figures.extra_calls(story.study, extra, story.where)
 story.show(drawn, extra, "06-extra-calls")
 
 # %% [markdown]
@@ -33,7 +33,7 @@ most = extra.loc[extra.extra.idxmax()]
 point = (int(most.cpus), int(most.threads))
 names = (story.study.arm("before").name, story.study.arm("upstream").name)
 costs = [function_costs(story.rows, arm, *point) for arm in names]
-says = f"measured in QEMU ({story.accel}), profiled; {point[0]} CPUs, {point[1]} processes"
+says = f"measured {story.where}, profiled; {point[0]} CPUs, {point[1]} processes"
 story.show(figures.function_shares(*costs, names, says), costs[0], "06-function-cost")
 
 # %% [markdown]

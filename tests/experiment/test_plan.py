@@ -45,8 +45,8 @@ def test_the_order_by_hand():
         ("ab", 1, base),
         ("ab", 2, base),
         ("ab", 2, before),
-        ("ab", 3, before),
         ("ab", 3, base),
+        ("ab", 3, before),
     ]
     assert plan(study)[0].name == "001-aa0-search-locked-4cpu"
 
@@ -89,3 +89,28 @@ def test_steps_are_numbered_in_order_and_named_once(iterations, points, ours):
     assert [step.sequence for step in steps] == list(range(1, len(steps) + 1))
     assert len({step.name for step in steps}) == len(steps)
     assert steps == plan(study_with(iterations, points, ours))
+
+
+@given(st.integers(0, 2**32))
+def test_the_seed_draws_which_arm_comes_first(seed: int):
+    def order(seed: int) -> list[str]:
+        parameters = {**STUDY.parameters.model_dump(), "iterations": 40, "seed": seed}
+        study = STUDY.model_copy(update={"parameters": Parameters.model_validate(parameters)})
+        return [step.arm for step in plan(study) if step.pair == "ab"][::4]  # the first of each ABBA
+
+    first = order(seed)
+    assert first == order(seed) and len(first) == 20
+    assert set(first) == {"steal-retry", "search-locked"}  # 20 tosses are not all alike: 2 in a million
+
+
+def test_warm_up_blocks_come_first_and_are_named():
+    parameters = {**STUDY.parameters.model_dump(), "warm_up_blocks": 2}
+    study = STUDY.model_copy(update={"parameters": Parameters.model_validate(parameters)})
+    assert [step.pair for step in plan(study)][:5] == ["warm-up"] * 4 + ["aa"]
+    assert plan(study)[0].name == "001-warm-up1-steal-retry-4cpu"
+
+
+def test_a_place_with_one_arm_runs_it_in_every_block():
+    steps = plan(STUDY, ["as-found"])
+    assert {step.arm for step in steps} == {"as-found"}
+    assert [step.pair for step in steps] == ["aa"] * 2 + ["ab"] * STUDY.parameters.iterations

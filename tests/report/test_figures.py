@@ -22,7 +22,7 @@ POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in A
 PUBLISHED = pd.DataFrame(
     {"arm": arm, "threads": 48, "metric": "create_rate", "value": 500.0} for arm in ARMS for _ in range(3)
 )
-MEASURED = POINTS.assign(cpus=4, sd=1.0, statistic="total")
+MEASURED = POINTS.assign(cpus=4, sd=1.0, statistic="total", origin="qemu")
 EXTRA = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2]})
 EXTRA = EXTRA.assign(low=EXTRA.extra / 2, high=EXTRA.extra * 2, spread=0.01, level_pct=95.0)
 SAYS = "measured in QEMU (tcg)"
@@ -33,8 +33,8 @@ DRAWN = {
         "simulated",
         lambda: figures.published_against_simulated(STUDY, POINTS, PUBLISHED),
     ),
-    "extra_calls": ("measured in QEMU", lambda: figures.extra_calls(STUDY, EXTRA, "tcg")),
-    "measured_rates": ("measured in QEMU", lambda: figures.measured_rates(STUDY, MEASURED, "tcg")),
+    "extra_calls": ("measured in QEMU", lambda: figures.extra_calls(STUDY, EXTRA, "in QEMU (tcg)")),
+    "measured_rates": ("measured in QEMU", lambda: figures.measured_rates(STUDY, MEASURED, "in QEMU (tcg)")),
     "function_shares": (
         "measured in QEMU",
         lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS),
@@ -90,6 +90,7 @@ def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
         assert len(found) == 1 and found.pop()
 
 
+@pytest.mark.slow
 def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
     save(DRAWN["extra_calls"][1](), EXTRA, tmp_path, "extra")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), EXTRA)

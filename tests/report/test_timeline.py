@@ -75,6 +75,7 @@ def test_hovering_names_step_lock_and_what_is_held(storm: Trace):
         assert part in holding.hovertemplate
 
 
+@pytest.mark.slow
 def test_more_bars_than_a_browser_draws_are_refused_with_a_way_out():
     assert len(timeline(of_states(MAX_BARS)).data) == len(STATES)
     with pytest.raises(BadInput, match=r"20002 bars .* trace a shorter time, or write a \.json"):

@@ -30,17 +30,36 @@ def _range(command: Command) -> Command:
 @_range
 @click.option("--model", help="This model, not the best of all.")
 @click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="A parameter of --model that is known.")
+@click.option(
+    "--share",
+    multiple=True,
+    metavar="NAME",
+    help="A parameter of --model that is one number for every curve; all are fitted at once.",
+)
 @as_json
 def fit(
-    name: str, n_min: int, n_max: int | None, model: str | None, fixed: tuple[str, ...], as_json: bool
+    name: str,
+    n_min: int,
+    n_max: int | None,
+    model: str | None,
+    fixed: tuple[str, ...],
+    share: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Fit queueing models to each curve of a table: parameters, knee, ceiling and collapse, with intervals.
 
     TABLE is a published table (`lockscale audit` names them) or the path of a CSV file of your own with
     columns threads,value.
     """
-    from lockscale.fitting.whole_table import fit_table
+    from lockscale.fitting.whole_table import fit_table, share_table
 
+    if share:
+        if model is None:
+            raise BadInput("--share names a parameter of one model: give --model too")
+        shared, said = share_table(name, model, share, n_min, n_max, _numbers(fixed))
+        _warn(said)
+        show(shared.to_json(), as_json, str(shared))
+        return
     found, said = fit_table(name, model, n_min, n_max, _numbers(fixed))
     _warn(said)
     show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(_fitted, found)))

@@ -48,7 +48,7 @@ def kernel_list(as_json: bool) -> None:
 
 @click.group()
 def target() -> None:
-    """The targets: list, and the exact line that boots one."""
+    """The targets: list, check, prepare a disk, boot an arm."""
 
 
 @target.command("list")
@@ -61,6 +61,36 @@ def target_list(as_json: bool) -> None:
     show(rows, as_json, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
 
 
+@target.command("check")
+@click.argument("name")
+@as_json
+def target_check(name: str, as_json: bool) -> int:
+    """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
+    from dataclasses import asdict
+
+    from lockscale.experiment.target_work import check_server, server_target
+    from lockscale.study import load_target
+
+    rows = [asdict(need) for need in check_server(server_target(load_target(name)))]
+    ok = all(row["ok"] for row in rows)
+    show({"ok": ok, "checks": rows}, as_json, table(rows))
+    return 0 if ok else 1
+
+
+@target.command("prepare")
+@click.argument("name")
+@click.option("--token", help="The first time: what is asked for, typed off the disk or lsblk.")
+@click.option("--dry-run", is_flag=True, help="Print each command that would destroy something; do nothing.")
+@as_json
+def target_prepare(name: str, token: str | None, dry_run: bool, as_json: bool) -> None:
+    """Format a server's disk with this project's mark, after every check of it."""
+    from lockscale.experiment.target_work import prepare_disk, server_target
+    from lockscale.study import load_target
+
+    told = prepare_disk(server_target(load_target(name)), token, dry_run)
+    show(told, as_json, "\n".join(told["commands"]))
+
+
 @target.command("boot")
 @click.argument("name")
 @click.argument("which", metavar="STUDY/ARM")
@@ -69,8 +99,16 @@ def target_list(as_json: bool) -> None:
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
+    from lockscale.experiment.target_work import boot_arm
     from lockscale.proof.boot import boot_once, example_line
+    from lockscale.study import SshTarget, guest_target, load_target
 
+    said = load_target(name)
+    if isinstance(said, SshTarget) and not show_command:
+        found = boot_arm(said, which)
+        show(found, as_json, f"{found['release']}\n{found['build_id']}")
+        return
+    guest_target(said)
     if show_command:
         line = example_line(name, which, cpus)
         show({"qemu_line": line}, as_json, line)

@@ -26,11 +26,11 @@ def doctor(target: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--tool", help="The tool that printed it, where it is not recognised.")
 @as_json
 def parse(file: str, tool: str | None, as_json: bool) -> None:
-    """Long-form rows from the output of a load generator or a profiler."""
+    """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
     from lockscale.parsing import parse_file
 
     found = parse_file(Path(file), tool).to_json()

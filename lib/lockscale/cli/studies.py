@@ -35,12 +35,18 @@ def study_list(as_json: bool) -> None:
 
 
 @study.command("show")
-@click.argument("name")
+@click.argument("name", metavar="STUDY|RUN")
 @as_json
 def study_show(name: str, as_json: bool) -> None:
-    """One study as its file says."""
-    from lockscale.study import load_study
+    """One study as its file says, or how to repeat a run: commands, versions, hashes."""
+    from lockscale.experiment.layout import find_run, is_run
+    from lockscale.experiment.repeat import how_to_repeat, text_of
+    from lockscale.study import list_studies, load_study
 
+    if name not in list_studies() and is_run(name):
+        told = how_to_repeat(find_run(name))
+        show(told, as_json, text_of(told))
+        return
     said = load_study(name).model_dump(mode="json")
     show(said, as_json, json.dumps(said, indent=2))
 
@@ -59,15 +65,26 @@ def study_status(as_json: bool) -> None:
 
 @study.command("run")
 @click.argument("name")
-@click.option("--target", default="qemu", show_default=True)
+@click.option("--target", help="A file of notebooks/targets; by default the guest on this machine.")
+@click.option("--detect", metavar="PERCENT", help="As many iterations as a change of PERCENT needs, as 3%.")
 @parameter
 @as_json
-def study_run(name: str, target: str, parameters: tuple[str, ...], as_json: bool) -> None:
-    """Run a study's notebooks in order; ends with the changelog text and where the run is."""
-    from lockscale.pipeline import run_study
-    from lockscale.study import parse_parameter
+def study_run(
+    name: str, target: str | None, detect: str | None, parameters: tuple[str, ...], as_json: bool
+) -> None:
+    """Run a study's notebooks in order; ends with the changelog text and where the run is.
 
-    _show_run(run_study(name, target, dict(map(parse_parameter, parameters))), as_json)
+    --detect takes the noise from earlier rows of the target, an A/A pair at least.
+    """
+    from lockscale.pipeline import iterations_to_detect, run_study
+    from lockscale.study import DEFAULT_TARGET, parse_parameter
+
+    where, changes = target or DEFAULT_TARGET, dict(map(parse_parameter, parameters))
+    if detect is not None:
+        told = iterations_to_detect(name, where, changes, detect)
+        click.echo(told.says(), err=True)
+        changes["iterations"] = told.iterations
+    _show_run(run_study(name, where, changes), as_json)
 
 
 @study.command("resume")
@@ -93,6 +110,8 @@ def study_keep(run: str, as_json: bool) -> None:
 
 
 def _show_run(run: Any, asked_json: bool) -> None:
-    text = run.changelog.read_text()
+    from lockscale.pipeline import outcome
+
+    text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
     show(value, asked_json, f"{text}\nThe run is in {run.folder}")

@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: MIT
 """The arms of a study as built kernels, refused when two of them are one and the same."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from lockscale.kernels.arms import Options, own_options
 from lockscale.kernels.build import Kernel, build, refuse_one_identity
-from lockscale.kernels.series import read_series
+from lockscale.kernels.series import Series, read_series
 from lockscale.progress import progress
 from lockscale.study import Study
 
+K = TypeVar("K", bound=Kernel)
+
 
 def build_arms(study: Study) -> dict[str, Kernel]:
-    """Arm -> kernel, built or taken from the cache."""
+    """Arm -> kernel for a guest, built or taken from the cache."""
+    return build_each(study, lambda one: build(one, study.parameters.kernel_source or None))
+
+
+def build_each(study: Study, build_one: Callable[[Series], K]) -> dict[str, K]:
+    """Arm -> what `build_one` makes of its series, refused where two arms are one and the same."""
     series = {arm.name: read_series(study.name, arm.name) for arm in study.arms}
-    built = {}
+    built: dict[str, K] = {}
     with progress(f"kernels of {study.name}", len(series)) as shown:
         for done, (name, one) in enumerate(series.items(), start=1):
-            built[name] = build(one, study.parameters.kernel_source or None)
+            built[name] = build_one(one)
             shown.update(done, name)
     refuse_one_identity({name: (k, options_of(study, name).line) for name, k in built.items()})
     return built

@@ -5,7 +5,9 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.experiment.all_processes import of_all_processes
+from lockscale.experiment.plan import WARM_UP
 from lockscale.experiment.stats import difference, spread
+from lockscale.experiment.where import origin_of
 from lockscale.study import Study
 
 ACCESS = "jbd2_journal_get_write_access"
@@ -14,8 +16,11 @@ REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
 def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
-    """Profiled calls of `function` over creates, one row a repeat: REPEAT columns and `value`."""
-    profiled = rows[rows.tool == "ftrace_cost"]
+    """Profiled calls of `function` over creates, one row a repeat: REPEAT columns and `value`.
+
+    Warm-up blocks are left out.
+    """
+    profiled = rows[(rows.tool == "ftrace_cost") & (rows.pair != WARM_UP)]
     wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
     column = f"{function}.calls"
     if column not in wide:
@@ -29,7 +34,7 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     Every repeat of the base counts, the A/A pair's too: it is the same build in the same steps.
     `level_pct` is what the interval covers; `above` says that it lies above the base's spread.
     """
-    calls = calls_per_create(rows)
+    calls, origin = calls_per_create(rows), origin_of(rows)
     base, before = study.arm("upstream").name, study.arm("before").name
     found = []
     for (cpus, threads), point in calls.groupby(POINT):
@@ -49,7 +54,7 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
                 "repeats": len(values[before]),
                 "above": d.low > noise,
                 "significant": d.significant,
-                "origin": "qemu",
+                "origin": origin,
             }
         )
     return pd.DataFrame(found)
@@ -61,7 +66,7 @@ def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
     aa = calls[calls.pair == "aa"].pivot_table(index=POINT, columns="iteration", values="value")
     table = aa.rename(columns={1: "first", 2: "second"}).reset_index()
     table["difference"] = table["second"] - table["first"]
-    table["origin"] = "qemu"
+    table["origin"] = origin_of(rows)
     return table
 
 
@@ -78,7 +83,7 @@ def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
     grouped = rate_repeats(rows, test).groupby(["arm", *POINT, "statistic"])["value"]
     table = grouped.agg(value="mean", sd="std", repeats="count").reset_index()
     table["unit"] = "ops/s"
-    table["origin"] = "qemu"
+    table["origin"] = origin_of(rows)
     return table
 
 
@@ -87,7 +92,7 @@ def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
     wanted = rows[(rows.tool == "lock_events") & (rows.pair == "ab")]
     table = wanted.pivot_table(index=["arm", *POINT], columns="metric", values="value")
     table = table.reset_index()
-    table["origin"] = "qemu"
+    table["origin"] = origin_of(rows)
     return table
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
 from lockscale.kernels.arms import Options
-from lockscale.targets.disk import OUR_LABEL, NamedDisk, device_to_format
+from lockscale.targets.disk import NamedDisk
+from lockscale.targets.format import formatting
 from lockscale.targets.machine import Machine, Write, must, must_all
 
 MOUNT_POINT = "/run/lockscale"
@@ -32,9 +33,9 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> 
     `size` as mkfs.ext4 takes it leaves the rest of the disk free; by default nothing is left. Knobs
     are set once it is mounted; one that this kernel lacks is a failure.
     """
-    device = device_to_format(machine, disk)
-    mkfs = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *wanted.mkfs, device, *([size] if size else [])]
-    must(machine, mkfs, timeout_s=120)
+    planned = formatting(machine, disk, wanted.mkfs, size)
+    device = planned.device
+    mkfs_line = planned.carry_out(machine)
     knobs = f"/sys/fs/ext4/{device.removeprefix('/dev/')}"
     header, *_, mounts = must_all(
         machine,
@@ -47,7 +48,7 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> 
         ],
     )
     mounted = next(x for x in mounts.stdout.splitlines() if x.split()[1] == MOUNT_POINT)
-    return _as_found(header.stdout, wanted.mkfs_asserts, device, mkfs, mounted)
+    return _as_found(header.stdout, wanted.mkfs_asserts, device, mkfs_line, mounted)
 
 
 def mount_command(device: str, mount: Sequence[str]) -> list[str]:
@@ -56,7 +57,7 @@ def mount_command(device: str, mount: Sequence[str]) -> list[str]:
     return ["mount", "-t", "ext4", *options, device, MOUNT_POINT]
 
 
-def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str], mounted: str) -> FileSystem:
+def _as_found(header: str, asserts: Sequence[str], device: str, mkfs_line: str, mounted: str) -> FileSystem:
     said = dict(re.findall(r"^([^:\n]+):\s*(.*)$", header, re.MULTILINE))
     features = tuple(said["Filesystem features"].split())
     for wanted in asserts:
@@ -65,7 +66,7 @@ def _as_found(header: str, asserts: Sequence[str], device: str, mkfs: list[str],
     inodes_per_group = int(said["Inodes per group"])
     return FileSystem(
         device=device,
-        mkfs_line=" ".join(mkfs),
+        mkfs_line=mkfs_line,
         features=features,
         block_groups=int(said["Inode count"]) // inodes_per_group,
         inodes_per_group=inodes_per_group,

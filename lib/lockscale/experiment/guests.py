@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.kernels.build import Kernel
-from lockscale.study import Target
+from lockscale.study import Target, guest_target
 from lockscale.targets.accel import choose_accel
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import NamedDisk
@@ -20,19 +20,24 @@ from lockscale.targets.scratch import Scratch
 def guest_of(
     target: Target, kernel: Kernel, cpus: int, accel: str = "auto", disk: Attached | None = None
 ) -> Guest:
-    """`kernel` on `cpus` virtual processors; accel "auto" is KVM where a trial boot of it went well."""
-    guest = Guest(kernel.image, cpus, target.memory_mib, "tcg", target.boot_timeout_s, disk)
+    """`kernel` on `cpus` virtual processors; accel "auto" is KVM where a trial boot of it went well.
+
+    Raises BadInput where the target boots no guests.
+    """
+    said = guest_target(target)
+    guest = Guest(kernel.image, cpus, said.memory_mib, "tcg", said.boot_timeout_s, disk)
     return replace(guest, accel=choose_accel(guest) if accel == "auto" else accel)
 
 
 def scratch_in(folder: Path, target: Target) -> Scratch:
     """The scratch disk that the target file describes, as an image in `folder`."""
-    return Scratch(folder / "scratch.img", target.disk.size_mib, target.disk.serial)
+    disk = guest_target(target).disk
+    return Scratch(folder / "scratch.img", disk.size_mib, disk.serial)
 
 
 def named(disk: Scratch) -> NamedDisk:
     """The disk as the check of what may be formatted wants it."""
-    return NamedDisk(disk.by_id, disk.serial, disk.size_mib << 20)
+    return NamedDisk(disk.by_id, disk.serial, disk.size_mib << 20, disposable=True)
 
 
 @contextmanager

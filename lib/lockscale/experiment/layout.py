@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What lies where in runs/<id>/, and which run is the latest."""
 
+import json
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -72,12 +73,30 @@ def list_runs() -> list[Run]:
     return [Run(path.parent) for path in sorted(paths.RUNS.glob("*/study.json"))]
 
 
+def target_of(run: Run) -> tuple[str, str] | None:
+    """The study and the target that a run is of; None where its study.json is damaged."""
+    try:
+        said = json.loads((run.folder / "study.json").read_text())
+        return str(said["name"]), str(said["target"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def find_run(name: str) -> Run:
     """A run by its id, here or in data/measured, or by its folder."""
-    for folder in (paths.RUNS / name, paths.MEASURED / name, Path(name)):
-        if (folder / "study.json").is_file():
-            return Run(folder.resolve())
+    for folder in _folders(name):
+        return Run(folder.resolve())
     raise BadInput(f"there is no run {name!r} under {paths.RUNS}: lockscale study status lists them")
+
+
+def is_run(name: str) -> bool:
+    """Whether find_run() finds one."""
+    return any(_folders(name))
+
+
+def _folders(name: str) -> list[Path]:
+    places = (paths.RUNS / name, paths.MEASURED / name, Path(name))
+    return [folder for folder in places if "\0" not in name and (folder / "study.json").is_file()]
 
 
 def latest_run(study: str) -> Run:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -20,8 +21,14 @@ class Load:
     parse: Callable[[str], Parsed]
 
 
-def choose_load(machine: Machine, asked: str, folder: str) -> Load:
-    """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`."""
+def choose_load(
+    machine: Machine, asked: str, folder: str, program: str | None = None, *, latency: bool = False
+) -> Load:
+    """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`.
+
+    program: fsload's path on the machine, by default where a guest sees this machine's own. latency:
+    fsload times every operation; mdtest does not.
+    """
     has_mdtest = machine.run(["sh", "-c", "command -v mdtest && command -v mpirun"]).status == 0
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
@@ -31,9 +38,11 @@ def choose_load(machine: Machine, asked: str, folder: str) -> Load:
             lambda n, items, phase: mdtest.command(n, items, folder, phase=phase, as_root=True),
             mdtest.parse,
         )
-    binary = fsload.build(paths.CACHE / "bin")
+    binary = Path(program) if program else fsload.build(paths.CACHE / "bin")
     return Load(
         fsload.TOOL,
-        lambda n, items, phase: fsload.command(binary, folder, processes=n, items=items, phase=phase),
+        lambda n, items, phase: fsload.command(
+            binary, folder, processes=n, items=items, phase=phase, latency=latency
+        ),
         fsload.parse,
     )

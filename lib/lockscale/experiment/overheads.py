@@ -5,6 +5,7 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.experiment.all_processes import of_all_processes
+from lockscale.experiment.plan import WARM_UP
 from lockscale.profilers.overhead import overhead
 
 UNDER_PROFILER = "rate_under_profiler"
@@ -21,7 +22,7 @@ def overheads(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
     """
     if not (rows.metric == UNDER_PROFILER).any():
         raise BadInput("the run has no rate under a profiler: measure it again to see what profilers cost")
-    total = of_all_processes(rows, test, ("rate", UNDER_PROFILER))
+    total = of_all_processes(rows[rows.pair != WARM_UP], test, ("rate", UNDER_PROFILER))
     key = [*_POINT, *_BOOT]
     without = total[(total.metric == "rate") & ~total.profiled].set_index(key).value
     under = total[total.metric == UNDER_PROFILER]

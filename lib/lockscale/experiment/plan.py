@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The order of a run: an A/A pair of the base first, then blocks of the arms, interleaved ABBA."""
+"""The order of a run: warm-up blocks, an A/A pair of the base, then blocks of the arms in ABBA order."""
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -8,6 +9,8 @@ from typing import TypeVar
 from lockscale.study import GuestPoints, Study
 
 T = TypeVar("T")
+WARM_UP = "warm-up"
+"""The pair of steps whose rows are kept and compared with nothing."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class Step:
     """One boot: which arm, on how many virtual CPUs, at which numbers of processes."""
 
     sequence: int
-    pair: str  # "aa" or "ab"
+    pair: str  # "aa", "ab" or WARM_UP
     block: int
     iteration: int
     arm: str
@@ -27,11 +30,16 @@ class Step:
         return f"{self.sequence:03d}-{self.pair}{self.block}-{self.arm}-{self.cpus}cpu"
 
 
-def plan(study: Study) -> list[Step]:
-    """Every boot of a run in order. Odd blocks run the arms forwards, even ones backwards."""
+def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
+    """Every boot of a run in order; arms: those that can be booted, by default all.
+
+    Two blocks after one another are ABBA: the first runs the arms in an order drawn from the seed, the
+    second backwards, so a drift that is linear in time cancels and no arm always comes first.
+    """
+    names = [arm.name for arm in study.arms] if arms is None else list(arms)
     return [
         Step(n, pair, block, iteration, arm, guest.cpus, tuple(guest.processes))
-        for n, (pair, block, iteration, arm, guest) in enumerate(_boots(study), start=1)
+        for n, (pair, block, iteration, arm, guest) in enumerate(_boots(study, names), start=1)
     ]
 
 
@@ -42,14 +50,24 @@ def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:
             yield iteration, arm
 
 
-def _boots(study: Study) -> Iterator[tuple[str, int, int, str, GuestPoints]]:
-    guests = study.parameters.guests
-    base = study.arm("upstream").name
+def _boots(study: Study, names: Sequence[str]) -> Iterator[tuple[str, int, int, str, GuestPoints]]:
+    asked, upstream = study.parameters, study.arm("upstream").name
+    base = upstream if upstream in names else names[0]
+    for block in range(1, asked.warm_up_blocks + 1):
+        for guest in asked.guests:
+            for arm in names:
+                yield WARM_UP, block, block, arm, guest
     for iteration in (1, 2):
-        for guest in guests:
+        for guest in asked.guests:
             yield "aa", 0, iteration, base, guest
-    names = [arm.name for arm in study.arms]
-    for block in range(1, study.parameters.iterations + 1):
-        for guest in guests:
-            for arm in names if block % 2 else reversed(names):
+    for block in range(1, asked.iterations + 1):
+        for guest in asked.guests:
+            for arm in _order(names, block, asked.seed):
                 yield "ab", block, block, arm, guest
+
+
+def _order(names: Sequence[str], block: int, seed: int) -> list[str]:
+    """The arms of one block: drawn for an odd one, the same backwards for the even one after it."""
+    drawn = list(names)
+    random.Random(f"{seed}/{(block + 1) // 2}").shuffle(drawn)
+    return drawn if block % 2 else drawn[::-1]

@@ -2,38 +2,37 @@
 """Where the numbers of a run come from: one JSON; what is unknown is null, never guessed."""
 
 import importlib.metadata
-import os
-import platform
+import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from lockscale.experiment.layout import Run
+from lockscale.experiment.places import Place
 from lockscale.experiment.session import Session
+from lockscale.experiment.this_machine import host
 from lockscale.files import sha256_of_json, write_json
-from lockscale.kernels.build import Kernel
 from lockscale.study import Study, Target
 
 PACKAGES = ("lockscale", "virtme-ng", "numba", "numpy", "scipy", "pandas", "papermill", "plotly")
 
 
-def begin(
-    run: Run, study: Study, target: Target, accel: str, kernels: dict[str, Kernel], qemu_line: str
-) -> dict[str, Any]:
-    """Write what is known before the first boot; `as_found` grows with each session."""
+def begin(run: Run, study: Study, target: Target, place: Place, as_found: dict[str, Any]) -> dict[str, Any]:
+    """Write what is known before the first boot; `as_found` grows with each session.
+
+    `controllers`: the machines that carried the run out, one after the other.
+    """
     value = {
         "run": run.id,
         "study": study.model_dump(mode="json"),
         "study_sha256": sha256_of_json(study.model_dump(mode="json")),
-        "target": target.model_dump(mode="json"),
-        "origin": "qemu",
-        "accel": accel,
-        "qemu_line": qemu_line,
-        "host": _host(),
-        "kernels": {arm: asdict(kernel) for arm, kernel in kernels.items()},
+        "target": target.public(),
+        "origin": place.origin,
+        "label": place.label,
+        **place.describe(),
+        "controllers": _controllers(run),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "seed": study.parameters.seed,
-        "as_found": {},
+        "as_found": as_found,
     }
     write_json(run.provenance, value)
     return value
@@ -51,20 +50,9 @@ def add_session(value: dict[str, Any], run: Run, name: str, session: Session) ->
     write_json(run.provenance, value)
 
 
-def _host() -> dict[str, Any]:
-    """This machine, without its name: CPU model, cores, memory, kernel."""
-    return {
-        "cpu_model": _cpu_model(),
-        "cpus": os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-    }
-
-
-def _cpu_model() -> str | None:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return None
-    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), None)
+def _controllers(run: Run) -> list[dict[str, Any]]:
+    """Those of the run so far, and this one where it is not the last of them."""
+    before: list[dict[str, Any]] = []
+    if run.provenance.is_file():
+        before = json.loads(run.provenance.read_text()).get("controllers", [])
+    return before if before[-1:] == [host()] else [*before, host()]

@@ -2,65 +2,71 @@
 """Carry out a plan: boot, measure, journal, next. A step in the journal is never done again."""
 
 import gzip
-import json
-import re
-from dataclasses import asdict
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput
+from lockscale.errors import RunFailed
 from lockscale.experiment import provenance
-from lockscale.experiment.arms import build_arms
-from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.journal import (
+    Journal,
+    open_journal,
+    refuse_other,
+    refuse_other_build,
+    step_seconds,
+)
 from lockscale.experiment.layout import Run
+from lockscale.experiment.live import Live
+from lockscale.experiment.places import Booted, Place, open_place
 from lockscale.experiment.plan import Step, plan
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.experiment.session import Session, measure
-from lockscale.files import append_line, locked, sha256_of_json, write_bytes, write_json
-from lockscale.kernels.build import Kernel
+from lockscale.files import locked, write_bytes
 from lockscale.kernels.series import read_series, refuse_unsafe
 from lockscale.progress import Progress, progress
 from lockscale.study import Study, Target
-from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
 
 
 def run_plan(run: Run, study: Study, target: Target) -> Path:
-    """Measure every step of the study's plan on `target`; returns the path of rows.csv."""
+    """Measure every step of the study's plan on `target` that is left; returns the path of rows.csv."""
     for arm in study.arms:
         refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
-    steps = plan(study)
-    done = _journal(run, study)
-    with locked(run.folder / "lock", f"run {run.id}"):
-        kernels = build_arms(study)
-        guests = _Guests(run, study, target, kernels)
-        value = provenance.begin(run, study, target, guests.accel, kernels, guests.example())
-        value["as_found"] = {name: entry["as_found"] for name, entry in done.items()}
-        write_json(run.provenance, value)
-        with progress(f"measure {study.name} on {target.name}", len(steps)) as shown:
-            for at, step in enumerate(steps):
-                if step.name not in done:
-                    done[step.name] = _do(run, study, guests, step, value, _Within(shown, at, step))
-                shown.update(at + 1, step.name)
-        rows = [Row(**row) for step in steps for row in done[step.name]["rows"]]
+    with locked(run.folder / "lock", f"run {run.id}"), _interrupt_is_a_sentence(run):
+        journal = open_journal(run, study)
+        with open_place(run, study, target) as place:
+            steps = plan(study, place.arms)
+            refuse_other(journal, steps, place.label)
+            found = {name: entry["as_found"] for name, entry in journal.entries.items()}
+            said = provenance.begin(run, study, target, place, found)
+            _carry_out(_Work(run, study, place, journal, said), steps, step_seconds(run, study, target.name))
+        rows = [Row(**row) for step in steps for row in journal.entries[step.name]["rows"]]
         write_rows(run.rows, rows)
     return run.rows
 
 
-class _Guests:
-    """The guests of one run: how they are accelerated, their kernels, their one scratch disk."""
+@contextmanager
+def _interrupt_is_a_sentence(run: Run) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        known = (run.folder / "study.json").is_file()
+        how = f"`lockscale study resume {run.id}`" if known else "running this again"
+        raise RunFailed(f"interrupted: no finished step is lost, {how} goes on with it") from None
 
-    def __init__(self, run: Run, study: Study, target: Target, kernels: dict[str, Kernel]) -> None:
-        self.target, self.kernels = target, kernels
-        self.disk = scratch_in(run.folder, target)
-        self.accel = self.guest(study.arms[0].name, 2, study.parameters.accel).accel
 
-    def guest(self, arm: str, cpus: int, accel: str) -> Guest:
-        return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
+@dataclass(frozen=True)
+class _Work:
+    """A run while it is carried out; said: its provenance."""
 
-    def example(self) -> str:
-        arm = next(iter(self.kernels))
-        return qemu_line(self.guest(arm, 4, self.accel))
+    run: Run
+    study: Study
+    place: Place
+    journal: Journal
+    said: dict[str, Any]
 
 
 class _Within:
@@ -74,67 +80,52 @@ class _Within:
         self.outer.update(self.at + share, f"{self.step.name} {note}")
 
 
-def _do(
-    run: Run, study: Study, guests: _Guests, step: Step, value: dict[str, Any], shown: Progress
-) -> dict[str, Any]:
+def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
+    left = work.journal.left(steps)
+    live = Live(known_s, len(left))
+    with progress(f"measure {work.study.name} on {work.place.label}", len(steps)) as shown:
+        for k, step in enumerate(left, start=1):
+            started_s = time.monotonic()
+            at = len(steps) - len(left) + k
+            _do(work, step, _Within(shown, at - 1, step))
+            shown.update(at, step.name)
+            rows = [row for entry in work.journal.entries.values() for row in entry["rows"]]
+            live.done(rows, time.monotonic() - started_s, len(left) - k)
+
+
+def _do(work: _Work, step: Step, shown: Progress) -> None:
     """Boot once for `step`; its journal line, written last, holds its rows."""
-    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    started, started_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.monotonic()
     shown.update(-0.5, "boots")
-    kernel = guests.kernels[step.arm]
-    guest = guests.guest(step.arm, step.cpus, guests.accel)
-    with made(guests.disk) as disk, QemuMachine(guest) as machine:
-        session = measure(machine, kernel, study, disk, step, shown)
+    with work.place.boot(step.arm, step.cpus) as booted:
+        refuse_other_build(work.journal, step.arm, booted.build_id)
+        session = measure(booted, work.study, step, shown)
     for name, text in session.raw.items():
-        write_bytes(run.raw / step.name / f"{name}.txt.gz", gzip.compress(text.encode(), mtime=0))
-    provenance.add_session(value, run, step.name, session)
-    entry = {
-        "step": step.name,
-        "study_sha256": sha256_of_json(study.model_dump(mode="json")),
-        "rows": [asdict(row) for row in _rows(run, study, guests, step, session, started)],
-        "as_found": value["as_found"][step.name],
-    }
-    append_line(run.journal, json.dumps(entry))
-    return entry
+        kept = gzip.compress(work.place.scrub(text).encode(), mtime=0)
+        write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
+    provenance.add_session(work.said, work.run, step.name, session)
+    rows = [asdict(row) for row in _rows(work, step, booted, session, started)]
+    wall_s = round(time.monotonic() - started_s, 1)
+    work.journal.add(step, rows=rows, as_found=work.said["as_found"][step.name], wall_s=wall_s)
 
 
-def _rows(
-    run: Run, study: Study, guests: _Guests, step: Step, session: Session, started_utc: str
-) -> list[Row]:
+def _rows(work: _Work, step: Step, booted: Booted, session: Session, started_utc: str) -> list[Row]:
     common: dict[str, Any] = {
-        "run": run.id,
-        "study": study.name,
+        "run": work.run.id,
+        "study": work.study.name,
         "arm": step.arm,
-        "kernel": guests.kernels[step.arm].release,
+        "kernel": booted.release,
         "cpus": step.cpus,
         "pair": step.pair,
         "block": step.block,
         "iteration": step.iteration,
-        "target": f"{guests.target.name} ({guests.accel})",
-        "origin": "qemu",
-        "build_id": session.build_id,
+        "target": work.place.label,
+        "origin": work.place.origin,
+        "build_id": booted.build_id,
         "started_utc": started_utc,
     }
     versions = {session.tool: session.tool_version}
     return [
-        Row(
-            **common,
-            **asdict(r),
-            tool_version=versions.get(r.tool, guests.kernels[step.arm].release),
-        )
+        Row(**common, **asdict(r), tool_version=versions.get(r.tool, booted.release))
         for r in session.readings
     ]
-
-
-def _journal(run: Run, study: Study) -> dict[str, dict[str, Any]]:
-    """Step -> its journal entry. A last line cut by a crash is dropped: that step is done again."""
-    if not run.journal.is_file():
-        return {}
-    text = run.journal.read_text()
-    whole = re.findall(r"^.*\n", text, re.MULTILINE)
-    entries = [json.loads(line) for line in whole]
-    wanted = sha256_of_json(study.model_dump(mode="json"))
-    if any(entry["study_sha256"] != wanted for entry in entries):
-        raise BadInput(f"run {run.id} was begun with other parameters: start a new run")
-    if len("".join(whole)) < len(text):
-        write_bytes(run.journal, "".join(whole).encode())
-    return {entry["step"]: entry for entry in entries}

@@ -1,32 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""One boot of one arm: assert the kernel, make the file system, measure each point, check it."""
+"""One boot of one arm: make the file system, measure each point, check it."""
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from lockscale.experiment.all_processes import STATISTICS
 from lockscale.experiment.arms import options_of
 from lockscale.experiment.file_system import (
-    MOUNT_POINT,
     FileSystem,
     make,
     unmount_and_check,
 )
 from lockscale.experiment.load import Load, choose_load
 from lockscale.experiment.overheads import UNDER_PROFILER
+from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import Step
 from lockscale.experiment.profiling import profile, profilers
-from lockscale.kernels.build import Kernel
 from lockscale.profilers import lock_events
 from lockscale.progress import Progress
 from lockscale.study import Study
-from lockscale.targets.assertions import assert_runs
-from lockscale.targets.disk import NamedDisk
-from lockscale.targets.machine import Machine, must, must_all
+from lockscale.targets.machine import Machine, Write, must, must_all
 
 POINT_TIMEOUT_S = 300
+DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
 
 
 @dataclass(frozen=True)
@@ -56,26 +55,44 @@ class Session:
     found: dict[str, Any] = field(default_factory=dict)
 
 
-def measure(
-    machine: Machine, kernel: Kernel, study: Study, disk: NamedDisk, step: Step, shown: Progress
-) -> Session:
-    """Every point of `step` on a booted machine. No number is taken before the kernel is asserted."""
-    build_id = assert_runs(machine, kernel)
-    file_system = make(machine, options_of(study, step.arm), disk)
-    load = choose_load(machine, study.parameters.tool, MOUNT_POINT)
-    session = Session(build_id, load.tool, file_system=file_system)
-    session.found = _as_found(machine, file_system.device)
-    _load_inodes(machine, load, study, step, session)
-    for done, processes in enumerate(step.processes):
-        shown.update(done, f"{processes} processes")
-        items = max(1, study.parameters.creates_per_point // processes)
-        point = _Point(load, processes, items)
-        # generators, carried out in turn: neither is always the one that finds the younger file system
-        parts = [_rate(machine, point, session), _profiles(machine, point, step.cpus, study, session)]
-        for part in parts if step.iteration % 2 else reversed(parts):
-            session.readings += part
-    unmount_and_check(machine, file_system)
+def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Session:
+    """Every point of `step` on a booted machine, on a file system made for it.
+
+    Without a disk that may be formatted there are rates only.
+    """
+    machine, asked = booted.machine, study.parameters
+    session = Session(booted.build_id, "")
+    with _files(booted, study, step, session):
+        load = choose_load(machine, asked.tool, booted.folder, booted.fsload, latency=asked.latency)
+        session.tool = load.tool
+        _age(machine, load, study, step, session)
+        for done, processes in enumerate(step.processes):
+            shown.update(done, f"{processes} processes")
+            point = _Point(load, processes, max(1, asked.creates_per_point // processes))
+            # generators, carried out in turn: neither always finds the younger file system
+            parts = [_rate(booted, point, session)]
+            if booted.disk:
+                parts.append(_profiles(machine, point, step.cpus, study, session))
+            for part in parts if step.iteration % 2 else reversed(parts):
+                session.readings += part
     return session
+
+
+@contextmanager
+def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterator[None]:
+    """The file system under test, made, found cold, and clean at the end; or the folder as it is."""
+    machine = booted.machine
+    if booted.disk is None:
+        session.found = {**as_found(machine, None), **booted.found, "caches_dropped": False}
+        yield
+        return
+    options = options_of(study, step.arm)
+    session.file_system = make(machine, options, booted.disk)
+    must_all(machine, DROP_CACHES)
+    session.found = as_found(machine, session.file_system.device)
+    session.found |= {**booted.found, "caches_dropped": True, "knobs": options.knobs}
+    yield
+    unmount_and_check(machine, session.file_system)
 
 
 @dataclass(frozen=True)
@@ -95,29 +112,36 @@ class _Point:
         return Reading(tool, test, self.processes, metric, statistic, unit, value, profiled)
 
 
-def _load_inodes(machine: Machine, load: Load, study: Study, step: Step, session: Session) -> None:
-    """S1's unmeasured first run: it loads inode tables and bitmaps, so the rest finds them cached."""
+def _age(machine: Machine, load: Load, study: Study, step: Step, session: Session) -> None:
+    """Unmeasured loads, as the study declares. S1's first run loads inode tables and bitmaps, so that
+    the rest finds them cached."""
     processes = max(step.processes)
     items = max(1, study.parameters.creates_per_point // processes)
-    text = must(machine, load.command(processes, items, "both"), timeout_s=POINT_TIMEOUT_S)
+    for _ in range(study.parameters.ageing_loads):
+        text = must(machine, load.command(processes, items, "both"), timeout_s=POINT_TIMEOUT_S)
     session.raw["warm-up"] = text
     session.tool_version = load.parse(text).version
 
 
-def _rate(machine: Machine, point: _Point, session: Session) -> Iterator[Reading]:
-    """Rates of create and remove with no profiler on, and the lock events of the whole load.
+def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
+    """Rates of create and remove with no profiler on, and latencies where the load times operations.
 
-    Rates of single ranks stay in the raw output.
+    Rates of single ranks stay in the raw output. With a disk also the lock events of the whole load.
     """
-    steps = [["sync"], lock_events.READ, point.command("both"), lock_events.READ]
-    _, before, done, after = must_all(machine, steps, timeout_s=POINT_TIMEOUT_S)
-    session.raw[f"rate-{point.processes}"] = done.stdout
-    for row in point.load.parse(done.stdout).rows:
-        if row.metric == "rate" and not row.statistic.startswith("rank"):
-            yield point.reading(point.load.tool, row.test, "rate", row.statistic, "ops/s", row.value, False)
-    delta = lock_events.difference(lock_events.parse(before.stdout), lock_events.parse(after.stdout))
-    for name in ("lock_slowpath", "lock_pending"):
-        yield point.reading("lock_events", "create_remove", name, "total", "events", delta[name], False)
+    reads = [lock_events.READ] if booted.disk else []
+    steps = [["sync", "--file-system", booted.folder], *reads, point.command("both"), *reads]
+    done = must_all(booted.machine, steps, timeout_s=POINT_TIMEOUT_S)
+    said = done[1 + len(reads)].stdout
+    session.raw[f"rate-{point.processes}"] = said
+    for row in point.load.parse(said).rows:
+        if row.metric in ("rate", "latency") and not row.statistic.startswith("rank"):
+            number = (row.metric, row.statistic, row.unit, row.value)
+            yield point.reading(point.load.tool, row.test, *number, False)
+    if reads:
+        before, after = (lock_events.parse(done[k].stdout) for k in (1, -1))
+        delta = lock_events.difference(before, after)
+        for name in ("lock_slowpath", "lock_pending"):
+            yield point.reading("lock_events", "create_remove", name, "total", "events", delta[name], False)
 
 
 def _profiles(
@@ -141,17 +165,21 @@ def _profiles(
                 )
 
 
-def _as_found(machine: Machine, device: str) -> dict[str, Any]:
+def as_found(machine: Machine, device: str | None) -> dict[str, Any]:
     """What the machine itself says of what decides a result; null where it does not say."""
-    queue = f"/sys/block/{device.removeprefix('/dev/')}/queue"
+    name = (device or "/dev/none").removeprefix("/dev/")
+    queue, model = f"/sys/block/{name}/queue", f"/sys/block/{name}/device"
     files = {
         "clock_source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         "io_scheduler": f"{queue}/scheduler",
         "write_cache": f"{queue}/write_cache",
         "rotational": f"{queue}/rotational",
+        "device_model": f"{model}/model",
+        "device_firmware": f"{model}/firmware_rev",
         "kernel_command_line": "/proc/cmdline",
         "memory": "/proc/meminfo",
         "smt": "/sys/devices/system/cpu/smt/active",
+        "cpus_online": "/sys/devices/system/cpu/online",
         "firmware": "/sys/class/dmi/id/bios_version",
     }
     more = [["lscpu", "--json"], ["mkfs.ext4", "-V"], ["e2fsck", "-V"]]

@@ -26,7 +26,8 @@ class LoggedDisk:
     @property
     def named(self) -> NamedDisk:
         """As the check of what may be formatted wants it: an image can be mixed up like any disk."""
-        return NamedDisk(Path(f"/dev/disk/by-id/virtio-{self.serial}"), self.serial, SIZE_MIB << 20)
+        by_id = Path(f"/dev/disk/by-id/virtio-{self.serial}")
+        return NamedDisk(by_id, self.serial, SIZE_MIB << 20, disposable=True)
 
     def make(self) -> None:
         """Both files made anew, sparse."""

@@ -8,11 +8,16 @@ import pandas as pd
 
 from lockscale.errors import RunFailed
 from lockscale.experiment.all_processes import note
+from lockscale.experiment.where import is_benchmark, where
 from lockscale.profilers.ftrace_cost import FunctionCost
 from lockscale.profilers.function_table import table as cost_table
 from lockscale.study import Study
 
 COLUMNS = 75
+NO_BENCHMARK = (
+    ", not a benchmark: a queue of waiters stalls whenever the host stops one of them, so not even the "
+    "direction means anything"
+)
 
 
 def changelog(
@@ -29,7 +34,7 @@ def changelog(
         _calls(study, extra),
         _extra(study, extra),
         _rates(study, rates, provenance),
-        *(_costs(arm, cost) for arm, cost in costs.items()),
+        *(_costs(arm, cost, where(provenance)) for arm, cost in costs.items()),
         _predicted(prediction),
     ]
     return held("\n".join(parts))
@@ -53,8 +58,8 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         f"Study {study.name}: {study.question}",
         "",
         *_wrap(
-            f"MEASURED IN QEMU ({provenance['accel']}), on {host['cpus']} host CPUs "
-            f"({host['cpu_model']}): counters are the proof, rates are not a benchmark. "
+            f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
+            f"({host['cpu_model']}){_worth(provenance)}. "
             f"Average of {extra.repeats.min()} interleaved runs an arm, and of the A/A pair."
         ),
         "",
@@ -66,6 +71,16 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
                f"{study.parameters.creates_per_point} creates a point"),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def _where(provenance: dict[str, Any]) -> str:
+    """What nobody shall overlook in capitals; how it was accelerated is no shouting."""
+    words, bracket, accel = where(provenance).partition(" (")
+    return words.upper() + bracket + accel
+
+
+def _worth(provenance: dict[str, Any]) -> str:
+    return "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
 
 
 def _versions(kernels: dict[str, dict[str, Any]]) -> str:
@@ -120,9 +135,9 @@ def _rates(study: Study, rates: pd.DataFrame, provenance: dict[str, Any]) -> str
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
     lines = [
         *_wrap(
-            f"Creates per second{note(rates)} in QEMU ({provenance['accel']}), not a benchmark: a queue "
-            "of waiters stalls whenever the host stops one of them, so not even the direction means "
-            "anything:"
+            f"Creates per second{note(rates)} {where(provenance)}"
+            + ("" if is_benchmark(provenance["origin"]) else NO_BENCHMARK)
+            + ":"
         ),
         "",
     ]
@@ -132,12 +147,12 @@ def _rates(study: Study, rates: pd.DataFrame, provenance: dict[str, Any]) -> str
     return "\n".join(lines) + "\n"
 
 
-def _costs(arm: str, cost: pd.DataFrame) -> str:
+def _costs(arm: str, cost: pd.DataFrame, said: str) -> str:
     rows = [
         FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
         for r in cost.to_dict("records")
     ]
-    return f"Function cost of {arm} (measured in QEMU, profiler on):\n\n{cost_table(rows)}"
+    return f"Function cost of {arm} (measured {said}, profiler on):\n\n{cost_table(rows)}"
 
 
 def _predicted(prediction: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.experiment.all_processes import note
+from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.report.template import figure, style
 from lockscale.study import Study
 
@@ -42,10 +43,10 @@ def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.Da
     return drawn.update_yaxes(type="log", dtick=1)
 
 
-def extra_calls(study: Study, extra: pd.DataFrame, accel: str) -> go.Figure:
+def extra_calls(study: Study, extra: pd.DataFrame, where: str) -> go.Figure:
     """Extra get_write_access calls a create with intervals, beside the base's own spread."""
     before = study.arm("before").name
-    says = f"measured in QEMU ({accel}); bars: interval by ranks; line: repeat spread of the base"
+    says = f"measured {where}; bars: interval by ranks; line: repeat spread of the base"
     drawn = figure(f"Extra get_write_access calls under {before}", says, "point", "calls per create")
     label = [f"{c} CPU, {n} proc" for c, n in zip(extra.cpus, extra.threads, strict=True)]
     error = {
@@ -59,10 +60,10 @@ def extra_calls(study: Study, extra: pd.DataFrame, accel: str) -> go.Figure:
     return drawn
 
 
-def measured_rates(study: Study, rates: pd.DataFrame, accel: str) -> go.Figure:
-    """Creation rates in the guest: a direction at most, never a benchmark."""
-    says = f"measured in QEMU ({accel}) on the host's processors: not a benchmark"
-    drawn = figure(f"Creation rate in the guest{note(rates)}", says, "processes", "creates per second")
+def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
+    """Creation rates; those of a guest are a direction at most, never a benchmark."""
+    says = f"measured {where}{'' if is_benchmark(origin_of(rates)) else ': not a benchmark'}"
+    drawn = figure(f"Creation rate{note(rates)}", says, "processes", "creates per second")
     series = [(a.name, cpus) for a in study.arms for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
         here = rates[(rates.arm == arm) & (rates.cpus == cpus)]

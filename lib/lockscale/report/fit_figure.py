@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from lockscale.experiment.where import WORDS
 from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_column
 from lockscale.fitting.table_fit import compare_column, fit_column
@@ -20,8 +21,7 @@ from lockscale.report.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, styl
 ORIGINS = {
     "published": "published",
     "simulated": "simulated",
-    "qemu": "measured in QEMU",
-    "hardware": "measured on hardware",
+    **{origin: f"measured {words}" for origin, words in WORDS.items()},
 }
 CURVE_POINTS = 40
 MOST_ROWS = 1000  # beyond that the figure shows the mean of each thread count

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The journal of a run: one line a step, fsynced when all of the step is on disk.
+
+A step that it names is never done again; whatever ends a controller, the rest of the plan is left.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockscale.errors import BadInput
+from lockscale.experiment.layout import Run, list_runs
+from lockscale.experiment.plan import Step
+from lockscale.files import append_line, sha256_of_json, write_bytes
+from lockscale.study import Study
+
+Entry = dict[str, Any]
+
+
+@dataclass
+class Journal:
+    """Step -> what it gave: `rows`, `as_found`, `build_id`, `label`, `wall_s` and `study_sha256`."""
+
+    path: Path
+    study_sha256: str
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def add(self, step: Step, **said: Any) -> None:
+        """The step is done: its line is whole on disk, or BadInput and it is not there at all."""
+        entry = {"step": step.name, "study_sha256": self.study_sha256, **said}
+        append_line(self.path, json.dumps(entry))
+        self.entries[step.name] = entry
+
+    def left(self, steps: Iterable[Step]) -> list[Step]:
+        return [step for step in steps if step.name not in self.entries]
+
+
+def open_journal(run: Run, study: Study) -> Journal:
+    """What the run has done already. A last line cut by a crash is dropped: that step is done again.
+
+    Raises BadInput where the run was begun with other parameters.
+    """
+    wanted = sha256_of_json(study.model_dump(mode="json"))
+    entries = read_entries(run.journal)
+    if any(entry["study_sha256"] != wanted for entry in entries):
+        raise BadInput(f"run {run.id} was begun with other parameters: start a new run")
+    _drop_torn_line(run.journal)
+    return Journal(run.journal, wanted, {entry["step"]: entry for entry in entries})
+
+
+def read_entries(path: Path) -> list[Entry]:
+    """The whole lines of a journal; none where there is no journal."""
+    return [json.loads(line) for line in _whole(path)]
+
+
+def _whole(path: Path) -> list[str]:
+    return re.findall(r"^.*\n", path.read_text(), re.MULTILINE) if path.is_file() else []
+
+
+def _drop_torn_line(path: Path) -> None:
+    whole = "".join(_whole(path)).encode()
+    if path.is_file() and len(whole) < path.stat().st_size:
+        write_bytes(path, whole)
+
+
+def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
+    """A run is one plan on one target. Raises BadInput where the journal says something else."""
+    known = {step.name for step in steps}
+    for name, entry in journal.entries.items():
+        if name not in known:
+            raise BadInput(f"{journal.path} has step {name}, which the plan has not: start a new run")
+        for row in entry["rows"][:1]:
+            if row["target"] != label:
+                raise BadInput(
+                    f"the run was begun on {row['target']}, not on {label}: go on there, or start a new run"
+                )
+
+
+def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
+    """An arm is one build in a whole run. Raises BadInput where a step of it ran another one."""
+    for row in (row for entry in journal.entries.values() for row in entry["rows"][:1]):
+        if row["arm"] == arm and row["build_id"] != build_id:
+            raise BadInput(
+                f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "
+                "start a new run, or bring the first kernel's folder of .cache/kernels along"
+            )
+
+
+def step_seconds(run: Run, study: Study, target: str) -> list[float]:
+    """How long steps took: of this run, else of the latest one of the same points on the same target.
+
+    Empty where nothing was measured yet.
+    """
+    for one in [run, *reversed(list_runs())]:
+        if one.folder == run.folder or _same_points(one, study, target):
+            found = [entry["wall_s"] for entry in read_entries(one.journal) if "wall_s" in entry]
+            if found:
+                return found
+    return []
+
+
+def _same_points(run: Run, study: Study, target: str) -> bool:
+    try:
+        said = json.loads((run.folder / "study.json").read_text())
+        asked, points = said["parameters"], study.parameters.model_dump(mode="json")
+        alike = all(asked[name] == points[name] for name in ("guests", "creates_per_point", "profilers"))
+        return bool(alike and said["name"] == study.name and said["target"] == target)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

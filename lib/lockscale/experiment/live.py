@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What a run has measured so far: a table of points by arms, after each step, and the time left."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from lockscale.experiment.all_processes import STATISTICS
+from lockscale.experiment.plan import WARM_UP
+from lockscale.progress import tell, updated_table
+
+
+def so_far(rows: Sequence[Mapping[str, Any]], test: str = "create") -> pd.DataFrame:
+    """Rates of `test` by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
+
+    Text for a person; empty before the first rate. Of each load the rate of all its processes.
+    """
+    frame = pd.DataFrame(list(rows))
+    if frame.empty:
+        return frame
+    rates = frame[(frame.metric == "rate") & (frame.test == test) & (frame.pair != WARM_UP)]
+    named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
+    rates = rates[rates.statistic == named]
+    if rates.empty:
+        return pd.DataFrame()
+    grouped = rates.groupby(["cpus", "threads", "arm"]).value.agg(["mean", "std", "count"])
+    said = [_cell(*row) for row in grouped.itertuples(index=False)]
+    return pd.Series(said, index=grouped.index).unstack("arm", fill_value="")
+
+
+def _cell(mean: float, sd: float, count: int) -> str:
+    spread = f" ±{100 * sd / mean:.1f}%" if count > 1 and mean else ""
+    return f"{mean:,.0f}/s{spread} ({count})"
+
+
+def time_text(seconds: float) -> str:
+    """A duration as a person says it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+class Live:
+    """The table of one run, shown anew after each step; in a notebook in its place."""
+
+    def __init__(self, steps_s: Sequence[float], left: int) -> None:
+        self.known_s = list(steps_s)
+        self.show = updated_table()
+        self.said(left)
+
+    def said(self, left: int) -> None:
+        """How long the steps that are left will take, before they start."""
+        if left and self.known_s:
+            sure = f"from {len(self.known_s)} earlier ones"
+            tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
+        elif left:
+            tell(f"{left} steps to do; how long one takes shows after the first")
+
+    def left_s(self, left: int) -> float:
+        return left * sum(self.known_s) / len(self.known_s)
+
+    def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
+        """One more step, which took `wall_s`; rows of all steps so far."""
+        self.known_s.append(wall_s)
+        ending = f"{left} steps left, about {time_text(self.left_s(left))}" if left else "all steps are done"
+        self.show(so_far(rows), ending)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""A guest on this machine, booted anew for each step, with a scratch disk made anew."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from lockscale import paths
+from lockscale.experiment.arms import build_arms
+from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.guests import guest_of, made, scratch_in
+from lockscale.experiment.holder import hold_this_machine
+from lockscale.experiment.layout import Run
+from lockscale.experiment.places import Booted
+from lockscale.experiment.rows import Origin
+from lockscale.experiment.this_machine import host
+from lockscale.study import QemuTarget, Study
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
+from lockscale.workloads import fsload
+
+EXAMPLE_CPUS = 4
+
+
+@contextmanager
+def hold_qemu(run: Run, study: Study, target: QemuTarget) -> Iterator["QemuPlace"]:
+    """This machine held, every arm built."""
+    with hold_this_machine(run.id, target.name):
+        yield QemuPlace(run, study, target)
+
+
+class QemuPlace:
+    """The guests of one run: how they are accelerated, their kernels, their one scratch disk."""
+
+    origin: Origin = "qemu"
+
+    def __init__(self, run: Run, study: Study, target: QemuTarget) -> None:
+        self.target, self.kernels = target, build_arms(study)
+        self.arms = list(self.kernels)
+        self.disk = scratch_in(run.folder, target)
+        self.accel = self._guest(self.arms[0], 2, study.parameters.accel).accel
+        self.label = f"{target.name} ({self.accel})"
+
+    def _guest(self, arm: str, cpus: int, accel: str) -> Guest:
+        return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "accel": self.accel,
+            "qemu_line": qemu_line(self._guest(self.arms[0], EXAMPLE_CPUS, self.accel)),
+            "host": host(),
+            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
+        }
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        guest = self._guest(arm, cpus, self.accel)
+        with made(self.disk) as disk, QemuMachine(guest) as machine:
+            kernel = self.kernels[arm]
+            build_id = assert_runs(machine, kernel)
+            program = str(fsload.build(paths.CACHE / "bin"))  # the guest sees this machine's files
+            yield Booted(machine, kernel.release, build_id, MOUNT_POINT, program, disk)
+
+    def scrub(self, text: str) -> str:
+        return text

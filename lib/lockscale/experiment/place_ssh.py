@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""A server reached by ssh, rebooted into each arm once and left on its own kernel."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.arms import build_each
+from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.layout import Run
+from lockscale.experiment.places import Booted
+from lockscale.experiment.rows import Origin
+from lockscale.experiment.scrub import scrub
+from lockscale.experiment.servers import (
+    disk_of,
+    guard_of,
+    held,
+    host_facts,
+    is_emulated,
+    machine_of,
+    refuse_other_kind,
+)
+from lockscale.kernels.coverage import check_coverage
+from lockscale.kernels.package import ServerKernel, build_package
+from lockscale.kernels.series import Series
+from lockscale.kernels.server_config import ServerConfig, server_config
+from lockscale.study import SshTarget, Study
+from lockscale.targets.boot import boot_once, go_home
+from lockscale.targets.format import formatting
+from lockscale.targets.machine import must
+from lockscale.targets.prepare import prepared
+from lockscale.targets.processors import online, only
+from lockscale.targets.server_facts import server_facts
+from lockscale.targets.server_kernels import install_package, installed_kernels
+from lockscale.targets.ssh import SshMachine
+from lockscale.targets.ssh_lock import ServerLock
+from lockscale.workloads import fsload
+
+PROGRAMS = "/var/lib/lockscale/bin"  # /run is mounted noexec
+
+
+@contextmanager
+def hold_server(run: Run, study: Study, target: SshTarget) -> Iterator["SshPlace"]:
+    """The server held for the run, every arm installed; at the end it runs its own kernel again."""
+    with at_home(target, run.id) as (server, lock):
+        yield SshPlace(study, target, server, lock)
+
+
+@contextmanager
+def at_home(target: SshTarget, run: str) -> Iterator[tuple[SshMachine, ServerLock]]:
+    """The server held, on its own kernel now and at the end, whatever was booted in between."""
+    with held(target, run) as lock, machine_of(target) as server:
+        server.end_others()
+        _go_home(server, target, lock)  # a controller that died may have left an arm running
+        refuse_other_kind(target, server)
+        try:
+            yield server, lock
+        except BaseException as error:
+            _home_after(error, server, target, lock)
+            raise
+        _go_home(server, target, lock)
+
+
+def _go_home(server: SshMachine, target: SshTarget, lock: ServerLock) -> None:
+    """The server on its own kernel, and still held: a reboot lets go of the lock."""
+    before = server.boot_id()
+    go_home(server, target.boot.boot_timeout_s)
+    if server.boot_id() != before:
+        lock.take()
+
+
+def _home_after(error: BaseException, server: SshMachine, target: SshTarget, lock: ServerLock) -> None:
+    """Home whatever went wrong; where that fails too, the sentence says both."""
+    try:
+        _go_home(server, target, lock)
+    except (BadInput, RunFailed) as later:
+        raise RunFailed(f"{error or 'interrupted'}; besides, {later}") from error
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How kernels for one server are made; not_known: what of it a person has to look at."""
+
+    config: ServerConfig
+    source: str | None
+    not_known: tuple[str, ...]
+
+    def build(self, series: Series) -> ServerKernel:
+        """The package of `series`, from the cache if it is there."""
+        return build_package(series, self.config, self.source)
+
+
+def recipe_of(server: SshMachine, target: SshTarget, source: str | None) -> Recipe:
+    """From the server's own configuration. Raises BadInput where that would not bring the server back."""
+    facts, module = server_facts(server), guard_of(target).module
+    config = server_config(facts, target.boot.config, [module] if module else [], source=source)
+    found = check_coverage(facts, config, module, source)
+    if not found.ok:
+        raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
+    return Recipe(config, source, found.not_known)
+
+
+def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
+    """Those that the server does not have; its default stays what it is."""
+    there = {kernel.release for kernel in installed_kernels(server)}
+    for kernel in kernels:
+        if kernel.release not in there:
+            install_package(server, kernel.release, kernel.package)
+            there.add(kernel.release)
+
+
+class SshPlace:
+    """The server of one run, each arm's package installed."""
+
+    def __init__(self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock) -> None:
+        self.target, self.server, self.lock = target, server, lock
+        self.origin: Origin = "qemu" if target.virtual else "hardware"
+        self.label, self.disk, self.guard = target.name, disk_of(target), guard_of(target)
+        most, has = max(guest.cpus for guest in study.parameters.guests), len(online(server))
+        if most > has:
+            raise BadInput(f"the study asks for {most} CPUs and {target.name} has {has}: ask for fewer")
+        formatting(server, self.disk)  # refused before anything is built
+        server.emulated = is_emulated(server)
+        self.names = [target.host, must(server, ["uname", "-n"]).strip()]
+        self.host, self.told = host_facts(server), server.describe()
+        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None)
+        self.kernels = build_each(study, self.recipe.build)
+        self.arms = list(self.kernels)
+        install(server, self.kernels.values())
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "accel": None,
+            "qemu_line": None,
+            "host": self.host,
+            "server": self.told,
+            "not_known_of_the_server": list(self.recipe.not_known),
+            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
+        }
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        self.lock.keep()
+        kernel, how = self.kernels[arm], self.target.boot
+        build_id = boot_once(self.server, kernel, self.guard, how.boot_timeout_s, how.method)
+        self.lock.take()
+        with only(self.server, cpus), prepared(self.server, self.target.prepare) as quiet:
+            program = self._program()
+            found = {"prepared": quiet}
+            yield Booted(self.server, kernel.release, build_id, MOUNT_POINT, program, self.disk, found)
+
+    def _program(self) -> str:
+        """fsload on the server, where a boot before may have left it."""
+        built = fsload.build(paths.CACHE / "bin", static=True)
+        there = f"{PROGRAMS}/{built.name}"
+        must(self.server, ["mkdir", "-p", PROGRAMS])
+        self.server.put(built, there)
+        return there
+
+    def scrub(self, text: str) -> str:
+        return scrub(text, self.names)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Where a plan is carried out: what the runner knows of a target, whatever kind it is."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lockscale.experiment.arms import build_arms
+from lockscale.experiment.layout import Run
+from lockscale.experiment.rows import Origin
+from lockscale.kernels.build import Kernel
+from lockscale.study import LocalTarget, QemuTarget, Study, Target
+from lockscale.targets.disk import NamedDisk
+from lockscale.targets.machine import Machine
+
+
+@dataclass(frozen=True)
+class Booted:
+    """An arm that runs, asserted: `release` and `build_id` are what the machine itself says.
+
+    disk: the one that may be formatted; None: nothing is formatted, mounted or profiled, loads run in
+    `folder`. fsload: the program's path on the machine. found: what provenance says of this boot beside
+    what every machine is asked.
+    """
+
+    machine: Machine
+    release: str
+    build_id: str
+    folder: str
+    fsload: str
+    disk: NamedDisk | None
+    found: dict[str, Any] = field(default_factory=dict)
+
+
+class Place(Protocol):
+    """A target that is held for one run.
+
+    origin, label: what rows say of where they were measured. arms: what can be told apart there, in
+    the study's order.
+    """
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def arms(self) -> Sequence[str]: ...
+
+    def describe(self) -> dict[str, Any]:
+        """What provenance says of it beside the target file; nothing private."""
+        ...
+
+    def boot(self, arm: str, cpus: int) -> AbstractContextManager[Booted]:
+        """`arm` on `cpus` processors, from a boot that was asserted to the end of one step."""
+        ...
+
+    def scrub(self, text: str) -> str:
+        """Tool output without the target's own names."""
+        ...
+
+
+def kernels_ahead(study: Study, target: Target) -> dict[str, Kernel]:
+    """The kernels that can be built before the target is held: a guest's; a server's depend on the server."""
+    return build_arms(study) if isinstance(target, QemuTarget) else {}
+
+
+def open_place(run: Run, study: Study, target: Target) -> AbstractContextManager[Place]:
+    """`target`, held for this run alone and left as it was found.
+
+    Raises BadInput where somebody else holds it or it cannot run the study.
+    """
+    if isinstance(target, QemuTarget):
+        from lockscale.experiment.place_qemu import hold_qemu
+
+        return hold_qemu(run, study, target)
+    if isinstance(target, LocalTarget):
+        from lockscale.experiment.place_local import hold_local
+
+        return hold_local(run, study, target)
+    from lockscale.experiment.place_ssh import hold_server
+
+    return hold_server(run, study, target)

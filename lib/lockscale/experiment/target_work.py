@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""A server outside of a run: what it lacks, its disk's first token, one boot of one arm."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.place_ssh import at_home, install, recipe_of
+from lockscale.experiment.servers import disk_of, guard_of, machine_of, refuse_other_kind
+from lockscale.kernels.series import named_series, refuse_unsafe
+from lockscale.study import SshTarget, Target
+from lockscale.targets.boot import boot_once
+from lockscale.targets.format import formatting
+from lockscale.targets.machine import Machine, must
+from lockscale.targets.noise import read
+from lockscale.targets.prepare import needed
+from lockscale.targets.ssh import SshMachine
+from lockscale.targets.ssh_needs import Need, needs, not_reached
+
+
+def server_target(target: Target) -> SshTarget:
+    """`target` as a server. Raises BadInput for a guest or this machine."""
+    if not isinstance(target, SshTarget):
+        raise BadInput(f"target {target.name} is of kind {target.kind}: this is for a server, of kind ssh")
+    return target
+
+
+def check_server(target: SshTarget) -> Iterator[Need]:
+    """What keeps it from carrying out a run, one line each, and the fix. Nothing on it is changed."""
+    try:
+        with machine_of(target) as server:
+            yield from needs(target.name, server)
+            yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
+            yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
+            yield _asked("its settings can be prepared", lambda: _changes(server, target))
+            yield _asked("its boot guard", lambda: _guard(server, target))
+            yield _asked(
+                "a kernel for it brings it back", lambda: recipe_of(server, target, None).config.mode
+            )
+    except (BadInput, RunFailed) as error:
+        yield from not_reached(target.name, error)
+
+
+def prepare_disk(target: SshTarget, token: str | None, dry_run: bool) -> dict[str, Any]:
+    """Put this project's mark on the disk, the first time with its token. {device, commands, done}.
+
+    dry_run: only say what would be done. Raises BadInput with every reason against the disk.
+    """
+    with at_home(target, "target prepare") as (server, _):
+        planned = formatting(server, disk_of(target), token=token)
+        if not dry_run:
+            planned.carry_out(server)
+        return {"device": planned.device, "commands": planned.dry_run(), "done": not dry_run}
+
+
+def boot_arm(target: SshTarget, which: str) -> dict[str, str]:
+    """Build, install and boot STUDY/ARM once, assert it, and go back. {release, build_id}."""
+    series = named_series(which)
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    with at_home(target, f"target boot {which}") as (server, lock):
+        kernel = recipe_of(server, target, None).build(series)
+        install(server, [kernel])
+        how = target.boot
+        build_id = boot_once(server, kernel, guard_of(target), how.boot_timeout_s, how.method)
+        lock.take()
+        return {"release": kernel.release, "build_id": build_id}
+
+
+def _asked(name: str, question: Any) -> Need:
+    try:
+        return Need(name, True, str(question() or "yes"))
+    except (BadInput, RunFailed) as error:
+        return Need(name, False, "no", str(error))
+
+
+def _changes(server: Machine, target: SshTarget) -> str:
+    changes = [one.text for one in needed(read(server), target.prepare) if one.old != one.new]
+    return ", ".join(changes) or "nothing is to be changed"
+
+
+def _guard(server: SshMachine, target: SshTarget) -> str:
+    against = list(guard_of(target).reasons_against(server, must(server, ["uname", "-r"]).strip()))
+    if against:
+        raise BadInput("; ".join(against))
+    return target.boot.guard

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""In words where rows were measured, and whether their rates are a benchmark there."""
+
+from typing import Any
+
+import pandas as pd
+
+from lockscale.errors import BadInput
+
+WORDS = {"qemu": "in QEMU", "virtual": "in a virtual machine", "hardware": "on hardware"}
+
+
+def where(provenance: dict[str, Any]) -> str:
+    """For instance "in QEMU (tcg)": what stands after "measured"."""
+    accel = provenance.get("accel")
+    return WORDS[provenance["origin"]] + (f" ({accel})" if accel else "")
+
+
+def is_benchmark(origin: str) -> bool:
+    """Rates are one on hardware alone: a queue of waiters stalls when a host stops one of them."""
+    return origin == "hardware"
+
+
+def origin_of(rows: pd.DataFrame) -> str:
+    """The one origin of `rows`. Raises BadInput where there are several: they are never compared."""
+    found = sorted(rows.origin.unique())
+    if len(found) != 1:
+        raise BadInput(f"the rows are of origin {' and '.join(found) or 'none'}: compare those of one alone")
+    return str(found[0])

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The planned number of iterations finds what it was planned for."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_rows import rates, study
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.experiment.blocked import holm, mean_p
+from lockscale.experiment.detect import (
+    Noise,
+    detection,
+    earlier_rows,
+    iterations_for,
+    noise_of,
+    parse_percent,
+    power,
+)
+
+STUDY = study()
+SD = 0.03 * np.sqrt(2)  # of the difference of two runs with 3% each
+
+
+def test_power_is_that_of_the_published_table():
+    """A paired t test of effect size 0.5 at 5% needs 34 pairs for 80% (Faul et al., G*Power 3, 2007)."""
+    assert power(34, 0.5, 1.0) == pytest.approx(0.808, abs=0.001)
+    assert power(33, 0.5, 1.0) < 0.8
+
+
+def test_iterations_are_the_fewest_with_80_percent():
+    for comparisons in (1, 5):
+        n = iterations_for(5, SD, comparisons)
+        effect, alpha = np.log(1.05), 0.05 / comparisons
+        assert power(n, effect, SD, alpha) >= 0.8 > power(n - 1, effect, SD, alpha)
+
+
+@pytest.mark.slow
+def test_five_percent_in_three_percent_noise_is_found_in_80_of_100_runs():
+    """From a pilot of an A/A pair and three blocks; one of three points has changed."""
+    rng, found, tries = np.random.default_rng(9), [], 100
+    for seed in range(30):
+        n = detection(rates(seed, 3, noise=0.03), STUDY, 5).iterations
+        assert n is not None and n < 100
+        ratios = SD * rng.standard_normal((tries * 3, n))
+        p = mean_p(ratios + np.log(1.05) * (np.arange(tries * 3) % 3 == 0)[:, None]).reshape(tries, 3)
+        found.append(np.mean([holm(row)[0] < 0.05 for row in p.tolist()]))
+    assert np.mean(found) >= 0.8
+
+
+def test_the_noise_is_known_from_pairs_and_blocks():
+    sds = [noise_of(rates(seed, 4), STUDY) for seed in range(20)]
+    assert {one.df for one in sds} == {3 * (4 - 1) + 3}
+    assert np.sqrt(np.mean([one.sd**2 for one in sds])) == pytest.approx(SD, rel=0.12)
+    rows = rates(1, 4)
+    assert noise_of(rows[rows.pair == "aa"], STUDY).df == 3
+
+
+def test_noise_is_taken_larger_the_less_is_known_of_it():
+    assert Noise(1.0, 1).at_most > Noise(1.0, 5).at_most > Noise(1.0, 100).at_most > 1
+
+
+@pytest.mark.slow
+def test_the_true_noise_is_below_the_limit_in_80_of_100_pilots():
+    below = [noise_of(rates(seed, 2), STUDY).at_most >= SD for seed in range(60)]
+    assert 0.66 <= np.mean(below) <= 0.94
+
+
+def test_what_no_thousand_iterations_find_is_said():
+    told = detection(rates(2, 3, noise=1.0), STUDY, 0.5)
+    assert told.iterations is None and "no 1000 iterations would find 0.5%" in told.says()
+
+
+def test_rows_without_repeats_are_refused():
+    rows = rates(1, 1)
+    with pytest.raises(BadInput, match="no A/A pair and no two blocks"):
+        noise_of(rows[rows.pair == "ab"], STUDY)
+
+
+@pytest.mark.parametrize(("text", "value"), [("3%", 3), ("3", 3), (" 0.5 % ", 0.5)])
+def test_a_percentage_is_read(text: str, value: float):
+    assert parse_percent(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "%", "-3%", "3%%", "0%", "nan", "1e9", "3\x1b[31m", "three"])
+def test_what_is_no_percentage_is_refused(text: str):
+    with pytest.raises(BadInput, match=r"is no change to detect: write 3%") as refused:
+        parse_percent(text)
+    assert str(refused.value).isprintable()
+
+
+def test_earlier_rows_are_those_of_the_same_study_and_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    with pytest.raises(BadInput, match="nothing of study inode-claim was measured on target here yet"):
+        earlier_rows(STUDY, "here")
+    for name, target, value in (("a", "here", 1.0), ("b", "there", 2.0), ("c", "here", 3.0)):
+        folder = tmp_path / f"inode-claim-2026-{name}"
+        folder.mkdir()
+        (folder / "study.json").write_text(json.dumps({"name": "inode-claim", "target": target}))
+        (folder / "journal.jsonl").write_text(json.dumps({"rows": [{"value": value}]}) + "\n" + '{"rows": [')
+    (tmp_path / "inode-claim-2026-d").mkdir()
+    (tmp_path / "inode-claim-2026-d" / "study.json").write_text("not json")
+    assert earlier_rows(STUDY, "here").value.tolist() == [3.0]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""A target file names a machine; whatever else it says is one sentence, and nothing is run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.study import LocalTarget, QemuTarget, SshTarget, guest_target, load_target
+
+SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
+PLACES = [
+    ("host",), ("user",), ("identity_file",), ("known_hosts",), ("disk", "by_id"), ("disk", "serial"),
+    ("boot", "guard"), ("boot", "method"), ("name",), ("kind",),
+]  # fmt: skip
+FILES = ("identity_file", "known_hosts")
+HOSTILE = [
+    "-oProxyCommand=touch ran", "$(touch ran)", "`touch ran`", "a;touch ran", "a\ntouch ran", "a b", "",
+    "../../etc/passwd", "\x1b[31mred", "\x00", "a|b", "a'b", 'a"b', "!!python/name:os.system",
+]  # fmt: skip
+
+
+@pytest.fixture
+def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "TARGETS", tmp_path)
+    return tmp_path
+
+
+def refused(folder: Path, said: object) -> str:
+    (folder / "example-server.yaml").write_text(said if isinstance(said, str) else yaml.safe_dump(said))
+    with pytest.raises(BadInput) as error:
+        load_target("example-server")
+    sentence = str(error.value)
+    assert sentence.isprintable() and len(sentence) < 500, sentence
+    return sentence
+
+
+def changed(place: tuple[str, ...], value: object) -> dict:
+    said = yaml.safe_load(yaml.safe_dump(SERVER))
+    inside = said
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    return said
+
+
+def test_the_three_kinds_are_told_apart():
+    kinds = {"qemu": QemuTarget, "example-server": SshTarget, "local": LocalTarget}
+    assert {name: type(load_target(name)) for name in kinds} == kinds
+
+
+def test_a_server_boots_no_guests():
+    with pytest.raises(BadInput, match="target example-server is of kind ssh: this boots guests"):
+        guest_target(load_target("example-server"))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=".".join)
+def test_a_name_that_could_do_harm_on_a_command_line_is_refused(targets: Path, place):
+    for value in HOSTILE:
+        if place[-1] in FILES and value and value.isprintable():
+            continue  # a file may be called so: it is opened, and reaches no command line
+        assert place[-1] in refused(targets, changed(place, value)) or place == ("kind",)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/sda",
+        "/dev/disk/by-id/../../sda",
+        "/dev/disk/by-id/",
+        "/dev/disk/by-id/..",
+        "/dev/disk/by-uuid/a",
+    ],
+)
+def test_a_disk_is_named_by_id_only(targets: Path, path: str):
+    assert "disk.by_id" in refused(targets, changed(("disk", "by_id"), path))
+
+
+@pytest.mark.parametrize(
+    "key", sorted(SERVER.keys() - {"user", "port", "identity_file", "known_hosts", "boot", "prepare"})
+)
+def test_a_server_without_one_of_its_parts_is_refused(targets: Path, key: str):
+    assert refused(targets, {k: v for k, v in SERVER.items() if k != key}).startswith("example-server.yaml: ")
+
+
+def test_what_no_server_has_is_refused_in_printable_words(targets: Path):
+    said = refused(targets, {**SERVER, "pass\x1b[31mword\n": "x"})
+    assert "Extra inputs are not permitted" in said
+
+
+def test_a_tag_runs_nothing(targets: Path, inside: Path):
+    refused(targets, 'host: !!python/object/apply:os.mkdir ["ran"]\n')
+    assert not (inside / "ran").exists()
+
+
+def test_a_file_is_named_as_its_target(targets: Path):
+    assert "let the file be other.yaml" in refused(targets, {**SERVER, "name": "other"})
+
+
+@pytest.mark.parametrize("name", ["", "../studies/inode-claim", "example-server.yaml", "/etc/passwd", "a\nb"])
+def test_what_is_no_name_of_a_target_is_refused(name: str):
+    with pytest.raises(BadInput, match="there is no target"):
+        load_target(name)
+
+
+junk = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(), max_size=2)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([*PLACES, ("disk",), ("boot",), ("port",), ("virtual",), ("prepare",)]), junk)
+def test_any_value_is_a_target_or_a_sentence(tmp_path_factory, place, value):
+    folder = tmp_path_factory.mktemp("targets")
+    (folder / "example-server.yaml").write_text(yaml.safe_dump(changed(place, value), allow_unicode=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "TARGETS", folder)
+        try:
+            target = load_target("example-server")
+        except BadInput as error:
+            assert str(error).isprintable()
+            return
+    assert isinstance(target, SshTarget)
+    assert not target.host.startswith("-") and target.host.isprintable() and " " not in target.host
+
+
+def test_what_is_public_of_a_server_does_not_say_where_it_is(targets: Path):
+    planted = {"host": "secret-host", "user": "secret-user", "port": 2222}
+    planted |= {"identity_file": "~/.ssh/secret-key", "known_hosts": "/etc/secret-hosts"}
+    (targets / "example-server.yaml").write_text(yaml.safe_dump({**SERVER, **planted}))
+    said = str(load_target("example-server").public())
+    assert "secret" not in said and "2222" not in said and SERVER["disk"]["serial"] not in said
