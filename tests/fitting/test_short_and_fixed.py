@@ -89,6 +89,30 @@ def test_arms_may_share_a_parameter(inside: Path):
     assert {"sigma", "kappa"} < set(found.params)
 
 
+def test_the_command_shares_as_the_library_does(inside: Path, lockscale: Lockscale):
+    name = table(inside, *[(n, 0.5 * rate) for n, rate in zip(THREADS, LONG, strict=True)])
+    asked = ("fit", name, "--model", "usl", "--share", "sigma", "--share", "kappa")
+    (row,) = lockscale(*asked, "--json").value
+    found = fit(name, "usl", share=["sigma", "kappa"])
+    assert {one["name"]: one["value"] for one in row["parameters"]} == pytest.approx(found.params)
+    assert (row["column"], row["points"], row["free_parameters"]) == ("long, short", 14, 4)
+    said = lockscale(*asked).out
+    assert "lambda_per_s[short]" in said and "my.csv, long" in said and "my.csv, short" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--share sigma", "--share names a parameter of one model: give --model too"),
+        ("--model usl --share nope", "name parameters of usl in a list: lambda_per_s, sigma, kappa"),
+        ("--model usl --share sigma", "share needs several columns and the table has 1"),
+    ],
+)
+def test_what_cannot_be_shared_is_one_sentence(options: str, says: str, inside: Path, lockscale: Lockscale):
+    said = lockscale("fit", table(inside), *options.split())
+    assert (said.status, said.out) == (2, "") and says in said.err and said.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

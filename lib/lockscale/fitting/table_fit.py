@@ -43,7 +43,7 @@ def fit(
         if column is not None:
             raise BadInput("share is of every curve of a table: leave out column")
         columns = [one.between(*thread_range(n_min, n_max)) for one in read_columns(table)]
-        return _fit_shared(columns, model, share, fixed)
+        return fit_columns(columns, model, share, fixed)
     chosen = read_column(table, column, n_min, n_max)
     warn_if_swapped(chosen)
     return compare_column(chosen).best if model is None else fit_column(chosen, model, fixed)
@@ -91,13 +91,16 @@ def model_of(column: Column, model: object) -> Model:
     return cast(Model, model)
 
 
-def _fit_shared(
+def fit_columns(
     columns: Sequence[Column],
     model: str | Model,
     share: Collection[str],
     fixed: Mapping[str, float] | None,
 ) -> Fit:
-    """Every curve but those given another, which have other models."""
+    """Curves at once with the parameters in `share` one number for all; not those given another.
+
+    Raises BadInput for fewer than two.
+    """
     alone = [one for one in columns if one.given is None]
     table = {one.name: points(one.threads, one.rates_per_s, weights=one.runs) for one in alone}
     return fit_points(table, model_of(alone[0], model), share=share, fixed=_mapping(fixed))

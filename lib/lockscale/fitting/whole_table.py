@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every curve of a table at once, for the command line: what cannot be fitted is left out by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_columns, thread_range
 from lockscale.fitting.swapped import looks_swapped
-from lockscale.fitting.table_fit import compare_columns, fit_column, model_of, models_of
+from lockscale.fitting.table_fit import compare_columns, fit_column, fit_columns, model_of, models_of
 from lockscale.progress import progress
 from lockscale.queueing.comparison.compare import Comparison
 from lockscale.queueing.diagnosis.diagnose import Diagnosis, diagnose
@@ -41,6 +41,43 @@ class FittedColumn:
             }
             for rank, one in enumerate(self.fits, start=1)
         ]
+
+
+@dataclass(frozen=True)
+class SharedFit:
+    """Every curve of a table fitted at once; no landmarks, which are those of one curve."""
+
+    columns: tuple[Column, ...]
+    fit: Fit
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The `fit` shape of the command line; a parameter that is not shared is name[column]."""
+        names = ", ".join(column.name for column in self.columns)
+        origins = ", ".join(dict.fromkeys(column.origin for column in self.columns))
+        found = self.fit.to_json(self.columns[0].table, names)
+        return [{**found, "origin": origins, "rank": 1, "landmarks": []}]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, (*self.columns, self.fit)))
+
+
+def share_table(
+    table: Table,
+    model: str,
+    share: Collection[str],
+    n_min: int = 1,
+    n_max: int | None = None,
+    fixed: Mapping[str, float] | None = None,
+) -> tuple[SharedFit, list[str]]:
+    """Every curve of a table at once, with the parameters in `share` one number for all.
+
+    Curves given another are not among them. Also a sentence on each curve that looks odd. Raises BadInput
+    where one cannot be used.
+    """
+    alone = [column for column in read_columns(table) if column.given is None]
+    used = tuple(column.between(*thread_range(n_min, n_max)) for column in alone)
+    said = [odd for column in used if (odd := looks_swapped(column))]
+    return SharedFit(used, fit_columns(used, model, share, fixed)), said
 
 
 def fit_table(

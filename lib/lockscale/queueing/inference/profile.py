@@ -47,12 +47,13 @@ def _end(problem: Problem, optima: Sequence[Optimum], found: Noise, k: int, boun
     the best.
     """
     best = optima[0]
-    if problem.least_ss(k, bound) - best.ss <= found.excluding:
+    if _reaches(problem, optima, k, bound, best.ss + found.excluding):
         return None
     rivals = [one for one in optima if one.ss - best.ss < found.limit]
     outermost = min(rivals, key=lambda one: abs(float(one.x[k]) - bound))
     apart = np.abs(outermost.x - best.x).max() > SAME
-    trails = [_Trail(problem, one, k) for one in ([outermost, best] if apart else [outermost])]
+    known: dict[bytes, Optimum] = {}
+    trails = [_Trail(problem, one, k, known) for one in ([outermost, best] if apart else [outermost])]
 
     def excess(at: float) -> float:
         least = np.inf
@@ -65,17 +66,26 @@ def _end(problem: Problem, optima: Sequence[Optimum], found: Noise, k: int, boun
     return crossing(excess, float(outermost.x[k]), _wald_step(outermost, found, k), bound)
 
 
-class _Trail:
-    """The profile of parameter k as it is followed from one optimum."""
+def _reaches(problem: Problem, optima: Sequence[Optimum], k: int, bound: float, enough: float) -> bool:
+    """Whether some sum of squares with coordinate k on the bound is no more than `enough`."""
+    there = np.array([one.x for one in optima if one.ss <= enough])
+    there[:, k] = bound
+    if np.any(np.sum(problem.many_residuals(there) ** 2, axis=1) <= enough):
+        return True
+    return problem.least_ss(k, bound, enough) <= enough
 
-    def __init__(self, problem: Problem, start: Optimum, k: int) -> None:
-        self.problem, self.start, self.k = problem, start.x, k
+
+class _Trail:
+    """The profile of parameter k as it is followed from one optimum; trails that meet share what is known."""
+
+    def __init__(self, problem: Problem, start: Optimum, k: int, known: dict[bytes, Optimum]) -> None:
+        self.problem, self.start, self.k, self.known = problem, start.x, k, known
         self.along, self.warm = _tangent(start, k), start.x
 
     def ss(self, at: float) -> float:
         ahead = self.start + self.along * (at - self.start[self.k])
         starts = [self.warm, np.clip(ahead, *self.problem.bounds)]
-        optimum = self.problem.minimise_near(starts, {self.k: at})
+        optimum = self.problem.minimise_near(starts, {self.k: at}, self.known)
         self.warm = optimum.x
         return optimum.ss
 

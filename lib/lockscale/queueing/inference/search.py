@@ -4,14 +4,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.inference.descent import descend, slopes
-from lockscale.queueing.inference.gauss_newton import Residuals, settle
+from lockscale.queueing.inference.descent import descend
+from lockscale.queueing.inference.gauss_newton import settle
+from lockscale.queueing.inference.loose import Loose
 from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Box, Model, Parameter
 from lockscale.queueing.points import Points
@@ -24,12 +25,6 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 NO_RATE = 300.0  # log ratio where the model gives no rate at all: worse than any real miss
 COARSE, FINE = 1e-5, 1e-10  # relative, of the sum of squares
 E_FOLDS = 25.0  # beyond the box, where a parameter without a physical bound ends
-
-
-class Sloping(Protocol):
-    """The Jacobian at coordinates, whose residuals may be known already."""
-
-    def __call__(self, part: FloatArray, miss: FloatArray | None = None, /) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -74,9 +69,15 @@ class Problem:
                 high.append(min(p.high / end, 1e6))
         return np.array(low), np.array(high)
 
+    @cached_property
+    def _scales(self) -> list[tuple[float, bool, float, float]]:
+        """`ends` and what `_values` asks of a parameter, as Python's numbers: one value is wanted often."""
+        return [(float(end), p.positive, p.low, p.high) for p, end in zip(self.free, self.ends, strict=True)]
+
     def value(self, k: int, x: float) -> float:
         """Parameter k in its own unit."""
-        return float(self._values(k, np.asarray(x)))
+        end, positive, low, high = self._scales[k]
+        return min(max(end * float(np.exp(x) if positive else x), low), high)
 
     def _values(self, k: int, x: FloatArray) -> FloatArray:
         p, end = self.free[k], self.ends[k]
@@ -169,61 +170,61 @@ class Problem:
         """The best of the local optima found from each start."""
         return self.optima(starts)[0]
 
-    def least_ss(self, k: int, at: float) -> float:
-        """Least sum of squares with coordinate k at `at`, by a short global search of its own."""
+    def least_ss(self, k: int, at: float, enough: float) -> float:
+        """Least sum of squares with coordinate k at `at`, by a short global search of its own.
+
+        What is no more than `enough` is not made less.
+        """
         fixed = dict(self.fixed) | {self.free[k].name: self.value(k, at)}
         rest = replace(self, fixed=fixed, tries=max(self.tries // 16, 1))
-        return rest._descend(rest.starts(1)[0], {}, COARSE).ss
+        start = rest.starts(1)[0]
+        ss = rest._ss(start)
+        return ss if ss <= enough else rest._descend(start, {}, COARSE).ss
 
-    def minimise_near(self, starts: Sequence[FloatArray], hold: Mapping[int, float]) -> Optimum:
+    def minimise_near(
+        self,
+        starts: Sequence[FloatArray],
+        hold: Mapping[int, float],
+        known: dict[bytes, Optimum] | None = None,
+    ) -> Optimum:
         """Local optimum from the best start only, with the coordinates in `hold` kept there.
 
-        For profiles, which move in small steps and need their sum of squares to four digits.
+        For profiles, which move in small steps and need their sum of squares to four digits. known: what
+        this call found from other starts, to which it adds.
         """
-        start = min((_put(x, hold) for x in starts), key=self._ss)
-        moved, slopes, loose = self._moved(start, hold)
-        low, high = self.bounds
-        start[loose], ss, settled = settle(moved, slopes, start[loose], low[loose], high[loose])
+        moved = [_put(x, hold) for x in starts]
+        missed = [self.residuals(x) for x in moved]
+        best = int(np.argmin([np.sum(miss**2) for miss in missed]))
+        known, start = {} if known is None else known, moved[best].tobytes()
+        if start not in known:
+            known[start] = self._settled(moved[best], hold, missed[best])
+        return known[start]
+
+    def _settled(self, x: FloatArray, hold: Mapping[int, float], miss: FloatArray) -> Optimum:
+        loose = Loose(self, x, hold, miss)
+        low, high = (bound[loose.places] for bound in self.bounds)
+        x[loose.places], ss, settled = settle(loose.residuals, loose.slopes, x[loose.places], low, high)
         if not settled:
-            return self._descend(start, hold, COARSE)
-        return Optimum(start, ss, np.empty((len(self.points), 0)))
+            return self._descend(x, hold, COARSE, loose)
+        return Optimum(x, ss, np.empty((len(self.points), 0)))
 
     def _ss(self, x: FloatArray) -> float:
         return float(np.sum(self.residuals(x) ** 2))
 
-    def _moved(self, x: FloatArray, held: Mapping[int, float]) -> tuple[Residuals, Sloping, list[int]]:
-        """Residuals and their slopes in the coordinates that are not held, and which these are."""
-        loose = [k for k in range(len(self.free)) if k not in held]
-
-        def many(parts: FloatArray) -> FloatArray:
-            xs = np.repeat(x[None], len(parts), axis=0)
-            xs[:, loose] = parts
-            return self.many_residuals(xs)
-
-        def moved(part: FloatArray) -> FloatArray:
-            y = x.copy()
-            y[loose] = part
-            return self.residuals(y)
-
-        def sloping(part: FloatArray, miss: FloatArray | None = None) -> FloatArray:
-            at = moved(part) if miss is None else miss
-            return np.asarray(slopes(many, part[None], at[None], self.bounds[1][loose])[0])
-
-        return moved, sloping, loose
-
-    def _descend(self, start: FloatArray, held: Mapping[int, float], precision: float) -> Optimum:
-        x = start.copy()
-        moved, sloping, loose = self._moved(start, held)
-        low, high = self.bounds
-        if not loose:
+    def _descend(
+        self, start: FloatArray, held: Mapping[int, float], precision: float, known: Loose | None = None
+    ) -> Optimum:
+        x, loose = start.copy(), known or Loose(self, start, held)
+        if not loose.places:
             return Optimum(x, self._ss(x), np.empty((len(self.points), 0)))
+        low, high = (bound[loose.places] for bound in self.bounds)
         with np.errstate(all="ignore"):
             # dogbox ends exactly on a bound, so `at-bound` needs no tolerance
             found = least_squares(
-                moved,
-                np.clip(x[loose], low[loose], high[loose]),
-                jac=sloping,
-                bounds=(low[loose], high[loose]),
+                loose.residuals,
+                np.clip(x[loose.places], low, high),
+                jac=loose.slopes,
+                bounds=(low, high),
                 method="dogbox",
                 x_scale="jac",
                 ftol=precision,
@@ -231,7 +232,7 @@ class Problem:
                 gtol=None,
                 max_nfev=60 if precision == FINE else 20,
             )
-        x[loose] = found.x
+        x[loose.places] = found.x
         return Optimum(x, 2 * float(found.cost), found.jac)
 
 

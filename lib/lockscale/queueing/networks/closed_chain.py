@@ -97,11 +97,12 @@ def in_series_us(first_us: FloatArray, second_us: float | FloatArray) -> FloatAr
     """
     if max(first_us.ndim, np.ndim(second_us)) > 1:
         return _many_in_series_us(np.atleast_2d(first_us), np.reshape(second_us, (-1, 1)))
-    empty, both = 1.0, []
+    second, empty, both = float(second_us), 1.0, []
     for first in first_us.tolist():
         through_first = empty * first
-        both.append(second_us + through_first)
-        empty = through_first / both[-1] if both[-1] > 0 else 1.0
+        departure = second + through_first
+        both.append(departure)
+        empty = through_first / departure if departure > 0 else 1.0
     return np.array(both)
 
 
