@@ -87,7 +87,9 @@ static int set_workers(struct run *run, bool threads, const char *text)
 
 static int set_option(struct run *run, int option, const char *text)
 {
-	if (option == 'd')
+	if (option == 'd' && !*text)
+		return report_error(2, "--dir takes a directory, not an empty name: use . for this one");
+	else if (option == 'd')
 		run->dir = text;
 	else if (option == 'n' || option == 't')
 		return set_workers(run, option == 't', text);
@@ -130,6 +132,7 @@ static int read_arguments(struct run *run, int argc, char **argv)
 		{ "containers", required_argument, NULL, 'c' },
 		{ "pin", no_argument, NULL, 'k' },
 		{ "latency", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	const char *phase = "both";
@@ -140,6 +143,8 @@ static int read_arguments(struct run *run, int argc, char **argv)
 			return report_error(2, "%s needs a value; " USAGE, argv[optind - 1]);
 		if (option == '?')
 			return report_error(2, "%s is not understood; " USAGE, argv[optind - 1]);
+		if (option == 'h')
+			exit(puts(USAGE) < 0 || fflush(stdout));
 		if (option == 'p')
 			phase = optarg;
 		else if (set_option(run, option, optarg))

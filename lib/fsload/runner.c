@@ -215,6 +215,6 @@ int run_test(struct run *run)
 		result = run_in_directories(run);
 		remove_cgroups(run);
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	unblock_watched_signals(&before);
 	return result;
 }

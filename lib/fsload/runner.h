@@ -12,6 +12,7 @@ struct shared {
 	pthread_barrier_t barrier;
 	atomic_bool stop;    /* the seconds are over */
 	pid_t clock_keeper;  /* who is told that a phase starts; 0 without --seconds */
+	atomic_bool begun;   /* and it has: a SIGUSR1 without it is somebody else's */
 	struct worker workers[];
 };
 
@@ -53,6 +54,7 @@ int run_test(struct run *run);
 /* Waits for the processes that were started; the first that fails, or a signal, ends all. */
 int watch(struct run *run);
 void block_watched_signals(sigset_t *before);
+void unblock_watched_signals(const sigset_t *before);
 void kill_workers(struct run *run);
 
 int make_directories(const struct run *run);

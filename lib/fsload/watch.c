@@ -7,13 +7,18 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* Those that end a run are not watched where the caller ignores them, as nohup does. */
 static void watched_signals(sigset_t *signals)
 {
+	static const int ends[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR2, SIGALRM, SIGTERM };
+	struct sigaction action;
+
 	sigemptyset(signals);
 	sigaddset(signals, SIGCHLD);
 	sigaddset(signals, SIGUSR1); /* start_timing(): count the seconds from here */
-	sigaddset(signals, SIGINT);
-	sigaddset(signals, SIGTERM);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (!sigaction(ends[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(signals, ends[i]);
 }
 
 void block_watched_signals(sigset_t *before)
@@ -24,6 +29,12 @@ void block_watched_signals(sigset_t *before)
 	signal(SIGPIPE, SIG_IGN); /* else nothing is cleared up when nobody reads the error */
 	watched_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, before);
+}
+
+void unblock_watched_signals(const sigset_t *before)
+{
+	signal(SIGUSR1, SIG_IGN); /* else one from outside, come late, ends fsload unheard */
+	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
 /* The next watched signal, or 0 at the deadline; no deadline is 0. */
@@ -109,8 +120,11 @@ int watch(struct run *run)
 		if (signal == SIGCHLD) {
 			result = reap(run, &left, result);
 		} else if (signal == SIGUSR1) {
-			run->shared->clock_keeper = 0;
-			deadline_ns = now_ns() + (int64_t)(run->seconds * 1e9);
+			/* Not si_pid: the kernel drops a worker's while one from outside waits. */
+			if (atomic_exchange(&run->shared->begun, false)) {
+				run->shared->clock_keeper = 0;
+				deadline_ns = now_ns() + (int64_t)(run->seconds * 1e9);
+			}
 		} else if (signal == 0) {
 			atomic_store(&run->shared->stop, true);
 			deadline_ns = 0;

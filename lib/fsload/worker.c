@@ -13,8 +13,10 @@ void start_timing(struct worker *worker)
 
 	worker->timing->ready_ns = now_ns();
 	if (pthread_barrier_wait(&shared->barrier) == PTHREAD_BARRIER_SERIAL_THREAD &&
-	    shared->clock_keeper)
+	    shared->clock_keeper) {
+		atomic_store(&shared->begun, true);
 		kill(shared->clock_keeper, SIGUSR1);
+	}
 	worker->timing->start_ns = now_ns();
 }
 

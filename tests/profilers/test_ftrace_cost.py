@@ -66,6 +66,7 @@ def test_sums_over_cpus_by_hand():
     ]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(files)
 def test_counts_are_exact_and_times_within_a_printed_digit_per_cpu(cpus):

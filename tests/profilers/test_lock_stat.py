@@ -165,6 +165,7 @@ def test_the_documentations_own_rows_are_read():
     assert (unix.name, unix.con_bounces, unix.waits.total_us) == ("unix_table_lock", 110, 163.91)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_any_table_comes_back(classes):
     expected = {}

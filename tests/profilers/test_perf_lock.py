@@ -202,3 +202,23 @@ def test_commands():
     assert "report" in perf_lock.report("/run/x")
     assert perf_lock.has_csv("    -x, --field-separator <separator>\n")
     assert not perf_lock.has_csv(sample("6.1.187-bpf-failed"))
+
+
+CALLERS = (SAMPLES / "perf_lock-6.12.95-caller.txt").read_text()
+
+
+@pytest.mark.parametrize("cut", ["do_sys_openat2+", "do_sys_openat2+0", "do_sys_openat2+0x"])
+def test_a_name_that_is_cut_is_left_out(cut):
+    found = perf_lock.parse(CALLERS.replace("do_sys_openat2+0x6e", cut))
+    assert {one.name for one in perf_lock.parse(CALLERS).waits} - {one.name for one in found.waits} == {
+        "rwsem:W do_sys_openat2+0x6e"
+    }
+    assert "may be cut" in found.warnings[1] and cut in found.warnings[1]
+
+
+def test_a_terminals_copy_loses_the_names_that_end_at_its_edge():
+    found = perf_lock.parse("\n".join(line[:80] for line in CALLERS.split("\n")))
+    assert {one.name for one in found.waits} == {"spinlock rcu_core+0x31f"}
+    addresses = (SAMPLES / "perf_lock-6.12.95-address.txt").read_text()
+    found = perf_lock.parse(addresses.replace("(spinlock)", "(spinloc"))
+    assert {one.contentions for one in found.waits} == {10, 1}

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: MIT
 """fsload as its tests run it, and a library that listens to its calls; compiled once."""
 
+import os
 import subprocess
+import time
 
 import pytest
+from fsload_process import own_cgroup
 
 from lockscale.workloads import fsload
+
+FOREVER = 10**8
 
 # Writes the calls that change a file to $SPY_LOG as lines of `call names-or-numbers`; with SPY_JUMPS set,
 # without truncations by one byte. It spoils a run on demand:
 # FAKE_CLOCK  time passes only in rename(): the k-th of a process, from 0, takes 1 + (7919 k mod 5003)^2 ns
 # SLOW_SIGNAL a process that sends a signal sleeps for that many microseconds
+# SLOW_FORK   a process that starts another sleeps for that many microseconds
 # NO_ENTRY    a write of one byte fails, which is how a process enters a cgroup
 SPY = r"""
 #include <dlfcn.h>
@@ -89,6 +95,13 @@ ssize_t write(int fd, const void *bytes, size_t count)
 	errno = EACCES;
 	return getenv("NO_ENTRY") && count == 1 ? -1 : REAL(write)(fd, bytes, count);
 }
+pid_t fork(void)
+{
+	pid_t child = REAL(fork)();
+	if (child > 0 && getenv("SLOW_FORK"))
+		usleep(atoi(getenv("SLOW_FORK")));
+	return child;
+}
 int kill(pid_t pid, int signal)
 {
 	int result = REAL(kill)(pid, signal);
@@ -111,3 +124,43 @@ def spy(tmp_path_factory):
     argv = ["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", folder / "spy.so", folder / "spy.c", "-ldl"]
     subprocess.run(argv, check=True)
     return folder / "spy.so"
+
+
+@pytest.fixture
+def start(executable, tmp_path):
+    """Starts a run that lasts until it is ended, once all its workers have their files."""
+    processes = []
+
+    def started(test="truncate_orphan", signals="--default-signal", **options):
+        if "seconds" not in options:
+            options.setdefault("items", FOREVER)
+        argv = fsload.command(executable, str(tmp_path), test=test, **options)
+        process = subprocess.Popen(
+            ["env", signals, *argv],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        processes.append(process)
+        workers = options.get("processes") or options["threads"]
+        while len(list(tmp_path.rglob("file.*"))) < workers:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        return process
+
+    yield started
+    for process in processes:  # that a failed test left
+        if process.poll() is None:
+            process.terminate()
+        process.communicate()
+
+
+@pytest.fixture
+def cgroups():
+    """The cgroup in which fsload makes those of its containers; none of them stays."""
+    folder = own_cgroup()
+    if not (folder and os.access(folder, os.W_OK)):
+        pytest.skip("no cgroup v2 that this user may write: containers cannot be made")
+    yield folder
+    assert not list(folder.glob("fsload.*"))

@@ -2,6 +2,8 @@
 """Start fsload, and see that nothing of it outlives it."""
 
 import json
+import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -33,3 +35,27 @@ def error_sentence(err):
     message = json.loads(err)["error"]
     assert err.count("\n") == 1
     return message
+
+
+def end(process, with_signal=signal.SIGTERM):
+    process.send_signal(with_signal)
+    out, err = process.communicate(timeout=60)
+    assert (out, session_members(process.pid)) == ("", [])
+    return process.returncode, error_sentence(err)
+
+
+def children(process):
+    return sorted(set(session_members(process.pid)) - {process.pid})
+
+
+def lines_of(out, phase):
+    return [line for line in map(json.loads, out.splitlines()) if line.get("phase") == phase]
+
+
+def own_cgroup():
+    """The directory of this process's cgroup v2, or None."""
+    mounts = [
+        line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line
+    ]
+    own = re.search(r"^0::(/.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
+    return Path(mounts[0] + own[1]) if mounts and own else None

@@ -105,3 +105,21 @@ def test_a_whole_patch_mail_has_tables_of_two_kinds():
     with pytest.raises(BadInput, match="--tool"):
         parse(mail)
     assert len(parse(mail, "changelog-table").rows) == 24 and len(parse(mail, "mmtests").rows) == 48
+
+
+@pytest.mark.parametrize(
+    "names", ["Orphan locked\tOrphan lockless\tNo orphan", "     Orphan locked   Orphan lockless No orphan"]
+)
+def test_a_name_that_does_not_begin_below_its_heading_is_refused(names):
+    head = "        Orphan locked   Orphan lockless No orphan"
+    assert head in ORPHAN
+    with pytest.raises(BadInput, match="columns"):
+        parse(ORPHAN.replace(head, names))
+
+
+def test_numbers_that_nothing_confirms_are_said_to_be_such():
+    assert any(w.startswith("nothing in the output confirms the times") for w in parse(ORPHAN).warnings)
+    assert any("confirms the numbers that head the columns" in w for w in parse(COLUMNS).warnings)
+    base = COLUMNS[: COLUMNS.index("| linear")]
+    with pytest.raises(BadInput, match="no other row is compared with it"):
+        parse(base)

@@ -81,17 +81,20 @@ def test_rows_of_threads_in_containers_by_hand():
     assert found["rank3"] == pytest.approx(3683 / 0.012576079)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survives", SURVIVORS)
 def test_cut_at_every_byte(survives):
     survives.truncated_everywhere()
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(st.sampled_from(SURVIVORS), st.data())
 def test_one_line_or_number_changed(survives, data):
     survives.check(data.draw(damaged(survives.text)))
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(st.sampled_from(SURVIVORS), st.data())
 def test_no_changed_digit_gives_another_rate(survives, data):

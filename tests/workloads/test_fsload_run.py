@@ -95,6 +95,7 @@ def test_printed_rates_are_those_of_the_times_and_counts(executable, tmp_path):
         [],
         ["create_unlink"],
         ["create_unlink", "--dir", "."],
+        ["create_unlink", "--dir", "", "--processes", "1", "--items", "1"],
         ["no_such_test", "--dir", ".", "--processes", "1", "--items", "1"],
         ["fallocate2", "--dir", ".", "--processes", "1", "--items", "1", "--phase", "create"],
         ["create_unlink", "--dir", ".", "--processes", "0", "--items", "1"],
@@ -127,6 +128,15 @@ def test_bad_arguments_are_one_sentence_and_exit_2(executable, tmp_path, argumen
     assert (status, out) == (2, "")
     assert error_sentence(err)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("before", [[], ["create_unlink", "--dir", "."]])
+def test_help_is_the_usage_and_a_success(executable, tmp_path, before):
+    status, out, err = run([str(executable), *before, "--help"], cwd=tmp_path)
+    assert (status, err, list(tmp_path.iterdir())) == (0, "", [])
+    assert out.startswith("use: fsload TEST --dir D ") and all(test in out for test in fsload.PHASES)
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run([executable, "--help"], stdout=full).returncode == 1
 
 
 def test_a_directory_that_is_absent_or_a_file_is_one_sentence_and_exit_1(executable, tmp_path):
@@ -193,6 +203,7 @@ def test_a_result_that_cannot_be_written_is_a_failure(executable, tmp_path):
     assert done.returncode == 1 and "cannot write the result" in error_sentence(done.stderr)
 
 
+@pytest.mark.slow
 def test_it_is_compiled_once_for_the_same_sources(tmp_path, monkeypatch):
     first = fsload.build(tmp_path)
     assert [first] == list(tmp_path.iterdir())

@@ -3,62 +3,18 @@
 
 import json
 import os
-import re
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from fsload_process import error_sentence, run, session_members
+from fsload_process import children, end, error_sentence, lines_of, run
 
 from lockscale.parsing import parse
 from lockscale.workloads import fsload
 
-FOREVER = 10**8
-
-
-@pytest.fixture
-def start(executable, tmp_path):
-    """Starts a run that lasts until it is ended, once all its workers have their files."""
-    processes = []
-
-    def started(test="truncate_orphan", **options):
-        argv = fsload.command(executable, str(tmp_path), items=FOREVER, test=test, **options)
-        process = subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        processes.append(process)
-        workers = options.get("processes") or options["threads"]
-        while len(list(tmp_path.rglob("file.*"))) < workers:
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.01)
-        return process
-
-    yield started
-    for process in processes:  # that a failed test left
-        if process.poll() is None:
-            process.terminate()
-        process.communicate()
-
-
-def end(process, with_signal=signal.SIGTERM):
-    process.send_signal(with_signal)
-    out, err = process.communicate(timeout=60)
-    assert (out, session_members(process.pid)) == ("", [])
-    return process.returncode, error_sentence(err)
-
-
-def children(process):
-    return sorted(set(session_members(process.pid)) - {process.pid})
-
 
 def tasks(pid):
     return sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())
-
-
-def lines_of(out, phase):
-    return [line for line in map(json.loads, out.splitlines()) if line.get("phase") == phase]
 
 
 @pytest.mark.parametrize("test", fsload.PHASES)
@@ -122,21 +78,6 @@ def test_the_time_is_over_before_anything_was_done(executable, spy, tmp_path):
     assert error_sentence(err) == "no item of open was done in 0.001 seconds: give more"
 
 
-@pytest.mark.parametrize("how", ["processes", "threads"])
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_removes_its_files(start, tmp_path, how, by):
-    process = start(**{how: 2})
-    assert end(process, by) == (1, f"interrupted by signal {by.value}")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_at_a_terminal_reaches_all_and_is_one_sentence(start, tmp_path):
-    process = start(test="create_unlink", processes=2)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (error_sentence(err), list(tmp_path.iterdir())) == ("interrupted by signal 2", [])
-
-
 def test_a_killed_process_of_threads_leaves_nothing(start, tmp_path):
     process = start(threads=3)
     os.kill(children(process)[0], signal.SIGKILL)
@@ -156,25 +97,6 @@ def test_a_limit_is_one_sentence_and_hangs_nobody(executable, tmp_path, limit, s
     status, out, err = run(["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *argv])
     assert (status, out, list(tmp_path.iterdir())) == (1, "", [])
     assert error_sentence(err).endswith(says)
-
-
-def own_cgroup():
-    """The directory of this process's cgroup v2, or None."""
-    mounts = [
-        line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if " cgroup2 " in line
-    ]
-    own = re.search(r"^0::(/.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
-    return Path(mounts[0] + own[1]) if mounts and own else None
-
-
-@pytest.fixture
-def cgroups():
-    """The cgroup in which fsload makes those of its containers; none of them stays."""
-    folder = own_cgroup()
-    if not (folder and os.access(folder, os.W_OK)):
-        pytest.skip("no cgroup v2 that this user may write: containers cannot be made")
-    yield folder
-    assert not list(folder.glob("fsload.*"))
 
 
 @pytest.mark.parametrize(("how", "processes"), [("processes", 2), ("threads", 1)])

@@ -45,7 +45,8 @@ def test_3_3_summary_is_over_ranks_and_iterations():
     assert values("mdtest-3.3.0", "ranks_mean") == [9626.343]
     assert values("mdtest-3.3.0", "ranks_max", "remove") == [1136403.023]
     assert values("mdtest-3.3.0-quiet", "ranks_sd") == [175.144]
-    assert parse(TEXTS["mdtest-3.3.0"]).warnings == ()
+    (warning,) = parse(TEXTS["mdtest-3.3.0"]).warnings
+    assert warning.startswith("nothing in the output confirms the statistics of 12 values")
 
 
 def test_4_iterations_are_rank_0_alone_and_its_summary_the_slowest_rank():
@@ -153,7 +154,7 @@ def test_the_tool_is_recognised_or_named():
     with pytest.raises(BadInput, match="tool blktrace is not known"):
         parse(fsload_text, "blktrace")
     with pytest.raises(BadInput, match="not recognised"):
-        parse("")
+        parse("1 2 3\n")
 
 
 def test_json_has_the_keys_that_scripts_rely_on():
@@ -161,3 +162,37 @@ def test_json_has_the_keys_that_scripts_rely_on():
     assert set(value) == {"tool", "version", "rows", "warnings"}
     keys = {"test", "threads", "iteration", "metric", "unit", "value", "statistic"}
     assert all(set(row) == keys for row in value["rows"])
+
+
+@pytest.mark.parametrize("name", ["mdtest-3.2.1", "mdtest-3.3.0", "mdtest-4.0.0"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        'ior WARNING: [RANK 003]: unlink() of file "/mnt/test/f" failed',
+        "V-1: Rank   1 Line   412 WARNING: unable to stat file /mnt/test/f",
+        "  WARNING: unlink() failed",
+        "mdtest: failed to remove /mnt/test/f",
+        "ior ERROR: unlink(): Permission denied",
+    ],
+)
+def test_whatever_way_a_rank_says_that_it_failed_there_is_a_warning(name, line):
+    text = TEXTS[name].replace("\nSUMMARY", f"\n{line}\n\nSUMMARY", 1)
+    assert parse(text).rows == parse(TEXTS[name]).rows
+    assert "the run printed 1 warnings or errors" in parse(text).warnings[0]
+
+
+def test_a_folder_may_be_called_failed():
+    text = TEXTS["mdtest-4.0.0"].replace("/mnt/scratch", "/mnt/failed")
+    assert parse(text) == parse(TEXTS["mdtest-4.0.0"])
+
+
+def test_what_is_behind_the_end_is_said_not_to_be_read():
+    behind = TEXTS["mdtest-4.0.0"] + "\nother 1 2 3\n"
+    assert parse(behind).rows == parse(TEXTS["mdtest-4.0.0"]).rows
+    assert "line 46 and those behind it are not mdtest's and are not read" in parse(behind).warnings
+
+
+def test_an_older_banner_is_refused_by_its_version():
+    old = "mdtest-1.8.4 was launched with 4 total task(s) on 1 nodes\n"
+    with pytest.raises(BadInput, match=r"mdtest 1\.8\.4 is not known"):
+        parse(old)

@@ -29,6 +29,12 @@ def test_rates_times_or_both():
     assert read("mdtest -P", "4.0.0").metrics == read("mdtest -Z -P", "4.0.0").metrics == {"rate", "time"}
 
 
+def test_a_value_behind_its_option_is_no_flag():
+    assert read("mdtest -dScratch -n10 -F -C", "3.3.0").tests == {"create"}
+    assert read("mdtest -n 10 -FCd/mnt/T", "3.3.0").tests == {"create"}
+    assert not read("mdtest -n 10 -dWorst", "4.0.0").by_time
+
+
 @pytest.mark.parametrize("flag, what", [("-S", "one shared file"), ("-c", "task 0 creates for all")])
 def test_another_load_is_refused(flag, what):
     with pytest.raises(BadInput, match=what):

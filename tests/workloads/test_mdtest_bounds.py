@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of
+from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of, mean_fits_inverses
 
 
 @settings(max_examples=300)
@@ -42,3 +42,26 @@ def test_the_mean_is_between_what_the_other_values_allow():
     assert is_mean_of(4, 10.0, 1.0, 7.75)  # 10, 10, 10, 1
     assert not is_mean_of(4, 10.0, 1.0, 7.8)
     assert is_mean_of(1, 2.0, 2.0, 2.0) and not is_mean_of(1, 2.0, 2.0, 2.001)
+
+
+def stats(values, ddof):
+    printed = (np.max(values), np.min(values), np.mean(values), np.std(values, ddof=ddof))
+    return [float(f"{value:.3f}") for value in printed]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.floats(0.002, 900.0), min_size=2, max_size=9), st.booleans(), st.floats(1, 1e6))
+def test_rates_and_times_of_any_run_fit_each_other(times, sample_sd, items):
+    """Of each rank rate x time is the items."""
+    of_times = stats(times, int(sample_sd))
+    of_rates = stats([items / time for time in times], int(sample_sd))
+    assert mean_fits_inverses(len(times), items, of_rates, of_times[2], sample_sd=sample_sd)
+    assert mean_fits_inverses(len(times), items, of_times, of_rates[2], sample_sd=sample_sd)
+
+
+def test_a_mean_that_the_deviation_of_the_inverses_forbids():
+    # 1, 2 and 4 s for 8 items: rates 8, 4, 2 with mean 14 / 3 and SD 2.494; times with mean 7 / 3
+    rates = (8.0, 2.0, 4.667, 2.494)
+    assert mean_fits_inverses(3, 8, rates, 2.333, sample_sd=False)
+    assert not mean_fits_inverses(3, 8, rates, 2.1, sample_sd=False)  # 8 and 2.8 in shares 0.359, 0.641: 2.19
+    assert not mean_fits_inverses(3, 8, rates, 2.55, sample_sd=False)  # 2 and 7 in shares 0.467, 0.533: 2.48

@@ -35,7 +35,10 @@ def test_the_six_runs_by_hand():
     threads = rates(SIX_RUNS, "fallocate2_threads")
     assert [threads["total_mean", n] for n in (1, 2, 4)] == [7893, 4266, 83157]
     assert (threads["total_max", 4], threads["ranks_min", 2]) == (102784, 896)
-    assert len(parse(SIX_RUNS).rows) == 30 and parse(SIX_RUNS).warnings == ()
+    assert len(parse(SIX_RUNS).rows) == 30
+    assert parse(RUNS[2]).warnings == ()  # of two tasks the fewest and the most are all
+    (warning,) = parse(SIX_RUNS).warnings
+    assert warning.startswith("nothing in the output confirms the fewest and the most operations of one")
 
 
 def test_the_csv_by_hand():
@@ -172,3 +175,19 @@ def test_a_built_test_case_is_found(tmp_path):
 def test_a_shown_command_line_comes_back_as_it_was():
     done = subprocess.run(shown(["echo", "a  b", "$HOME", "'"]), capture_output=True, text=True, check=True)
     assert done.stdout == "$ echo 'a  b' '$HOME' ''\"'\"''\na  b $HOME '\n"
+
+
+def test_without_a_command_line_one_number_of_tasks_has_to_fit_every_second():
+    """3 tasks do 10 to 20 each in the first second; in the second only 5 tasks can."""
+    seconds = ["min:10 max:20 total:45", "min:10 max:20 total:90"]
+    lines = ["testcase:other", "warmup", *["min:1 max:1 total:1"] * 6, "measurement", *seconds, "average:67"]
+    with pytest.raises(BadInput, match="all operations of a second do not fit together"):
+        parse("\n".join(lines))
+    lines[-2:] = ["min:10 max:20 total:50", "average:47"]
+    assert parse("\n".join(lines)).rows[0].value == 47
+
+
+def test_a_rate_far_above_linear_is_left_out():
+    parsed = parse(CSV.replace("2,19276", "2,79276"))
+    assert len(parsed.rows) == 6 and "line 4: 79276 by processes is left out" in parsed.warnings[0]
+    assert any(w.startswith("nothing in the output confirms a rate but") for w in parse(CSV).warnings)

@@ -62,7 +62,10 @@ def _opened(text: str) -> tuple[str, list[str]]:
 
 def _function_cost(text: str) -> Parsed:
     body, warnings = _opened(text)
-    costs = ftrace_cost.parse(ftrace_cost.split(body))
+    tables = ftrace_cost.split(body)
+    if warnings and any(table.count("\n") > 3 and tables.count(table) > 1 for table in tables):
+        raise BadInput("two processors' tables are alike to the last digit: give each one once")
+    costs = ftrace_cost.parse(tables)
     return _parsed(ftrace_cost.TOOL, _cost_rows(costs), [*warnings, *_cost_warnings(costs)])
 
 

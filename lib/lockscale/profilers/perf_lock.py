@@ -94,8 +94,10 @@ def parse(text: str) -> PerfLock:
     lines = body.split("\n")
     heads = [number for number, line in enumerate(lines) if "contended" in line and columns_of(line)]
     failed = next((line.strip() for line in lines[: heads[0] if heads else None] if _is_failure(line)), None)
-    if failed or len(heads) != 1:
-        said = failed or f"there are {len(heads)} tables"
+    if len(heads) > 1 and not failed:
+        raise BadInput(f"the text holds {len(heads)} of perf lock's tables: give one at a time")
+    if failed or not heads:
+        said = failed or "none is there"
         raise BadInput(f"perf lock printed no table of waits ({said[:70]}): record and report without -b")
     if lines[-1]:
         raise BadInput("perf lock's table ends in the middle of a line: report again")
@@ -112,6 +114,7 @@ def _read(columns: Columns, lines: Sequence[str], whole: bool) -> PerfLock:
     end = next((number for number, line in enumerate(lines) if _DEBUG.fullmatch(line)), len(lines))
     warnings = [] if whole else [UNSEALED]
     waits: dict[str, LockWaits] = {}
+    widest = max(map(len, lines[:end]), default=0)
     seen: set[str] = set()
     for line in lines[:end]:
         if not line or _STACK_LINE.fullmatch(line):
@@ -119,6 +122,9 @@ def _read(columns: Columns, lines: Sequence[str], whole: bool) -> PerfLock:
         if line in seen and not whole:
             raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}, report again")
         seen.add(line)
+        if columns.is_cut(line, widest):
+            warnings.append(f"a row is left out, its name is or may be cut: {line[-40:].strip()}")
+            continue
         row = columns.row(line)
         waits[row.name] = _sum(waits[row.name], row) if row.name in waits else row
     warnings += _broken(lines[end:])

@@ -25,6 +25,9 @@ _ALIGNED_LABEL = {
     "address": r"  ([0-9a-f]{16})   (.*)",
     "cgroup": r"  (\S.*)",
 }
+# Where a terminal's copy may end: within an offset, or within the type of a lock.
+_CUT = re.compile(r".*(?:\S\+(?:0x?)?|\([^()]*)")
+_TERMINAL = 80
 _COUNT = r" *(\d{1,15}) "
 _TIME = r" *(\d{1,15}\.\d\d (?:[hms] |[mu]s)|\d{1,3} ns) "
 _NS = {"h ": 3_600_000_000_000, "m ": 60_000_000_000, "s ": 1_000_000_000, "ms": 1_000_000, "us": 1000}
@@ -72,6 +75,12 @@ class Columns:
     @property
     def by(self) -> str:
         return _LABELS.get(self.label, "lock")
+
+    def is_cut(self, line: str, widest: int) -> bool:
+        """Whether the name at the end of a row is cut, or may be: it ends where a terminal does."""
+        if self.by in ("caller", "address") and _CUT.fullmatch(line):
+            return True
+        return len(line) == widest == _TERMINAL and self.by in ("caller", "cgroup")
 
     def row(self, line: str) -> LockWaits:
         """One row; BadInput where it is not one, or its numbers do not agree."""

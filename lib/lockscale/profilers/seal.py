@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from lockscale.errors import BadInput
 
-UNSEALED = "nothing in the text says that it is whole and unchanged: lines may be missing from it"
+UNSEALED = "nothing in the text says that it is whole and unchanged: lines may be missing or be there twice"
 
 _SEAL = re.compile(rb"\nsha256 ([0-9a-f]{64})\n\Z")
 _SEAL_BYTES = len("\nsha256 ") + 64 + 1

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from lockscale.errors import BadInput
@@ -13,43 +14,43 @@ from lockscale.errors import BadInput
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-pthread"]
 
 
-def build(name: str, sources: Path, out_dir: Path) -> Path:
-    """Program `name` under `out_dir`, compiled now unless sources and compiler are unchanged.
+def build(name: str, sources: Path, out_dir: Path, flags: Sequence[str] = ()) -> Path:
+    """Program `name` under `out_dir`, compiled now unless sources, `flags` and compiler are unchanged.
 
     BadInput when there is no C compiler, when it refuses the sources, or when the disk does.
     """
     compiler = shutil.which("cc")
     if compiler is None:
         raise BadInput(f"no C compiler: cc is not on PATH, install gcc or clang to build {name}")
-    target = out_dir / f"{name}-{_key(compiler, sources)}"
+    target = out_dir / f"{name}-{_key(compiler, sources, flags)}"
     if target.exists():
         return target
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out_dir) as scratch:
-            _compile(name, compiler, sources, Path(scratch) / name).replace(target)
+            _compile(name, [compiler, *FLAGS, *flags], sources, Path(scratch) / name).replace(target)
     except OSError as error:
         raise BadInput(f"{name} cannot be built in {out_dir}: {error.strerror}") from error
     return target
 
 
-def _key(compiler: str, sources: Path) -> str:
+def _key(compiler: str, sources: Path, flags: Sequence[str]) -> str:
     """Changes with the compiler's version, the flags, and every byte of the sources."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    digest = hashlib.sha256(version + repr(FLAGS).encode())
+    digest = hashlib.sha256(version + repr([*FLAGS, *flags]).encode())
     for source in sorted(sources.glob("*.[ch]")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _compile(name: str, compiler: str, sources: Path, out: Path) -> Path:
+def _compile(name: str, compiler: Sequence[str], sources: Path, out: Path) -> Path:
     files = [str(path) for path in sorted(sources.glob("*.c"))]
     if not files:
         raise BadInput(f"the sources of {name} are not in {sources}: use a whole checkout")
-    argv = [compiler, *FLAGS, "-o", str(out), *files]
+    argv = [*compiler, "-o", str(out), *files]
     env = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), "no message")
-        raise BadInput(f"{compiler} does not compile {name}: {first}")
+        raise BadInput(f"{compiler[0]} does not compile {name}: {first}")
     return out

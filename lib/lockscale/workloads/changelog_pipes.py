@@ -128,13 +128,15 @@ def _compared(arms: list[_Arm], counts: list[int], said: _Said, warnings: list[s
         warnings.append("the first row of a table has changes, or there is none: there is no base")
         return
     base, *others = arms
+    if not others:
+        warnings.append(f"line {base.line} is left out: no other row is compared with it")
     changed = {arm.name: arm.changes or [""] * len(counts) for arm in others}
     for k, threads in enumerate(counts):
         agree = [a for a in others if _agrees(base.values[k], a.values[k], changed[a.name][k])]
         for arm in others:
             if arm not in agree:
                 warnings.append(f"line {arm.line}, column {threads}: the change does not fit or is missing")
-        if agree or not others:
+        if agree:
             yield said.row(said.load, threads, base.values[k], base.name)
         for arm in agree:
             yield said.row(said.load, threads, arm.values[k], arm.name)

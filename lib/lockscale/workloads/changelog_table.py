@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from lockscale.errors import BadInput
 from lockscale.workloads import changelog_pipes as pipes
-from lockscale.workloads.rows import NOT_STATED, Parsed, Row
+from lockscale.workloads.rows import NOT_STATED, Parsed, Row, unconfirmed
 from lockscale.workloads.table_cells import LOST_ROWS, decimals, runs_averaged
 
 TOOL = "changelog-table"
 _HEAD = re.compile(r"^(?:Threads|Processes|Clients)((?: +[A-Z][a-z]+){2,}) *$", re.MULTILINE)
 _ROW = re.compile(r" *([0-9]{1,6})((?: +[0-9]{1,9}\.[0-9]{1,9})+) *")
+_TIMES = unconfirmed("the times, nor the numbers of threads beside them")
+_COUNTS = unconfirmed("the numbers that head the columns")
 _LOADS = {"stress-orphan": "stress-orphan", "will-it-scale/fallocate2": "fallocate2"}
 
 
@@ -42,7 +44,8 @@ def parse(text: str) -> Parsed:
     if not rows:
         why = [*warnings, *more, "it has no heading that is known"][0]
         raise BadInput(f"nothing could be read from the changelog's tables: {why}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, *more, LOST_ROWS))
+    alone = [_TIMES] * bool(times) + [_COUNTS] * bool(piped)
+    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, *more, *alone, LOST_ROWS))
 
 
 def _load(text: str) -> str:
@@ -68,6 +71,8 @@ def _columns(head: str, names: str) -> tuple[list[str], list[str]]:
     """Metric and arm of each column; a name begins below its heading."""
     starts = [found.start() for found in re.finditer(r"\S+", head)][1:]
     arms = [names[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+    if any(not re.match(r"\s\S", names[a - 1 :]) or "  " in arm for a, arm in zip(starts, arms, strict=True)):
+        raise BadInput("a name of the changelog's columns does not begin below its heading: put it there")
     if names[: starts[0]].strip() or not all(re.match("[A-Za-z]", arm) for arm in arms):
         raise BadInput("the columns of the changelog's table have no names below their heading: write them")
     if len(set(arms)) < len(arms):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from lockscale.errors import BadInput
 from lockscale.workloads.command_line import whole
-from lockscale.workloads.rows import Parsed, Row, rate_row
+from lockscale.workloads.rows import Parsed, Row, rate_row, unconfirmed
 
 TOOL = "fio"
 VERSION = re.compile(r"fio-(3\.[0-9]{1,3}(?:\.[0-9]{1,3})?(?:-[0-9]{1,5}-g[0-9a-f]{4,40})?(?:-dirty)?)")
@@ -24,6 +24,8 @@ ENGINES = {
 }  # fmt: skip
 DIRECTIONS = ("read", "write", "trim")
 PERCENTILES = {"50.000000": "p50", "99.000000": "p99"}
+
+_LATENCIES = unconfirmed("the latencies, any that can be together")
 
 Value = dict[str, Any]
 T = TypeVar("T")
@@ -76,7 +78,8 @@ def parse(text: str) -> Parsed:
             warnings.append(f"job {number} is left out: {error}")
     if not rows:
         raise BadInput(f"nothing could be read from fio's JSON: {[*warnings, 'no job did anything'][0]}")
-    return Parsed(TOOL, version[1], tuple(rows), (*warnings, *notes))
+    alone = [_LATENCIES] * any(row.metric == "completion_latency" for row in rows)
+    return Parsed(TOOL, version[1], tuple(rows), (*warnings, *alone, *notes))
 
 
 def _key(row: Row) -> tuple[str, str, str]:
@@ -194,6 +197,16 @@ def _latencies(clat: Value, options: dict[str, str]) -> dict[str, float]:
     found = {name: _of(bins, key, int) for key, name in wanted.items() if bins}
     ordered = [_of(bins, key, int) for key in bins]
     in_bins = all(least * 31 / 32 - 1 <= value <= most * 33 / 32 + 1 for value in ordered)
+    in_bins &= all(map(_is_bin, ordered))
     if not least - 1e-6 <= mean <= most + 1e-6 or ordered != sorted(ordered) or not in_bins:
         raise _Damaged("its latencies do not fit together")
     return {"mean": mean, "max": float(most)} | {name: float(value) for name, value in found.items()}
+
+
+def _is_bin(ns: int) -> bool:
+    """Whether fio's histogram has a bin of this value: 64 to each power of two (plat_idx_to_val(), stat.c).
+
+    A bin above 127 has the value in its middle, so the bits that it leaves open are 100...
+    """
+    left_open = max(ns.bit_length() - 7, 0)
+    return ns & ((1 << left_open) - 1) == (1 << left_open) >> 1

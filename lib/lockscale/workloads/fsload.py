@@ -12,9 +12,12 @@ from lockscale.workloads.fsload_lines import PHASES, TOOL, parse, recognise
 __all__ = ["PHASES", "TOOL", "build", "command", "on_target", "parse", "recognise"]
 
 
-def build(out_dir: Path) -> Path:
-    """The compiled fsload under `out_dir`; see c_program.build."""
-    return c_program.build(TOOL, FSLOAD, out_dir)
+def build(out_dir: Path, *, static: bool = False) -> Path:
+    """The compiled fsload under `out_dir`; see c_program.build.
+
+    static: it brings its C library along, for a machine that may have an older one.
+    """
+    return c_program.build(TOOL, FSLOAD, out_dir, ["-static"] if static else [])
 
 
 def command(

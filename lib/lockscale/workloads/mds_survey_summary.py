@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.workloads.command_line import LOST_LINES, after_prompt, whole
-from lockscale.workloads.rows import Row, rate_row
+from lockscale.workloads.rows import Row, rate_row, unconfirmed
 
 TESTS = ("create", "lookup", "md_getattr", "setxattr", "destroy")
 _NUMBER = r"[0-9]{1,12}\.[0-9]{2}"
@@ -75,7 +75,8 @@ def read(text: str) -> tuple[list[Row], list[str]]:
     if len({line.threads for line in lines}) < len(lines):
         raise BadInput("mds-survey's summary has a number of threads twice: give the output of one run")
     rows = [row for line in lines if _belongs(line, asked, lines, warnings) for row in _rows(line, warnings)]
-    return rows, [*warnings, *_lost(lines, asked)]
+    alone = unconfirmed("the rates, any between those of the slowest and the fastest second")
+    return rows, [*warnings, *[alone] * bool(rows), *_lost(lines, asked)]
 
 
 def _asked(argv: list[str]) -> _Asked:

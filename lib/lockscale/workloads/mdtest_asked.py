@@ -14,6 +14,8 @@ _FLAGS = {"C": "creation", "T": "stat", "E": "read", "U": "rename", "r": "remova
 _NO_SUCH_PHASE = {"dir_read", "rename"}  # a file is not renamed, a directory not read
 _SHORT = re.compile(r"-([A-Za-z]+)(?:=(.*))?")
 _VALUE = re.compile(r"-([iV])=?(\d+)")
+# An option that takes a value ends its word: the S of -dScratch is none.
+_TAKES_VALUE = re.compile(r"-([a-zA-Z]*?[abdefiIlnNpsVwWxz])[^=].*")
 _OTHER_LOAD = {
     "S": "all tasks open one shared file (-S)",
     "c": "task 0 creates for all (-c)",
@@ -76,10 +78,9 @@ def read(command: str, version: str) -> Asked:
 
 
 def _letters(argv: list[str]) -> Iterator[str]:
-    """Every flag, also of a group (-vCr); -C=0 is off."""
+    """Every flag, also of a group (-vCr); -C=0 is off, and of -dScratch only the d is one."""
     for word in argv:
-        match = _SHORT.fullmatch(word)
-        if match and match[2] != "0":
+        if (match := _TAKES_VALUE.fullmatch(word)) or ((match := _SHORT.fullmatch(word)) and match[2] != "0"):
             yield from match[1]
 
 

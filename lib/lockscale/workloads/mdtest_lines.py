@@ -8,7 +8,7 @@ from lockscale.workloads.mdtest_asked import phase_name, whole
 from lockscale.workloads.mdtest_asked import read as read_command
 from lockscale.workloads.mdtest_run import Result, Run
 
-BANNER = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on \d+ node\(s\)", re.M)
+BANNER = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task", re.M)
 _COMMAND = "Command line used: "
 _TASKS = re.compile(r"(\d+) tasks, (\d+) (?:files?|directories|files/directories)")
 _ITERATION = re.compile(r"V-1: (?:Rank +0 Line +\d+ )?main: \* iteration (\d+) \*")
@@ -23,7 +23,12 @@ _PROCESSES = re.compile(r"Per process result \((rate|time)\):")
 _PROCESSES_ITERATION = re.compile(r"iteration: (\d+)")
 _PROCESSES_ROW = re.compile(rf"Test {_NAME} (\d\.\d{{6}}e[-+]\d\d(?:,\d\.\d{{6}}e[-+]\d\d)*)")
 _LOOKS_LIKE_ROW = re.compile(r"(V-1: .*)? {2,}(File|Directory) [a-z]+\b.*\d|.*ops/sec|Test ")
-_TROUBLE = re.compile(r"(WARNING|ERROR): (?!Read bytes is 0, thus)")
+_TROUBLE = re.compile(
+    r"(?!(?:Path|FS) *:|Command line used: ).*\b"
+    r"(?:warnings?(?!: Read bytes is 0, thus)|errors?|fail(?:s|ed|ures?))\b",
+    re.IGNORECASE,
+)
+_END = "-- finished at "
 _NO_ROW = re.compile(r".*Tree (creation|removal)\b|Test Directory read ")  # this one reads nothing
 
 
@@ -44,9 +49,17 @@ def read(text: str) -> Run:
         raise BadInput("mdtest's output does not repeat its command line: give the whole output")
     run = Run(version, tasks, _items(lines, tasks), read_command(used[0], version))
     _Reader(run).read(lines)
-    if not any(line.startswith("-- finished at ") for line in lines):
-        run.warnings.append("the output ends before mdtest finished")
+    run.warnings += _ending(lines)
     return run
+
+
+def _ending(lines: list[str]) -> list[str]:
+    """A warning where the end is missing, or is followed by what another tool printed."""
+    ends = [number for number, line in enumerate(lines, 1) if line.startswith(_END)]
+    if not ends:
+        return ["the output ends before mdtest finished"]
+    behind = [number for number, line in enumerate(lines, 1) if number > ends[0] and line]
+    return [f"line {behind[0]} and those behind it are not mdtest's and are not read"] if behind else []
 
 
 def _items(lines: list[str], tasks: int) -> int:
@@ -76,7 +89,7 @@ class _Reader:
                 self._row(number, line)
         if self.troubles:
             self.run.warnings.append(
-                f"mdtest printed {len(self.troubles)} warnings or errors, the first in line"
+                f"the run printed {len(self.troubles)} warnings or errors, the first in line"
                 f" {self.troubles[0]}: its rates may count operations that failed"
             )
 

@@ -4,7 +4,7 @@
 import math
 
 from lockscale.workloads.mdtest_run import Result, Run, like
-from lockscale.workloads.rows import Row
+from lockscale.workloads.rows import Row, unconfirmed
 
 
 def processes_of(run: Run) -> list[Row]:
@@ -28,6 +28,9 @@ def processes_of(run: Run) -> list[Row]:
     if run.asked.processes:
         expected = len(run.asked.tests) * run.asked.repeats * len(run.asked.metrics)
         run.miss(kept, expected, "lines of processes")
+    both = len(run.processes) > 1 and not run.asked.by_time
+    if kept and not both and not run.asked.rank_statistics:
+        run.warnings.append(unconfirmed("the numbers of single processes"))
     return rows
 
 

@@ -18,11 +18,12 @@ each process's rate, up to the barrier, with --print-all-procs and --showRankSta
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of
+from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of, mean_fits_inverses
 from lockscale.workloads.mdtest_processes import contradicts_ranks, processes_of
 from lockscale.workloads.mdtest_run import Result, Run, like
-from lockscale.workloads.rows import Row
+from lockscale.workloads.rows import Row, unconfirmed
 
+_MOST_CONFIRMED = 3  # of so many values the four statistics follow from three of them
 _STATISTICS = ("max", "min", "mean", "sd")
 
 
@@ -105,6 +106,10 @@ def _summaries(run: Run, meaning: Meaning) -> list[Row]:
             kept += bool(found)
             rows += found
     run.miss(kept, len(run.asked.tests) * len(run.asked.metrics), "phases of the summary")
+    of_ranks = meaning.summary_over_ranks or (run.asked.rank_statistics and not run.asked.processes)
+    count = run.asked.repeats * (run.tasks if of_ranks else 1)
+    if kept and count > _MOST_CONFIRMED:
+        run.warnings.append(unconfirmed(f"the statistics of {count} values, any that can be together"))
     return rows
 
 
@@ -120,7 +125,7 @@ def _summary(run: Run, result: Result, metric: str, meaning: Meaning) -> list[Ro
         run.leave_out(result, "max, min and mean of the ranks disagree")
     elif ranks and contradicts_ranks(run, metric, result.test):
         run.leave_out(result, "the statistics of ranks are not those of the processes")
-    elif _rate_and_time_disagree(run, result):
+    elif _rate_and_time_disagree(run, result, count, meaning):
         run.leave_out(result, "its rate and its time disagree")
     else:
         return [
@@ -130,14 +135,22 @@ def _summary(run: Run, result: Result, metric: str, meaning: Meaning) -> list[Ro
     return []
 
 
-def _rate_and_time_disagree(run: Run, result: Result) -> bool:
-    """The least time is that of the greatest rate, and the other way round, where -P gives both."""
+def _rate_and_time_disagree(run: Run, result: Result, count: int, meaning: Meaning) -> bool:
+    """The least time is that of the greatest rate, and the other way round, where -P gives both.
+
+    Each one's mean has to fit the other's mean and deviation.
+    """
     both = [like(result, run.summary.get(metric, [])) for metric in ("rate", "time")]
     if run.asked.by_time or not all(both):
         return False
     rates, times = [one.values[-4:] for one in both if one]
     items = run.items_total
-    return _disagree(items, rates[0], times[1]) or _disagree(items, rates[1], times[0])
+    if _disagree(items, rates[0], times[1]) or _disagree(items, rates[1], times[0]):
+        return True
+    return not all(
+        mean_fits_inverses(count, items, of, other[2], sample_sd=meaning.sample_sd)
+        for of, other in ((rates, times), (times, rates))
+    )
 
 
 def _statistics(

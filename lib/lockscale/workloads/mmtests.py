@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.workloads.command_line import whole
-from lockscale.workloads.rows import NOT_STATED, Parsed, Row
+from lockscale.workloads.rows import NOT_STATED, Parsed, Row, unconfirmed
 from lockscale.workloads.table_cells import LOST_ROWS, change_fits, decimals, runs_averaged
 
 TOOL = "mmtests"
@@ -25,6 +25,7 @@ _FIRST = re.compile(rf"^{_ROW.pattern}$", re.MULTILINE)
 # An operation's parts, none of which is what a damaged number may look like.
 _PART = rf"(?!(?:{_STATISTIC})$|nan\b|inf\b|[0-9.]*e[0-9]|[0-9]{{10}})[\w/.+%]+"
 _OPERATION = re.compile(rf"{_PART}(?:-{_PART})*")
+_NAMES = unconfirmed("the numbers in the names of rows")
 _COUNTED = ("Clients", "Threads", "Processes", "Users")
 _NAME = re.compile(r"(\S+)(?: \(([^()]+)\))?")
 
@@ -66,7 +67,7 @@ def parse(text: str) -> Parsed:
             rows += _rows(row, head, runs_averaged(text))
     if not rows:
         raise BadInput(f"nothing could be read from mmtests' table: {warnings[0]}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, LOST_ROWS))
+    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, _NAMES, LOST_ROWS))
 
 
 def _cells(row: re.Match[str]) -> list[tuple[str, str, bool]]:

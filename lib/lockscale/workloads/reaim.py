@@ -13,7 +13,7 @@ from itertools import pairwise
 from lockscale.errors import BadInput
 from lockscale.target_tools import TargetTool, on_path
 from lockscale.workloads.command_line import LOST_LINES, after_prompt, shown, whole
-from lockscale.workloads.rows import NOT_STATED, Parsed, Row, rate_row
+from lockscale.workloads.rows import NOT_STATED, Parsed, Row, rate_row, unconfirmed
 
 TOOL = "reaim"
 ON_TARGET = TargetTool(
@@ -114,7 +114,9 @@ def _multi(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
         warnings.append("the output ends before reaim finished")
     elif max(rates, default=0.0) != float(most):
         warnings.append(f"the greatest rate, {most} jobs a minute, is in none of the lines that were read")
-    warnings += _lost(_asked(lines[:first]), list(found))
+    warnings += [unconfirmed("the CPU times of the children")] * bool(rates) + _lost(
+        _asked(lines[:first]), list(found)
+    )
     return [row for of in found.values() for row in of], warnings
 
 

@@ -47,6 +47,11 @@ class Row:
     arm: str | None = None
 
 
+def unconfirmed(what: str) -> str:
+    """The warning for numbers that stand alone in their output; `what` names them."""
+    return f"nothing in the output confirms {what}: a changed digit cannot be noticed"
+
+
 def rate_row(test: str, threads: int | None, iteration: int | None, value: float, statistic: str) -> Row:
     """A rate in operations per second."""
     return Row(test, threads, iteration, "rate", "ops/s", value, statistic)

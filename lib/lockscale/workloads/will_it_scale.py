@@ -13,10 +13,9 @@ from lockscale.target_tools import Part, TargetTool
 from lockscale.workloads.command_line import shown
 from lockscale.workloads.rows import NOT_STATED, Parsed
 from lockscale.workloads.will_it_scale_csv import HEADER, csv_rows
-from lockscale.workloads.will_it_scale_lines import TITLE, run_rows
+from lockscale.workloads.will_it_scale_lines import MAX_TASKS, TITLE, run_rows
 
 TOOL = "will-it-scale"
-MAX_TASKS = 2048  # main.c takes no more
 PLACES = ('"$WILL_IT_SCALE"', "/opt/will-it-scale", "/usr/lib/will-it-scale", '"$HOME/will-it-scale"')
 # The file tests write to /tmp/willitscale.XXXXXX, whatever /tmp is: it has to be the tested file system.
 _IN_PRIVATE_TMP = r"""mount --bind "$1" /tmp || exit 3

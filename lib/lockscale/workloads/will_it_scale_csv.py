@@ -2,7 +2,7 @@
 """The CSV of will-it-scale's runtest.py.
 
 `linear` is what 1 task did, processes or threads, whichever was faster, x tasks: the only check on a
-row. It is a wish and not a measurement, so it makes no row here.
+row, and what the tasks hardly exceed. It is a wish and not a measurement, so it makes no row here.
 """
 
 import re
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.workloads.command_line import LOST_LINES
-from lockscale.workloads.rows import Row, rate_row
+from lockscale.workloads.rows import Row, rate_row, unconfirmed
 
 HEADER = re.compile(r"^tasks,processes,processes_idle,threads,threads_idle,linear\r?$", re.MULTILINE)
+_ALONE = unconfirmed("a rate but the greater one of 1 task, nor how idle the machine was")
+_MOST_OF_LINEAR = 2  # tasks do not help each other to twice their rate
 _ZERO = "0,0,100,0,100,0"
 _IDLE = r"([0-9]{1,3}\.[0-9]{2})"
 _LINE = re.compile(rf"([0-9]{{1,5}}),(-1|[0-9]{{1,15}}),{_IDLE},(-1|[0-9]{{1,15}}),{_IDLE},([0-9]{{1,15}})")
@@ -42,7 +44,7 @@ def csv_rows(text: str) -> tuple[list[Row], list[str]]:
             warnings.append(f"line {point.line} is left out: its `linear` is not that of the run")
         else:
             rows += _rows(point, warnings)
-    return rows, [*warnings, LOST_LINES]
+    return rows, [*warnings, *[_ALONE] * bool(rows), LOST_LINES]
 
 
 def _start(text: str) -> int:
@@ -69,6 +71,9 @@ def _rows(point: _Point, warnings: list[str]) -> list[Row]:
     for kind, rate, idle_pct in zip(("processes", "threads"), point.rates, point.idle_pct, strict=True):
         if rate < 0 or idle_pct > 100:
             warnings.append(f"line {point.line}: the {kind} gave no average, or an impossible one")
+            continue
+        if rate > _MOST_OF_LINEAR * point.linear:
+            warnings.append(f"line {point.line}: {rate} by {kind} is left out, it is far above `linear`")
             continue
         rows.append(rate_row(kind, point.tasks, None, float(rate), "total_mean"))
         rows.append(Row(kind, point.tasks, None, "cpu_idle", "%", idle_pct, "machine"))
