@@ -2,10 +2,15 @@
 """What a command of `lockscale` said."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+SCRIPT = Path(sys.executable).with_name("lockscale")
 
 
 class Said(NamedTuple):
@@ -22,3 +27,9 @@ class Said(NamedTuple):
 
 
 Lockscale = Callable[..., Said]
+
+
+def script(*argv: str, **env: str) -> Said:
+    """Run the installed console script with nothing but `env`."""
+    done = subprocess.run([SCRIPT, *argv], env=env, capture_output=True, text=True, check=False)
+    return Said(done.returncode, done.stdout, done.stderr)

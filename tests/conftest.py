@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests share: the two kernels, built once, and one short run of the whole pipeline."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from lockscale.kernels.build import Kernel
 from lockscale.pipeline import run_study
 from lockscale.study import load_study
 
+pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
+
 # The same examples in every `make test`, so that a red test is the change's own; `make test-all` looks
 # for new ones. No deadline: no test asserts on seconds.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
@@ -30,6 +33,11 @@ SHORT = {
     "replications": 2,
     "simulated_threads": [1, 8, 48],
 }
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests live to the end: each search for garbage need not go through them again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The command line: one JSON value or one table on stdout; what is wrong is one sentence, exit 2."""
+"""What each command prints: one JSON value or one table on stdout."""
 
 import csv
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -12,19 +11,11 @@ from typing import Any
 
 import pytest
 
-from command import Lockscale, Said
+from command import Lockscale, script
 from lockscale import paths
 from lockscale.cli import cli
-from lockscale.pipeline import TOOLS
 
-SCRIPT = Path(sys.executable).with_name("lockscale")
 SAMPLES = Path(__file__).parent / "samples"
-
-
-def script(*argv: str, **env: str) -> Said:
-    """Run the installed console script with nothing but `env`."""
-    done = subprocess.run([SCRIPT, *argv], env=env, capture_output=True, text=True, check=False)
-    return Said(done.returncode, done.stdout, done.stderr)
 
 
 def published_mean(arm: str) -> float:
@@ -32,9 +23,6 @@ def published_mean(arm: str) -> float:
         rows = [r for r in csv.DictReader(lines) if r["arm"] == arm and r["metric"] == "create_rate"]
     assert len(rows) == 3
     return statistics.mean(float(row["value"]) for row in rows)
-
-
-# What each command prints
 
 
 def test_study_list_says_question_arms_workload_and_tables(lockscale: Lockscale):
@@ -62,6 +50,7 @@ def test_doctor_names_a_fix_for_what_is_missing_and_for_nothing_else(lockscale: 
     assert {"python", "disk", "kvm", "kernel source", "gcc"} <= {c["name"] for c in said.value["checks"]}
 
 
+@pytest.mark.slow
 def test_one_calibrated_parameter_set_gives_both_published_rates(lockscale: Lockscale):
     base = lockscale("sim", "inode_claim", "--threads", "48", "--json").value
     cured = lockscale("sim", "inode_claim", "--threads", "48", "-p", "search_locked=true", "--json").value
@@ -135,12 +124,14 @@ def test_fits_have_parameters_with_intervals_and_both_errors(lockscale: Lockscal
             assert p["low"] <= p["value"] and (p["high"] is None or p["value"] <= p["high"])
 
 
+@pytest.mark.slow
 def test_fits_as_text_show_the_leave_one_out_error(lockscale: Lockscale):
     said = lockscale("fit", "s4_creat_clo", "--model", "machine_repairman")
     errors = re.findall(r"error ([\d.]+)% in sample, ([\d.]+)% leave-one-out", said.out)
     assert len(errors) == 2 and all(float(inside) < float(held_out) for inside, held_out in errors)
 
 
+@pytest.mark.slow
 def test_rates_per_container_are_fitted_as_the_sum_over_containers(lockscale: Lockscale):
     """The sum saturates near its rate at 64 containers; the mean per container falls on and on."""
     found = lockscale("fit", "s3_fallocate2", "--model", "machine_repairman", "--json").value
@@ -182,6 +173,7 @@ def test_a_tools_output_becomes_rows(lockscale: Lockscale, sample: str):
     assert len(said.err.splitlines()) == len(said.value["warnings"])
 
 
+@pytest.mark.slow
 def test_the_installed_script_keeps_progress_apart_from_what_it_prints():
     said = script("sim", "machine_repairman", "--threads", "2", "--json")
     assert said.status == 0 and said.value["points"][0]["threads"] == 2
@@ -207,122 +199,3 @@ def every_command(group: Any = cli, before: tuple[str, ...] = ()) -> list[tuple[
 def test_every_command_has_help_and_takes_json(lockscale: Lockscale, command: tuple[str, ...]):
     said = lockscale(*command, "--help")
     assert said.status == 0 and "--json" in said.out
-
-
-# What is wrong
-
-WRONG = [
-    "nope",
-    "study",
-    "study nope",
-    "study list --nope",
-    "study list extra",
-    "study show",
-    "study show inode-clam",
-    "study run inode-clam",
-    "study run inode-claim --target nope",
-    "study run inode-claim -p iteration=3",
-    "study run inode-claim -p iterations=many",
-    "study run inode-claim -p iterations=1",
-    "study run inode-claim -p novalue",
-    "study run inode-claim -p =3",
-    "study run inode-claim -p guests=[",
-    "study resume nope",
-    "patches check nope",
-    "patches check inode-claim/nope",
-    "kernel build nope",
-    "kernel build inode-claim/nope",
-    "kernel build inode-claim/search-locked --source /nope",
-    "target boot nope inode-claim/search-locked",
-    "target boot nope inode-claim/search-locked --show-command",
-    "target boot qemu inode-claim/nope",
-    "target boot qemu inode-claim/search-locked --cpus 0",
-    "doctor --target nope",
-    "parse nope",
-    "parse .",
-    "parse README.md",
-    "parse README.md --tool fio",
-    "parse README.md --tool mdtest",
-    "audit nope",
-    "sim nope",
-    "sim nope.py",
-    "sim README.md.py",
-    "sim tests/sim/oracles.py",
-    "sim inode_claim --threads x",
-    "sim inode_claim --threads 1,,2",
-    "sim inode_claim --threads 0",
-    "sim inode_claim --threads 1,1000000",
-    "sim inode_claim --replications 0",
-    "sim inode_claim --seed -1",
-    "sim inode_claim -p novalue",
-    "sim inode_claim -p hold=3",
-    "sim inode_claim -p hold_ns=-1",
-    "sim inode_claim -p hold_ns=nan",
-    "sim inode_claim -p hold_ns=1e999",
-    "sim inode_claim -p hold_ns=[1]",
-    "sim inode_claim -p search_locked=3",
-    "sim inode_claim -p hold_ns=1 -p hold_ns=2",
-    "fit nope",
-    "fit s1_function_cost",
-    "fit s4_creat_clo --model nope",
-    "fit s4_creat_clo --n-min 1000",
-    "fit s4_creat_clo --n-min x",
-]
-
-
-@pytest.mark.parametrize("json_too", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize("line", WRONG)
-def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
-    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, json_too: bool
-):
-    monkeypatch.chdir(paths.ROOT)
-    said = lockscale(*line.split(), *(["--json"] if json_too else []))
-    assert said.status == 2 and said.out == ""
-    assert said.err.startswith("lockscale: ") and said.err.count("\n") == 1
-    assert "Traceback" not in said.err
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("study run inode-claim -p iteration=3", "did you mean iterations?"),
-        ("study show inode-clam", "did you mean inode-claim?"),
-        ("sim inode_claim -p hold=3", "did you mean 'hold_ns'?"),
-        ("sim inode_clam", "did you mean 'inode_claim'?"),
-        ("audit s1_rate", "did you mean s1_rates"),
-        ("study", "lockscale study --help"),
-    ],
-)
-def test_a_misspelt_name_is_answered_with_the_right_one(lockscale: Lockscale, line: str, says: str):
-    assert says in lockscale(*line.split()).err
-
-
-def test_a_sentence_of_several_lines_is_printed_as_one(
-    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    monkeypatch.chdir(tmp_path)
-    said = lockscale("parse", "no\nsuch\nfile")
-    assert said.status == 2 and said.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("missing", ["gcc", "qemu-system-x86_64", "chromium"])
-def test_a_missing_tool_is_named_with_its_package_before_anything_is_written(
-    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
-):
-    tools, runs = tmp_path / "bin", tmp_path / "runs"
-    tools.mkdir()
-    for tool in {*TOOLS, "chromium"} - {missing}:
-        (tools / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is not installed"))
-    monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setattr(paths, "RUNS", runs)
-    said = lockscale("study", "run", "inode-claim")
-    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
-    assert said.err.startswith(f"lockscale: {missing} is missing") and "apt-get install" in said.err
-    assert not runs.exists()
-
-
-def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
-    (tmp_path / "file").touch()
-    said = script("study", "run", "inode-claim", PATH="/usr/bin", LOCKSCALE_RUNS=str(tmp_path / "file/runs"))
-    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
-    assert str(tmp_path / "file/runs") in said.err

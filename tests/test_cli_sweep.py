@@ -108,6 +108,7 @@ def test_help_warns_of_short_runs_near_a_storms_threshold(lockscale: Lockscale, 
     assert "storm's threshold" in said and "the interval does not show it" in said
 
 
+@pytest.mark.slow
 def test_what_is_no_dask_address_leaves_nothing_to_be_heard_of_later() -> None:
     """No client lives on: its end would be a traceback 10 s after the sentence."""
     addresses = ["nowhere", "nonsense://x", "tls://127.0.0.1:1"]
@@ -134,6 +135,7 @@ def test_a_person_reads_what_varies_and_that_it_is_simulated(lockscale: Lockscal
     assert "service_us" not in head
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_done_and_the_same_command_goes_on(
     lockscale: Lockscale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 from lockscale.cli import main
@@ -22,6 +20,9 @@ IMPORT = "from lockscale.sim import simulate"
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
     """One notebook with one line a model, really executed: what each cell displays."""
+    import nbclient  # takes seconds, which the inner loop would pay while it collects
+    import nbformat
+
     lines = {name: f'simulate("{name}", {THREADS})' for name in MODELS}
     cells = [nbformat.v4.new_code_cell(line) for line in (IMPORT, *lines.values())]
     notebook = nbformat.v4.new_notebook(cells=cells)

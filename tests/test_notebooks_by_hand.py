@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
 import pytest
 
 from lockscale import paths
@@ -29,6 +27,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def execute(name: str) -> list[Any]:
     """Run a notebook as it is committed; the outputs of its code cells."""
+    import nbclient  # takes seconds, which the inner loop would pay while it collects
+    import nbformat
+
     notebook = nbformat.read(NOTEBOOKS[name], as_version=4)
     where = {"metadata": {"path": str(paths.NOTEBOOKS)}}
     with private_kernel() as config:

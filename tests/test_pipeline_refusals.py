@@ -115,6 +115,7 @@ def test_a_missing_tool(place: Path, monkeypatch, missing: str):
     assert ": apt-get install " in said
 
 
+@pytest.mark.slow
 def test_a_full_disk(place: Path):
     disk = place / "disk"
     disk.mkdir()

@@ -45,6 +45,7 @@ def test_a_second_call_with_the_same_file_simulates_only_what_is_new(
     assert points == sweep_points("machine_repairman", [4], more, **FAST)
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_where_it_stopped(
     tmp_path: Path, simulated: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def sim(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_sim_prints_the_check_with_its_errors(
     capsys: pytest.CaptureFixture[str], rows: dict[str, dict[str, Any]]
 ):

@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 
@@ -31,6 +30,8 @@ def rows(short_run: Run) -> pd.DataFrame:
 
 
 def test_every_notebook_was_executed_and_is_kept(short_run: Run):
+    import nbformat  # takes seconds, which the inner loop would pay while it collects
+
     for source in sources():
         notebook = nbformat.read(short_run.notebooks / f"{source.stem}.ipynb", as_version=4)
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]

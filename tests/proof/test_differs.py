@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An arm whose patches change no code, or nothing of the kernel, is the other arm under another name."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +8,6 @@ import pytest
 
 from lockscale import paths
 from lockscale.kernels import source as source_module
-from lockscale.kernels.base import base
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.proof import differs as differs_module
@@ -63,7 +61,7 @@ class Study:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Study]:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     made = Study(tmp_path)
     made.folder.mkdir()
     (made.folder / "base.toml").write_text((paths.KERNEL_PATCHES / "base.toml").read_text())
@@ -73,9 +71,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Study]:
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "build")
     monkeypatch.setattr(source_module, "UNPACKED_MIB", 1)
     monkeypatch.setenv(VARIABLE, str(made.tree))
-    base.cache_clear()
-    yield made
-    base.cache_clear()
+    return made
 
 
 def test_a_patch_of_a_comment_is_the_base_under_another_name(study: Study):

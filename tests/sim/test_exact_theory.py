@@ -108,6 +108,7 @@ def open_queue(service: Delay, rate_per_us: float) -> Program:
     return m.compile()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate_per_us", [0.3, 0.6])
 @pytest.mark.parametrize(
     ("service", "variation"),

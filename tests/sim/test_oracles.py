@@ -54,12 +54,13 @@ def test_machine_repairman_is_erlangs_loss_formula() -> None:
         assert machine_repairman(threads, 10.0, 1.0)[0] == pytest.approx(1 - loss, rel=1e-11)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7, 11, 12, 48, 300])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 11, 12, 48, pytest.param(300, marks=pytest.mark.slow)])
 def test_the_chain_embedded_at_releases_is_the_birth_death_chain(threads: int) -> None:
     rate = lock_of_one_class(threads, 10.0, one_phase("exponential", 1.0))
     assert rate == pytest.approx(machine_repairman(threads, 10.0, 1.0)[0], rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "law"), [("fixed", 0.0), ("exponential", 1.0)])
 def test_many_rare_thinkers_are_poisson(kind: str, law: float) -> None:
     """300 threads that think 428 times as long as they hold: M/G/1 but for 1/N."""

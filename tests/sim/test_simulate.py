@@ -17,6 +17,7 @@ from lockscale.sim.model import read_parameters
 BITS = "from lockscale.sim import simulate; print(simulate('inode_claim', 12, seed=9).rates_per_s)"
 
 
+@pytest.mark.slow
 def test_same_seed_same_bits_in_this_and_in_a_new_process() -> None:
     first, second = (simulate("inode_claim", 12, seed=9) for _ in range(2))
     assert first == second

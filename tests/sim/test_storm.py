@@ -79,7 +79,13 @@ def test_search_under_the_lock_cures_it_under_the_same_lock() -> None:
 
 @pytest.mark.parametrize(
     ("threads", "elsewhere_us", "hold_us"),
-    [(48, 60.0, 0.3), (48, 60.0, 0.6), (48, 20.0, 0.3), (96, 60.0, 0.3), (200, 100.0, 0.2)],
+    [
+        (48, 60.0, 0.3),
+        (48, 60.0, 0.6),
+        (48, 20.0, 0.3),
+        (96, 60.0, 0.3),
+        pytest.param(200, 100.0, 0.2, marks=pytest.mark.slow),
+    ],
 )
 def test_rate_above_the_threshold_is_the_closed_form(
     threads: int, elsewhere_us: float, hold_us: float

@@ -55,6 +55,7 @@ def time_by(spans: tuple[Span, ...], key: str) -> Counter[str]:
 # What holds in any run
 
 
+@pytest.mark.slow
 @anything
 @given(program=programs(), seed=st.integers(0, 2**63 - 1), cut=cuts)
 def test_a_window_is_tiled_for_every_thread(program: Program, seed: int, cut: list[int]) -> None:
@@ -72,6 +73,7 @@ def test_a_window_is_tiled_for_every_thread(program: Program, seed: int, cut: li
     assert all(s == whole[s.thread, s.end_ps] for s in spans if start < s.start_ps and s.end_ps < end)
 
 
+@pytest.mark.slow
 @anything
 @given(program=programs(), seed=st.integers(0, 2**63 - 1))
 def test_the_engine_counts_the_same_time_in_each_state(program: Program, seed: int) -> None:
@@ -82,6 +84,7 @@ def test_the_engine_counts_the_same_time_in_each_state(program: Program, seed: i
     assert np.array_equal(found, counts.world.in_state_ps)
 
 
+@pytest.mark.slow
 @anything
 @given(program=programs(), seed=st.integers(0, 2**63 - 1))
 def test_a_lock_has_one_holder_or_readers_only(program: Program, seed: int) -> None:
@@ -96,6 +99,7 @@ def test_a_lock_has_one_holder_or_readers_only(program: Program, seed: int) -> N
             read_until = max(read_until, hold.end_ps) if hold.read else read_until
 
 
+@pytest.mark.slow
 @anything
 @given(program=programs(), seed=st.integers(0, 2**63 - 1))
 def test_locks_are_held_for_as_long_as_the_engine_counts(program: Program, seed: int) -> None:

@@ -90,6 +90,7 @@ def test_backoff_helps_but_less_than_the_cure(backoff_us: float, fast: Result) -
     assert backed_off.calibration == ""  # its delay is nobody's number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.8, 1.25])
 @pytest.mark.parametrize("name", ["buffer_hold_us", "buffer_wake_us", "elsewhere_us", "hold_ns"])
 def test_paradox_does_not_hang_on_a_calibrated_number(name: str, scale: float, slow: Result) -> None:

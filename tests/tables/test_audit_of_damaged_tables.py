@@ -127,6 +127,7 @@ def test_any_changed_digit_of_a_function_cost_is_seen_where_it_shows(table):
     assert seen > 90 * len(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "statistic", "words", "figures"),
     [("s3_fallocate2", "vs_base", "cut off", 14), ("s4_creat_clo", "vs_vanilla", "rounded", 32)],
@@ -198,6 +199,7 @@ def holding(table):
     return {row["claim"] for row in audit(table) if row["verdict"] == "holds"}
 
 
+@pytest.mark.slow
 @given(figure=st.sampled_from(list(tied_figures())), data=st.data())
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_changed_digit_in_the_file_breaks_a_claim(figure, data, damage, copied_data):

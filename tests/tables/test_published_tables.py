@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """data/published against sums made outside this project, its data package, and damaged copies."""
 
-import frictionless
 import pytest
 
 from lockscale import paths
@@ -98,7 +97,10 @@ def test_vanilla_is_never_starred_and_one_patched_point_is_not():
     assert list(plain.query("arm == 'orphan-lockless'")["threads"]) == [3]
 
 
+@pytest.mark.slow
 def test_frictionless_finds_the_data_package_valid():
+    import frictionless  # takes seconds, which the inner loop would pay while it collects
+
     report = frictionless.validate(str(paths.DATA / "datapackage.json"))
     assert report.valid, report.flatten(["type", "note"])
     assert {task.name: task.stats["rows"] for task in report.tasks} == ROWS

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What is wrong on the command line is one sentence on stderr and exit 2, before anything is written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command import Lockscale, script
+from lockscale import paths
+from lockscale.pipeline import TOOLS
+
+WRONG = [
+    "nope",
+    "study",
+    "study nope",
+    "study list --nope",
+    "study list extra",
+    "study show",
+    "study show inode-clam",
+    "study run inode-clam",
+    "study run inode-claim --target nope",
+    "study run inode-claim -p iteration=3",
+    "study run inode-claim -p iterations=many",
+    "study run inode-claim -p iterations=1",
+    "study run inode-claim -p novalue",
+    "study run inode-claim -p =3",
+    "study run inode-claim -p guests=[",
+    "study resume nope",
+    "patches check nope",
+    "patches check inode-claim/nope",
+    "kernel build nope",
+    "kernel build inode-claim/nope",
+    "kernel build inode-claim/search-locked --source /nope",
+    "target boot nope inode-claim/search-locked",
+    "target boot nope inode-claim/search-locked --show-command",
+    "target boot qemu inode-claim/nope",
+    "target boot qemu inode-claim/search-locked --cpus 0",
+    "doctor --target nope",
+    "parse nope",
+    "parse .",
+    "parse README.md",
+    "parse README.md --tool fio",
+    "parse README.md --tool mdtest",
+    "audit nope",
+    "sim nope",
+    "sim nope.py",
+    "sim README.md.py",
+    "sim tests/sim/oracles.py",
+    "sim inode_claim --threads x",
+    "sim inode_claim --threads 1,,2",
+    "sim inode_claim --threads 0",
+    "sim inode_claim --threads 1,1000000",
+    "sim inode_claim --replications 0",
+    "sim inode_claim --seed -1",
+    "sim inode_claim -p novalue",
+    "sim inode_claim -p hold=3",
+    "sim inode_claim -p hold_ns=-1",
+    "sim inode_claim -p hold_ns=nan",
+    "sim inode_claim -p hold_ns=1e999",
+    "sim inode_claim -p hold_ns=[1]",
+    "sim inode_claim -p search_locked=3",
+    "sim inode_claim -p hold_ns=1 -p hold_ns=2",
+    "fit nope",
+    "fit s1_function_cost",
+    "fit s4_creat_clo --model nope",
+    "fit s4_creat_clo --n-min 1000",
+    "fit s4_creat_clo --n-min x",
+]
+
+
+@pytest.mark.parametrize("json_too", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize("line", WRONG)
+def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, json_too: bool
+):
+    monkeypatch.chdir(paths.ROOT)
+    said = lockscale(*line.split(), *(["--json"] if json_too else []))
+    assert said.status == 2 and said.out == ""
+    assert said.err.startswith("lockscale: ") and said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("study run inode-claim -p iteration=3", "did you mean iterations?"),
+        ("study show inode-clam", "did you mean inode-claim?"),
+        ("sim inode_claim -p hold=3", "did you mean 'hold_ns'?"),
+        ("sim inode_clam", "did you mean 'inode_claim'?"),
+        ("audit s1_rate", "did you mean s1_rates"),
+        ("study", "lockscale study --help"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_right_one(lockscale: Lockscale, line: str, says: str):
+    assert says in lockscale(*line.split()).err
+
+
+def test_a_sentence_of_several_lines_is_printed_as_one(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)
+    said = lockscale("parse", "no\nsuch\nfile")
+    assert said.status == 2 and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("missing", ["gcc", "qemu-system-x86_64", "chromium"])
+def test_a_missing_tool_is_named_with_its_package_before_anything_is_written(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
+):
+    tools, runs = tmp_path / "bin", tmp_path / "runs"
+    tools.mkdir()
+    for tool in {*TOOLS, "chromium"} - {missing}:
+        (tools / tool).symlink_to(shutil.which(tool) or pytest.fail(f"{tool} is not installed"))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr(paths, "RUNS", runs)
+    said = lockscale("study", "run", "inode-claim")
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith(f"lockscale: {missing} is missing") and "apt-get install" in said.err
+    assert not runs.exists()
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
+    (tmp_path / "file").touch()
+    said = script("study", "run", "inode-claim", PATH="/usr/bin", LOCKSCALE_RUNS=str(tmp_path / "file/runs"))
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert str(tmp_path / "file/runs") in said.err
