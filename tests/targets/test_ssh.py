@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -157,7 +158,16 @@ def test_time_out_ends_every_process_of_the_command(machine: SshMachine, tmp_pat
     assert machine.run(["true"]).status == 0
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Whoever runs the tests may have turned interrupts off, as pytest-xdist does in its workers."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_command_on_the_server(machine: SshMachine, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
 

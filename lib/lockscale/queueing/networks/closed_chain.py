@@ -21,8 +21,10 @@ K. M. Chandy, U. Herzog and L. Woo, "Parametric Analysis of Queuing Networks", I
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaln
 
 from lockscale.errors import BadInput
@@ -64,30 +66,50 @@ def closed_rate_per_us(threads: FloatArray, think_us: float | FloatArray, hold_u
     return np.concatenate([_rates(threads, think[part], hold[part]) for part in parts])
 
 
+class _States(NamedTuple):
+    """k = 0..N of every thread count, in one row (states,): k, N - k and -ln (N - k)!.
+
+    first and size of each thread count in the row, (n,); place of the states in a table (n, top + 1).
+    """
+
+    k: npt.NDArray[np.intp]
+    thinking: FloatArray
+    log_orders: FloatArray
+    first: npt.NDArray[np.intp]
+    size: npt.NDArray[np.intp]
+    place: npt.NDArray[np.intp]
+
+
 def _rates(threads: FloatArray, think_us: FloatArray, hold_us: FloatArray) -> FloatArray:
     top = hold_us.shape[-1]
-    grid = _cached_grid if threads.size * (top + 1) <= CACHED_STATES else _grid
-    thinking, logs = grid(threads.tobytes(), top)
+    states_of = _cached_states if threads.size * (top + 1) <= CACHED_STATES else _states
+    k, thinking, log_orders, first, size, place = states_of(threads.tobytes(), top)
     hold = np.maximum(hold_us, SHORTEST_US)
-    logs = logs + thinking * np.log(np.maximum(think_us, SHORTEST_US))[..., None]
-    if logs.ndim <= hold.ndim:
-        logs = np.repeat(logs[None], len(hold), axis=0)
-    logs[..., 1:] += np.log(hold).cumsum(axis=-1)[..., None, :]
-    logs -= logs.max(axis=-1, keepdims=True)
-    weights = np.exp(logs, out=logs)
+    log_think = np.log(np.maximum(think_us, SHORTEST_US))
+    if log_think.ndim and log_think.shape[-1] > 1:
+        log_think = log_think.repeat(size, axis=-1)
+    log_holds = np.zeros((*hold.shape[:-1], top + 1))
+    np.log(hold).cumsum(axis=-1, out=log_holds[..., 1:])
+    logs = log_orders + thinking * log_think + log_holds.take(k, axis=-1)
+    logs -= np.maximum.reduceat(logs, first, axis=-1).repeat(size, axis=-1)
+    table = np.zeros((*logs.shape[:-1], threads.size * (top + 1)))
+    table[..., place] = np.exp(logs, out=logs)
+    weights = table.reshape(*logs.shape[:-1], threads.size, top + 1)
     rates: FloatArray = (weights[..., 1:] @ (1 / hold)[..., None])[..., 0] / weights.sum(axis=-1)
     return rates
 
 
-def _grid(threads: bytes, top: int) -> tuple[FloatArray, FloatArray]:
-    """N - k, and -ln (N - k)! or -infinity where k > N; both (n, top + 1)."""
-    left = np.frombuffer(threads)[:, None] - np.arange(top + 1.0)
-    thinking = np.maximum(left, 0)
-    return thinking, np.where(left < 0, -np.inf, -gammaln(thinking + 1))
+def _states(threads: bytes, top: int) -> _States:
+    counts = np.frombuffer(threads)
+    left = counts[:, None] - np.arange(top + 1)
+    count, k = np.nonzero(left >= 0)
+    thinking, size = left[count, k], counts.astype(np.intp) + 1
+    place = count * (top + 1) + k
+    return _States(k, thinking, -gammaln(thinking + 1), size.cumsum() - size, size, place)
 
 
 # A fit asks for the same thread counts some thousand times.
-_cached_grid = lru_cache(maxsize=32)(_grid)
+_cached_states = lru_cache(maxsize=32)(_states)
 
 
 def in_series_us(first_us: FloatArray, second_us: float | FloatArray) -> FloatArray:
