@@ -19,6 +19,7 @@ User = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_
 Port = Annotated[int, pydantic.Field(ge=1, le=65535, strict=True)]
 ById = Annotated[str, pydantic.Field(pattern=r"^/dev/disk/by-id/[A-Za-z0-9_][A-Za-z0-9_.:+-]*$")]
 Key = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
+ConfigFile = Annotated[str, pydantic.Field(pattern=r"^(/|~/)[^\x00-\x1f\x7f]+$", max_length=4096)]
 
 
 class _Strict(pydantic.BaseModel):
@@ -56,12 +57,23 @@ class ServerDisk(_Strict):
 
 
 class ServerBoot(_Strict):
-    """How a kernel is booted once, and what brings the server back from one that hangs."""
+    """How a kernel is booted once, and what brings the server back from one that hangs.
+
+    config: what its kernel is configured from: the server's own /boot/config, whole or with the modules
+    that are loaded, or a file on this machine.
+    """
 
     method: Literal["grub", "kexec"] = "grub"
     guard: Literal["none", "i6300esb"] = "none"
     boot_timeout_s: Count = 600
-    config: Literal["localmodconfig", "full"] = "full"
+    config: Literal["localmodconfig", "full"] | ConfigFile = "full"
+
+    @property
+    def start(self) -> Literal["localmodconfig", "full"] | Path:
+        """`config` for who makes the kernel's configuration from it."""
+        if self.config == "localmodconfig" or self.config == "full":
+            return self.config
+        return Path(self.config)
 
 
 class SshTarget(_Strict):
@@ -86,6 +98,8 @@ class SshTarget(_Strict):
         shown = self.model_dump(
             mode="json", exclude={**dict.fromkeys(private, True), "disk": {"by_id", "serial"}}
         )
+        if isinstance(self.boot.start, Path):
+            shown["boot"]["config"] = "a file"
         return shown
 
 

@@ -16,6 +16,7 @@ from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.server_config import (
     loaded,
     of_servers,
+    Given,
     own_options,
     refused,
     server_config,
@@ -23,6 +24,8 @@ from lockscale.kernels.server_config import (
 )
 from server_sample import CONFIG, SERVER, server
 
+CALLED = "the configuration of the server's Linux '6.1'"
+GIVEN = Given(CONFIG, CALLED)
 FRAGMENT = (paths.KERNEL_PATCHES / "server.config").read_text()
 names = st.text("ABC019_", min_size=1, max_size=8).map("CONFIG_{}".format)
 values = st.sampled_from(
@@ -34,7 +37,7 @@ values = st.sampled_from(
 
 
 def test_debians_own_configuration_is_taken_whole():
-    own = own_options(SERVER)
+    own = own_options(GIVEN)
     assert own["CONFIG_EXT4_FS"] == "m" and own["CONFIG_PARAVIRT_SPINLOCKS"] == "y"
     assert own["CONFIG_FUNCTION_PROFILER"] == "n" and own["CONFIG_NR_CPUS"] == "8192"
     assert len(own) == sum(line.startswith(("CONFIG_", "# CONFIG_")) for line in CONFIG.splitlines())
@@ -43,7 +46,7 @@ def test_debians_own_configuration_is_taken_whole():
 @given(st.dictionaries(names, values, max_size=10))
 def test_what_is_written_is_what_the_server_said(options):
     said = {"CONFIG_BLOCK": "y", **options}
-    assert own_options(server(config=written(said))) == said
+    assert own_options(Given(written(said), CALLED)) == said
 
 
 @pytest.mark.parametrize(
@@ -62,17 +65,15 @@ def test_what_is_written_is_what_the_server_said(options):
     ],
 )
 def test_a_value_that_make_or_a_shell_would_read_as_more_is_refused(value):
-    with pytest.raises(
-        BadInput, match=r"says CONFIG_DEFAULT_HOSTNAME=.* is no plain value: mend /boot/config"
-    ):
-        own_options(server(config=f"{CONFIG}CONFIG_DEFAULT_HOSTNAME={value}\n"))
+    with pytest.raises(BadInput, match=r"says CONFIG_DEFAULT_HOSTNAME=.* is no plain value: mend it there"):
+        own_options(Given(f"{CONFIG}CONFIG_DEFAULT_HOSTNAME={value}\n", CALLED))
 
 
 @given(st.text(max_size=30))
 def test_no_text_in_a_configuration_gets_as_far_as_make_unless_it_is_plain(text):
     line = f"CONFIG_X={text}"
     try:
-        own = own_options(server(config=f"CONFIG_BLOCK=y\n{line}\n"))
+        own = own_options(Given(f"CONFIG_BLOCK=y\n{line}\n", CALLED))
     except BadInput as error:
         assert str(error).isprintable()
     else:
@@ -81,8 +82,8 @@ def test_no_text_in_a_configuration_gets_as_far_as_make_unless_it_is_plain(text)
 
 @pytest.mark.parametrize("text", ["", "#\n", "<html>\n", "not found\n"])
 def test_a_file_that_is_no_configuration_is_refused(text):
-    with pytest.raises(BadInput, match=r"is none \(no CONFIG_BLOCK in it\): put its kernel's own back"):
-        own_options(server(config=text))
+    with pytest.raises(BadInput, match=r"is none \(no CONFIG_BLOCK in it\): put its kernel's own there"):
+        own_options(Given(text, CALLED))
 
 
 def test_loaded_modules_are_read_from_lsmod_and_from_proc_modules_alike():
@@ -171,6 +172,17 @@ def test_localmodconfig_is_asked_with_the_servers_modules_between_two_defaults(t
 def test_the_full_configuration_keeps_every_module(tree):
     got = read_config(server_config(SERVER, "full", source=tree).text)
     assert got["CONFIG_XFS_FS"] == "m" and "localmodconfig" not in " ".join(steps())
+
+
+def test_a_file_of_ones_own_stands_in_for_the_servers(tree, tmp_path: Path):
+    own = tmp_path / "own.config"
+    own.write_text("CONFIG_BLOCK=y\nCONFIG_HZ=300\nCONFIG_IGB=m\n")
+    made = server_config(SERVER, own, source=tree)
+    got = read_config(made.text)
+    assert (got["CONFIG_HZ"], got["CONFIG_IGB"], made.mode) == ("300", "m", "file")
+    assert "CONFIG_XFS_FS" not in got and refused(FRAGMENT, made.text) == []
+    with pytest.raises(BadInput, match="absent.config cannot be read"):
+        server_config(SERVER, tmp_path / "absent.config", source=tree)
 
 
 def test_a_configuration_is_made_once_for_the_same_server(tree):

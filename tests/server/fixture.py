@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from lockscale.study import load_target
 from lockscale.targets.accel import choose_accel
 from lockscale.targets.qemu import Guest
 from server.image import image
+from server.kernels import small_config
 from server.machine import Server, new_server
 
 
@@ -29,6 +31,12 @@ def server(
             yield made
         finally:
             made.stop()
+
+
+@pytest.fixture(scope="session")
+def small_kernel_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kernel configuration that the test server comes back with, and that is built in minutes."""
+    return small_config(tmp_path_factory.mktemp("config"))
 
 
 def _accel(request: pytest.FixtureRequest) -> str:

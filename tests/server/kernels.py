@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""The kernels that the test server boots: small ones, and initial ram disks that break them."""
+"""What the test server boots: the configuration of a small kernel, and initial ram disks that break it."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.kernels.base import Kind, base
+from lockscale.kernels.base import Kind
+from lockscale.kernels.build import build_folder
+from lockscale.kernels.config import configure
+from lockscale.kernels.source import find_source, version_in
 from lockscale.tools import need
 from server.boot_sector import run
 
-KIND = "server"
+FRAGMENT = Path(__file__).with_name("server.config")
 FIRST_PROCESS = Path(__file__).with_name("first_process.c")
 
 
-def make_kind_known() -> str:
-    """The kind of build that the test server can run, beside those of base.toml."""
-    configs = (paths.KERNEL_PATCHES / "guest.config", Path(__file__).with_name("server.config"))
-    base().kinds[KIND] = Kind(KIND, configs)
-    return KIND
+def small_config(folder: Path) -> Path:
+    """A configuration as somebody would keep it for a machine of their own: built in minutes, not an hour."""
+    kind = Kind("server", (paths.KERNEL_PATCHES / "guest.config", FRAGMENT))
+    with build_folder(find_source()) as (tree, room):
+        objects = room / "objects-small"
+        configure(tree, objects, kind, version_in(room))
+        made = folder / "kernel.config"
+        shutil.copy(objects / ".config", made)
+        shutil.rmtree(objects)
+    return made
 
 
 def broken_initrd(folder: Path, *, ends: bool) -> Path:

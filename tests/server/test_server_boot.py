@@ -8,26 +8,23 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.build import Kernel, build
+from lockscale.experiment.place_ssh import install, recipe_of
+from lockscale.kernels.build import Kernel
+from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.targets.boot import boot_once, go_home
 from lockscale.targets.guard import I6300esb, NoGuard
 from lockscale.targets.machine import must
 from lockscale.targets.server_kernels import install_image, installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
-from server.kernels import broken_initrd, make_kind_known
+from server.kernels import broken_initrd
 from server.machine import Server
+from server.target import target_of
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 BOOT_S = 240  # 14 s on an idle machine; a busy one takes six times that
 UNREACHED_S = 90
 GUARD = I6300esb(timeout_s=180)
-
-
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    """A kernel that the test server can be reached under."""
-    return build(read_series("inode-claim", "search-locked"), kind=make_kind_known())
 
 
 @pytest.fixture(scope="module")
@@ -37,30 +34,24 @@ def machine(server: Server) -> Iterator[SshMachine]:
 
 
 @pytest.fixture(scope="module")
-def installed(machine: SshMachine, kernel: Kernel) -> Kernel:
-    """The same kernel, in the server's /boot."""
-    install(machine, kernel)
+def kernel(server: Server, machine: SshMachine, small_kernel_config: Path) -> ServerKernel:
+    """One arm, made for this server."""
+    recipe = recipe_of(machine, target_of(server, small_kernel_config), None)
+    return recipe.build(read_series("inode-claim", "search-locked"))
+
+
+@pytest.fixture(scope="module")
+def installed(machine: SshMachine, kernel: ServerKernel) -> ServerKernel:
+    """The same kernel's package, installed."""
+    install(machine, [kernel])
     return kernel
-
-
-def install(machine: SshMachine, kernel: Kernel) -> None:
-    install_image(machine, kernel.release, kernel.image, kernel.folder / "config")
-
-
-def with_initrd(machine: SshMachine, kernel: Kernel, initrd: Path) -> None:
-    """Give an installed kernel an initial ram disk; its menu entry changes only the first time."""
-    name = f"/boot/initrd.img-{kernel.release}"
-    is_first = machine.run(["test", "-e", name]).status != 0
-    machine.put(initrd, name)
-    if is_first:
-        must(machine, ["update-grub"], timeout_s=600)
 
 
 def home(machine: SshMachine) -> str:
     return must(machine, ["uname", "-r"]).strip()
 
 
-def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachine, installed: Kernel):
+def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachine, installed: ServerKernel):
     old, first = home(machine), machine.boot_id()
     assert boot_once(machine, installed, GUARD, BOOT_S) == installed.build_id
     assert home(machine) == installed.release
@@ -73,7 +64,7 @@ def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachin
     assert (ours.release, ours.is_running, ours.is_default) == (installed.release, False, False)
 
 
-def test_kexec_boots_it_once_too(machine: SshMachine, installed: Kernel):
+def test_kexec_boots_it_once_too(machine: SshMachine, installed: ServerKernel):
     old = home(machine)
     assert boot_once(machine, installed, NoGuard(), BOOT_S, method="kexec") == installed.build_id
     go_home(machine, BOOT_S)
@@ -82,7 +73,7 @@ def test_kexec_boots_it_once_too(machine: SshMachine, installed: Kernel):
         boot_once(machine, installed, GUARD, BOOT_S, method="kexec")
 
 
-def test_a_kernel_with_another_build_id_is_named_and_left(machine: SshMachine, installed: Kernel):
+def test_a_kernel_with_another_build_id_is_named_and_left(machine: SshMachine, installed: ServerKernel):
     old, first = home(machine), machine.boot_id()
     other = replace(installed, build_id="0" * 40)
     with pytest.raises(RunFailed, match=rf"build-id {installed.build_id}, not .* back on Linux {old}"):
@@ -95,7 +86,7 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
     """The guests' kernel has no network card at all."""
     old, first = home(machine), machine.boot_id()
     guests = kernels["search-locked"]
-    install(machine, guests)
+    install_image(machine, guests.release, guests.image, guests.folder / "config")
     with pytest.raises(BadInput, match="no driver for it"):
         boot_once(machine, guests, GUARD, BOOT_S)
     with pytest.raises(RunFailed, match=rf"its network never came up: .* back on Linux {old}"):
@@ -113,17 +104,17 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
     ids=["panics", "hangs"],
 )
 def test_a_kernel_that_never_reaches_user_space_is_named(
-    machine: SshMachine, installed: Kernel, tmp_path: Path, ends: bool, sentence: str
+    machine: SshMachine, installed: ServerKernel, tmp_path: Path, ends: bool, sentence: str
 ):
     old, first = home(machine), machine.boot_id()
-    with_initrd(machine, installed, broken_initrd(tmp_path, ends=ends))
+    machine.put(broken_initrd(tmp_path, ends=ends), f"/boot/initrd.img-{installed.release}")
     with pytest.raises(RunFailed, match=sentence.format(old=old)):
         boot_once(machine, installed, GUARD, BOOT_S)
     assert home(machine) == old
     assert machine.boot_id() != first
 
 
-def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, installed: Kernel):
+def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, installed: ServerKernel):
     for ours in installed_kernels(machine):
         remove_kernel(machine, ours.release)
     assert installed_kernels(machine) == []
@@ -132,7 +123,7 @@ def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, insta
     assert not [name for name in left if "lockscale" in name]
 
 
-def test_a_server_whose_default_is_not_saved_is_left_alone(machine: SshMachine, kernel: Kernel):
+def test_a_server_whose_default_is_not_saved_is_left_alone(machine: SshMachine, kernel: ServerKernel):
     """As update-grub leaves it with GRUB_DEFAULT=0."""
     names = ["/etc/default/grub", "/boot/grub/grub.cfg"]
     changes = ["-e", "s/^GRUB_DEFAULT=saved/GRUB_DEFAULT=0/", "-e", 's/default="${saved_entry}"/default="0"/']
@@ -140,7 +131,7 @@ def test_a_server_whose_default_is_not_saved_is_left_alone(machine: SshMachine, 
     before = must(machine, ["ls", "/boot"])
     try:
         with pytest.raises(BadInput, match=r"change GRUB_DEFAULT=0 .* to GRUB_DEFAULT=saved"):
-            install(machine, kernel)
+            install(machine, [kernel])
         assert must(machine, ["ls", "/boot"]) == before
     finally:
         for name in names:

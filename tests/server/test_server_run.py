@@ -1,70 +1,181 @@
 # SPDX-License-Identifier: MIT
-"""A whole run on a real server: both arms built from its own configuration, booted by GRUB, measured."""
+"""The guest's own study on a real server: whatever dies on the way, its rows are those of the guest's run."""
 
 import gzip
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
-import yaml
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.journal import read_entries
 from lockscale.experiment.layout import Run
+from lockscale.experiment.place_ssh import at_home, install, recipe_of
 from lockscale.experiment.rows import read_rows
-from lockscale.experiment.run import run_plan
-from lockscale.experiment.servers import disk_of, held
+from lockscale.experiment.servers import disk_of, held, machine_of
 from lockscale.experiment.target_work import prepare_disk
-from lockscale.study import SshTarget, load_study, load_target
+from lockscale.kernels.package import ServerKernel
+from lockscale.kernels.series import read_series
+from lockscale.study import SshTarget
+from lockscale.targets.server_kernels import installed_kernels, remove_kernel
+from server.controller import Controller
+from server.kernels import broken_initrd
 from server.machine import Server
+from server.target import NAME, target_of, target_text
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
-SMALL = {"guests": [{"cpus": 2, "processes": [1, 4]}], "creates_per_point": 200, "iterations": 2}
-STUDY = load_study("inode-claim", SMALL)
-STEPS = 6  # an A/A pair and two blocks of two arms
+KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
+ARMS = ("search-locked", "steal-retry")
+WAIT_S = 1800
+
+
+@pytest.fixture(scope="module")
+def targets(server: Server, small_kernel_config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the server's target file, as a person would write it."""
+    folder = tmp_path_factory.mktemp("targets")
+    (folder / f"{NAME}.yaml").write_text(target_text(server, str(small_kernel_config)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def target(server: Server, small_kernel_config: Path) -> SshTarget:
+    return target_of(server, small_kernel_config)
+
+
+@pytest.fixture(scope="module")
+def installed(target: SshTarget) -> Iterator[dict[str, ServerKernel]]:
+    """Both arms on the server, its disk ours: what a first run does before it measures."""
+    prepare_disk(target, disk_of(target).token, dry_run=False)
+    with at_home(target, "install") as (machine, _):
+        recipe = recipe_of(machine, target, None)
+        kernels = {arm: recipe.build(read_series("inode-claim", arm)) for arm in ARMS}
+        install(machine, kernels.values())
+    yield kernels
+    with machine_of(target) as machine:
+        for kernel in installed_kernels(machine):
+            remove_kernel(machine, kernel.release)
 
 
 @pytest.fixture
-def target(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SshTarget:
-    """The test server as a target file names it, its first data disk the one that may be formatted."""
-    said = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
-    said |= {"host": "127.0.0.1", "user": "root", "port": server.port, "virtual": True}
-    said |= {"identity_file": str(server.image.identity_file), "known_hosts": str(server.known_hosts)}
-    size = server.disks["LOCKSCALE1"].image.stat().st_size
-    by_id = "/dev/disk/by-id/virtio-LOCKSCALE1"
-    said["disk"] = {"by_id": by_id, "serial": "LOCKSCALE1", "size_bytes": size}
-    said["boot"] = {"guard": "i6300esb", "boot_timeout_s": 600, "config": "localmodconfig"}
-    (tmp_path / "example-server.yaml").write_text(yaml.safe_dump(said))
-    monkeypatch.setattr(paths, "TARGETS", tmp_path)
-    found = load_target("example-server")
-    assert isinstance(found, SshTarget)
-    return found
+def run(tmp_path: Path) -> Run:
+    made = Run(tmp_path / "run")
+    made.folder.mkdir()
+    return made
 
 
-def test_the_study_of_the_guest_runs_on_a_server(server: Server, target: SshTarget, tmp_path: Path):
-    home = server.must("uname", "-r").strip()
-    run = Run(tmp_path / "run")
-    run.folder.mkdir()
-    with pytest.raises(BadInput, match="the first time give --token"):
-        run_plan(run, STUDY, target)
-    assert prepare_disk(target, disk_of(target).token, dry_run=True)["done"] is False
-    assert prepare_disk(target, disk_of(target).token, dry_run=False)["done"] is True
-    rows = read_rows(run_plan(run, STUDY, target))
-    assert server.must("uname", "-r").strip() == home
-    assert len(read_entries(run.journal)) == STEPS
-    assert set(rows.origin) == {"qemu"} and set(rows.target) == {"example-server"}
-    assert set(rows.arm) == {arm.name for arm in STUDY.arms} and rows.build_id.nunique() == 2
-    assert rows.profiled.any() and (rows.metric == "rate").any()
-    texts = [
-        run.provenance.read_text(),
-        *(gzip.decompress(p.read_bytes()).decode() for p in run.raw.rglob("*.gz")),
-    ]
-    private = [
-        "127.0.0.1",
-        str(server.port),
-        str(server.image.identity_file),
-        server.must("uname", "-n").strip(),
-    ]
-    assert [word for text in texts for word in private if word in text] == []
-    with held(target, "another run"):  # the run has let go
+def keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
+    return sorted(map(tuple, rows[KEY].to_numpy().tolist()))
+
+
+def asked_of(run: Run) -> str:
+    """The parameters of a guest's run, for the server to be asked the same."""
+    return json.dumps(json.loads((run.folder / "study.json").read_text())["parameters"])
+
+
+def wait_until(what: Callable[[], bool], controller: Controller) -> None:
+    """Until it is so, as long as the controller lives."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not what():
+        assert controller.process.poll() is None and time.monotonic() < deadline_s, controller.ends()
+        time.sleep(0.5)
+
+
+def wait_for_load(server: Server, controller: Controller) -> None:
+    """Until a load of the next step runs on the server."""
+
+    def runs() -> bool:
+        return server.run("pgrep", "-x", "fsload").returncode == 0
+
+    wait_until(runs, controller)
+
+
+def test_a_run_that_everything_happens_to_has_the_rows_of_the_guests(
+    server: Server,
+    targets: Path,
+    target: SshTarget,
+    installed: dict[str, ServerKernel],
+    short_run: Run,
+    run: Run,
+):
+    home, asked = server.must("uname", "-r").strip(), asked_of(short_run)
+    killed = Controller(run, targets, asked, dies_after="001")
+    wait_for_load(server, killed)
+    with (
+        pytest.raises(BadInput, match=rf"^target {NAME} is in use by .* since \d{{4}}-.*Z \(run run\)"),
+        held(target, "x"),
+    ):
         pass
+    assert killed.ends()[0] == -signal.SIGKILL
+    first = read_entries(run.journal)
+    assert len(first) == 1 and server.must("uname", "-r").strip() != home, "nobody was left to take it home"
+
+    cut = Controller(run, targets, asked)
+    wait_for_load(server, cut)
+    server.run("sh", "-c", "pkill -KILL -f '^sshd: root'")  # the step goes on: its load outlives the login
+    wait_until(lambda: cut.steps() == 2, cut)
+    wait_for_load(server, cut)
+    server.power_cycle()
+    status, sentence = cut.ends(WAIT_S)
+    assert (status, len(sentence.splitlines())) == (1, 1) and "booted anew" in sentence
+    assert len(read_entries(run.journal)) == 2 and not run.rows.exists()
+
+    rows = whole(Controller(run, targets, asked), run, short_run)
+    assert read_entries(run.journal)[:1] == first
+    assert server.must("uname", "-r").strip() == home
+    assert set(rows.origin) == {"qemu"} and set(rows.target) == {NAME}
+    assert {(row.arm, row.build_id) for row in rows.itertuples()} == {
+        (a, k.build_id) for a, k in installed.items()
+    }
+    assert rows.profiled.any() and private_words_in(run, server) == []
+
+
+def whole(controller: Controller, run: Run, guests: Run) -> pd.DataFrame:
+    """The rows of a run that comes to its end: as many and the same as the guest's, none twice."""
+    assert controller.ends(WAIT_S * 2) == (0, "")
+    rows = read_rows(run.rows)
+    assert keys(rows) == keys(read_rows(guests.rows))
+    assert len(rows) == len(rows.drop_duplicates(KEY))
+    return rows
+
+
+def private_words_in(run: Run, server: Server) -> list[str]:
+    """What says where the server is or how it is entered, if the run kept any of it."""
+    texts = [gzip.decompress(path.read_bytes()).decode() for path in run.raw.rglob("*.gz")]
+    texts += [run.provenance.read_text(), run.rows.read_text(), run.journal.read_text()]
+    private = ["127.0.0.1", str(server.port), str(server.image.identity_file), str(server.known_hosts)]
+    private += [server.must("uname", "-n").strip()]
+    return [word for text in texts for word in private if word in text]
+
+
+def test_an_arm_that_panics_gives_no_row_and_mended_it_does(
+    server: Server, targets: Path, target: SshTarget, installed: dict[str, ServerKernel],
+    short_run: Run, run: Run, tmp_path: Path,
+):  # fmt: skip
+    home, initrd = (
+        server.must("uname", "-r").strip(),
+        f"/boot/initrd.img-{installed['search-locked'].release}",
+    )
+    server.must("cp", initrd, f"{initrd}.kept")
+    with machine_of(target) as machine:
+        machine.put(broken_initrd(tmp_path, ends=True), initrd)
+    try:
+        status, sentence = Controller(run, targets, asked_of(short_run)).ends(WAIT_S)
+    finally:
+        server.must("mv", f"{initrd}.kept", initrd)
+    assert status == 1 and "panicked before user space" in sentence and f"back on Linux {home}" in sentence
+    assert read_entries(run.journal) == [] and not run.rows.exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_controller_killed_at_any_record_is_resumed(
+    targets: Path, installed: dict[str, ServerKernel], short_run: Run, run: Run, step: int
+):
+    asked = asked_of(short_run)
+    assert Controller(run, targets, asked, dies_after=f"{step:03d}").ends(WAIT_S)[0] == -signal.SIGKILL
+    assert len(read_entries(run.journal)) == step
+    whole(Controller(run, targets, asked), run, short_run)

@@ -44,6 +44,7 @@ def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     assert lines["example-server is reached"]["ok"] and lines["example-server lets root in"]["ok"]
     disk = lines["its disk may be formatted"]
     assert not disk["ok"] and disk["fix"].endswith("is not formatted: it is not there")
+    assert "no environment block" in lines["its GRUB boots a kernel once"]["fix"]
     assert lines["its boot guard"]["ok"] and not lines["a kernel for it brings it back"]["ok"]
     assert all(line["fix"] for line in lines.values() if not line["ok"])
 
@@ -57,7 +58,7 @@ def test_a_server_that_does_not_answer_is_one_line(lockscale: Lockscale, target:
     assert "refuses the connection" in line["fix"]
 
 
-@pytest.mark.parametrize("command", ["check", "prepare"])
+@pytest.mark.parametrize("command", ["check", "prepare", "kernels"])
 @pytest.mark.parametrize("name", ["qemu", "local"])
 def test_a_guest_or_this_machine_is_no_server(lockscale: Lockscale, command: str, name: str):
     told = lockscale("target", command, name)

@@ -48,7 +48,7 @@ def kernel_list(as_json: bool) -> None:
 
 @click.group()
 def target() -> None:
-    """The targets: list, check, prepare a disk, boot an arm."""
+    """The targets: list, check, prepare a disk, boot an arm, list and remove our kernels."""
 
 
 @target.command("list")
@@ -89,6 +89,21 @@ def target_prepare(name: str, token: str | None, dry_run: bool, as_json: bool) -
 
     told = prepare_disk(server_target(load_target(name)), token, dry_run)
     show(told, as_json, "\n".join(told["commands"]))
+
+
+@target.command("kernels")
+@click.argument("name")
+@click.option("--remove", metavar="RELEASE", help="Take this one off it first, as the list calls it.")
+@as_json
+def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
+    """Our kernels on a server; the running one and the default are never removed."""
+    from dataclasses import asdict
+
+    from lockscale.experiment.target_work import kernels_on, server_target
+    from lockscale.study import load_target
+
+    rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
+    show(rows, as_json, table(rows) if rows else "no kernel of ours is on it")
 
 
 @target.command("boot")

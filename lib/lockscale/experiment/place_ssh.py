@@ -96,7 +96,7 @@ class Recipe:
 def recipe_of(server: SshMachine, target: SshTarget, source: str | None) -> Recipe:
     """From the server's own configuration. Raises BadInput where that would not bring the server back."""
     facts, module = server_facts(server), guard_of(target).module
-    config = server_config(facts, target.boot.config, [module] if module else [], source=source)
+    config = server_config(facts, target.boot.start, [module] if module else [], source=source)
     found = check_coverage(facts, config, module, source)
     if not found.ok:
         raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")

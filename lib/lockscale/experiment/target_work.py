@@ -6,14 +6,16 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.place_ssh import at_home, install, recipe_of
-from lockscale.experiment.servers import disk_of, guard_of, machine_of, refuse_other_kind
+from lockscale.experiment.servers import disk_of, guard_of, held, machine_of, refuse_other_kind
 from lockscale.kernels.series import named_series, refuse_unsafe
 from lockscale.study import SshTarget, Target
 from lockscale.targets.boot import boot_once
 from lockscale.targets.format import formatting
+from lockscale.targets.grub import read_grub
 from lockscale.targets.machine import Machine, must
 from lockscale.targets.noise import read
 from lockscale.targets.prepare import needed
+from lockscale.targets.server_kernels import OnServer, installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
 from lockscale.targets.ssh_needs import Need, needs, not_reached
 
@@ -33,6 +35,9 @@ def check_server(target: SshTarget) -> Iterator[Need]:
             yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
             yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
             yield _asked("its settings can be prepared", lambda: _changes(server, target))
+            yield _asked(
+                "its GRUB boots a kernel once", lambda: f"and then {read_grub(server).default.release}"
+            )
             yield _asked("its boot guard", lambda: _guard(server, target))
             yield _asked(
                 "a kernel for it brings it back", lambda: recipe_of(server, target, None).config.mode
@@ -64,6 +69,14 @@ def boot_arm(target: SshTarget, which: str) -> dict[str, str]:
         build_id = boot_once(server, kernel, guard_of(target), how.boot_timeout_s, how.method)
         lock.take()
         return {"release": kernel.release, "build_id": build_id}
+
+
+def kernels_on(target: SshTarget, remove: str | None = None) -> list[OnServer]:
+    """Our kernels on the server, without `remove`, a release that is taken off it first."""
+    with held(target, "target kernels"), machine_of(target) as server:
+        if remove:
+            remove_kernel(server, remove)
+        return installed_kernels(server)
 
 
 def _asked(name: str, question: Any) -> Need:

@@ -33,8 +33,8 @@ from lockscale.kernels.steps import run_step
 from lockscale.tools import need
 
 TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl", "gzip", "depmod", "dpkg-deb")
-OBJECTS_MIB = {"localmodconfig": 1500, "full": 9000}
-LINES = {"localmodconfig": 6000, "full": 30_000}  # only scale the progress bar
+OBJECTS_MIB = {"localmodconfig": 1500, "full": 9000, "file": 3000}
+LINES = {"localmodconfig": 6000, "full": 30_000, "file": 3000}  # only scale the progress bar
 LINES_OF_A_FURTHER_ARM = 400
 ARCHITECTURE = "amd64"  # of dpkg; kernels are built for x86 alone
 

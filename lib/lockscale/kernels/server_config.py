@@ -17,9 +17,10 @@ from lockscale.kernels.config import read_config, refuse_malformed, refuse_unkno
 from lockscale.kernels.server import ServerFacts
 from lockscale.kernels.source import Source, compiler, find_source, version_in
 from lockscale.kernels.steps import run_step
+from lockscale.kernels.text import read_text
 from lockscale.tools import need
 
-Mode = Literal["localmodconfig", "full"]
+Mode = Literal["localmodconfig", "full", "file"]
 
 GUEST, SERVER = "guest.config", "server.config"
 # make reads a configuration as make: a string that it would expand or hand to a shell is none.
@@ -51,7 +52,7 @@ class ServerConfig:
 
 def server_config(
     facts: ServerFacts,
-    mode: Mode = "localmodconfig",
+    chosen: Literal["localmodconfig", "full"] | Path = "localmodconfig",
     keep: Sequence[str] = (),
     kind: str = RATE,
     source: str | None = None,
@@ -59,10 +60,12 @@ def server_config(
     """The configuration of a kernel for this server, made once for the same facts, source and compiler.
 
     localmodconfig: of the server's modules those that are loaded, and `keep` (a watchdog's, say). full:
-    all of them, some 4000. An option that the server's kernel did not know takes its default.
+    all of them, some 4000. A path: that file in place of the server's own. An option that the file did
+    not know takes its default.
     """
     found, wanted = find_source(source), of_servers(base().kind(kind))
-    own, modules = own_options(facts), loaded(facts, keep) if mode == "localmodconfig" else None
+    given = _given(chosen) if isinstance(chosen, Path) else _of_server(facts)
+    own, modules = own_options(given), loaded(facts, keep) if chosen == "localmodconfig" else None
     parts = {
         "source": found.sha256,
         "own": own,
@@ -72,8 +75,25 @@ def server_config(
     }
     kept = paths.BUILD_CACHE / "configs" / f"{sha256_of_json(parts)[:16]}.config"
     if not kept.is_file():
-        write_text(kept, _configured(facts, own, modules, wanted, found))
+        write_text(kept, _configured(given.called, own, modules, wanted, found))
+    mode: Mode = "file" if isinstance(chosen, Path) else chosen
     return ServerConfig(kept.read_text(), kind, mode, facts.release)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The configuration that a kernel starts from, and what sentences call it."""
+
+    text: str
+    called: str
+
+
+def _of_server(facts: ServerFacts) -> Given:
+    return Given(facts.config, f"the configuration of the server's Linux {facts.release!a}")
+
+
+def _given(path: Path) -> Given:
+    return Given(read_text(path.expanduser()), f"the configuration {str(path)!a}")
 
 
 def of_servers(kind: Kind) -> Kind:
@@ -82,20 +102,16 @@ def of_servers(kind: Kind) -> Kind:
     return replace(kind, configs=tuple(configs))
 
 
-def own_options(facts: ServerFacts) -> dict[str, str]:
-    """Option -> value of the server's own configuration; refuse what is no plain value."""
-    own = read_config(facts.config)
+def own_options(given: Given) -> dict[str, str]:
+    """Option -> value of a kernel's own configuration; refuse what is no plain value."""
+    own = read_config(given.text)
     for name, value in own.items():
         if not VALUE.fullmatch(value):
             raise BadInput(
-                f"the configuration of the server's Linux {facts.release!a} says {name}={value[:60]!a}, "
-                "which is no plain value: mend /boot/config on the server"
+                f"{given.called} says {name}={value[:60]!a}, which is no plain value: mend it there"
             )
     if "CONFIG_BLOCK" not in own:
-        raise BadInput(
-            f"the configuration of the server's Linux {facts.release!a} is none (no CONFIG_BLOCK in it): "
-            "put its kernel's own back into /boot"
-        )
+        raise BadInput(f"{given.called} is none (no CONFIG_BLOCK in it): put its kernel's own there")
     return own
 
 
@@ -108,7 +124,7 @@ def loaded(facts: ServerFacts, keep: Sequence[str]) -> list[str]:
 
 
 def _configured(
-    facts: ServerFacts, own: dict[str, str], modules: list[str] | None, kind: Kind, source: Source
+    called: str, own: dict[str, str], modules: list[str] | None, kind: Kind, source: Source
 ) -> str:
     """The text of .config; all questions that the server's file leaves open are answered by default."""
     refuse_malformed(kind)
@@ -129,7 +145,7 @@ def _configured(
         _step([*make, "olddefconfig"], objects)
         version = version_in(room)
         refuse_unknown(kind, tree, version)
-        _refuse_not_taken(kind, final.read_text(), version, facts)
+        _refuse_not_taken(kind, final.read_text(), version, called)
         return final.read_text()
 
 
@@ -150,10 +166,10 @@ def refused(fragment: str, config: str) -> list[str]:
     return [f"{k}={v}" for k, v in asked if got.get(k, '""' if v == '""' else "n") != v]
 
 
-def _refuse_not_taken(kind: Kind, config: str, version: str, facts: ServerFacts) -> None:
+def _refuse_not_taken(kind: Kind, config: str, version: str, called: str) -> None:
     lines = refused(kind.fragment, config)
     if lines:
         raise BadInput(
-            f"{lines[0]} does not go with the configuration of the server's Linux {facts.release!a} in "
-            f"Linux {version} ({len(lines)} such line(s)): a dependency is off there, or the option is gone"
+            f"{lines[0]} does not go with {called} in Linux {version} ({len(lines)} such line(s)): "
+            "a dependency is off there, or the option is gone"
         )

@@ -105,7 +105,8 @@ class I6300esb:
 
     @property
     def kernel_arguments(self) -> tuple[str, ...]:
-        return (f"systemd.watchdog_sec={self.timeout_s // 2}",)
+        # The driver sets the timer anew when it loads, by default to 30 s (esb_initdevice).
+        return (f"i6300esb.heartbeat={self.timeout_s}", f"systemd.watchdog_sec={self.timeout_s // 2}")
 
 
 def guard_named(name: str, timeout_s: int) -> Guard:

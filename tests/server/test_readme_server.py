@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""README, "Your own SSD server", followed word for word against the test server."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockscale import paths
+from lockscale.experiment.servers import disk_of
+from server.machine import Server
+from server.target import DISK, NAME, target_of
+
+pytestmark = [pytest.mark.guest, pytest.mark.long]
+README = (paths.ROOT / "README.md").read_text()
+(SECTION,) = re.findall(r"(?ms)^## Your own SSD server$(.*?)^## ", README)
+COMMANDS = [line for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", SECTION) for line in block.splitlines()]
+ALIAS = "my-server"
+# What a person would type into the file, by way of $EDITOR.
+EDIT = """#!{python}
+import sys, yaml
+said = yaml.safe_load(open(sys.argv[1]))
+said |= yaml.safe_load({values!r})
+said["boot"] |= yaml.safe_load({boot!r})
+yaml.safe_dump(said, open(sys.argv[1], "w"))
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Iterator[Path]:
+    """The project's folder, with targets of its own."""
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for path in paths.ROOT.iterdir():
+        if path.name != "notebooks":
+            (root / path.name).symlink_to(path)
+    (root / "notebooks").mkdir()
+    for path in paths.NOTEBOOKS.iterdir():
+        if path.name != "targets":
+            (root / "notebooks" / path.name).symlink_to(path)
+    shutil.copytree(paths.TARGETS, root / "notebooks/targets")
+    yield root
+
+
+@pytest.fixture
+def person(server: Server, checkout: Path, small_kernel_config: Path, tmp_path: Path) -> dict[str, str]:
+    """The environment of a person who has the server in ~/.ssh/config."""
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    known = server.ssh_config.read_text().replace("Host testserver", f"Host {ALIAS}")
+    (home / ".ssh/config").write_text(known)
+    size = server.disks[DISK].image.stat().st_size
+    disk = {"by_id": f"/dev/disk/by-id/virtio-{DISK}", "serial": DISK, "size_bytes": size}
+    values = yaml.safe_dump({"name": ALIAS, "host": ALIAS, "virtual": True, "disk": disk})
+    boot = yaml.safe_dump({"guard": "i6300esb", "config": str(small_kernel_config)})
+    editor = home / "editor"
+    editor.write_text(EDIT.format(python=sys.executable, values=values, boot=boot))
+    editor.chmod(0o755)
+    # ssh itself finds the home of the user in the passwd file, so its wrapper names the file
+    (home / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {home}/.ssh/config "$@"\n')
+    (home / "ssh").chmod(0o755)
+    path = f"{home}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    folders = {
+        "LOCKSCALE_ROOT": checkout,
+        "LOCKSCALE_CACHE": paths.CACHE,
+        "LOCKSCALE_RUNS": tmp_path / "runs",
+    }
+    return {**os.environ, "HOME": str(home), "PATH": path, "EDITOR": str(editor)} | {
+        name: str(folder) for name, folder in folders.items()
+    }
+
+
+def test_each_command_does_what_the_section_says(
+    server: Server,
+    checkout: Path,
+    person: dict[str, str],
+    small_kernel_config: Path,
+    capfd: pytest.CaptureFixture[str],
+):
+    token = disk_of(target_of(server, small_kernel_config)).token
+    home, said = server.must("uname", "-r").strip(), {}
+    for command in COMMANDS:
+        argv = ["sh", "-c", command.replace("0000-480GB", token)]
+        done = subprocess.run(argv, cwd=checkout, env=person, stdout=subprocess.PIPE, text=True, timeout=7200)
+        assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stdout}"
+        said[command] = done.stdout
+    assert len(COMMANDS) == 9 and server.must("uname", "-r").strip() == home
+    (first, second) = [text for command, text in said.items() if "study run" in command]
+    assert "search-locked" in first and "iterations" in second
+    assert len(list((Path(person["LOCKSCALE_RUNS"])).glob("*/rows.csv"))) == 2
+    assert said[COMMANDS[-1]].count("lockscale") >= 2
+    assert yaml.safe_load((paths.TARGETS / f"{NAME}.yaml").read_text())["host"] == "my-server"
