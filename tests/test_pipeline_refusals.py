@@ -56,6 +56,11 @@ def test_an_unknown_target(place: Path):
     assert "did you mean qemu?" in refusal(place, target="qemu2")
 
 
+def test_more_processors_than_a_guest_has(place: Path):
+    said = refusal(place, guests=[{"cpus": 65, "processes": [1]}])
+    assert said == "the study asks for 65 CPUs and a guest has at most 64: ask for fewer"
+
+
 def test_a_misspelt_parameter(place: Path):
     assert "has no parameter 'create_per_point': did you mean" in refusal(place, create_per_point=10)
 

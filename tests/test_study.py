@@ -97,7 +97,7 @@ def test_a_misspelt_parameter_is_refused_with_the_nearest_one():
         ("accel", "fast"),
         ("guests", []),
         ("guests", [{"cpus": 4}]),
-        ("guests", [{"cpus": 65, "processes": [1]}]),
+        ("guests", [{"cpus": 8193, "processes": [1]}]),
         ("guests", [{"cpus": 4, "processes": [0]}]),
         ("guests", [{"cpus": 4, "processes": [1], "memory": 1}]),
         ("simulated_threads", "1,2"),

@@ -21,4 +21,5 @@ MEASURED = DATA / "measured"
 CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache").absolute()
 RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs").absolute()
 KERNEL_CACHE = CACHE / "kernels"
+PACKAGE_CACHE = CACHE / "packages"
 BUILD_CACHE = CACHE / "build"

@@ -19,6 +19,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
 from lockscale.experiment.layout import Run, find_run, new_run
+from lockscale.experiment.place_qemu import refuse_too_large
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
 from lockscale.files import full_disk_is_one_sentence, locked, need_free_space
@@ -30,7 +31,7 @@ from lockscale.progress import FILE_VARIABLE, TABLE_MARK
 from lockscale.report.text_table import text_table
 from lockscale.sim import load_model
 from lockscale.story import keep_study
-from lockscale.study import LocalTarget, SshTarget, Study, Target, load_study, load_target
+from lockscale.study import LocalTarget, QemuTarget, SshTarget, Study, Target, load_study, load_target
 from lockscale.tables import describe
 from lockscale.tools import need
 
@@ -91,6 +92,8 @@ def resume_study(name: str) -> Run:
 
 def preflight(study: Study, target: Target | None = None) -> None:
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
+    if isinstance(target, QemuTarget):
+        refuse_too_large(study)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
         load_model(study.model).bind(arm.model_parameters)

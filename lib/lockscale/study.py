@@ -46,9 +46,9 @@ class _Strict(pydantic.BaseModel):
 
 
 class GuestPoints(_Strict):
-    """One guest of an iteration: its virtual CPUs and the numbers of processes measured in it."""
+    """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
 
-    cpus: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)]
+    cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
     processes: Annotated[list[Count], pydantic.Field(min_length=1)]
 
 

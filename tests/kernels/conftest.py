@@ -27,6 +27,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the kernels that the other tests boot."""
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "cache" / "build")
     monkeypatch.setattr(paths, "KERNEL_CACHE", tmp_path / "cache" / "kernels")
+    monkeypatch.setattr(paths, "PACKAGE_CACHE", tmp_path / "cache" / "packages")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
     monkeypatch.setattr(source_module, "UNPACKED_MIB", 1)
     arm = tmp_path / "kernel-patches" / "s" / "arm"

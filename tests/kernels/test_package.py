@@ -80,7 +80,7 @@ def test_the_server_can_read_what_a_careful_user_packed(config):
     lines = [line.split() for line in deb("--contents", str(kernel.package)).splitlines()]
     assert {line[1] for line in lines} == {"root/root"}
     assert all(line[0][7] == "r" for line in lines)
-    assert f"{kernel.folder}".startswith(str(paths.KERNEL_CACHE.with_name("packages")))
+    assert f"{kernel.folder}".startswith(str(paths.PACKAGE_CACHE))
 
 
 def test_a_package_is_built_once(config, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_package_is_built_once(config, monkeypatch):
 
 def test_the_same_input_gives_the_same_package(config):
     first = built("code", config)
-    for folder in (paths.KERNEL_CACHE.with_name("packages"), *paths.BUILD_CACHE.glob("*/objects-server-*")):
+    for folder in (paths.PACKAGE_CACHE, *paths.BUILD_CACHE.glob("*/objects-server-*")):
         shutil.rmtree(folder)
     assert built("code", config) == first
 
@@ -131,7 +131,7 @@ def test_a_build_that_fails_is_one_sentence_and_leaves_nothing(config, tree):
         RunFailed, match=r"^build kernel s/broken for the server failed \(make\): .*a\.c:1:\d+: error"
     ):
         built("broken", config)
-    assert not list(paths.KERNEL_CACHE.with_name("packages").glob("*/kernel.json"))
+    assert not list(paths.PACKAGE_CACHE.glob("*/kernel.json"))
     assert built("base", config).package.is_file()
 
 

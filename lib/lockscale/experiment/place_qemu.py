@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.experiment.arms import build_arms
 from lockscale.experiment.file_system import MOUNT_POINT
 from lockscale.experiment.guests import guest_of, made, scratch_in
@@ -21,11 +22,20 @@ from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
 from lockscale.workloads import fsload
 
 EXAMPLE_CPUS = 4
+MOST_CPUS = 64  # CONFIG_NR_CPUS of guest.config
+
+
+def refuse_too_large(study: Study) -> None:
+    """Raises BadInput where the study asks for more processors than a guest has."""
+    most = max(guest.cpus for guest in study.parameters.guests)
+    if most > MOST_CPUS:
+        raise BadInput(f"the study asks for {most} CPUs and a guest has at most {MOST_CPUS}: ask for fewer")
 
 
 @contextmanager
 def hold_qemu(run: Run, study: Study, target: QemuTarget) -> Iterator["QemuPlace"]:
     """This machine held, every arm built."""
+    refuse_too_large(study)
     with hold_this_machine(run.id, target.name):
         yield QemuPlace(run, study, target)
 

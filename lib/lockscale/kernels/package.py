@@ -99,7 +99,7 @@ def cached_package(key: str) -> ServerKernel | None:
 
 
 def _folder(key: str) -> Path:
-    return paths.KERNEL_CACHE.with_name("packages") / key
+    return paths.PACKAGE_CACHE / key
 
 
 def _build(series: Series, source: Source, key: str, config: ServerConfig) -> ServerKernel:
