@@ -92,6 +92,10 @@ def qemu_line(guest: Guest) -> str:
     return done.stdout.strip()
 
 
+class NeverReady(RunFailed):
+    """QEMU is gone, the guest did not panic, and none of its commands has run."""
+
+
 class QemuMachine:
     """A booted guest, from `with` to its power-off. A hang or panic ends in the console's last lines."""
 
@@ -104,6 +108,19 @@ class QemuMachine:
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        try:
+            try:
+                self._boot()
+            except NeverReady:
+                # Emulation itself crashes now and then. What an arm does wrong while it boots, it does again.
+                print("QEMU ended while a guest booted: it is started once more", file=sys.stderr)
+                self._boot()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def _boot(self) -> None:
         argv = command(self.guest, self.channel.folder, self.channel.guest_command)
         # Append: qemu opens the same file again, and two offsets would overwrite each other.
         with self.console.open("ab") as console:
@@ -116,15 +133,9 @@ class QemuMachine:
                 env=environment(),
             )
         try:
-            self.channel.wait_ready(self._alive, self.guest.boot_timeout_s)
+            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s)
         except TimeoutError:
-            late = self._end(f"the guest did not boot within {self.guest.boot_timeout_s:.0f} s")
-            self._remove()
-            raise late from None
-        except BaseException:
-            self._remove()
-            raise
-        return self
+            raise self._end(f"the guest did not boot within {self.guest.boot_timeout_s:.0f} s") from None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         return self.run_all([argv], timeout_s=timeout_s)[0]
@@ -159,6 +170,12 @@ class QemuMachine:
     def _remove(self) -> None:
         self._kill()
         shutil.rmtree(self.room, ignore_errors=True)
+
+    def _boots(self) -> None:
+        assert self.process
+        if self.process.poll() is not None and PANIC not in self._console_text():
+            raise NeverReady(str(self._end("QEMU ended while the guest booted")))
+        self._alive()
 
     def _alive(self) -> None:
         assert self.process
