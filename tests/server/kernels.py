@@ -3,6 +3,8 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lockscale import paths
@@ -10,6 +12,8 @@ from lockscale.kernels.base import Kind
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import configure
 from lockscale.kernels.source import find_source, version_in
+from lockscale.targets.machine import must
+from lockscale.targets.ssh import SshMachine
 from lockscale.tools import need
 from server.boot_sector import run
 
@@ -27,6 +31,18 @@ def small_config(folder: Path) -> Path:
         shutil.copy(objects / ".config", made)
         shutil.rmtree(objects)
     return made
+
+
+@contextmanager
+def breaking(machine: SshMachine, release: str, folder: Path, *, ends: bool) -> Iterator[None]:
+    """An installed kernel never reaches user space meanwhile."""
+    initrd = f"/boot/initrd.img-{release}"
+    must(machine, ["cp", initrd, f"{initrd}.kept"])
+    machine.put(broken_initrd(folder, ends=ends), initrd)
+    try:
+        yield
+    finally:
+        must(machine, ["mv", f"{initrd}.kept", initrd])
 
 
 def broken_initrd(folder: Path, *, ends: bool) -> Path:

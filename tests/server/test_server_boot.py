@@ -17,7 +17,7 @@ from lockscale.targets.guard import I6300esb, NoGuard
 from lockscale.targets.machine import must
 from lockscale.targets.server_kernels import install_image, installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
-from server.kernels import broken_initrd
+from server.kernels import breaking
 from server.machine import Server
 from server.target import target_of
 
@@ -51,6 +51,7 @@ def home(machine: SshMachine) -> str:
     return must(machine, ["uname", "-r"]).strip()
 
 
+@pytest.mark.long
 def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachine, installed: ServerKernel):
     old, first = home(machine), machine.boot_id()
     assert boot_once(machine, installed, GUARD, BOOT_S) == installed.build_id
@@ -64,6 +65,7 @@ def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachin
     assert (ours.release, ours.is_running, ours.is_default) == (installed.release, False, False)
 
 
+@pytest.mark.long
 def test_kexec_boots_it_once_too(machine: SshMachine, installed: ServerKernel):
     old = home(machine)
     assert boot_once(machine, installed, NoGuard(), BOOT_S, method="kexec") == installed.build_id
@@ -98,22 +100,33 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
 @pytest.mark.parametrize(
     "ends, sentence",
     [
-        (True, r"Linux \S+ panicked before user space: .*; the server is back on Linux {old}"),
-        (False, r"Linux \S+ hangs before user space: the guard reset it, .* back on Linux {old}"),
+        pytest.param(
+            True,
+            r"Linux \S+ panicked before user space: .*; the server is back on Linux {old}",
+            id="panics",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            False,
+            r"Linux \S+ hangs before user space: the guard reset it, .* back on Linux {old}",
+            id="hangs",
+        ),
     ],
-    ids=["panics", "hangs"],
 )
 def test_a_kernel_that_never_reaches_user_space_is_named(
     machine: SshMachine, installed: ServerKernel, tmp_path: Path, ends: bool, sentence: str
 ):
     old, first = home(machine), machine.boot_id()
-    machine.put(broken_initrd(tmp_path, ends=ends), f"/boot/initrd.img-{installed.release}")
-    with pytest.raises(RunFailed, match=sentence.format(old=old)):
+    with (
+        breaking(machine, installed.release, tmp_path, ends=ends),
+        pytest.raises(RunFailed, match=sentence.format(old=old)),
+    ):
         boot_once(machine, installed, GUARD, BOOT_S)
     assert home(machine) == old
     assert machine.boot_id() != first
 
 
+@pytest.mark.long
 def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, installed: ServerKernel):
     for ours in installed_kernels(machine):
         remove_kernel(machine, ours.release)
@@ -123,6 +136,7 @@ def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, insta
     assert not [name for name in left if "lockscale" in name]
 
 
+@pytest.mark.long
 def test_a_server_whose_default_is_not_saved_is_left_alone(machine: SshMachine, kernel: ServerKernel):
     """As update-grub leaves it with GRUB_DEFAULT=0."""
     names = ["/etc/default/grub", "/boot/grub/grub.cfg"]

@@ -23,7 +23,7 @@ from lockscale.kernels.series import read_series
 from lockscale.study import SshTarget
 from lockscale.targets.server_kernels import installed_kernels, remove_kernel
 from server.controller import Controller
-from server.kernels import broken_initrd
+from server.kernels import breaking
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
@@ -155,17 +155,10 @@ def test_an_arm_that_panics_gives_no_row_and_mended_it_does(
     server: Server, targets: Path, target: SshTarget, installed: dict[str, ServerKernel],
     short_run: Run, run: Run, tmp_path: Path,
 ):  # fmt: skip
-    home, initrd = (
-        server.must("uname", "-r").strip(),
-        f"/boot/initrd.img-{installed['search-locked'].release}",
-    )
-    server.must("cp", initrd, f"{initrd}.kept")
-    with machine_of(target) as machine:
-        machine.put(broken_initrd(tmp_path, ends=True), initrd)
-    try:
+    home, release = server.must("uname", "-r").strip(), installed["search-locked"].release
+    with machine_of(target) as machine, breaking(machine, release, tmp_path, ends=True):
         status, sentence = Controller(run, targets, asked_of(short_run)).ends(WAIT_S)
-    finally:
-        server.must("mv", f"{initrd}.kept", initrd)
+        machine.reconnect(WAIT_S)  # the server was rebooted meanwhile
     assert status == 1 and "panicked before user space" in sentence and f"back on Linux {home}" in sentence
     assert read_entries(run.journal) == [] and not run.rows.exists()
 
