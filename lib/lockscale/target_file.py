@@ -71,9 +71,9 @@ class ServerBoot(_Strict):
     @property
     def start(self) -> Literal["localmodconfig", "full"] | Path:
         """`config` for who makes the kernel's configuration from it."""
-        if self.config == "localmodconfig" or self.config == "full":
-            return self.config
-        return Path(self.config)
+        if self.config == "localmodconfig":
+            return "localmodconfig"
+        return "full" if self.config == "full" else Path(self.config)
 
 
 class SshTarget(_Strict):

@@ -55,7 +55,7 @@ def installed(target: SshTarget) -> Iterator[dict[str, ServerKernel]]:
         kernels = {arm: recipe.build(read_series("inode-claim", arm)) for arm in ARMS}
         install(machine, kernels.values())
     yield kernels
-    with machine_of(target) as machine:
+    with at_home(target, "remove") as (machine, _):
         for kernel in installed_kernels(machine):
             remove_kernel(machine, kernel.release)
 
@@ -88,7 +88,7 @@ def wait_for_load(server: Server, controller: Controller) -> None:
     """Until a load of the next step runs on the server."""
 
     def runs() -> bool:
-        return server.run("pgrep", "-x", "fsload").returncode == 0
+        return server.run("pgrep", "^fsload").returncode == 0
 
     wait_until(runs, controller)
 
