@@ -18,6 +18,7 @@ TOKENS_TYPED = "/var/lib/lockscale/disks"  # on the machine: one line a disk who
 # that the text is the same bytes on both sides. fds are asked by device number: a name in /proc/PID/fd
 # may be that of another root. mkfs.ext4 -n writes nothing and opens the disk with O_EXCL, which fails for
 # whatever the kernel knows to hold it: a mount in a name space without a process, md, dm, bcache, ZFS.
+# lsblk nests what is made of a device below it only where NAME is asked for.
 LOOK_FUNCTION = r"""
 LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
 part() { name=$1; shift; "$@"; printf '\n== %s %s\n' "$name" $?; }
@@ -56,7 +57,7 @@ parts() {
     device=$(readlink -f -- "$1")
     part link readlink -- "$1"
     part device echo "$device"
-    part devices lsblk --all --json --bytes --output KNAME,MAJ:MIN,SERIAL,SIZE,TYPE,RO,RM
+    part devices lsblk --all --json --bytes --output NAME,KNAME,MAJ:MIN,SERIAL,SIZE,TYPE,RO,RM
     part block test -b "$device"
     [ -b "$device" ] || return
     knames=$(lsblk --all --noheadings --raw --output KNAME "$device")
