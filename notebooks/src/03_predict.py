@@ -2,10 +2,9 @@
 # %% [markdown]
 # # 03 Predict: what the patch must give, written down before it is measured
 #
-# From the base columns and one constant measured elsewhere: the profile counts
-# `jbd2_journal_get_write_access`, so with the calls of a create without retries it tells how many
-# claims a create loses, and so how many of the processes sit in the retry loop. The prediction is
-# kept with its hash; notebook 07 compares it with what was measured.
+# From the base columns and the base profile alone, where one is published; a constant from outside them
+# is measured on its own, and its uncertainty is carried. The prediction is kept with its hash; notebook 07
+# compares it with what was measured. `lockscale whatif` prints the same.
 # Before: [02 Simulate](02_simulate.ipynb). Next: [04 Build kernels](04_build_kernels.ipynb).
 
 # %% tags=["parameters"]
@@ -15,32 +14,56 @@ run = ""
 # %%
 import pandas as pd
 
-from lockscale.queueing.laws.retry_storm import threshold_us
-from lockscale.sim import load_model
 from lockscale.story import open_story
-from lockscale.whatif import predict
+from lockscale.whatif import answer_for, predict
+from lockscale.whatif.icicle import waits_icicle, waits_table
 
 story = open_story(study, run)
 prediction = predict(story.study)
 story.write_prediction(prediction)
 
 # %% [markdown]
-# S1's machine. `naive_value` is what deleting the spin time from the profile would suggest: too low,
-# because the threads in `jbd2__journal_start` wait for handles whose owners spin.
+# Who waits for what on the published machine: threads, by Little's law.
 
 # %%
-pd.Series(prediction["published_machine"])
+answer = answer_for(story.study)
+drawn = answer.waits and waits_icicle(answer.waits, f"published base of {answer.study}")
+drawn and story.show(drawn, waits_table(answer.waits), "03-who-waits")
 
 # %% [markdown]
-# The storm needs a hold time above 4 Z / N^2: with the calibrated Z, the threshold falls from far
-# above any spin lock's hold time to far below it as the number of processes grows.
+# What the base says, and what comes from outside it.
 
 # %%
-think_us = load_model("inode_claim").bind({})["elsewhere_us"]
-pd.DataFrame({"processes": n, "threshold_ns": 1000 * threshold_us(n, think_us)} for n in (2, 4, 8, 16, 48))
+pd.DataFrame(answer.parameters)
+
+# %%
+answer.notes
 
 # %% [markdown]
-# The guests: extra calls per create lie above 0 and at or below `min(processes, CPUs) - 1`.
+# Each arm, from `low` to `high` at 95%. `naive_value` is what deleting the waits would suggest, and below
+# it stands why that is wrong.
+
+# %%
+pd.DataFrame(prediction["predictions"])
+
+# %%
+answer.naive_reason
+
+# %% [markdown]
+# What the base cannot tell, and the measurement that would.
+
+# %%
+pd.DataFrame(answer.open)
+
+# %% [markdown]
+# Which arm is worth writing.
+
+# %%
+pd.DataFrame(answer.ideas)
+
+# %% [markdown]
+# What the algorithm alone says of the guests of notebook 05: bounds of the counter that proves the arm, on
+# `cpus` processors with `threads` processes; empty where it sets none.
 
 # %%
 pd.DataFrame(prediction["guests"])

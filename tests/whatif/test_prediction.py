@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The prediction is made from the base alone, before anything is measured, and cannot be changed after."""
+"""What notebook 03 writes is made from the base alone, and cannot be changed after."""
 
 import csv
-import hashlib
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,8 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
 from lockscale.story import Story
-from lockscale.study import load_study
-from lockscale.whatif import predict
+from lockscale.study import list_studies, load_study
+from lockscale.whatif import answer_for, predict
 
 STUDY = load_study("inode-claim")
 BASE, PATCHED = "steal-retry", "search-locked"
@@ -26,28 +24,6 @@ def published_rates(arm: str) -> list[float]:
     return [float(row["value"]) for row in rows]
 
 
-@pytest.fixture
-def without_the_patched_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy of data/ from which every number of the patched arm is gone."""
-    data = tmp_path / "data"
-    shutil.copytree(paths.DATA, data)
-    table = data / "published" / "s1_rates.csv"
-    kept = [line for line in table.read_text().splitlines(keepends=True) if f",{PATCHED}," not in line]
-    table.write_text("".join(kept))
-    package = json.loads((data / "datapackage.json").read_text())
-    (resource,) = [r for r in package["resources"] if r["name"] == "s1_rates"]
-    resource["rows"] = len(kept) - 1
-    resource["hash"] = "sha256:" + hashlib.sha256(table.read_bytes()).hexdigest()
-    (data / "datapackage.json").write_text(json.dumps(package))
-    monkeypatch.setattr(paths, "DATA", data)
-
-
-def test_the_prediction_needs_no_number_of_the_patched_kernel(request: pytest.FixtureRequest):
-    whole = predict(STUDY)
-    request.getfixturevalue("without_the_patched_rows")
-    assert predict(STUDY) == whole
-
-
 def test_its_interval_holds_the_published_gain():
     said = predict(STUDY)["published_machine"]
     base, patched = published_rates(BASE), published_rates(PATCHED)
@@ -55,19 +31,15 @@ def test_its_interval_holds_the_published_gain():
     assert said["low"] < sum(patched) / 3 < said["high"]
 
 
-def test_its_ends_are_the_storms_law_by_hand():
-    """Gain = N / (N - W), W the lost claims a create: 50.748 calls less the 7.93 without retries."""
-    said = predict(STUDY)["published_machine"]
-    lost = 73077185 / 1440000 - 7.93
-    assert said["gain_low"] == pytest.approx(48 / (48 - lost))
-    assert said["gain_high"] == pytest.approx(48 / (48 - lost - 1))
-    assert said["low"] == pytest.approx(sum(published_rates(BASE)) / 3 * said["gain_low"])
-
-
 def test_deleting_the_spin_time_predicts_far_too_little():
     said = predict(STUDY)["published_machine"]
     assert said["naive_value"] == pytest.approx(48e6 / (1185.72 - 1317641501 / 1440000))
     assert said["naive_value"] < said["low"] / 2
+
+
+def test_what_is_open_is_said_in_words():
+    said = predict(STUDY)["published_machine"]["open"]
+    assert any("profile one process on the same kernel" in one for one in said)
 
 
 def test_a_guest_loses_at_most_one_claim_to_each_other_processor():
@@ -78,9 +50,18 @@ def test_a_guest_loses_at_most_one_claim_to_each_other_processor():
     assert [(p["cpus"], p["threads"]) for p in predict(STUDY)["guests"]] == points
 
 
-def test_a_study_without_the_outside_number_is_refused():
-    with pytest.raises(BadInput, match="calls_without_retry"):
-        predict(STUDY.model_copy(update={"calls_without_retry": None}))
+@pytest.mark.parametrize("study", list_studies())
+def test_each_study_is_predicted_for_the_machine_of_its_tables(study: str):
+    said = predict(load_study(study))
+    assert said["used"] and said["predictions"]
+    assert all(one["low"] <= one["value"] <= one["high"] for one in said["predictions"])
+
+
+def test_a_study_of_ones_own_predicts_nothing_and_says_what_to_ask():
+    own = STUDY.model_copy(update={"name": "my-study"})
+    assert predict(own)["predictions"] == [] and predict(own)["guests"] == []
+    (missing,) = answer_for(own).open
+    assert "--profile" in missing.measurement
 
 
 @pytest.fixture

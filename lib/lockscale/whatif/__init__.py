@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""Predictions before the patch: from a base profile and base rates alone.
+
+answer                the parts of an answer
+base                  base columns of the published tables, and what was read of them
+calls_without_retry   the one constant from outside, measured with one process
+costs, storm, left    the reasoning that studies share: Little's law on a profile, the retry storm
+                      read backwards, and what rates alone allow
+inode_claim, ...      a study each
+ask                   a study's answer, with what was published beside it
+prediction            what notebook 03 writes before notebook 05 measures
+"""
+
+from lockscale.whatif.ask import ask
+from lockscale.whatif.prediction import answer_for, predict
+
+__all__ = ["answer_for", "ask", "predict"]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""S1: what its base profile and base rates say of a create that loses no claim."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
+from lockscale.tables.function_costs import Cost
+from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted
+from lockscale.whatif.base import Base, mean_interval
+from lockscale.whatif.calls_without_retry import Calls, calls_without_retry
+from lockscale.whatif.costs import waits
+from lockscale.whatif.storm import Storm, read_backwards
+
+BEFORE, UPSTREAM, OURS = "steal-retry", "search-locked", "claim-spread"
+THREADS = 48
+RATES, COST = "s1_rates", "s1_function_cost"
+GIVEN: dict[str, str] = {}
+
+NAIVE = (
+    "it deletes the time in _raw_spin_lock from ext4_create: too little, because the threads in "
+    "jbd2__journal_start wait for handles whose owners spin, and will not wait either"
+)
+_WAITS_FOR = {
+    "_raw_spin_lock": "the owner of the group lock, who claims the bit that all of them found",
+    "jbd2__journal_start": "handles of threads that spin for the group lock",
+}
+
+
+class _Read(NamedTuple):
+    """What was read off the base; all pairs are (low, high)."""
+
+    costs: dict[str, Cost]
+    calls: Calls
+    in_loop: tuple[float, float]
+    gain: tuple[float, float]
+    rate_per_s: tuple[float, float, float]
+
+
+def answer(given: Mapping[str, float]) -> Answer:
+    """The patched creation rate of S1's machine: an interval, and why."""
+    base = Base(BEFORE)
+    read = _read(base)
+    storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
+    return Answer(
+        study="inode-claim",
+        used=[*base.used, f"data/measured: {read.calls.source}"],
+        parameters=_parameters(read, storms),
+        waits=waits(read.costs, "ext4_create", THREADS, _WAITS_FOR),
+        predictions=_predictions(read, storms),
+        open=_open(),
+        ideas=_ideas(storms),
+        naive_reason=NAIVE,
+        notes=[
+            f"A storm needs more than {_interval(threshold_us(THREADS, s.think_us) for s in storms)} us of "
+            f"lock time an attempt; it takes {_interval(s.attempt_us for s in storms)} us."
+        ],
+    )
+
+
+def _read(base: Base) -> _Read:
+    costs = base.costs(COST)
+    calls = calls_without_retry(BEFORE, costs)
+    found = costs["jbd2_journal_get_write_access"].calls / costs["ext4_create"].calls
+    # Of the loop's threads those that lost are surely in it; whether the first attempt counts is open.
+    in_loop = (found - calls.high, found - calls.low + 1)
+    low, high = (gain_from_attempts(THREADS, w) for w in in_loop)
+    rate_per_s = mean_interval(base.repeats(RATES, "create_rate"))
+    return _Read(costs, calls, in_loop, (low, high), rate_per_s)
+
+
+def _parameters(read: _Read, storms: list[Storm]) -> list[Estimate]:
+    def between(name: str, unit: str, ends: list[float], status: str, source: str) -> Estimate:
+        return Estimate(name, unit, sum(ends) / 2, min(ends), max(ends), status, source)
+
+    rates = f"{RATES}: N - W threads make the creates"
+    return [
+        Estimate(
+            "calls_without_retry", "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]
+        ),
+        between(
+            "attempts",
+            "attempts/create",
+            list(read.in_loop),
+            "identified",
+            f"{COST} less these calls",
+        ),
+        between("gain", "x", list(read.gain), "identified", "N / (N - attempts)"),
+        between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
+        between("attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"),
+    ]
+
+
+def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
+    create, spin = read.costs["ext4_create"], read.costs["_raw_spin_lock"]
+    naive = 1e6 * THREADS / (create.avg_us - spin.total_us / create.calls)
+    low, high = (read.rate_per_s[1] * read.gain[0], read.rate_per_s[2] * read.gain[1])
+    value = read.rate_per_s[0] * sum(read.gain) / 2
+    # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.
+    spread = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
+    number = (THREADS, "create_rate", "creates/s")
+    return [
+        Predicted(UPSTREAM, *number, value, low, high, naive, "faster"),
+        Predicted(OURS, *number, value, low, high * spread, naive, "faster"),
+    ]
+
+
+def _open() -> list[Open]:
+    return [
+        Open(
+            "calls_without_retry",
+            "the profile counts get_write_access without saying which calls are attempts at the bitmap",
+            "profile one process on the same kernel, and subtract",
+        ),
+        Open(
+            "the queue behind the group lock",
+            "what would limit creates at ten times the rate has no queue yet in the base",
+            "none on the base: it shows in the patched profile",
+        ),
+    ]
+
+
+def _ideas(storms: list[Storm]) -> list[Idea]:
+    more = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
+    full = sorted(s.lock_is_full_at() for s in storms)
+    return [
+        Idea(UPSTREAM, "yes", "it removes every retry, and the retries hold nine threads of ten"),
+        Idea(
+            OURS,
+            "no",
+            f"once no claim is lost the group lock costs {THREADS} threads {100 * (more - 1):.1f}% at most; "
+            f"it is the limit from {full[0]} to {full[1]} threads on",
+        ),
+    ]
+
+
+def _interval(ends: Iterable[float]) -> str:
+    low, high = sorted(ends)
+    return f"{low:.3f} to {high:.3f}"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""S2: what the slow get_write_access's profile says of a kernel with a cheap one.
+
+Threads of the slow kernel sleep in lock_buffer(), few meet at the group lock, and what an attempt
+costs when many do is not in the profile. What is: the work outside the retry loop, and so the cost
+above which a storm begins (4 Z / N^2) and the one above which it is slower than the slow kernel.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lockscale.queueing.laws.retry_storm import threshold_us
+from lockscale.tables.function_costs import Cost
+from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
+from lockscale.whatif.base import Base
+from lockscale.whatif.storm import Storm, regression_above_us
+
+BEFORE, FAST = "slow-retry", "fast-retry"
+CURED = ("fast-search", "slow-search")
+BACKOFF = "timed-backoff"
+THREADS = 48
+RATES, FIVE_RUNS, COST = "s2_mds_survey", "s2_five_runs", "s2_function_cost_without"
+CREATE, ACCESS = "ldiskfs_create_inode", "jbd2_journal_get_write_access"
+GIVEN = {"contended_us": "the group lock's time for one attempt when many wait for it"}
+
+LINE_US = 0.1  # assumed: a cache line from another CPU, as T. David et al., SOSP 2013
+LINES = 2  # the lock's and the bitmap's
+# Functions that call get_write_access and are no part of the retry loop (fs/ext4/inode.c, namei.c,
+# super.c): their whole time bounds what they spend in it. No two of them nest.
+_OTHER_CALLERS = ("ldiskfs_reserve_inode_write", "ldiskfs_dx_add_entry", "ldiskfs_quota_write")
+
+NAIVE = (
+    "it deletes the time in jbd2_journal_get_write_access: wrong even in its sign, because the threads that "
+    "slept there were kept from meeting at the group lock, where most of them lose and try again"
+)
+
+
+class _Read(NamedTuple):
+    """Read off the slow kernel: rates of its pair and its five runs, work outside the loop, attempts."""
+
+    costs: dict[str, Cost]
+    rate_per_s: float
+    noise: float
+    think_us: tuple[float, float]
+    attempts: float
+
+
+def answer(given: Mapping[str, float]) -> Answer:
+    """Sign and threshold of the regression; its size once `contended_us` is given."""
+    base = Base(BEFORE)
+    read = _read(base)
+    costs_us = _contended_us(read, given)
+    limits = [regression_above_us(THREADS, z, read.rate_per_s) for z in read.think_us]
+    thresholds = [threshold_us(THREADS, z) for z in read.think_us]
+    slower = costs_us[0] > max(limits)
+    return Answer(
+        study="write-access",
+        used=base.used,
+        parameters=_parameters(read, costs_us, limits, bool(given)),
+        waits=_waits(read),
+        predictions=_predictions(read, costs_us, slower),
+        open=_open(given),
+        ideas=_ideas(slower),
+        naive_reason=NAIVE,
+        notes=[
+            f"A cheap get_write_access storms where an attempt costs more than {thresholds[0]:.3f} to "
+            f"{thresholds[1]:.3f} us, and is slower than the slow one above {min(limits):.3f} to "
+            f"{max(limits):.3f} us."
+        ],
+    )
+
+
+def _read(base: Base) -> _Read:
+    rate = base.repeats(RATES, "create_rate")[0]
+    five = base.repeats(FIVE_RUNS, "create_rate")
+    noise = (sum(five) / len(five)) / rate  # the same arm twice, perhaps on one machine
+    costs = base.costs(COST)
+    creates = costs[CREATE].calls
+    access_us = costs[ACCESS].total_us / creates
+    others_us = sum(costs[name].total_us for name in _OTHER_CALLERS) / creates
+    cycle_us = 1e6 * THREADS / rate
+    other_calls = sum(costs[name].calls for name in _OTHER_CALLERS) / creates
+    # One more call for the group descriptor: what then is left are attempts, at least.
+    attempts = costs[ACCESS].calls / creates - other_calls - 1
+    return _Read(costs, rate, noise, (cycle_us - access_us, cycle_us - access_us + others_us), attempts)
+
+
+def _contended_us(read: _Read, given: Mapping[str, float]) -> tuple[float, float]:
+    """At least a free lock and the lines that move; at most a group lock that is never free."""
+    if given:
+        return given["contended_us"], given["contended_us"]
+    least = read.costs["_raw_spin_lock"].avg_us + LINES * LINE_US
+    return least, 1e6 / (read.rate_per_s * read.attempts)
+
+
+def _parameters(
+    read: _Read, costs_us: tuple[float, float], limits: list[float], given: bool
+) -> list[Estimate]:
+    thresholds = sorted(threshold_us(THREADS, z) for z in read.think_us)
+
+    def between(name: str, ends: list[float], status: str, source: str) -> Estimate:
+        return Estimate(name, "us", sum(ends) / 2, min(ends), max(ends), status, source)
+
+    outside = f"{COST}: N / X less get_write_access, with and without its callers outside the loop"
+    contended = (
+        "given" if given else f"a free lock call and {LINES} lines of {LINE_US} us, to a lock never free"
+    )
+    return [
+        between("elsewhere_us", list(read.think_us), "identified", outside),
+        between("storm_above_us", thresholds, "identified", "4 Z / N^2"),
+        between("slower_above_us", limits, "identified", "the storm at the slow kernel's rate"),
+        between("contended_us", list(costs_us), "outside" if given else "open", contended),
+    ]
+
+
+def _waits(read: _Read) -> list[Waiting]:
+    cycle_us = 1e6 * THREADS / read.rate_per_s
+    think_us = sum(read.think_us) / 2
+    rows = [
+        ("create", "", cycle_us, ""),
+        (ACCESS, "create", cycle_us - think_us, "the owner of the bitmap's lock_buffer(), asleep"),
+        ("the rest", "create", think_us, ""),
+    ]
+    return [Waiting(place, within, THREADS * us / cycle_us, us, whom) for place, within, us, whom in rows]
+
+
+def _predictions(read: _Read, costs_us: tuple[float, float], slower: bool) -> list[Predicted]:
+    naive = 1e6 * THREADS / read.think_us[0]
+    number = (THREADS, "create_rate", "creates/s")
+    storms = [Storm(z, s) for z in read.think_us for s in costs_us]
+    found = [one.stormy_per_s(THREADS) for one in storms]
+    low, high = min(found) / read.noise, max(found) * read.noise
+    sign = "slower" if slower else "not known"
+    if slower:
+        high = min(high, read.rate_per_s) if costs_us[0] < costs_us[1] else high
+    best = max(one.cured_per_s(THREADS)[1] for one in storms)
+    cured = (read.rate_per_s / read.noise, best * read.noise)
+    rows = [Predicted(FAST, *number, _middle(low, high), low, high, naive, sign)]
+    rows += [Predicted(arm, *number, _middle(*cured), *cured, naive, "faster") for arm in CURED]
+    # A sleep after a lost claim: from the storm without it to no storm at all.
+    return [*rows, Predicted(BACKOFF, *number, _middle(low, cured[1]), low, cured[1], naive, "not known")]
+
+
+def _middle(low: float, high: float) -> float:
+    return float((low * high) ** 0.5)
+
+
+def _open(given: Mapping[str, float]) -> list[Open]:
+    contended = Open(
+        "contended_us",
+        "few threads meet at the group lock of the slow kernel: what an attempt costs among many is not seen",
+        "time one attempt (lock, test-and-set, unlock) with all threads on one group, in a loop of its own",
+        "contended_us",
+    )
+    others = [
+        Open("the sleep of timed-backoff", "its length is not published", "none: choose it, and simulate"),
+        Open(
+            "the queue behind the group lock",
+            "what would limit creates without retries has no queue yet in the base",
+            "none on the base: it shows in the patched profile",
+        ),
+    ]
+    return others if given else [contended, *others]
+
+
+def _ideas(slower: bool) -> list[Idea]:
+    return [
+        Idea(
+            FAST,
+            "no" if slower else "not known",
+            "alone it brings the storm: write it only with the search under the lock",
+        ),
+        Idea(
+            "fast-search",
+            "yes",
+            "no retries and no sleep: nothing that the profile shows is left to wait for",
+        ),
+        Idea("slow-search", "yes", "no retries; what lock_buffer() then costs a create is one pass of it"),
+        Idea(
+            BACKOFF, "not known", "between a storm and none, by the length of a sleep that is not published"
+        ),
+    ]
