@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lockscale.cli import main
-from lockscale.fitting import scoreboard, table_fit
+from lockscale.fitting import fit_cache, scoreboard, table_fit, whole_scoreboard
 from lockscale.fitting.published_table import published_columns
 from lockscale.queueing import AMDAHL, USL
 
@@ -93,9 +93,11 @@ def test_a_published_table_gives_a_block_for_each_curve(capfd):
 
 
 def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_met(
-    capfd, monkeypatch: pytest.MonkeyPatch
+    capfd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr(scoreboard, "all_published_columns", lambda: published_columns("s3_fallocate2"))
+    monkeypatch.setattr(fit_cache, "FOLDER", tmp_path)
+    monkeypatch.setattr(whole_scoreboard, "SIMULATED", ())
     rows = as_json(capfd, "scoreboard")
     _, out, _ = run(capfd, "scoreboard")
     table, notes = out.split("\n\n")

@@ -81,11 +81,14 @@ def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
 @click.command()
 @as_json
 def scoreboard(as_json: bool) -> None:
-    """Every published curve: the model that compare ranks first, its errors in percent, and the target."""
-    from lockscale.fitting.scoreboard import scoreboard as score
+    """Every published curve: the best queueing model and the simulator, their errors, and the targets.
+
+    The first time it fits for minutes; then it reads what it found, until a table or the source changes.
+    """
+    from lockscale.fitting.whole_scoreboard import whole_scoreboard
     from lockscale.report.scoreboard_text import scoreboard_text
 
-    rows = score()
+    rows = whole_scoreboard()
     show(rows, as_json, scoreboard_text(rows))
 
 

@@ -3,6 +3,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from lockscale.fitting.column import Column
 from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.table_fit import compare_columns
@@ -57,6 +59,7 @@ def _row(
         "not_determined": {one.model: list(one.not_determined) for one in found.fits if one.not_determined},
         "not_laws": _not_laws(found, target),
         "not_laws_because": target.not_laws.because if target and target.not_laws else "",
+        "curve": _curve(candidates.best),
         "all_points": None if whole is None else _figures(_candidates(whole, target), target),
     }
 
@@ -81,6 +84,14 @@ def _figures(found: Comparison, target: ColumnTarget | None) -> dict[str, Any]:
         "extrapolation_pct": extrapolation_pct(best),
         "met": None if target is None else meets(best, target),
     }
+
+
+def _curve(best: Fit) -> list[dict[str, float]]:
+    """What a figure draws of the model at each thread count."""
+    table = best.points
+    rates = np.exp(table.log_rate + best.problem.misses(best.best.x))
+    values = zip(table.threads.tolist(), rates.tolist(), best.residuals_pct.tolist(), strict=True)
+    return [{"threads": n, "model": rate, "residual_pct": off} for n, rate, off in values]
 
 
 def _not_laws(found: Comparison, target: ColumnTarget | None) -> list[dict[str, Any]]:

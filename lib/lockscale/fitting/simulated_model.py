@@ -4,63 +4,78 @@
 A simulated rate is a little random and not smooth, so no slope can be taken of it. It is therefore
 simulated on a lattice only, STEP apart in the logarithm of each free parameter, with the same random
 numbers everywhere (common random numbers: A. M. Law, "Simulation Modeling and Analysis", chapter 11),
-and ln(rate) is interpolated between the nodes of a cell, linearly in each direction. The
+and ln(rate) is interpolated linearly in the simplex of nodes round a place (H. Freudenthal, Annals of
+Mathematics 43, 1942, p. 580): one node more than there are parameters, not 2 to their number. The
 search then sees a continuous function, and every node is simulated once.
 """
 
 import contextlib
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from lockscale.errors import BadInput
+from lockscale.fitting.simulated_arm import ARM, Arm, Point, Values
 from lockscale.progress import Progress, progress
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Parameter
-from lockscale.sim import load_model, simulate
+from lockscale.sim import load_model
 from lockscale.sim.models import AnyModel
 
-STEP = np.log(2) / 16  # 4.4%: a smooth curve bends by less than 0.1% between nodes
-REPLICATIONS = 4
-HALF_WIDTH = 0.03
-LONGEST = 16
+STEP = np.log(2) / 4  # 19%: a smooth curve bends by 0.2% between nodes
 Node = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class SimulatedModel:
-    """`free` gives the possible range of each parameter to fit; `held` the values of others.
+    """`free` gives the possible range of each parameter to fit; `held` the values of others of the model.
 
-    What is in neither has the model's default: a constant from outside. A node is simulated with
-    twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times at most: near a threshold
-    two states may take turns for long. Origin of its rates: simulated. Raises BadInput for names that the
-    model does not have and for ranges that are none.
+    What is in neither has the model's default: a constant from outside. `arms`: what the model is in each
+    column of a table, chosen by the parameter `arm`, which is not fitted: hold it at a column's place, as
+    in `fit(columns, model, share=model.free, fixed={"arm[a]": 0, "arm[b]": 1})`. Origin of its rates:
+    simulated. Raises BadInput for names that the model does not have and for ranges that are none.
     """
 
     model: AnyModel
     free: Mapping[str, tuple[float, float]]
     held: Mapping[str, object] = field(default_factory=dict)
+    arms: Sequence[Arm] = ()
+    scales: bool = False
     seed: int = 1
     operations: int = 4000
     scan_starts: int = 12
-    _memo: dict[tuple[Node, int], float] = field(default_factory=dict, repr=False)
+    _memo: dict[tuple[int, int, Node], float] = field(default_factory=dict, repr=False)
     _shown: list[Progress] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        known = load_model(self.model)
-        known.bind(dict(self.held))
-        numbers = [p.name for p in known.parameters if p.unit]
         if not self.free:
-            raise BadInput(f"no parameter of {known.name} is free: give ranges of {', '.join(numbers)}")
-        for name, bounds in self.free.items():
-            if name not in numbers or name in self.held:
-                why = "is held too" if name in self.held else f"is none of {', '.join(numbers)}"
-                raise BadInput(f"free parameter {name!r} of {known.name} {why}: name others")
-            low, high = bounds
+            raise BadInput(f"no parameter of {self.name} is free: give ranges of some")
+        for name, (low, high) in self.free.items():
             if not 0 < low < high < np.inf:
                 raise BadInput(f"the range of {name} is {low:g} to {high:g}: give two rising numbers above 0")
+        middle = {name: float(np.sqrt(low * high)) for name, (low, high) in self.free.items()}
+        for one in self.each_arm:
+            if strange := [name for name in one.depends_on if name not in self.free]:
+                raise BadInput(f"a column of {self.name} depends on {strange[0]!r}: give its range in free")
+            self._check(one, one.at(4, {name: middle[name] for name in one.depends_on}))
+
+    def _check(self, one: Arm, given: Values) -> None:
+        """Raises BadInput unless the model has what is given to it, once and as numbers."""
+        known = load_model(self.model)
+        known.bind({**self.held, **one.held})
+        numbers = [p.name for p in known.parameters if p.unit]
+        for name in given:
+            if name not in numbers or name in self.held or name in one.held:
+                why = "is held too" if name in numbers else f"is none of {', '.join(numbers)}"
+                raise BadInput(f"free parameter {name!r} of {known.name} {why}: name others")
+
+    @cached_property
+    def each_arm(self) -> tuple[Arm, ...]:
+        """The arms, each with the free parameters on which it depends; one where none is given."""
+        given = self.arms or (Arm(),)
+        return tuple(one if one.depends_on else one.depending_on(self.free) for one in given)
 
     @property
     def name(self) -> str:
@@ -68,11 +83,14 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        units = {p.name: p.unit for p in load_model(self.model).parameters}
-        return tuple(Parameter(n, units[n], low, high, positive=True) for n, (low, high) in self.free.items())
+        """A free one that is none of the model's own has the end of its name as its unit, as theirs have."""
+        units = {name: name.rpartition("_")[2] for name in self.free}
+        fitted = [Parameter(n, units[n], low, high, positive=True) for n, (low, high) in self.free.items()]
+        which = [Parameter(ARM, "1", 0, len(self.arms) - 1)] if self.arms else []
+        return (*fitted, *which)
 
     def search_box(self, threads: FloatArray, rates: FloatArray) -> Box:
-        return dict(self.free)
+        return {**self.free, ARM: (0.0, 1.0)} if self.arms else dict(self.free)
 
     @contextlib.contextmanager
     def while_fitted(self) -> Iterator[None]:
@@ -85,40 +103,49 @@ class SimulatedModel:
                 self._shown.pop()
 
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
-        """Operations per second, shape (n,), interpolated between simulated nodes; NaN where none runs."""
-        at = np.log([params[name] for name in self.free]) / STEP
-        first = np.floor(at)
-        share = at - first
-        log_rate = np.zeros(len(threads))
-        for corner in itertools.product((0, 1), repeat=len(at)):
-            weight = float(np.prod(np.where(corner, share, 1 - share)))
-            if weight > 0:
-                node = tuple(int(k) for k in first + corner)
-                log_rate += weight * np.array([self._log_rate(node, int(n)) for n in threads])
-        return np.exp(log_rate)
+        """Operations per second, or what the arm gives, shape (n,); NaN where none runs."""
+        arm = int(params.get(ARM, 0))
+        free = {name: params[name] for name in self.each_arm[arm].depends_on}
+        return np.exp([self._interpolated(arm, int(n), free) for n in threads])
 
-    def _log_rate(self, node: Node, threads: int) -> float:
-        if (node, threads) not in self._memo:
-            values = {name: float(np.exp(STEP * k)) for name, k in zip(self.free, node, strict=True)}
-            self._memo[node, threads] = self._simulated({**self.held, **values}, threads)
+    def _interpolated(self, arm: int, threads: int, free: Values) -> float:
+        own = {name: value for name, value in self.each_arm[arm].at(threads, free).items() if value > 0}
+        unit, times = (self._unit(own), list(own.values())) if self.scales else (1.0, list(own.values()))
+        at = np.log([time / unit for time in times[self.scales :]]) / STEP
+        nodes = (weight * self._log_rate(arm, threads, own, node) for node, weight in _corners(at))
+        return float(sum(nodes) + self.each_arm[arm].power * np.log(unit))
+
+    def _unit(self, own: Values) -> float:
+        """The first of an arm's times over the end of its range, where it is simulated: all are scaled so."""
+        name, value = next(iter(own.items()))
+        return value / self.free[name][1] if name in self.free else 1.0
+
+    def _log_rate(self, arm: int, threads: int, own: Values, node: Node) -> float:
+        """At a node; where all times scale, the first of them is at its end."""
+        key = (arm, threads, node)
+        if key not in self._memo:
+            one = self.each_arm[arm]
+            first = [own_first / self._unit(own) for own_first in list(own.values())[: self.scales]]
+            zeros = dict.fromkeys(one.at(threads, dict.fromkeys(one.depends_on, 1.0)), 0.0)
+            values = zeros | dict(zip(own, [*first, *(float(np.exp(STEP * k)) for k in node)], strict=True))
+            point = Point(
+                self.model, threads, {**self.held, **one.held, **values}, self.seed, self.operations
+            )
+            self._memo[key] = float(np.log(one.value(point)))
             for shown in self._shown:
                 shown.update(len(self._memo), f"{len(self._memo)} points simulated")
-        return self._memo[node, threads]
+        return self._memo[key]
 
-    def _simulated(self, values: Mapping[str, object], threads: int) -> float:
-        for longer in 2 ** np.arange(np.log2(LONGEST) + 1):
-            operations = int(longer) * self.operations
-            try:
-                found = simulate(
-                    self.model,
-                    threads,
-                    values,
-                    seed=self.seed,
-                    replications=REPLICATIONS,
-                    operations=operations,
-                )
-            except BadInput:  # these values cannot run, for instance because no step takes any time
-                return float(np.nan)
-            if found.high is not None and found.high <= (1 + HALF_WIDTH) * found.rate_per_s:
-                break
-        return float(np.log(found.rate_per_s))
+
+def _corners(at: FloatArray) -> Iterator[tuple[Node, float]]:
+    """The nodes of the simplex in which a place lies, and the weight of each; none of weight 0."""
+    first = np.floor(at)
+    share = at - first
+    order = np.argsort(-share, kind="stable")
+    steps = np.concatenate([[1.0], share[order], [0.0]])
+    node = first.astype(np.int64)
+    for k, weight in enumerate(steps[:-1] - steps[1:]):
+        if k:
+            node[order[k - 1]] += 1
+        if weight > 0:
+            yield tuple(node.tolist()), float(weight)

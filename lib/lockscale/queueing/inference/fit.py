@@ -14,7 +14,7 @@ from lockscale.queueing.inference.global_search import problem_of, search
 from lockscale.queueing.inference.interval import noise
 from lockscale.queueing.inference.profile import estimates
 from lockscale.queueing.inference.search import NO_RATE, Optimum, Problem
-from lockscale.queueing.inference.share import Shared
+from lockscale.queueing.inference.share import Shared, of_one
 from lockscale.queueing.model import Model, check_params
 from lockscale.queueing.points import Points, points, stacked
 
@@ -123,7 +123,7 @@ def _enough(problem: Problem) -> None:
 def _fit(model: Model, table: Points, fixed: Mapping[str, float]) -> Fit:
     problem = problem_of(model, table, fixed)
     _enough(problem)
-    with getattr(model, "while_fitted", nullcontext)():
+    with getattr(of_one(model), "while_fitted", nullcontext)():
         return _fitted(problem, search(problem))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.inference.search import STARTS, Optimum, Problem
-from lockscale.queueing.inference.share import Shared, box_of
+from lockscale.queueing.inference.share import Shared, box_of, of_one
 from lockscale.queueing.model import Model
 from lockscale.queueing.points import Points
 
@@ -22,12 +22,12 @@ def problem_of(model: Model, table: Points, fixed: Mapping[str, float]) -> Probl
     """The search for the best parameters of one table, which knows nothing of any other table."""
     problem = Problem(model, table, fixed, box_of(model, table))
     more = 4 if len(problem.free) > FEW_FREE else 1
-    return replace(problem, tries=getattr(model, "scan_starts", more * STARTS))
+    return replace(problem, tries=getattr(of_one(model), "scan_starts", more * STARTS))
 
 
 def search(problem: Problem) -> list[Optimum]:
     """Local optima, best first; only that one to all digits."""
-    if isinstance(problem.model, Shared):
+    if isinstance(problem.model, Shared) and not hasattr(of_one(problem.model), "scan_starts"):
         return problem.optima(_shared_starts(problem, problem.model))
     count = max(problem.tries // SCANNED, FEWEST)
     if len(problem.points) <= THINNED:

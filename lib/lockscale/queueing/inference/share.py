@@ -75,6 +75,11 @@ class Shared:
         return found
 
 
+def of_one(model: Model) -> Model:
+    """The model of one column."""
+    return model.model if isinstance(model, Shared) else model
+
+
 def rate_of(
     model: Model, threads: FloatArray, column: npt.NDArray[np.intp], params: Mapping[str, float]
 ) -> FloatArray:

@@ -9,9 +9,9 @@ from lockscale.sim.model import Note, model
 
 TABLE = "calibrated: S4's creat_clo, "
 ELSEWHERE = Note("mean of the rest of one operation", TABLE + "Patched at 1 client")
-JOURNAL = Note("what one operation holds of the journal", "assumed: part of the time of 1 client")
+JOURNAL = Note("mean of what one operation holds of the journal", "assumed: part of the time of 1 client")
 JOURNAL_PASS = Note("hand-over of the journal", TABLE + "mean of Patched at 15 to 31 clients")
-HOLD = Note("list update under s_orphan_lock", "assumed: a block and two inodes are dirtied")
+HOLD = Note("mean of a list update under s_orphan_lock", "assumed: a block and two inodes are dirtied")
 MOVED = Note("what the list touched on another CPU", TABLE + "by hand, Vanilla at 9 and 15 clients")
 PER_WAITER = Note("more of it for each that still waits", TABLE + "Vanilla at 31 clients")
 ACCESS = Note("lock-free add and delete of an orphan", "assumed: two write accesses to its block")
@@ -45,12 +45,12 @@ def creat_clo(
     if patched:
         p.spend(ns(access_ns), "ext4_orphan_file_add and _del")
     else:
-        orphans = m.ticket_lock("s_orphan_lock", hold=ns(hold_ns), per_waiter=ns(per_waiter_ns))
+        orphans = m.ticket_lock("s_orphan_lock", hold=exponential(ns(hold_ns)), per_waiter=ns(per_waiter_ns))
         line = m.cache_line("orphan list", own=ns(5), socket=ns(moved_ns))
         for _ in ("ext4_orphan_add", "ext4_orphan_del"):
             p.lock(orphans)
             p.atomic(line)
             p.unlock(orphans)
-    journal = m.queued_lock("journal", hold=us(journal_us), handover=us(journal_pass_us))
+    journal = m.queued_lock("journal", hold=exponential(us(journal_us)), handover=us(journal_pass_us))
     p.lock(journal)
     p.unlock(journal)

@@ -13,11 +13,13 @@ HOLD = Note("search and marking of an extent under the group's lock", "assumed")
 MOVED = Note("bitmap and buddy come from another CPU", TABLE + "base at 64 containers")
 PASS = Note("hand-over of s_md_lock with its data", "assumed: some lines from another CPU")
 SERIAL = Note("hand-over of the queue that is left, taken as the journal", TABLE + "linear at 64")
+HANDLE = Note("mean under a lock of the journal, at the handle's start and at its stop", "assumed: short")
 SEARCH = Note("search of the shared lists of groups", TABLE + "mb_optimize_scan at 64")
 FREE = Note("freeing a file's extents under its group's lock", "assumed: many extents at once")
 TRY = Note("one spin_trylock, won or not", "assumed")
 GROUPS = Note("block groups", "assumed: from 128, or trylock falls through to waiting")
 APPENDS = 128  # will-it-scale fallocate2: 8 KiB steps to 1 MiB, then a truncate (S3)
+HANDLE_LOCKS = ("jbd2__journal_start", "jbd2_journal_stop")  # j_state_lock and the transaction's counters
 OWN, SECTION = ns(5), ns(20)  # assumed: the CPU's own line; a few loads and stores under a lock
 
 
@@ -35,6 +37,7 @@ def group_trylock(
     moved_ns: Annotated[float, MOVED] = 4030.0,
     pass_ns: Annotated[float, PASS] = 400.0,
     serial_ns: Annotated[float, SERIAL] = 650.0,
+    handle_ns: Annotated[float, HANDLE] = 20.0,
     search_ns: Annotated[float, SEARCH] = 1500.0,
     free_us: Annotated[float, FREE] = 3.0,
     try_ns: Annotated[float, TRY] = 50.0,
@@ -53,10 +56,11 @@ def group_trylock(
     md = m.queued_lock("s_md_lock", hold=SECTION, handover=ns(pass_ns))
     lists = m.cache_line("lists of groups, locked", own=OWN, socket=ns(search_ns))
     journal = m.queued_lock("journal", hold=SECTION, handover=ns(serial_ns))
+    start, stop = (m.queued_lock(name, hold=exponential(ns(handle_ns))) for name in HANDLE_LOCKS)
     last, goal = m.variable("s_mb_last_group"), m.place("goal", shards=groups)
     p = m.path("fallocate")
     p.spend(exponential(us(elsewhere_us)), "the rest of ext4_fallocate")
-    for lock in [journal] if per_inode_goal else [journal, md]:
+    for lock in [start, journal] if per_inode_goal else [start, journal, md]:
         p.lock(lock)
         p.unlock(lock)
     if not per_inode_goal:
@@ -76,3 +80,5 @@ def group_trylock(
         p.lock(md)
         p.store(goal, last)
         p.unlock(md)
+    p.lock(stop)
+    p.unlock(stop)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The whole scoreboard: the best queueing model of each published curve, and the simulator beside it."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lockscale.fitting.fit_cache import cached
+from lockscale.fitting.scoreboard import scoreboard
+from lockscale.fitting.simulated_creates import S1, S2, s1_cost_rows
+from lockscale.fitting.simulated_rows import simulated_rows
+from lockscale.fitting.simulated_tables import CREAT_CLO, S3, STRESS_ORPHAN, Simulated
+from lockscale.progress import progress
+
+SIMULATED = (S3, STRESS_ORPHAN, CREAT_CLO, S2, S1)
+
+
+def whole_scoreboard() -> list[dict[str, Any]]:
+    """Rows of the shape `scoreboard` of the command line: queueing models first, then the simulator.
+
+    Fits are kept in the cache by the content of tables, source and settings.
+    """
+    return [*cached("queueing", {}, scoreboard), *simulated_scoreboard()]
+
+
+def simulated_scoreboard() -> list[dict[str, Any]]:
+    """The simulator's part, a table at a time."""
+    rows = []
+    with progress("scoreboard, simulator", len(SIMULATED)) as shown:
+        for done, one in enumerate(SIMULATED):
+            shown.update(done, one.table)
+            rows += cached(one.table, _settings(one), partial(_rows, one))
+        shown.update(len(SIMULATED))
+    return rows
+
+
+def _rows(of: Simulated) -> list[dict[str, Any]]:
+    found = simulated_rows(of)
+    return [*found, *s1_cost_rows(found)] if of is S1 else found
+
+
+def _settings(of: Simulated) -> Mapping[str, Any]:
+    return {"model": str(of.model), "free": of.free, "held": of.held, "operations": of.operations}
