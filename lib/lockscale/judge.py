@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import extra_calls, rate_repeats
+from lockscale.experiment.compare import extra_calls, proof_of, rate_repeats
 from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
@@ -56,33 +56,54 @@ def fullest_guest(study: Study) -> int:
     return max(study.parameters.guests, key=lambda guest: len(guest.processes)).cpus
 
 
-def judge_published(prediction: dict[str, Any]) -> pd.DataFrame:
-    """The predicted rate of S1's machine, its interval, and the published rate."""
-    said = prediction["published_machine"]
-    table = published("s1_rates")
-    truth = table[(table.arm == said["arm"]) & (table.metric == said["metric"])].value.mean()
-    return pd.DataFrame(
-        [
+def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
+    """Each prediction for the published machine, its interval, and the published value.
+
+    `published`, `error_pct` and `inside` are None where nobody published that arm.
+    """
+    truths, found = _published_means(study), []
+    for said in prediction.get("predictions") or [prediction["published_machine"]]:
+        truth = truths.get((said["arm"], said["threads"], said["metric"]))
+        found.append(
             {
+                "arm": said["arm"],
+                "threads": said["threads"],
+                "metric": said["metric"],
                 "predicted": said["value"],
                 "low": said["low"],
                 "high": said["high"],
                 "published": truth,
-                "error_pct": 100 * (said["value"] / truth - 1),
-                "inside": said["low"] <= truth <= said["high"],
+                "error_pct": truth and 100 * (said["value"] / truth - 1),
+                "inside": truth and said["low"] <= truth <= said["high"],
                 "naive_value": said["naive_value"],
                 "unit": said["unit"],
             }
-        ]
-    )
+        )
+    return pd.DataFrame(found)
+
+
+def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
+    """Arm, threads, metric -> the mean of what the study's tables have of it; no extremes."""
+    tables = [table for table in map(published, study.tables) if "metric" in table]
+    rows = pd.concat([table[~table.statistic.isin(["min", "max"])] for table in tables])
+    means = rows.groupby(["arm", "threads", "metric"]).value.mean().reset_index()
+    cells = zip(means.arm, means.threads, means.metric, means.value, strict=True)
+    return {(str(arm), int(n), str(metric)): float(value) for arm, n, metric, value in cells}
 
 
 def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Predicted bounds of the extra calls, the measured interval, and whether they overlap."""
-    bounds = pd.DataFrame(prediction["guests"])[["cpus", "threads", "low", "high"]]
+    """Predicted bounds of more of the proof's counter, the measured interval, and whether they overlap.
+
+    Where no bound of that counter was predicted the bounds and `holds` are empty.
+    """
+    counter = proof_of(rows, study)
+    said = [one for one in prediction["guests"] if one["metric"] == f"extra {counter}"]
+    bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
     found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
-    table = bounds.merge(found, on=["cpus", "threads"])
+    table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
+    if bounds.empty:
+        return table.assign(holds=None)
     above = (table.low > table.spread) | (table.predicted_high == 0)
     table["holds"] = above & (table.extra - table.spread <= table.predicted_high)
     return table

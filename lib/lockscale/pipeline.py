@@ -96,7 +96,7 @@ def preflight(study: Study, target: Target | None = None) -> None:
         refuse_too_large(study)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
-        load_model(study.model).bind(arm.model_parameters)
+        load_model(study.model_of(arm)).bind(arm.model_parameters)
     for table in study.tables:
         describe(table)
     for folder in (paths.ROOT, paths.CACHE):

@@ -13,7 +13,7 @@ from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
 from lockscale.study import Arm, Study, load_study
-from lockscale.tables import function_cost
+from lockscale.tables import function_cost, published
 
 
 def simulate_points(
@@ -52,7 +52,7 @@ def simulate_points(
 def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
     """One arm at one number of threads, with the study's seed and replications."""
     return simulate(
-        study.model,
+        study.model_of(arm),
         threads,
         arm.model_parameters,
         seed=study.parameters.seed,
@@ -61,8 +61,9 @@ def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
 
 
 def simulated_points(study: Study) -> pd.DataFrame:
-    """Every arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op."""
-    wanted = [(arm, n) for arm in study.arms for n in study.parameters.simulated_threads]
+    """Every simulated arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op."""
+    arms = [arm for arm in study.arms if arm.simulated]
+    wanted = [(arm, n) for arm in arms for n in study.parameters.simulated_threads]
     rows = []
     with progress(f"simulate {study.model}", len(wanted)) as shown:
         for done, (arm, threads) in enumerate(wanted, start=1):
@@ -84,9 +85,56 @@ def simulated_points(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def published_points(study: Study, points: pd.DataFrame) -> pd.DataFrame:
+    """The study's first table in the unit of simulated `points`: arm, threads, value, origin, note.
+
+    Of containers the sum. A time T of N threads is N / T; the amount of work behind it, unpublished, is the
+    one that makes the floor, or else the upstream arm, at its fewest threads equal the simulated one.
+    """
+    table = published(study.tables[0])
+    said: pd.DataFrame = table[(table.metric == table.metric.iloc[0]) & ~table.statistic.isin(["min", "max"])]
+    said = said[["arm", "threads", "metric", "statistic", "value"]].reset_index(drop=True)
+    note = ""
+    if (said.statistic == "mean_per_container").all():
+        said["value"], note = said.threads * said.value, "containers x rate of one"
+    elif (said.metric == "time").all():
+        said["value"] = said.threads / said.value
+        at = _reference(study, said, points)
+        said["value"] *= at.value_simulated / at.value
+        note = f"threads / time, scaled at {at.arm} of {at.threads}"
+    return said[["arm", "threads", "value"]].assign(origin="published", note=note)
+
+
+def _reference(study: Study, said: pd.DataFrame, points: pd.DataFrame) -> Any:
+    """The point, published and simulated, at which the two scales meet."""
+    floors = [arm.name for arm in study.arms if arm.role == "floor"]
+    both = said.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
+    here = both[both.arm == (floors or [study.arm("upstream").name])[0]]
+    if here.empty:
+        raise BadInput("no number of threads is both published and simulated: name one in simulated_threads")
+    return next(here.itertuples())
+
+
 def calibration(study: Study) -> str:
-    """Which of the model's numbers were calibrated, and to what."""
-    return load_model(study.model).calibration
+    """Which of the models' numbers were calibrated, and to what."""
+    models = dict.fromkeys(study.model_of(arm) for arm in study.arms if arm.simulated)
+    return "\n".join(f"{name}: {load_model(name).calibration}" for name in models)
+
+
+def errors(points: pd.DataFrame, said: pd.DataFrame) -> pd.DataFrame:
+    """Each published point that was simulated too: arm, threads, simulated, published, error_pct."""
+    mean = said.groupby(["arm", "threads"], sort=False).value.mean().rename("published").reset_index()
+    both: pd.DataFrame = (
+        points[["arm", "threads", "value"]].rename(columns={"value": "simulated"}).merge(mean)
+    )
+    both["error_pct"] = 100 * (both.simulated / both.published - 1)
+    return both
+
+
+def unfitted_check(study: Study) -> pd.DataFrame | None:
+    """S1's function cost table, to which no model was fitted; None where the study has no such table."""
+    known = "s1_function_cost" in study.tables
+    return check_table(s1_function_cost_check(study)) if known else None
 
 
 def s1_function_cost_check(study: Study, threads: int = 48) -> FunctionCostCheck:

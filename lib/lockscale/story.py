@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, find_run, latest_run
+from lockscale.experiment.observe import observed
 from lockscale.experiment.profiles import folded_stacks
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.where import where
@@ -50,7 +51,10 @@ class Story:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        return read_rows(self.measured.rows)
+        """The run's rows, and below them the counts of its observe kernels, where there are any."""
+        counts = observed(self.measured).rows
+        parts = [self.measured.rows, *([counts] if counts.is_file() else [])]
+        return pd.concat([read_rows(path) for path in parts], ignore_index=True)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

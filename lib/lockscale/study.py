@@ -11,8 +11,8 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.printable import printable
+from lockscale.study_parameters import GuestPoints, Parameters, ProfilerName
 from lockscale.target_file import (
-    Count,
     LocalTarget,
     Name,
     QemuTarget,
@@ -21,6 +21,7 @@ from lockscale.target_file import (
     TargetFile,
     guest_target,
 )
+from lockscale.workloads.fsload import PHASES
 from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
 
 __all__ = [
@@ -33,10 +34,19 @@ M = TypeVar("M", bound=pydantic.BaseModel)
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
 Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-Function = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
 MkfsWord = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_^=,.:%-]+$")]
 MountOption = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_=.:-]*$")]
 Feature = Annotated[str, pydantic.Field(pattern=r"^\^?[a-z0-9_-]+$")]
+
+
+def _of_fsload(workload: str) -> str:
+    """`workload`, which must be a test of fsload; ValueError is pydantic's."""
+    if workload not in PHASES:
+        raise ValueError(f"fsload has no test {workload!r}: use one of {', '.join(PHASES)}")
+    return workload
+
+
+Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
 
 DEFAULT_TARGET = "qemu"  # where everything runs that names no target
 
@@ -45,43 +55,27 @@ class _Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
 
-class GuestPoints(_Strict):
-    """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
-
-    cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
-    processes: Annotated[list[Count], pydantic.Field(min_length=1)]
-
-
-ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
-
-
-class Parameters(_Strict):
-    """What papermill and `-p name=value` may change."""
-
-    guests: Annotated[list[GuestPoints], pydantic.Field(min_length=1)]
-    creates_per_point: Count
-    iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
-    profiled_functions: Annotated[list[Function], pydantic.Field(min_length=1)]
-    profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
-    tool: Literal["auto", "fsload", "mdtest"]
-    accel: Literal["auto", "kvm", "tcg"]
-    seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
-    simulated_threads: Annotated[list[Count], pydantic.Field(min_length=1)]
-    replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
-    # Blocks before the A/A pair whose rows are compared with nothing.
-    warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
-    # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
-    ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
-    latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
-    kernel_source: Annotated[str, pydantic.Field(strict=True)]
-
-
 class Arm(_Strict):
-    """A kernel series with what its model is told. `role` says which side of the patch it is."""
+    """A kernel series with what its model is told. `role` says which side of the patch it is.
+
+    model: by default the study's. simulated: false where no model knows the arm.
+    """
 
     name: Name
-    role: Literal["before", "upstream", "ours", "floor"]
+    role: Literal["before", "upstream", "ours", "floor", "other"]
+    model: Name | None = None
     model_parameters: dict[str, bool | float] = {}
+    simulated: Annotated[bool, pydantic.Field(strict=True)] = True
+
+
+def _with_two_sides(arms: list[Arm]) -> list[Arm]:
+    """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
+    names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
+    if len(set(names)) < len(names):
+        raise ValueError("two arms have one name")
+    if not {"before", "upstream"} <= roles:
+        raise ValueError("an arm of role before and one of role upstream are needed")
+    return arms
 
 
 class Constant(_Strict):
@@ -93,13 +87,23 @@ class Constant(_Strict):
 
 
 class Study(_Strict):
-    """One question with its arms, its workload and everything that decides its result."""
+    """One question with its arms, its workload and everything that decides its result.
+
+    story, limits: how the algorithm explains the tables, and what its model lacks. tables: published
+    ones; the simulator's points stand beside the first. workload: a test of fsload; `workloads_beside` are
+    measured too, without a profiler. counter: what carries the proof, a profiled function's calls for one
+    operation, or a counter of the study's arms.toml, counted on observe kernels.
+    """
 
     name: Name
     question: Text
+    story: Text
+    limits: Text
     tables: list[Name]
-    workload: Literal["create_unlink"]
+    workload: Workload
+    workloads_beside: list[Workload] = []
     metric: Text
+    counter: Text
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
     mkfs: list[MkfsWord]
@@ -110,17 +114,33 @@ class Study(_Strict):
 
     @pydantic.field_validator("arms")
     @classmethod
-    def _before_and_upstream(cls, arms: list[Arm]) -> list[Arm]:
-        names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
-        if len(set(names)) < len(names):
-            raise ValueError("two arms have one name")
-        if not {"before", "upstream"} <= roles:
-            raise ValueError("an arm of role before and one of role upstream are needed")
-        return arms
+    def _two_sides(cls, arms: list[Arm]) -> list[Arm]:
+        return _with_two_sides(arms)
 
     def arm(self, role: str) -> Arm:
         """The first arm with this role."""
         return next(arm for arm in self.arms if arm.role == role)
+
+    @property
+    def arm_names(self) -> list[str]:
+        return [arm.name for arm in self.arms]
+
+    def model_of(self, arm: Arm) -> str:
+        """The simulator's model of an arm."""
+        return arm.model or self.model
+
+    @property
+    def operation(self) -> str:
+        """What the rates of the study are of, as rows call it: the first phase of its workload."""
+        return PHASES[self.workload][0]
+
+    def with_arms(self, names: list[str]) -> "Study":
+        """The same with these arms alone. ValueError for unknown ones, or where a side is missing."""
+        unknown = sorted(set(names) - set(self.arm_names))
+        if unknown:
+            raise ValueError(f"the study has no arm {unknown[0]!r}{_near(unknown[0], self.arm_names)}")
+        kept = [arm for arm in self.arms if arm.name in names] if names else self.arms
+        return self.model_copy(update={"arms": _with_two_sides(kept)})
 
 
 def list_studies() -> list[str]:
@@ -144,7 +164,10 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     study = _checked(Study, said, path)
     if study.name != name:
         raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
-    return study
+    try:
+        return study.with_arms(study.parameters.arms)
+    except ValueError as error:
+        raise BadInput(f"{path.name}: parameters.arms: {error}") from None
 
 
 def load_target(name: str) -> Target:

@@ -8,7 +8,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.arms import Options, arms_file, relations
-from lockscale.kernels.series import all_series
+from lockscale.kernels.series import all_series, read_series
 from lockscale.workloads.fsload_lines import PHASES
 
 STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
@@ -62,9 +62,27 @@ def test_an_arms_own_options_come_behind_the_common_ones():
     assert both.line == "mkfs.ext4 -b 4096 -O orphan_file; mount -o noatime,nobarrier; a=2; b=3"
 
 
+def test_of_a_mount_option_given_twice_the_own_one_holds():
+    both = Options(mount=["scan=1"]).added_to(Options(mount=["noatime", "scan=0"]))
+    assert both.mount == ["noatime", "scan=1"]
+
+
+def test_an_arm_may_be_the_kernel_of_another_one_mounted_differently(file: Path):
+    (file.parent / "arm/0001.patch").write_text("")
+    (file.parent / "arm/series").write_text("# unsafe: it forgets\n0001.patch\n")
+    file.write_text(LOAD + '[arm.arm]\n[arm.other]\nseries = "arm"\nmount = ["scan=1"]\n')
+    own, shared = read_series("s", "arm"), read_series("s", "other")
+    assert shared.name == "s/other" and shared.unsafe == own.unsafe == "it forgets"
+    assert shared.patches == own.patches and shared.sha256 == own.sha256
+    assert [series.arm for series in all_series()] == ["arm"]  # nothing is checked twice
+    with pytest.raises(BadInput, match="no series s/third"):
+        read_series("s", "third")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (LOAD + '[arm.other]\nseries = "ghost"\n', r"\[arm.other\] has no ghost/series beside it"),
         ("[load", r"is not TOML \("),
         (LOAD + "[arm.ghost]\n", r"\[arm.ghost\] has no ghost/series beside it"),
         (LOAD + "[arm.arm]\nmkfs = '-b'\n", "arm.arm.mkfs: Input should be a valid list"),

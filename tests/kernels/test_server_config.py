@@ -14,9 +14,9 @@ from lockscale.kernels.base import base
 from lockscale.kernels.config import read_config, refuse_malformed
 from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.server_config import (
+    Given,
     loaded,
     of_servers,
-    Given,
     own_options,
     refused,
     server_config,
@@ -181,7 +181,7 @@ def test_a_file_of_ones_own_stands_in_for_the_servers(tree, tmp_path: Path):
     got = read_config(made.text)
     assert (got["CONFIG_HZ"], got["CONFIG_IGB"], made.mode) == ("300", "m", "file")
     assert "CONFIG_XFS_FS" not in got and refused(FRAGMENT, made.text) == []
-    with pytest.raises(BadInput, match="absent.config cannot be read"):
+    with pytest.raises(BadInput, match=r"absent\.config cannot be read"):
         server_config(SERVER, tmp_path / "absent.config", source=tree)
 
 

@@ -4,8 +4,9 @@
 import pytest
 
 from lockscale.errors import RunFailed
+from lockscale.experiment.counting import sources_of
 from lockscale.kernels.arms import ArmsFile
-from lockscale.proof.campaign import Counted, sources_of
+from lockscale.proof.campaign import Counted
 from lockscale.proof.counters import counters_of, ratios
 
 FILE = ArmsFile.model_validate(

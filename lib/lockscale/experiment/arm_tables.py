@@ -18,7 +18,7 @@ ALPHA = 0.05
 POINT = ["cpus", "threads"]
 
 
-def compared_rates(rows: pd.DataFrame, study: Study, test: str = "create") -> pd.DataFrame:
+def compared_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
     """Each arm against the upstream one at each point, by blocks.
 
     Columns arm, cpus, threads, statistic, base, value (means, ops/s), change_pct, low_pct, high_pct,
@@ -35,9 +35,10 @@ def compared_rates(rows: pd.DataFrame, study: Study, test: str = "create") -> pd
     return found.assign(origin=origin_of(rates))
 
 
-def compared_latencies(rows: pd.DataFrame, study: Study, test: str = "create") -> pd.DataFrame:
+def compared_latencies(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
     """The same of each percentile of the latency, in ns; empty where no load timed its operations."""
-    wanted = rows[(rows.metric == "latency") & (rows.pair == "ab") & (rows.test == test) & ~rows.profiled]
+    here = rows[(rows.test == (test or study.operation)) & (rows.pair == "ab")]
+    wanted = here[(here.metric == "latency") & ~here.profiled]
     if wanted.empty:
         return pd.DataFrame()
     found = _compared(wanted, study, ["statistic"])
@@ -45,7 +46,7 @@ def compared_latencies(rows: pd.DataFrame, study: Study, test: str = "create") -
     return found.assign(origin=origin_of(wanted))
 
 
-def aa_rates(rows: pd.DataFrame, study: Study, test: str = "create") -> pd.DataFrame:
+def aa_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
     """The A/A pair: the same build twice, against the noise of the blocks at the same point.
 
     Columns cpus, threads, first, second, difference_pct, p, p_holm, alike. p is None, and alike true,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What a run's rows say: calls per create of each arm, and the extra ones with their interval."""
+"""What a run's rows say: what each arm counted for an operation, and more of it with its interval."""
 
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.all_processes import of_all_processes
+from lockscale.experiment.all_processes import of_all_processes, operation_of
+from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.plan import WARM_UP
 from lockscale.experiment.stats import difference, spread
 from lockscale.experiment.where import origin_of
@@ -16,7 +17,12 @@ REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
 def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
-    """Profiled calls of `function` over creates, one row a repeat: REPEAT columns and `value`.
+    """calls_per_operation() of a study of creates."""
+    return calls_per_operation(rows, function)
+
+
+def calls_per_operation(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
+    """Profiled calls of `function` over operations, one row a repeat: REPEAT columns and `value`.
 
     Warm-up blocks are left out.
     """
@@ -25,16 +31,85 @@ def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame
     column = f"{function}.calls"
     if column not in wide:
         raise BadInput(f"the run's profiles do not have {function}: add it to profiled_functions")
-    return (wide[column] / wide["creates"]).rename("value").reset_index()
+    return (wide[column] / wide[f"{operation_of(rows)}s"]).rename("value").reset_index()
+
+
+def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame:
+    """One of the study's counters, by default proof_of(): REPEAT columns and `value`.
+
+    From the observe kernels' rows where arms.toml has the counter, else a function's calls. Raises BadInput
+    where it was not counted.
+    """
+    counter = counter or proof_of(rows, study)
+    known = observed_counters(study.name).get(counter)
+    if known is None:
+        return calls_per_operation(rows, counter)
+    sums = rows[rows.tool == OBSERVE].pivot_table(
+        index=REPEAT, columns="metric", values="value", aggfunc="sum"
+    )
+    if not set(known.sources) <= set(sums.columns):
+        raise BadInput(f"the run did not count {counter!r}: run notebook 05 of it in QEMU")
+    return (sums[known.count].sum(axis=1) / sums[known.per].sum(axis=1)).rename("value").reset_index()
+
+
+def proof_of(rows: pd.DataFrame, study: Study) -> str:
+    """The counter that carries the proof in this run: the study's, or ACCESS where no observe kernel ran."""
+    has = set(rows[rows.tool == OBSERVE].metric)
+    known = observed_counters(study.name).get(study.counter)
+    return study.counter if known is None or set(known.sources) <= has else ACCESS
+
+
+def unit_of(study: Study, counter: str) -> str:
+    """What counted() gives is in."""
+    known = observed_counters(study.name).get(counter)
+    return known.unit if known else f"calls per {study.operation}"
+
+
+def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Each counter of each arm at each point beside the upstream arm's: means, and more of it.
+
+    Columns counter, unit, arm, cpus, threads, value, upstream, extra, low, high, level_pct, significant,
+    origin. The proof's counter comes first.
+    """
+    has = set(rows[rows.tool == OBSERVE].metric)
+    more = [one.name for one in observed_counters(study.name).values() if set(one.sources) <= has]
+    names = dict.fromkeys([proof_of(rows, study), *more])
+    tables = [_against_upstream(counted(rows, study, name), study, name) for name in names]
+    return pd.concat(tables, ignore_index=True).assign(origin=origin_of(rows))
+
+
+def _against_upstream(repeats: pd.DataFrame, study: Study, counter: str) -> pd.DataFrame:
+    base, found = study.arm("upstream").name, []
+    for (cpus, threads), point in repeats.groupby(POINT):
+        values = {arm: point.value[point.arm == arm].tolist() for arm in study.arm_names}
+        for arm in (name for name, here in values.items() if here and name != base):
+            d = difference(values[base], values[arm])
+            found.append(
+                {
+                    "counter": counter,
+                    "unit": unit_of(study, counter),
+                    "arm": arm,
+                    "cpus": cpus,
+                    "threads": threads,
+                    "value": d.after,
+                    "upstream": d.before,
+                    "extra": d.value,
+                    "low": d.low,
+                    "high": d.high,
+                    "level_pct": 100 * d.level,
+                    "significant": d.significant,
+                }
+            )
+    return pd.DataFrame(found)
 
 
 def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Per point: calls a create of both arms, the extra ones with an interval, the base's spread.
+    """Per point: the proof's counter of both arms, the extra with an interval, the base's spread.
 
     Every repeat of the base counts, the A/A pair's too: it is the same build in the same steps.
     `level_pct` is what the interval covers; `above` says that it lies above the base's spread.
     """
-    calls, origin = calls_per_create(rows), origin_of(rows)
+    calls, origin = counted(rows, study), origin_of(rows)
     base, before = study.arm("upstream").name, study.arm("before").name
     found = []
     for (cpus, threads), point in calls.groupby(POINT):
@@ -61,8 +136,8 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 
 def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
-    """The A/A pair: calls a create of the same build twice, and how far they lie apart."""
-    calls = calls_per_create(rows)
+    """The A/A pair: get_write_access calls an operation of the same build twice, and how far apart."""
+    calls = calls_per_operation(rows)
     aa = calls[calls.pair == "aa"].pivot_table(index=POINT, columns="iteration", values="value")
     table = aa.rename(columns={1: "first", 2: "second"}).reset_index()
     table["difference"] = table["second"] - table["first"]
@@ -70,12 +145,12 @@ def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def rate_repeats(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+def rate_repeats(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """The A/B rows of unprofiled rates in ops/s, of all processes; BadInput where there is none."""
     return of_all_processes(rows[rows.pair == "ab"], test)
 
 
-def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+def rates(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """Unprofiled rates of all processes: mean, standard deviation and repeats of each point.
 
     `statistic` says whose time they come from, the same in every row.
@@ -88,9 +163,9 @@ def rates(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
 
 
 def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
-    """lock_slowpath and lock_pending of each arm and point, mean over the A/B repeats."""
+    """lock_slowpath and lock_pending of each load, arm and point, mean over the A/B repeats."""
     wanted = rows[(rows.tool == "lock_events") & (rows.pair == "ab")]
-    table = wanted.pivot_table(index=["arm", *POINT], columns="metric", values="value")
+    table = wanted.pivot_table(index=["test", "arm", *POINT], columns="metric", values="value")
     table = table.reset_index()
     table["origin"] = origin_of(rows)
     return table

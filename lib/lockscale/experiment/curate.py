@@ -14,7 +14,16 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.scrub import scrub
 from lockscale.files import write_bytes
 
-KEPT = ("study.json", "prediction.json", "provenance.json", "rows.csv", "changelog.txt", "raw/*/*.gz")
+KEPT = (
+    "study.json",
+    "prediction.json",
+    "provenance.json",
+    "rows.csv",
+    "changelog.txt",
+    "raw/*/*.gz",
+    "observed/rows.csv",
+    "observed/provenance.json",
+)
 MAX_FILE_BYTES = 2_000_000
 
 

@@ -65,7 +65,7 @@ def parse_percent(text: str) -> float:
     return float(found[1])
 
 
-def noise_of(rows: pd.DataFrame, study: Study, test: str = "create") -> Noise:
+def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> Noise:
     """From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
 
     Raises BadInput where the rows hold neither two blocks nor an A/A pair.

@@ -42,7 +42,13 @@ def named(disk: Scratch) -> NamedDisk:
 
 @contextmanager
 def booted(
-    target: Target, kernel: Kernel, cpus: int, *, kernel_arguments: tuple[str, ...] = (), slower: float = 1
+    target: Target,
+    kernel: Kernel,
+    cpus: int,
+    *,
+    accel: str = "auto",
+    kernel_arguments: tuple[str, ...] = (),
+    slower: float = 1,
 ) -> Iterator[tuple[QemuMachine, NamedDisk]]:
     """`kernel` in a guest with the target's scratch disk; uname and build-id are asserted from inside.
 
@@ -51,7 +57,7 @@ def booted(
     paths.CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="guest-", dir=paths.CACHE) as folder:
         disk = scratch_in(Path(folder), target)
-        plain = guest_of(target, kernel, cpus, disk=disk)
+        plain = guest_of(target, kernel, cpus, accel, disk)
         guest = replace(
             plain, kernel_arguments=kernel_arguments, boot_timeout_s=slower * plain.boot_timeout_s
         )

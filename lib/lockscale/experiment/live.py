@@ -6,19 +6,21 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.experiment.all_processes import STATISTICS
+from lockscale.experiment.all_processes import STATISTICS, operation_of
 from lockscale.experiment.plan import WARM_UP
 from lockscale.progress import tell, updated_table
 
 
-def so_far(rows: Sequence[Mapping[str, Any]], test: str = "create") -> pd.DataFrame:
+def so_far(rows: Sequence[Mapping[str, Any]], test: str = "") -> pd.DataFrame:
     """Rates of `test` by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
 
-    Text for a person; empty before the first rate. Of each load the rate of all its processes.
+    By default the operation of the rows' study. Text for a person; empty before the first rate. Of each
+    load the rate of all its processes.
     """
     frame = pd.DataFrame(list(rows))
     if frame.empty:
         return frame
+    test = test or operation_of(frame)
     rates = frame[(frame.metric == "rate") & (frame.test == test) & (frame.pair != WARM_UP)]
     named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
     rates = rates[rates.statistic == named]

@@ -14,7 +14,7 @@ _POINT = ["arm", "cpus", "threads"]
 _BOOT = ["pair", "block", "iteration"]
 
 
-def overheads(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """Per profiler and point, over the boots: rate lost in percent with its interval.
 
     Columns tool, arm, cpus, threads, statistic (of the rates), origin, overhead_pct, low, high,

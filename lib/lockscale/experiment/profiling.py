@@ -67,12 +67,16 @@ def profilers(
 
 
 def profile(
-    machine: Machine, profiler: Profiler, load: Sequence[str], clean_up: Sequence[str], timeout_s: float
+    machine: Machine,
+    profiler: Profiler,
+    load: Sequence[str],
+    clean_up: Sequence[Sequence[str]],
+    timeout_s: float,
 ) -> Profile:
-    """`load` under the profiler, then clean_up without it; RunFailed when any step fails."""
+    """`load` under the profiler, then the steps of clean_up without it; RunFailed when any step fails."""
     around = profiler.around(load)
     steps: list[Step] = [
-        ["sync"], *profiler.before, around, *profiler.after, profiler.read, *profiler.clear, clean_up
+        ["sync"], *profiler.before, around, *profiler.after, profiler.read, *profiler.clear, *clean_up
     ]  # fmt: skip
     done = must_all(machine, steps, timeout_s=timeout_s)
     text = done[steps.index(profiler.read)].stdout

@@ -14,7 +14,7 @@ from lockscale.experiment.file_system import (
     make,
     unmount_and_check,
 )
-from lockscale.experiment.load import Load, choose_load
+from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import Step
@@ -24,7 +24,6 @@ from lockscale.progress import Progress
 from lockscale.study import Study
 from lockscale.targets.machine import Machine, Write, must, must_all
 
-POINT_TIMEOUT_S = 300
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
 
 
@@ -63,19 +62,29 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
     machine, asked = booted.machine, study.parameters
     session = Session(booted.build_id, "")
     with _files(booted, study, step, session):
-        load = choose_load(machine, asked.tool, booted.folder, booted.fsload, latency=asked.latency)
+        load, *beside = _loads(booted, study)
         session.tool = load.tool
         _age(machine, load, study, step, session)
         for done, processes in enumerate(step.processes):
             shown.update(done, f"{processes} processes")
-            point = _Point(load, processes, max(1, asked.creates_per_point // processes))
+            items = max(1, asked.creates_per_point // processes)
+            points = [_Point(load, processes, items)]
+            points += [_Point(one, processes, items, one.operation) for one in beside]
             # generators, carried out in turn: neither always finds the younger file system
-            parts = [_rate(booted, point, session)]
+            parts = [_rate(booted, point, session) for point in points]
             if booted.disk:
-                parts.append(_profiles(machine, point, step.cpus, study, session))
+                parts.append(_profiles(machine, points[0], step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):
                 session.readings += part
     return session
+
+
+def _loads(booted: Booted, study: Study) -> list[Load]:
+    """The study's workload, then those beside it."""
+    where = (booted.folder, booted.fsload)
+    asked = study.parameters
+    load = choose_load(booted.machine, asked.tool, *where, workload=study.workload, latency=asked.latency)
+    return [load, *(fsload_load(one, *where, latency=asked.latency) for one in study.workloads_beside)]
 
 
 @contextmanager
@@ -97,11 +106,12 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
 
 @dataclass(frozen=True)
 class _Point:
-    """A load at one number of processes, each making `items` files."""
+    """A load at one number of processes, each doing `items` operations."""
 
     load: Load
     processes: int
     items: int
+    raw: str = "rate"  # how the names of its raw output begin
 
     def command(self, phase: str) -> list[str]:
         return self.load.command(self.processes, self.items, phase)
@@ -118,21 +128,21 @@ def _age(machine: Machine, load: Load, study: Study, step: Step, session: Sessio
     processes = max(step.processes)
     items = max(1, study.parameters.creates_per_point // processes)
     for _ in range(study.parameters.ageing_loads):
-        text = must(machine, load.command(processes, items, "both"), timeout_s=POINT_TIMEOUT_S)
+        text = must(machine, load.command(processes, items, "both"), timeout_s=LOAD_TIMEOUT_S)
     session.raw["warm-up"] = text
     session.tool_version = load.parse(text).version
 
 
 def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
-    """Rates of create and remove with no profiler on, and latencies where the load times operations.
+    """Rates of each phase with no profiler on, and latencies where the load times operations.
 
     Rates of single ranks stay in the raw output. With a disk also the lock events of the whole load.
     """
     reads = [lock_events.READ] if booted.disk else []
     steps = [["sync", "--file-system", booted.folder], *reads, point.command("both"), *reads]
-    done = must_all(booted.machine, steps, timeout_s=POINT_TIMEOUT_S)
+    done = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
     said = done[1 + len(reads)].stdout
-    session.raw[f"rate-{point.processes}"] = said
+    session.raw[f"{point.raw}-{point.processes}"] = said
     for row in point.load.parse(said).rows:
         if row.metric in ("rate", "latency") and not row.statistic.startswith("rank"):
             number = (row.metric, row.statistic, row.unit, row.value)
@@ -141,28 +151,28 @@ def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
         before, after = (lock_events.parse(done[k].stdout) for k in (1, -1))
         delta = lock_events.difference(before, after)
         for name in ("lock_slowpath", "lock_pending"):
-            yield point.reading("lock_events", "create_remove", name, "total", "events", delta[name], False)
+            yield point.reading(
+                "lock_events", point.load.together, name, "total", "events", delta[name], False
+            )
 
 
 def _profiles(
     machine: Machine, point: _Point, cpus: int, study: Study, session: Session
 ) -> Iterator[Reading]:
-    """The create phase alone under each profiler; its rate says what the profiler costs, no more."""
-    asked = study.parameters
-    creates = point.processes * point.items
-    yield point.reading("ftrace_cost", "create", "creates", "total", "ops", creates, True)
-    create, remove = point.command("create"), point.command("remove")
+    """The first phase alone under each profiler; its rate says what the profiler costs, no more."""
+    asked, test = study.parameters, point.load.operation
+    operations = point.processes * point.items
+    yield point.reading("ftrace_cost", test, f"{test}s", "total", "ops", operations, True)
+    load, *clear = (point.command(phase) for phase in point.load.phases)
     for one in profilers(machine, asked.profilers, cpus, asked.profiled_functions):
-        found = profile(machine, one, create, remove, POINT_TIMEOUT_S)
+        found = profile(machine, one, load, clear, LOAD_TIMEOUT_S)
         name = "profile" if one.tool == "ftrace_cost" else one.tool
         session.raw[f"{name}-{point.processes}"] = found.raw
         for number in found.numbers:
-            yield point.reading(one.tool, "create", *number, True)
+            yield point.reading(one.tool, test, *number, True)
         for row in point.load.parse(found.load).rows:
-            if (row.test, row.metric) == ("create", "rate") and row.statistic in STATISTICS:
-                yield point.reading(
-                    one.tool, "create", UNDER_PROFILER, row.statistic, "ops/s", row.value, True
-                )
+            if (row.test, row.metric) == (test, "rate") and row.statistic in STATISTICS:
+                yield point.reading(one.tool, test, UNDER_PROFILER, row.statistic, "ops/s", row.value, True)
 
 
 def as_found(machine: Machine, device: str | None) -> dict[str, Any]:

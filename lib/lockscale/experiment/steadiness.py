@@ -24,7 +24,7 @@ CELL = ["arm", "cpus", "threads"]
 Array = npt.NDArray[np.float64]
 
 
-def steadiness(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """Two rows, drift and warm-up: effect_pct (a block; of the first block), p, found, says.
 
     From the blocks' mean log rates over arms and points, each arm and point taken by its own mean. p is
@@ -71,7 +71,7 @@ def warm_up(blocks: Array) -> tuple[float, float | None]:
     return gap, _p(gap, float(blocks[1:].std(ddof=1) * np.sqrt(1 + 1 / n)), n - 1)
 
 
-def outliers(rows: pd.DataFrame, test: str = "create") -> pd.DataFrame:
+def outliers(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """Repeats far from the median of their arm and point: CELL, block, value, median, z. None is dropped.
 
     Of fewer than LEAST_REPEATS none is called so.

@@ -78,7 +78,7 @@ class Options(_Strict):
         return Options(
             mkfs=[*other.mkfs, *self.mkfs],
             mkfs_asserts=[*other.mkfs_asserts, *self.mkfs_asserts],
-            mount=[*other.mount, *self.mount],
+            mount=_last_of_each([*other.mount, *self.mount]),
             knobs={**other.knobs, **self.knobs},
         )
 
@@ -87,6 +87,12 @@ class Options(_Strict):
         """The part of an arm's identity that is not its build-id."""
         knobs = "".join(f"; {name}={value}" for name, value in sorted(self.knobs.items()))
         return f"mkfs.ext4 {' '.join(self.mkfs)}; mount -o {','.join(self.mount)}{knobs}"
+
+
+class OwnOptions(Options):
+    """An arm's own. `series`: the arm whose patches are this one's too; by default it has its own."""
+
+    series: Name | None = None
 
 
 class Load(_Strict):
@@ -133,12 +139,12 @@ class ArmsFile(_Strict):
     """One study's arms.toml."""
 
     load: Load
-    arm: dict[Name, Options] = {}
+    arm: dict[Name, OwnOptions] = {}
     counter: list[Counter] = []
 
-    def options(self, arm: str) -> Options:
+    def options(self, arm: str) -> OwnOptions:
         """What belongs to `arm` alone; an arm that the file does not name is its patches and no more."""
-        return self.arm.get(arm, Options())
+        return self.arm.get(arm, OwnOptions())
 
     def checked_with(self, arm: str, variant: str | None = None) -> Options:
         """The whole of what `arm` is checked with, in one of the load's variants or in none."""
@@ -146,6 +152,19 @@ class ArmsFile(_Strict):
         common = Options(mkfs=load.mkfs, mkfs_asserts=load.mkfs_asserts, mount=load.mount)
         last = Options(mount=load.variants[variant] if variant is not None else [])
         return last.added_to(self.options(arm).added_to(common))
+
+
+def _last_of_each(options: list[str]) -> list[str]:
+    """Of options `name=value` of one name the last, as mount takes them."""
+    return list({option.partition("=")[0]: option for option in options}.values())
+
+
+def series_of(study: str, arm: str) -> str:
+    """The arm whose patches `arm` has: itself, unless arms.toml names another."""
+    path = paths.KERNEL_PATCHES / study / "arms.toml"
+    if (path.parent / arm / "series").exists() or not path.is_file():
+        return arm
+    return read_toml(path, ArmsFile).options(arm).series or arm
 
 
 def has_arms_file(study: str) -> bool:
@@ -170,8 +189,9 @@ def arms_file(study: str) -> ArmsFile:
 
 def _refuse_missing(path: Path, found: ArmsFile) -> None:
     there = {listing.parent.name for listing in path.parent.glob("*/series")}
-    for arm in sorted(set(found.arm) - there):
-        raise BadInput(f"{path}: [arm.{arm}] has no {arm}/series beside it")
+    for arm, own in sorted(found.arm.items()):
+        if (own.series or arm) not in there:
+            raise BadInput(f"{path}: [arm.{arm}] has no {own.series or arm}/series beside it")
     for counter in found.counter:
         for variant in sorted(set(counter.variants) - set(found.load.variants)):
             raise BadInput(f"{path}: counter {counter.name!r} names variant {variant!r}, which load lacks")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.arms import series_of
 from lockscale.kernels.mail import read_mail, refuse_crlf
 from lockscale.kernels.text import read_text
 from lockscale.tools import need
@@ -50,8 +51,8 @@ class Series:
 
 
 def read_series(study: str, arm: str) -> Series:
-    """The series of an arm, or one sentence on what its folder lacks."""
-    folder = paths.KERNEL_PATCHES / study / arm
+    """The series of an arm, its own or the one that arms.toml names; or one sentence on what is lacking."""
+    folder = paths.KERNEL_PATCHES / study / series_of(study, arm)
     listing = folder / "series"
     if not listing.exists():
         known = ", ".join("/".join(at) for at in _found()) or "none"

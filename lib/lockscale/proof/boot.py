@@ -6,11 +6,11 @@ from pathlib import Path
 
 from lockscale.experiment.file_system import make, unmount_and_check
 from lockscale.experiment.guests import booted, guest_of, scratch_in
+from lockscale.experiment.load import LOAD_TIMEOUT_S, load_of
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, named_series, refuse_unsafe
 from lockscale.progress import progress
-from lockscale.proof.load import LOAD_TIMEOUT_S, command
 from lockscale.study import Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import must
@@ -24,7 +24,7 @@ def runs_its_load(series: Series, target: Target) -> str:
     kernel, file = build(series), arms_file(series.study)
     with booted(target, kernel, file.load.cpus) as (machine, disk):
         file_system = make(machine, file.checked_with(series.arm), disk)
-        said = must(machine, command(file.load), timeout_s=LOAD_TIMEOUT_S)
+        said = must(machine, load_of(file.load), timeout_s=LOAD_TIMEOUT_S)
         operations = file.load.processes * file.load.items_per_process
         assert fsload.parse(said).rows
         unmount_and_check(machine, file_system)

@@ -7,20 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from lockscale.experiment.file_system import make, unmount_and_check
+from lockscale.experiment.counting import OBSERVE, count_points, sources_of
 from lockscale.experiment.guests import booted
+from lockscale.experiment.load import load_of
 from lockscale.experiment.plan import in_turn
 from lockscale.files import write_text
-from lockscale.kernels.arms import ArmsFile, arms_file
+from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, read_series, refuse_unsafe
 from lockscale.progress import progress
-from lockscale.proof.counting import Sources, count
-from lockscale.proof.load import LOAD_TIMEOUT_S, command
 from lockscale.study import Target
-from lockscale.targets.machine import must
-
-OBSERVE = "observe"
 
 
 @dataclass(frozen=True)
@@ -85,26 +81,16 @@ class _Boot:
 
     def count(self) -> Iterator[Counted]:
         file = arms_file(self.study)
-        with booted(self.target, self.kernel, file.load.cpus) as (machine, disk):
+        cpus, processes = file.load.cpus, file.load.processes
+        with booted(self.target, self.kernel, cpus) as (machine, disk):
             for variant in file.load.variants:
-                made_now = make(machine, file.checked_with(self.arm, variant), disk)
-                load = command(file.load)
-                must(machine, load, timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
-                counts = count(machine, load, sources_of(file), file.load.cpus)
-                unmount_and_check(machine, made_now)
-                for source, value in counts.items():
+                options, loads = file.checked_with(self.arm, variant), {processes: load_of(file.load)}
+                counted = count_points(machine, disk, options, loads, sources_of(file), cpus)
+                for source, value in counted[processes].items():
                     yield Counted(
-                        self.study, self.arm, variant, self.iteration, file.load.processes,
-                        file.load.cpus, source, value, self.kernel.build_id,
+                        self.study, self.arm, variant, self.iteration, processes, cpus, source, value,
+                        self.kernel.build_id,
                     )  # fmt: skip
-
-
-def sources_of(file: ArmsFile) -> Sources:
-    """Everything that a study's counters count."""
-    said = [source for counter in file.counter for source in counter.sources]
-    # A class without contentions may be a misspelt one, unless somebody took it.
-    taken = [source.replace("contentions:", "acquisitions:", 1) for source in said]
-    return Sources.of([*said, *taken])
 
 
 def write_counts(path: Path, counts: Sequence[Counted]) -> None:

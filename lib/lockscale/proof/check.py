@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.counting import sources_of
 from lockscale.experiment.layout import new_run
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.series import Series, chosen_names, read_series
 from lockscale.progress import progress
 from lockscale.proof.boot import runs_its_load
-from lockscale.proof.campaign import arms_to_count, campaign, sources_of
+from lockscale.proof.campaign import arms_to_count, campaign
 from lockscale.proof.counters import CounterEntry, counters_of
 from lockscale.proof.differs import differs, kernels_differ
 from lockscale.proof.events import refuse_unknown_events

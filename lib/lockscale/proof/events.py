@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.experiment.counting import OBSERVE
 from lockscale.kernels.base import base
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import find_source
-from lockscale.proof.campaign import OBSERVE
 
 HEADER = "include/trace/events/ext4.h"
 EVENT = re.compile(r"^(?:TRACE|DEFINE)_EVENT\w*\(\s*(?:\w+,\s*)?(ext4_\w+)", re.MULTILINE)

@@ -12,6 +12,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
 from lockscale.experiment.guests import booted
 from lockscale.experiment.layout import new_run
+from lockscale.experiment.load import LOAD_TIMEOUT_S
 from lockscale.experiment.plan import in_turn
 from lockscale.files import write_json
 from lockscale.kernels.arms import arms_file
@@ -19,7 +20,6 @@ from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe, safe_of
 from lockscale.profilers import filefrag
 from lockscale.progress import progress
-from lockscale.proof.load import LOAD_TIMEOUT_S
 from lockscale.proof.locality_loads import FILES_PER_WRITER, HOW, WRITERS, command, counting_streams, streams
 from lockscale.proof.surroundings import refuse_bad_surroundings
 from lockscale.study import Target

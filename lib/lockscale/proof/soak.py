@@ -9,13 +9,13 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import make, unmount_and_check
 from lockscale.experiment.guests import booted
 from lockscale.experiment.layout import new_run
+from lockscale.experiment.load import LOAD_TIMEOUT_S, load_of
 from lockscale.files import write_json
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
 from lockscale.profilers.kernel_reports import races, reports
 from lockscale.progress import progress
-from lockscale.proof.load import LOAD_TIMEOUT_S, command
 from lockscale.proof.surroundings import refuse_bad_surroundings
 from lockscale.study import Target
 from lockscale.targets.disk import NamedDisk
@@ -90,7 +90,7 @@ def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soake
 
 def _load_for(machine: Machine, arm: str, file: ArmsFile, disk: NamedDisk, guest_seconds: int) -> int:
     share_s = guest_seconds // len(file.load.variants)
-    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *command(file.load)]
+    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *load_of(file.load)]
     loads = 0
     for variant in file.load.variants:
         file_system = make(machine, file.checked_with(arm, variant), disk)

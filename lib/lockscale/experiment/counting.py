@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Count events, calls and lock operations of one load on a booted observe kernel."""
+"""Count events, calls and lock operations of loads on a booted observe kernel."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lockscale.experiment.file_system import make, unmount_and_check
+from lockscale.experiment.load import LOAD_TIMEOUT_S
 from lockscale.experiment.parked import alone
+from lockscale.kernels.arms import ArmsFile, Counter, Options, arms_file, has_arms_file
 from lockscale.profilers import event_counts, ftrace_cost, lock_stat
-from lockscale.proof.load import LOAD_TIMEOUT_S
+from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, Step, Write, must, must_all
 
 SYSTEM = "ext4"
+OBSERVE = "observe"
+"""The kind of build that counts; of its rates nothing is kept."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,35 @@ class Sources:
             calls=tuple(name for kind, name in parts if kind == "calls"),
             locks=tuple((kind, name) for kind, name in parts if kind in ("acquisitions", "contentions")),
         )
+
+
+def observed_counters(study: str) -> dict[str, Counter]:
+    """The counters of a study's arms.toml by name, in its order."""
+    return {one.name: one for one in arms_file(study).counter} if has_arms_file(study) else {}
+
+
+def sources_of(file: ArmsFile) -> Sources:
+    """Everything that a study's counters count."""
+    said = [source for counter in file.counter for source in counter.sources]
+    # A class without contentions may be a misspelt one, unless somebody took it.
+    taken = [source.replace("contentions:", "acquisitions:", 1) for source in said]
+    return Sources.of([*said, *taken])
+
+
+def count_points(
+    machine: Machine,
+    disk: NamedDisk,
+    options: Options,
+    loads: Mapping[int, Sequence[str]],
+    sources: Sources,
+    cpus: int,
+) -> dict[int, dict[str, int]]:
+    """Processes -> what count() gives of their load, all on one new file system, then checked."""
+    made = make(machine, options, disk)
+    must(machine, loads[max(loads)], timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
+    counted = {processes: count(machine, load, sources, cpus) for processes, load in loads.items()}
+    unmount_and_check(machine, made)
+    return counted
 
 
 def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) -> dict[str, int]:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What papermill and `-p name=value` may change of a study."""
+
+from typing import Annotated, Literal
+
+import pydantic
+
+from lockscale.target_file import Count, Name
+
+# It reaches a command line as no path, no second option and no control character.
+Function = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class GuestPoints(_Strict):
+    """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
+
+    cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
+    processes: Annotated[list[Count], pydantic.Field(min_length=1)]
+
+
+ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
+
+
+class Parameters(_Strict):
+    """What papermill and `-p name=value` may change."""
+
+    guests: Annotated[list[GuestPoints], pydantic.Field(min_length=1)]
+    # Operations of a point, whatever they are, shared out over its processes.
+    creates_per_point: Count
+    # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.
+    arms: list[Name] = []
+    iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    profiled_functions: Annotated[list[Function], pydantic.Field(min_length=1)]
+    profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
+    tool: Literal["auto", "fsload", "mdtest"]
+    accel: Literal["auto", "kvm", "tcg"]
+    seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
+    simulated_threads: Annotated[list[Count], pydantic.Field(min_length=1)]
+    replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    # Blocks before the A/A pair whose rows are compared with nothing.
+    warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
+    # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
+    ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
+    latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
+    kernel_source: Annotated[str, pydantic.Field(strict=True)]
