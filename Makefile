@@ -8,7 +8,7 @@ PYTHON = .venv/bin/python
 BESIDE = -n 2 --dist loadfile
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks lab lock clean
+.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks figures lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -50,6 +50,9 @@ check: env  ## style, types, direction of imports
 
 notebooks: env  ## write notebooks/*.ipynb from notebooks/src/*.py
 	$(PYTHON) -m lockscale.notebooks
+
+figures: env  ## write figures/ anew: every published table and every study
+	.venv/bin/lockscale export --all --format svg,txt,csv
 
 lab: env  ## JupyterLab with the notebooks' index
 	.venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \

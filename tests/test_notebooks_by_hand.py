@@ -62,7 +62,7 @@ def test_02_leaves_the_first_figure_with_its_numbers(runs: Path, simulated: list
     for suffix in ("svg", "csv", "txt"):
         assert (folder / f"02-published-against-simulated.{suffix}").stat().st_size > 0
     svg = (folder / "02-published-against-simulated.svg").read_text()
-    assert "simulated" in svg and "published (S1)" in svg
+    assert "simulated" in svg and "published in S1" in svg
 
 
 def test_02_shows_the_figure_and_the_unfitted_check(simulated: list[Any]):

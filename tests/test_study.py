@@ -46,7 +46,7 @@ def test_the_shipped_studies_and_targets_load_and_are_named_as_their_files():
 def test_every_shipped_arm_is_one_its_model_can_bind():
     for study in map(load_study, list_studies()):
         for arm in study.arms:
-            load_model(study.model).bind(arm.model_parameters)
+            load_model(study.model_of(arm)).bind(arm.model_parameters)
 
 
 def test_the_shipped_default_has_the_points_of_the_question():

@@ -24,8 +24,14 @@ def sources() -> list[Path]:
     return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
 
 
+def explore_sources() -> list[Path]:
+    """Those of the notebooks to play with, which no study runs."""
+    return sorted((paths.NOTEBOOK_SOURCES / "explore").glob("*.py"))
+
+
 def notebook_of(source: Path) -> Path:
-    return paths.NOTEBOOKS / f"{source.stem}.ipynb"
+    """notebooks/src/NN_name.py -> notebooks/NN_name.ipynb; likewise in explore/."""
+    return paths.NOTEBOOKS / source.relative_to(paths.NOTEBOOK_SOURCES).with_suffix(".ipynb")
 
 
 def generate(source: Path) -> str:
@@ -60,7 +66,7 @@ def private_kernel() -> Iterator[Config]:
 
 def main() -> None:
     """Write every notebook whose source changed."""
-    for source in sources():
+    for source in [*sources(), *explore_sources()]:
         target, text = notebook_of(source), generate(source)
         if not target.is_file() or target.read_text() != text:
             write_text(target, text)

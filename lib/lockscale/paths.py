@@ -17,6 +17,7 @@ FSYNCED = ROOT / "lib" / "fsynced"
 DATA = ROOT / "data"
 PUBLISHED = DATA / "published"
 MEASURED = DATA / "measured"
+FIGURES = ROOT / "figures"
 
 CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache").absolute()
 RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs").absolute()

@@ -14,7 +14,7 @@ run = ""
 # %%
 import pandas as pd
 
-from lockscale.report import figures
+from lockscale.report.published import published_figure
 from lockscale.story import open_story
 from lockscale.tables import audit, describe, published
 
@@ -34,8 +34,8 @@ claims = pd.DataFrame([row for table in story.study.tables for row in audit(tabl
 claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict", "note"]]
 
 # %% [markdown]
-# The rates: creation gains tenfold, removal hardly moves.
+# The first table as a picture: what the source printed, and nothing else.
 
 # %%
-rates = published(story.study.tables[0])
-story.show(figures.published_rates(rates), rates, "01-published-rates")
+first = story.study.tables[0]
+story.show(published_figure(first), published(first), "01-published-rates")

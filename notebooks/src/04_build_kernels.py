@@ -16,6 +16,7 @@ kernel_source = None
 # %%
 import pandas as pd
 
+from lockscale.experiment.arms import options_of
 from lockscale.experiment.places import kernels_ahead
 from lockscale.story import open_story
 from lockscale.study import load_target
@@ -30,3 +31,12 @@ kernels = kernels_ahead(story.study, load_target(target))
 # %%
 columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]
 pd.DataFrame({arm: {c: getattr(k, c) for c in columns} for arm, k in kernels.items()})
+
+# %% [markdown]
+# An arm is its kernel, how its file system is made and mounted, and its knobs; two that are equal in all
+# of it are refused.
+
+# %%
+pd.set_option("display.max_colwidth", None)
+lines = {arm: options_of(story.study, arm).line for arm in story.study.arm_names}
+pd.DataFrame({"mkfs, mount, knobs": lines})

@@ -2,9 +2,9 @@
 # %% [markdown]
 # # 05 Measure: boot each arm, count, check
 #
-# First an A/A pair of the base, then blocks of both arms, interleaved. Each boot asserts uname and
-# build-id, makes the file system, loads the inodes once unmeasured, measures each point without and
-# then with the profiler, unmounts and runs `e2fsck -fn`.
+# First an A/A pair of the base, then blocks of all arms, interleaved. Each boot asserts uname and
+# build-id, makes the file system, loads it once unmeasured, measures each point without and then with
+# the profiler, unmounts and runs `e2fsck -fn`.
 # Before: [04 Build kernels](04_build_kernels.ipynb). Next: [06 Profile](06_profile.ipynb).
 
 # %% tags=["parameters"]
@@ -23,7 +23,7 @@ import pandas as pd
 from lockscale.experiment.compare import aa_pair, lock_events, rates
 from lockscale.experiment.plan import plan
 from lockscale.experiment.run import run_plan
-from lockscale.report import figures
+from lockscale.report.study_figures import measured_rates
 from lockscale.story import open_story
 from lockscale.study import load_target
 
@@ -33,6 +33,15 @@ pd.DataFrame(plan(story.study))
 
 # %%
 run_plan(story.run, story.study, load_target(target))
+
+# %% [markdown]
+# Where the proof is no function's calls: observe kernels of the same arms, booted block by block. They
+# have trace points and lock statistics, and give counts, never rates.
+
+# %%
+from lockscale.experiment.observe import observe
+
+observe(story.run, story.study, load_target(target))
 
 # %% [markdown]
 # The A/A pair: how far the same build lies from itself.
@@ -46,7 +55,7 @@ aa_pair(story.rows)
 
 # %%
 measured = rates(story.rows)
-drawn = figures.measured_rates(story.study, measured, story.where)
+drawn = measured_rates(story.study, measured, story.where)
 story.show(drawn, measured, "05-measured-rates")
 
 # %% [markdown]

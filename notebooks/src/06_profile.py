@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 06 Profile: the counters that carry the proof
 #
-# `jbd2_journal_get_write_access` is called once more for every lost claim, so its calls per create
-# count the retries, whatever the speed of the machine.
+# Counts for one operation do not depend on the speed of the machine. The counter that the study names
+# first carries the proof; the others say what else an arm does.
 # Before: [05 Measure](05_measure.ipynb). Next: [07 Fit](07_fit.ipynb).
 
 # %% tags=["parameters"]
@@ -11,10 +11,11 @@ study = "inode-claim"
 run = ""
 
 # %%
-from lockscale.experiment.compare import extra_calls, function_costs
+from lockscale.experiment.compare import counted_arms, extra_calls, function_costs
 from lockscale.experiment.overheads import UNDER_PROFILER, overheads
 from lockscale.experiment.profiles import lock_waits_of
 from lockscale.report import figures
+from lockscale.report.study_figures import counted_against_upstream
 from lockscale.story import open_story
 
 story = open_story(study, run)
@@ -22,11 +23,15 @@ extra = extra_calls(story.rows, story.study)
 extra
 
 # %%
-drawn = figures.extra_calls(story.study, extra, story.where)
-story.show(drawn, extra, "06-extra-calls")
+counts = counted_arms(story.rows, story.study)
+drawn = counted_against_upstream(story.study, counts, story.where)
+story.show(drawn, counts, "06-extra-calls")
+
+# %%
+counts
 
 # %% [markdown]
-# Function cost of both arms at the point with the most extra calls, profiler on.
+# Function cost before and upstream at the point where the counter is farthest apart, profiler on.
 
 # %%
 most = extra.loc[extra.extra.idxmax()]

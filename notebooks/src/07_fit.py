@@ -35,7 +35,7 @@ best and story.show(draw_fit(found.column, best), fit_numbers(found.column, best
 # The prediction that notebook 03 wrote, beside what was published and what was measured.
 
 # %%
-judge_published(story.read_prediction())
+judge_published(story.read_prediction(), story.study)
 
 # %%
 judge_guests(story.read_prediction(), story.rows, story.study)

@@ -10,7 +10,7 @@ study = "inode-claim"
 run = ""
 
 # %%
-from lockscale.experiment.compare import extra_calls, function_costs, rates
+from lockscale.experiment.compare import extra_calls, function_costs, proof_of, rates, unit_of
 from lockscale.files import write_text
 from lockscale.report.changelog import changelog
 from lockscale.story import open_story
@@ -21,11 +21,14 @@ story = open_story(study, run)
 extra = extra_calls(story.rows, story.study)
 most = extra.loc[extra.extra.idxmax()]
 costs = {
-    arm.name: function_costs(story.rows, arm.name, int(most.cpus), int(most.threads))
-    for arm in story.study.arms
+    name: function_costs(story.rows, name, int(most.cpus), int(most.threads))
+    for name in (story.study.arm("before").name, story.study.arm("upstream").name)
 }
 
 # %%
-text = changelog(story.study, story.provenance, extra, rates(story.rows), costs, story.read_prediction())
+counter = proof_of(story.rows, story.study)
+counted = {"counter": f"{counter}: {unit_of(story.study, counter)}"}
+found = (extra, rates(story.rows), costs, story.read_prediction())
+text = changelog(story.study, story.provenance, *found, **counted)
 write_text(story.run.changelog, text)
 print(text)

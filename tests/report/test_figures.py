@@ -19,6 +19,7 @@ STUDY = load_study("inode-claim")
 ARMS = [arm.name for arm in STUDY.arms]
 COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
 POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
+POINTS = POINTS.assign(low=0.9 * POINTS.value, high=1.2 * POINTS.value)
 PUBLISHED = pd.DataFrame(
     {"arm": arm, "threads": 48, "metric": "create_rate", "value": 500.0} for arm in ARMS for _ in range(3)
 )
@@ -45,7 +46,7 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_title_says_where_its_numbers_are_from(name: str):
     origin, draw = DRAWN[name]
-    assert origin in draw().layout.title.text
+    assert origin in draw().layout.title.text.replace("<br>", " ")
 
 
 def test_published_and_simulated_are_told_apart_in_one_figure():
@@ -64,8 +65,8 @@ def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
 
 def test_colours_and_marks_are_distinct():
     assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKERS)) == len(DASHES)
-    looks = {repr(style(k)) for k in range(len(COLOURS))}
-    assert len(looks) == len(COLOURS)
+    looks = {repr(style(k)) for k in range(2 * len(COLOURS))}
+    assert len(looks) == 2 * len(COLOURS)
 
 
 DRAW_AGAIN = """
@@ -94,7 +95,16 @@ def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
 def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
     save(DRAWN["extra_calls"][1](), EXTRA, tmp_path, "extra")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), EXTRA)
-    assert len((tmp_path / "extra.txt").read_text().splitlines()) == 1 + len(EXTRA)
+    title, says, blank, *table = (tmp_path / "extra.txt").read_text().splitlines()
+    assert "get_write_access" in title and says.startswith("measured in QEMU") and blank == ""
+    assert len(table) == 1 + len(EXTRA)
+
+
+def test_intervals_reach_from_low_to_high():
+    bars = DRAWN["published_against_simulated"][1]().data[0].error_y
+    assert list(bars.array) == pytest.approx([2, 16, 96]) and list(bars.arrayminus) == pytest.approx(
+        [1, 8, 48]
+    )
 
 
 def test_without_chromium_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,12 +9,14 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.bench import bench
+from lockscale.cli.export import export
 from lockscale.cli.fits import compare, fit, scoreboard
 from lockscale.cli.kernels import kernel, target
 from lockscale.cli.models import audit, doctor, parse, sim
 from lockscale.cli.patches import patches
 from lockscale.cli.studies import study
 from lockscale.cli.sweep import sweep
+from lockscale.cli.whatif import whatif
 from lockscale.errors import BadInput, RunFailed
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -71,6 +73,8 @@ for command in (
     fit,
     compare,
     scoreboard,
+    whatif,
     bench,
+    export,
 ):
     cli.add_command(command)

@@ -2,22 +2,29 @@
 """Changelog text: 75 columns of ASCII that git am takes unchanged inside a commit message."""
 
 import textwrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from lockscale.errors import RunFailed
 from lockscale.experiment.all_processes import note
 from lockscale.experiment.where import is_benchmark, where
 from lockscale.profilers.ftrace_cost import FunctionCost
 from lockscale.profilers.function_table import table as cost_table
+from lockscale.report.commit_text import COLUMNS, held
 from lockscale.study import Study
 
-COLUMNS = 75
+COUNTER = "jbd2_journal_get_write_access calls per create"
 NO_BENCHMARK = (
     ", not a benchmark: a queue of waiters stalls whenever the host stops one of them, so not even the "
     "direction means anything"
 )
+
+
+class Block(NamedTuple):
+    """A paragraph of the text; one that is `fixed` keeps its columns and lines wherever it stands."""
+
+    text: str
+    fixed: bool = False
 
 
 def changelog(
@@ -27,50 +34,65 @@ def changelog(
     rates: pd.DataFrame,
     costs: dict[str, pd.DataFrame],
     prediction: dict[str, Any],
+    compared: pd.DataFrame | None = None,
+    counter: str = COUNTER,
 ) -> str:
     """The text of a study: what was measured, on what, with which commands, and how sure it is."""
-    parts = [
-        _preamble(study, provenance, extra),
-        _calls(study, extra),
-        _extra(study, extra),
-        _rates(study, rates, provenance),
-        *(_costs(arm, cost, where(provenance)) for arm, cost in costs.items()),
-        _predicted(prediction),
+    return as_text(changelog_blocks(study, provenance, extra, rates, costs, prediction, compared, counter))
+
+
+def as_text(blocks: list[Block]) -> str:
+    """The blocks as a commit message takes them, a blank line between them."""
+    parts = [one.text if one.fixed else "\n".join(_wrap(one.text)) for one in blocks]
+    return held("\n\n".join(parts) + "\n")
+
+
+def changelog_blocks(
+    study: Study,
+    provenance: dict[str, Any],
+    extra: pd.DataFrame,
+    rates: pd.DataFrame,
+    costs: dict[str, pd.DataFrame],
+    prediction: dict[str, Any],
+    compared: pd.DataFrame | None = None,
+    counter: str = COUNTER,
+) -> list[Block]:
+    """The same in parts. `compared`: the arms' rates with what is significant (`compared_rates`); they
+    stand as percentages where rates are a benchmark. `counter`: what `extra` counts, with its unit."""
+    return [
+        *_preamble(study, provenance, extra),
+        *_calls(study, extra, counter),
+        *_extra(study, extra),
+        *_rates(study, rates, provenance, compared),
+        *_costs(study, costs, where(provenance)),
+        *_predicted(prediction),
     ]
-    return held("\n".join(parts))
 
 
-def held(text: str) -> str:
-    """The same text, refused if a mail or git am would not carry it unchanged."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        bad = len(line) > COLUMNS or not line.isascii() or "\t" in line
-        if bad or line.startswith(("---", "diff", "Index:")):
-            raise RunFailed(f"changelog line {number} would not pass git am unchanged: {line!r}")
-    return text
-
-
-def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> str:
+def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Block]:
     kernels = provenance["kernels"]
     found = next(iter(provenance["as_found"].values()))
     made = found["file_system"]
     host = provenance["host"]
     lines = [
-        f"Study {study.name}: {study.question}",
-        "",
-        *_wrap(
+        *_wrap(f"Kernel: {_versions(kernels)}, {_locks(kernels)} spin locks, with their build-ids:"),
+        # in brackets, or checkpatch takes it for a commit that is not described
+        *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
+        *_wrap(f"mkfs:   {made['mkfs_line']}"),
+        *_wrap(f"mount:  {made['mount_line']}"),
+        *_wrap(f"load:   {found['tool']} {found['tool_version']} {study.workload}, own directories, "
+               f"{study.parameters.creates_per_point} operations a point"),
+        *_wrap(f"again:  lockscale study run {study.name}"),
+    ]  # fmt: skip
+    return [
+        Block(f"Study {study.name}: {study.question}"),
+        Block(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){_worth(provenance)}. "
             f"Average of {extra.repeats.min()} interleaved runs an arm, and of the A/A pair."
         ),
-        "",
-        *_wrap(f"Kernel: {_versions(kernels)}, {_locks(kernels)} spin locks"),
-        *(f"  {arm:<15} {kernel['build_id']}" for arm, kernel in kernels.items()),
-        *_wrap(f"mkfs:   {made['mkfs_line']}"),
-        *_wrap(f"mount:  {made['mount_line']}"),
-        *_wrap(f"load:   {found['tool']} {found['tool_version']} create_unlink, own directories, "
-               f"{study.parameters.creates_per_point} creates a point"),
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+        Block("\n".join(lines), fixed=True),
+    ]
 
 
 def _where(provenance: dict[str, Any]) -> str:
@@ -91,83 +113,110 @@ def _locks(kernels: dict[str, dict[str, Any]]) -> str:
     return ", ".join(sorted({kernel["spin_lock"] for kernel in kernels.values()}))
 
 
-def _calls(study: Study, extra: pd.DataFrame) -> str:
+def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
     before, base = study.arm("before").name, study.arm("upstream").name
-    lines = ["jbd2_journal_get_write_access calls per create (*: significant at 5%):", ""]
-    lines.append(f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}")
+    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
     for row in extra.to_dict("records"):
         change = percent(row[before], row[base], row["significant"])
         lines.append(
             f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.4f} (  0.00%)   "
             f"{row[base]:>14.4f} {change}"
         )
-    return "\n".join(lines) + "\n"
+    return [Block(f"{counter} (*: significant at 5%):"), Block("\n".join(lines), fixed=True)]
 
 
 def percent(before: float, after: float, significant: bool) -> str:
     """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  4.40%)`."""
-    text = f"{100 * (after / before - 1):.2f}%"
+    text = f"{100 * (after / before - 1):.2f}%" if before else "new" if after else "0.00%"
     return f"*{text:>8}*" if significant else f"({text:>8})"
 
 
-def _extra(study: Study, extra: pd.DataFrame) -> str:
+def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
     before, base = study.arm("before").name, study.arm("upstream").name
-    lines = [
-        *_wrap(
-            f"Extra calls per create under {before} with their interval "
-            f"({extra.level_pct.min():.1f}%, by ranks), and the repeat spread (largest less "
-            f"smallest) of {base}:"
-        ),
-        "",
-        "cpus procs     extra  [     low,     high]    spread  above",
-    ]
+    lines = ["cpus procs     extra  [     low,     high]    spread  above"]
     for row in extra.to_dict("records"):
         lines.append(
             f"{row['cpus']:>4} {row['threads']:>5}  {row['extra']:>8.4f}  "
             f"[{row['low']:>8.4f}, {row['high']:>8.4f}]  {row['spread']:>8.4f}  "
             f"{'yes' if row['above'] else 'no'}"
         )
-    return "\n".join(lines) + "\n"
+    head = (
+        f"The extra ones under {before} with their interval ({extra.level_pct.min():.1f}%, by "
+        f"ranks), and the repeat spread (largest less smallest) of {base}:"
+    )
+    return [Block(head), Block("\n".join(lines), fixed=True)]
 
 
-def _rates(study: Study, rates: pd.DataFrame, provenance: dict[str, Any]) -> str:
+def _rates(
+    study: Study, rates: pd.DataFrame, provenance: dict[str, Any], compared: pd.DataFrame | None
+) -> list[Block]:
+    benchmark = is_benchmark(provenance["origin"])
+    metric = study.metric[:1].upper() + study.metric[1:]
+    head = f"{metric}{note(rates)} {where(provenance)}{'' if benchmark else NO_BENCHMARK}:"
     before, base = study.arm("before").name, study.arm("upstream").name
+    if benchmark and compared is not None:
+        return [Block(head), Block(_compared(before, base, compared), fixed=True)]
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
-    lines = [
-        *_wrap(
-            f"Creates per second{note(rates)} {where(provenance)}"
-            + ("" if is_benchmark(provenance["origin"]) else NO_BENCHMARK)
-            + ":"
-        ),
-        "",
-    ]
-    lines.append(f"{'cpus':>4} {'procs':>5}  {before:>12}  {base:>14}")
+    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}  {base:>14}"]
     for row in wide.to_dict("records"):
         lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.0f}  {row[base]:>14.0f}")
-    return "\n".join(lines) + "\n"
+    return [Block(head), Block("\n".join(lines), fixed=True)]
 
 
-def _costs(arm: str, cost: pd.DataFrame, said: str) -> str:
-    rows = [
-        FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
-        for r in cost.to_dict("records")
-    ]
-    return f"Function cost of {arm} (measured {said}, profiler on):\n\n{cost_table(rows)}"
-
-
-def _predicted(prediction: dict[str, Any]) -> str:
-    p = prediction["published_machine"]
-    return (
-        "\n".join(
-            _wrap(
-                f"Predicted for S1's machine from its base profile and rate, and one constant from "
-                f"outside ({p['open'][0]}): {p['gain_low']:.1f}x to "
-                f"{p['gain_high']:.1f}x ({p['low']:.0f} to {p['high']:.0f} {p['unit']} at "
-                f"{p['threads']} processes); deleting the spin time would say {p['naive_value']:.0f}."
-            )
+def _compared(before: str, base: str, compared: pd.DataFrame) -> str:
+    """The rates of both arms, what they change, and a star where it is significant."""
+    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
+    for row in compared[compared.arm == before].to_dict("records"):
+        change = percent(row["value"], row["base"], row["significant"])
+        lines.append(
+            f"{row['cpus']:>4} {row['threads']:>5}  {row['value']:>12.0f} (  0.00%)   "
+            f"{row['base']:>14.0f} {change}"
         )
-        + "\n"
-    )
+    return "\n".join(lines)
+
+
+def _costs(study: Study, costs: dict[str, pd.DataFrame], said: str) -> list[Block]:
+    found = []
+    for arm, cost in costs.items():
+        rows = [
+            FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
+            for r in cost.to_dict("records")
+        ]
+        found.append(Block(f"Function cost of {arm} (measured {said}, profiler on):"))
+        found.append(Block(cost_table(rows).rstrip("\n"), fixed=True))
+    before, after = study.arm("before").name, study.arm("upstream").name
+    if {before, after} <= costs.keys():
+        found.append(Block(f"The same averages before ({before}) and after ({after}), in microseconds:"))
+        found.append(Block(_before_after(costs[before], costs[after]), fixed=True))
+    return found
+
+
+def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """One call of each function that both arms have; no stars, as a profile is one sum over all runs."""
+    both = before.merge(after, on="function", suffixes=("_before", "_after"))
+    lines = [f"{'FUNC':<30} {'BEFORE':>10} {'AFTER':>10}"]
+    for row in both.to_dict("records"):
+        old, new = row["avg_us_before"], row["avg_us_after"]
+        change = percent(old, new, False) if old else ""
+        lines.append(f"{row['function']:<30} {old:>10.2f} {new:>10.2f} {change}".rstrip())
+    return "\n".join(lines)
+
+
+def _predicted(prediction: dict[str, Any]) -> list[Block]:
+    """What was written down before the measurement; nothing where nothing could be predicted."""
+    p = prediction["published_machine"]
+    if p is None:
+        return []
+    outside = f", and one constant from outside ({p['open'][0]})" if p.get("open") else ""
+    gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
+    naive = p.get("naive_value")
+    return [
+        Block(
+            f"Predicted for the published machine from its base profile and rate{outside}: {p['arm']} "
+            f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
+            + (f"; deleting the spin time would say {naive:.0f}." if naive is not None else ".")
+        )
+    ]
 
 
 def _wrap(text: str) -> list[str]:

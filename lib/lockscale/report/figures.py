@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from lockscale.experiment.all_processes import note
 from lockscale.experiment.where import is_benchmark, origin_of
-from lockscale.report.template import figure, style
+from lockscale.report.template import figure, log_ticks, style
 from lockscale.study import Study
 
 
@@ -15,18 +15,19 @@ def published_rates(rates: pd.DataFrame) -> go.Figure:
     drawn = figure("Rates at 48 processes", "published (S1)", "arm", "operations per second")
     for k, (metric, rows) in enumerate(rates.groupby("metric", sort=False)):
         drawn.add_scatter(x=rows.arm, y=rows.value, mode="markers", name=str(metric), **_marker(k))
-    return drawn.update_yaxes(type="log", dtick=1)
+    return drawn.update_yaxes(type="log", tickvals=log_ticks(rates.value.min(), rates.value.max()))
 
 
 def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.DataFrame) -> go.Figure:
     """Simulated curves of the arms with the published repeats on them."""
-    says = "lines: simulated, calibrated to the two published rates; open marks: published (S1)"
+    says = "lines: simulated, calibrated to the two published rates, bars: 95%; open marks: published (S1)"
     drawn = figure("The retry storm and its cure", says, "processes", "creates per second")
     for k, arm in enumerate(study.arms):
         here = points[points.arm == arm.name]
         drawn.add_scatter(
             x=here.threads,
             y=here.value,
+            error_y=_interval(here.value, here.low, here.high),
             name=f"{arm.name}, simulated",
             mode="lines+markers",
             **style(k),
@@ -40,21 +41,17 @@ def published_against_simulated(study: Study, points: pd.DataFrame, rates: pd.Da
             mode="markers",
             marker={**marker, "color": style(k)["line"]["color"]},  # type: ignore[index]
         )
-    return drawn.update_yaxes(type="log", dtick=1)
+    return drawn.update_yaxes(type="log", tickvals=log_ticks(points.value.min(), points.value.max()))
 
 
 def extra_calls(study: Study, extra: pd.DataFrame, where: str) -> go.Figure:
     """Extra get_write_access calls a create with intervals, beside the base's own spread."""
     before = study.arm("before").name
     says = f"measured {where}; bars: interval by ranks; line: repeat spread of the base"
-    drawn = figure(f"Extra get_write_access calls under {before}", says, "point", "calls per create")
-    label = [f"{c} CPU, {n} proc" for c, n in zip(extra.cpus, extra.threads, strict=True)]
-    error = {
-        "type": "data",
-        "symmetric": False,
-        "array": extra.high - extra.extra,
-        "arrayminus": extra.extra - extra.low,
-    }
+    title = f"Extra get_write_access calls under {before}"
+    drawn = figure(title, says, "processes on CPUs", "calls per create")
+    label = [f"{n} on {c}" for c, n in zip(extra.cpus, extra.threads, strict=True)]
+    error = _interval(extra.extra, extra.low, extra.high)
     drawn.add_scatter(x=label, y=extra.extra, error_y=error, mode="markers", name="extra calls", **_marker(0))
     drawn.add_scatter(x=label, y=extra.spread, mode="lines+markers", name="spread of the base", **style(1))
     return drawn
@@ -62,7 +59,7 @@ def extra_calls(study: Study, extra: pd.DataFrame, where: str) -> go.Figure:
 
 def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     """Creation rates; those of a guest are a direction at most, never a benchmark."""
-    says = f"measured {where}{'' if is_benchmark(origin_of(rates)) else ': not a benchmark'}"
+    says = f"measured {where}{'' if is_benchmark(origin_of(rates)) else '; not a benchmark'}; bars: 1 SD"
     drawn = figure(f"Creation rate{note(rates)}", says, "processes", "creates per second")
     series = [(a.name, cpus) for a in study.arms for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
@@ -70,11 +67,12 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
         drawn.add_scatter(
             x=here.threads,
             y=here.value,
-            error_y={"type": "data", "array": here.sd},
+            error_y=_interval(here.value, (here.value - here.sd).clip(lower=0), here.value + here.sd),
             name=f"{arm}, {cpus} CPU",
             mode="lines+markers",
             **style(k),
         )
+    drawn.update_yaxes(rangemode="nonnegative")
     return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
 
 
@@ -89,6 +87,12 @@ def function_shares(
             y=cost.function, x=cost.total_us / 1000, orientation="h", name=name, marker_color=colour
         )
     return drawn.update_yaxes(autorange="reversed", automargin=True)
+
+
+def _interval(
+    value: "pd.Series[float]", low: "pd.Series[float]", high: "pd.Series[float]"
+) -> dict[str, object]:
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
 
 
 def _marker(k: int) -> dict[str, object]:

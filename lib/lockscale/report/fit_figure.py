@@ -102,8 +102,8 @@ def _panels(title: str, says: str, rate: str) -> go.Figure:
         vertical_spacing=0.08,
         shared_xaxes=True,
     )
-    drawn = made.update_layout(figure(title, says, "", "").layout)
-    drawn.update_layout(width=round(1.5 * WIDTH_PX), height=HEIGHT_PX, xaxis_title=None)
+    drawn = made.update_layout(figure(title, says, "", "", 2 * WIDTH_PX).layout)
+    drawn.update_layout(height=round(1.15 * HEIGHT_PX), xaxis_title=None)
     drawn.update_yaxes(title_text=rate, rangemode="tozero", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
     drawn.update_xaxes(title_text="threads", row=2, col=1)

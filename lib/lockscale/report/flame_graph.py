@@ -36,7 +36,7 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
     names = [path[-1] for path in frames]
     depth = max(map(len, frames))
     samples = f"{folded.samples} samples of {folded.event}"
-    drawn = figure(title, f"{says}; {samples}; coloured: lock functions", "", "")
+    drawn = figure(title, f"{says}; {samples}; coloured: lock functions", "", "", WIDTH_PX)
     drawn.add_icicle(
         ids=[";".join(path) for path in frames],
         labels=names,
@@ -52,7 +52,7 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
         hovertemplate="%{label}<br>%{value} samples, %{percentRoot:.1%}<extra></extra>",
         pathbar={"visible": False},
     )
-    return drawn.update_layout(width=WIDTH_PX, height=FRAME_PX + ROW_PX * depth)
+    return drawn.update_layout(height=FRAME_PX + ROW_PX * depth)
 
 
 def top_stacks(folded: Folded, most: int = MOST_STACKS) -> pd.DataFrame:

@@ -1,56 +1,107 @@
 # SPDX-License-Identifier: MIT
 """One look for every figure: readable in grey and at column width, safe for colour-blind readers."""
 
+import math
+import re
+import textwrap
+
 import plotly.graph_objects as go
 import plotly.io as pio
 
 # Okabe and Ito's colours; a marker and a dash go with each, so that grey print still tells them apart.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "solid")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+# In a column 85 mm wide the letters of axes and legend are 6.5 points high, those under the title 6.
+WIDTH_PX, HEIGHT_PX = 520, 400
+FONT_PX, TITLE_PX, SAYS_PX = 14, 16, 13
+BELOW_PX, LEGEND_LINE_PX = 90, 20  # under the axes: ticks, title and two lines of legend
+LETTERS_OF_HALF = 22  # of a name of which two stand beside each other
+LETTER = 0.58  # mean width of a letter of DejaVu Sans, of its size
+
+_AXIS = {
+    "showline": True, "linecolor": "#222", "ticks": "outside", "gridcolor": "#e5e5e5", "automargin": True,
+    "zeroline": False, "title": {"font": {"size": FONT_PX}, "standoff": 8},
+}  # fmt: skip
 
 pio.templates["lockscale"] = go.layout.Template(
     layout={
-        "font": {"family": "DejaVu Sans, sans-serif", "size": 13, "color": "#222"},
+        "font": {"family": "DejaVu Sans, sans-serif", "size": FONT_PX, "color": "#222"},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "colorway": list(COLOURS),
-        "xaxis": {
-            "showline": True,
-            "linecolor": "#222",
-            "ticks": "outside",
-            "gridcolor": "#e5e5e5",
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {
+            "orientation": "h",
+            "xref": "container",
+            "x": 0,
+            "yref": "container",
+            "yanchor": "bottom",
+            "y": 0,
         },
-        "yaxis": {
-            "showline": True,
-            "linecolor": "#222",
-            "ticks": "outside",
-            "gridcolor": "#e5e5e5",
-        },
-        "legend": {"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
-        "margin": {"l": 70, "r": 20, "t": 70, "b": 90},
+        "margin": {"l": 70, "r": 20, "b": BELOW_PX},
     }
 )
-WIDTH_PX, HEIGHT_PX = 720, 460
 
 
-def figure(title: str, says: str, x: str, y: str) -> go.Figure:
+def figure(title: str, says: str, x: str, y: str, width_px: int = WIDTH_PX) -> go.Figure:
     """An empty figure; `says` is where the numbers come from (published, simulated, measured)."""
+    heads, tails = _wrapped(title, width_px, TITLE_PX), _wrapped(says, width_px, SAYS_PX)
+    text = "<br>".join([*heads, *(f'<span style="font-size:{SAYS_PX}px">{line}</span>' for line in tails)])
     drawn = go.Figure()
     drawn.update_layout(
         template="lockscale",
-        title={"text": f"{title}<br><sup>{says}</sup>", "x": 0.02},
+        title={"text": text, "x": 0.02, "yref": "container", "y": 1, "yanchor": "top", "pad_t": TITLE_PX},
+        title_font_size=TITLE_PX,
+        margin_t=20 + 21 * len(heads) + 20 * len(tails),
+        meta={"title": title, "says": says},
+        legend={"entrywidth": 0.48, "entrywidthmode": "fraction"} if width_px <= WIDTH_PX else {},
+        legend_font_size=SAYS_PX,
         xaxis_title=x,
-        yaxis_title=y,
-        width=WIDTH_PX,
+        yaxis_title="<br>".join(_wrapped(y, HEIGHT_PX // 2, FONT_PX)),
+        width=width_px,
         height=HEIGHT_PX,
     )
     return drawn
 
 
 def style(k: int) -> dict[str, object]:
-    """Colour, marker and dash of the k-th series."""
+    """Colour, marker and dash of the k-th series; from the seventh on colours come again with other marks."""
+    colour, look = COLOURS[k % 6], (k + k // 6) % 6
     return {
-        "line": {"color": COLOURS[k % 6], "dash": DASHES[k % 6], "width": 2},
-        "marker": {"color": COLOURS[k % 6], "symbol": MARKERS[k % 6], "size": 9},
+        "line": {"color": colour, "dash": DASHES[look], "width": 2},
+        "marker": {"color": colour, "symbol": MARKERS[look], "size": 9},
     }
+
+
+def room_for_legend(drawn: go.Figure) -> go.Figure:
+    """The same figure, higher by the lines of its legend beyond two, so that they do not eat the axes."""
+    named = [one.name for one in drawn.data if one.name and getattr(one, "showlegend", None) is not False]
+    if len(named) < 2 or drawn.layout.width > WIDTH_PX:
+        return drawn
+    columns = 2 if max(map(len, named)) <= LETTERS_OF_HALF else 1
+    below = BELOW_PX + LEGEND_LINE_PX * max(0, math.ceil(len(named) / columns) - 2)
+    more = below - (drawn.layout.margin.b or BELOW_PX)
+    return drawn.update_layout(
+        height=drawn.layout.height + more, margin_b=below, legend_entrywidth=0.48 if columns == 2 else 1
+    )
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, ... from below `low` to above `high`: plotly's own are one a decade, or bare digits."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+
+
+def _wrapped(text: str, width_px: int, letter_px: int) -> list[str]:
+    """Lines that fit; a clause that ends in ; stays whole where it can."""
+    columns = int(0.96 * width_px / (LETTER * letter_px))
+    lines: list[str] = []
+    for clause in re.split(r"(?<=;) ", text):
+        if lines and len(lines[-1]) + 1 + len(clause) <= columns:
+            lines[-1] += f" {clause}"
+        else:
+            lines += textwrap.wrap(clause, columns, break_on_hyphens=False)
+    return lines

@@ -36,7 +36,7 @@ def timeline(trace: Trace) -> go.Figure:
     title = f"{', '.join([trace.model, *switches])}, {trace.threads} threads: who holds, spins, sleeps"
     calibrated = "calibrated" if trace.calibration else "not calibrated"
     says = "; ".join(filter(None, [f"simulated, {calibrated}, seed {trace.seed}", trace.cut]))
-    drawn = figure(title, says, "time after the warm-up (us)", "thread")
+    drawn = figure(title, says, "time after the warm-up (us)", "thread", WIDTH_PX)
     for state in COLOUR:
         spans = [span for span in trace.spans if span.state == state]
         if spans:
@@ -44,10 +44,8 @@ def timeline(trace: Trace) -> go.Figure:
     drawn.update_layout(
         barmode="overlay",
         bargap=0.1,
-        width=WIDTH_PX,
         height=FRAME_PX + ROW_PX * max(8, trace.threads),
         hovermode="closest",
-        legend={"yref": "container", "yanchor": "bottom", "y": 0},
     )
     drawn.update_yaxes(range=[trace.threads - 0.5, -0.5], showgrid=False, fixedrange=True)
     return drawn.update_xaxes(range=[trace.from_ps / PS_PER_US, trace.to_ps / PS_PER_US], showgrid=False)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Where the sliders stand: a value that cannot be changed, and what it means to the simulator."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lockscale.errors import BadInput
+from lockscale.explore.scenes import LOCK_KINDS, Scene, scene
+from lockscale.sim import load_model
+from lockscale.sim.model import Value
+
+REPLICATIONS, SEED = 4, 1
+OPERATIONS = 500
+OPERATIONS_SHARED = 2000
+"""A CPU that is shared passes on every 3 ms, in which one thread makes 50 creates."""
+MAX_THREADS, MAX_SKEW_US = 64, 10_000.0
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One position of all the controls.
+
+    `hold` and `elsewhere` are in the units of the scene's parameters, 0 for the model's own values.
+    `cpus`: CPUs that the threads share, 0 for one each. Lock kind, skew and CPUs are those of scenes
+    that have `any_kind`; others leave them alone. Raises BadInput for what no control can say.
+    """
+
+    scene: str = "inode-claim"
+    arm: str = "steal-retry"
+    threads: int = 48
+    hold: float = 0.0
+    elsewhere: float = 0.0
+    kind: str = "queued"
+    skew_us: float = 0.0
+    cpus: int = 0
+    compare: bool = True
+
+    def __post_init__(self) -> None:
+        known = self.of
+        if self.arm not in known.arms:
+            raise BadInput(f"scene {self.scene} has no arm {self.arm!r}: it has {', '.join(known.arms)}")
+        if self.kind not in LOCK_KINDS:
+            raise BadInput(f"there is no kind of lock {self.kind!r}: there are {', '.join(LOCK_KINDS)}")
+        _within("threads", self.threads, 1, MAX_THREADS)
+        _within("cpus", self.cpus, 0, MAX_THREADS)
+        _within("skew_us", self.skew_us, 0, MAX_SKEW_US)
+        _within("hold", self.hold, 0, 1e9)
+        _within("elsewhere", self.elsewhere, 0, 1e9)
+
+    @property
+    def of(self) -> Scene:
+        return scene(self.scene)
+
+    @property
+    def operations(self) -> int:
+        """What each replication counts."""
+        return OPERATIONS_SHARED if self.cpus and self.of.any_kind else OPERATIONS
+
+    def parameters(self, arm: str = "") -> dict[str, Value]:
+        """What differs from the model's defaults, for this arm or another."""
+        known = self.of
+        given: dict[str, Value] = dict(known.arms[arm or self.arm])
+        for name, value in ((known.hold, self.hold), (known.elsewhere, self.elsewhere)):
+            if value and rounded(value) != default(known, name):
+                given[name] = rounded(value)
+        if known.any_kind:
+            given |= {self.kind: True} if self.kind != LOCK_KINDS[0] else {}
+            given |= {"skew_us": rounded(self.skew_us)} if self.skew_us else {}
+            given |= {"shared_cpus": float(self.cpus)} if self.cpus else {}
+        return given
+
+    def counts(self) -> tuple[int, ...]:
+        """The thread counts of the curve: the scene's, and the one chosen."""
+        return tuple(sorted({*self.of.counts, self.threads}))
+
+    def command(self) -> str:
+        """The command line that prints the chosen arm's curve."""
+        given = " ".join(f"-p {name}={_text(value)}" for name, value in self.parameters().items())
+        counts = ",".join(map(str, self.counts()))
+        run = f"--threads {counts} --replications {REPLICATIONS} --operations {self.operations} --seed {SEED}"
+        return " ".join(filter(None, ["lockscale sim", self.of.model, given, run]))
+
+
+def changed(setting: Setting, **changes: Any) -> Setting:
+    """The setting with some controls moved; another scene starts at its own arm, threads and times."""
+    if changes.get("scene", setting.scene) != setting.scene:
+        new = scene(changes["scene"])
+        start = Setting(new.name, new.patch[0], new.threads, compare=setting.compare)
+        kept = {f.name for f in fields(Setting)} - {"scene", "arm", "threads"}
+        return replace(start, **{name: value for name, value in changes.items() if name in kept})
+    return replace(setting, **changes)
+
+
+def default(known: Scene, parameter: str) -> float:
+    """The model's own value of a parameter."""
+    return next(float(p.default) for p in load_model(known.model).parameters if p.name == parameter)
+
+
+def rounded(value: float) -> float:
+    """To as many digits as the sliders show, so that what is printed is what is simulated."""
+    return round(value, DIGITS - 1 - math.floor(math.log10(abs(value)))) if value else 0.0
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:.12g}"
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise BadInput(f"{name} is {value}: give {low:g} to {high:g}")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""What the simulator says of a setting: the curve, the lock at the chosen threads, its timeline.
+
+Every number is that of `lockscale sim` with the same arguments: nothing is computed in another way,
+smoothed or scaled.
+"""
+
+import functools
+from dataclasses import dataclass
+
+from lockscale.explore.setting import REPLICATIONS, SEED, Setting
+from lockscale.sim import Result, simulate
+from lockscale.sim.model import Value
+from lockscale.sim.trace import Trace, trace
+
+SPANS = 2400
+"""Transitions in the timeline, about four a bar; its length follows."""
+Given = tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """`curve`: one result for each of the setting's counts; `other`: the same of the arm that it is compared
+    with, empty if it is not asked for. `at` and `other_at` are those of the chosen threads."""
+
+    setting: Setting
+    curve: tuple[Result, ...]
+    other: tuple[Result, ...]
+    timeline: Trace
+
+    @property
+    def at(self) -> Result:
+        return _at(self.curve, self.setting.threads)
+
+    @property
+    def other_at(self) -> Result | None:
+        return _at(self.other, self.setting.threads) if self.other else None
+
+
+def view(setting: Setting) -> View:
+    """Simulate what the setting asks for; points that were asked before are not simulated again."""
+    curve = _curve(setting, setting.arm)
+    other = _curve(setting, setting.of.after(setting.arm)) if setting.compare else ()
+    at = _at(curve, setting.threads)
+    return View(setting, curve, other, _timeline(setting, at))
+
+
+def wait_us_per_operation(result: Result, lock: str) -> float:
+    """How long an operation waits for the lock, all its attempts together."""
+    found = result.locks.get(lock)
+    if found is None or not found.wait_ns_mean:
+        return 0.0
+    operations = result.operations * len(result.rates_per_s)
+    return found.acquisitions * found.wait_ns_mean / operations / 1000
+
+
+def _curve(setting: Setting, arm: str) -> tuple[Result, ...]:
+    given = tuple(setting.parameters(arm).items())
+    return tuple(_point(setting.of.model, n, given, setting.operations) for n in setting.counts())
+
+
+def _at(curve: tuple[Result, ...], threads: int) -> Result:
+    return next(result for result in curve if result.threads == threads)
+
+
+@functools.lru_cache(maxsize=4096)
+def _point(model: str, threads: int, given: Given, operations: int) -> Result:
+    return simulate(model, threads, dict(given), seed=SEED, replications=REPLICATIONS, operations=operations)
+
+
+def _timeline(setting: Setting, at: Result) -> Trace:
+    """The start of the first replication, as long as makes SPANS transitions."""
+    transitions_per_us = at.transitions / (at.operations * len(at.rates_per_s)) * at.rate_per_s / 1e6
+    return _trace(
+        setting.of.model, setting.threads, tuple(setting.parameters().items()), setting.operations,
+        float(f"{SPANS / transitions_per_us:.2g}"),
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def _trace(model: str, threads: int, given: Given, operations: int, for_us: float) -> Trace:
+    return trace(model, threads, dict(given), for_us=for_us, seed=SEED, operations=operations)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The explorer in JupyterLab: controls that make a setting, and the figure of its view. No more."""
+
+import html
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as w  # type: ignore[import-untyped]
+import numpy as np
+import plotly.graph_objects as go
+
+from lockscale.errors import BadInput
+from lockscale.explore.figure import Data, explorer_figure, layout, traces
+from lockscale.explore.keep import keep_parameters, keep_study
+from lockscale.explore.scenes import LOCK_KINDS, SCENES
+from lockscale.explore.setting import MAX_SKEW_US, MAX_THREADS, Setting, changed, default
+from lockscale.explore.view import view
+from lockscale.explore.words import numbers, removes
+
+WIDE = {"description_width": "150px"}
+NOTHING = np.array([])
+DECADES = 1.5
+"""How far a time can be moved from the model's own, both ways."""
+
+
+def lock_explorer(setting: Setting | None = None) -> "Explorer":
+    """The explorer, at this setting; show it as a cell's last line."""
+    return Explorer(setting or Setting())
+
+
+class Explorer(w.VBox):  # type: ignore[misc]
+    """Controls, figure and words. `setting`: where the controls stand; `recompute_ms`: what the last took."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.recompute_ms = 0.0
+        self._moving = False
+        self.controls = _controls()
+        first = view(setting)
+        self.figure = go.FigureWidget(explorer_figure(first))
+        self._drawn, self._laid = traces(first), layout(first)
+        self.words, self.kept = w.HTML(), w.HTML()
+        buttons = [
+            self._button("Write model parameters", keep_parameters),
+            self._button("Write study file", keep_study),
+        ]
+        self._follow()
+        for name, control in self.controls.items():
+            control.observe(self._observer(name), "value")
+        rows = [*self.controls.values()]
+        half = (len(rows) + 1) // 2
+        columns = w.HBox([w.VBox(rows[:half]), w.VBox(rows[half:])])
+        super().__init__([columns, self.figure, self.words, w.HBox([*buttons, self.kept])])
+        self._say(first)
+
+    def move(self, **changes: Any) -> None:
+        """Move controls; the last value given is the one that is shown."""
+        self.setting = changed(self.setting, **changes)
+        self._follow()
+        self._draw()
+
+    def _observer(self, name: str) -> Callable[[Any], None]:
+        def observe(change: Any) -> None:
+            if not self._moving:
+                self.move(**{name: change["new"]})
+
+        return observe
+
+    def _draw(self) -> None:
+        started_s = time.perf_counter()
+        try:
+            found = view(self.setting)
+        except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
+            self._apply([{"x": NOTHING, "y": NOTHING}] * len(self.figure.data), {})
+            self.words.value = f"<p role='alert'>{html.escape(str(error))}</p>"
+            return
+        self.recompute_ms = 1000 * (time.perf_counter() - started_s)
+        self._apply(traces(found), layout(found))
+        self._say(found)
+
+    def _apply(self, data: list[Data], laid: Data) -> None:
+        """Send what differs from what is drawn, in one message: nothing half new is seen."""
+        with self.figure.batch_update():
+            for trace, new, old in zip(self.figure.data, data, self._drawn, strict=True):
+                trace.update(_differing(new, old))
+            self.figure.update_layout(_differing(laid, self._laid))
+        self._drawn = [{**old, **new} for new, old in zip(data, self._drawn, strict=True)]
+        self._laid = {**self._laid, **laid}
+
+    def _follow(self) -> None:
+        """Set the controls to the setting, without hearing of it again."""
+        self._moving = True
+        try:
+            known = self.setting.of
+            self.controls["arm"].options = list(known.arms)
+            for name, parameter in (("hold", known.hold), ("elsewhere", known.elsewhere)):
+                _range(self.controls[name], parameter, default(known, parameter))
+            for name, control in self.controls.items():
+                value = getattr(self.setting, name)
+                if name in ("hold", "elsewhere"):
+                    value = value or default(known, getattr(known, name))
+                control.value = value
+            for name in ("kind", "skew_us", "cpus"):
+                self.controls[name].disabled = not known.any_kind
+        finally:
+            self._moving = False
+
+    def _say(self, found: Any) -> None:
+        lines = [html.escape(line) for line in (*numbers(found), removes(found)) if line]
+        self.words.value = (
+            f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
+        )
+
+    def _button(self, text: str, keep: Callable[[Setting], Any]) -> Any:
+        button = w.Button(description=text, layout={"width": "auto"})
+
+        def write(_: Any) -> None:
+            try:
+                said = f"wrote {keep(self.setting)}"
+            except BadInput as error:
+                said = str(error)
+            self.kept.value = f"<span role='status'>{html.escape(said)}</span>"
+
+        button.on_click(write)
+        return button
+
+
+def _differing(new: Data, old: Data) -> Data:
+    return {name: value for name, value in new.items() if not _same(value, old.get(name))}
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return bool(one == other)
+
+
+def _controls() -> dict[str, Any]:
+    """By the names of Setting's fields, in the order in which Tab goes through them."""
+    scenes = [(one.title, one.name) for one in SCENES]
+    look: dict[str, Any] = {"style": WIDE, "layout": {"width": "470px"}}
+    return {
+        "scene": w.Dropdown(options=scenes, description="contention", **look),
+        "arm": w.Dropdown(options=list(SCENES[0].arms), description="arm", **look),
+        "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **look),
+        "compare": w.Checkbox(description="what does this patch remove?", indent=True, **look),
+        "hold": w.FloatLogSlider(base=10, step=0.02, readout_format=".4g", **look),
+        "elsewhere": w.FloatLogSlider(base=10, step=0.02, readout_format=".4g", **look),
+        "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **look),
+        "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **look),
+        "cpus": w.IntSlider(max=MAX_THREADS, description="CPUs (0: one each)", **look),
+    }
+
+
+def _range(slider: Any, parameter: str, middle: float) -> None:
+    name, _, unit = parameter.rpartition("_")
+    slider.description = f"{name} ({unit})"
+    exponent = math.log10(middle)
+    low, high = exponent - DECADES, exponent + DECADES
+    slider.min, slider.max = min(slider.min, low), max(slider.max, high)  # never crossing while both move
+    slider.value = middle
+    slider.min, slider.max = low, high

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""A published table as one figure: a curve for each arm, its repeats, or what its functions cost."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.report.template import figure, log_ticks, style
+from lockscale.tables import describe, published
+
+FEWEST = 3  # thread counts of a curve
+MOST_FUNCTIONS = 12
+LOG_FROM = 5  # largest over smallest value
+COUNTED = {"mean_per_container": "containers", "mean_of_5": "threads"}
+
+
+def published_figure(table: str) -> go.Figure:
+    """What the source printed, and nothing else; its percentages stay in the table's csv."""
+    frame = published(table)
+    if "total_us" in frame:
+        return _costs(table, frame)
+    rows = frame[frame.unit != "%"]
+    return _curves(table, rows) if rows.threads.nunique() >= FEWEST else _repeats(table, rows)
+
+
+def origin(table: str) -> str:
+    """For instance "published in S4 (s4_creat_clo)"."""
+    return f"published in {table.split('_')[0].upper()} ({table})"
+
+
+def _curves(table: str, rows: pd.DataFrame) -> go.Figure:
+    first = rows.iloc[0]
+    says = f"{origin(table)}; {_words(first.statistic)}"
+    drawn = figure(
+        _title(table), says, COUNTED.get(first.statistic, "threads"), f"{_words(first.metric)} ({first.unit})"
+    )
+    for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
+        drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode="lines+markers", **style(k))
+    threads = sorted(rows.threads.unique())
+    if all(np.log2(n).is_integer() for n in threads):
+        drawn.update_xaxes(type="log", tickvals=threads)
+    return _scaled(drawn, rows)
+
+
+def _repeats(table: str, rows: pd.DataFrame) -> go.Figure:
+    drawn = figure(_title(table), origin(table), "arm", _units(rows))
+    for k, ((metric, statistic), here) in enumerate(rows.groupby(["metric", "statistic"], sort=False)):
+        name = _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
+        drawn.add_scatter(x=here.arm, y=here.value, name=name, mode="markers", marker=style(k)["marker"])
+    arms = rows.arm.nunique()
+    return _scaled(drawn, rows).update_xaxes(range=[-0.5, arms - 0.5])
+
+
+def _costs(table: str, frame: pd.DataFrame) -> go.Figure:
+    rows = frame.nlargest(MOST_FUNCTIONS, "total_us")
+    left = len(frame) - len(rows)
+    says = "; ".join([origin(table), "times include callees and waits"])
+    says += f"; {left} cheaper functions are left out" if left else ""
+    drawn = figure(_title(table), says, "total time (s)", "")
+    text = [
+        f"{n:.3g} M x {us:,.0f} us" if us >= 1000 else f"{n:.3g} M x {us:.3g} us"
+        for n, us in zip(rows["count"] / 1e6, rows.avg_us, strict=True)
+    ]
+    arm = str(frame.arm.iloc[0])
+    drawn.add_bar(
+        y=rows.function, x=rows.total_us / 1e6, orientation="h", name=arm, text=text,
+        marker_color=style(0)["line"]["color"], textposition="outside", cliponaxis=False,  # type: ignore[index]
+    )  # fmt: skip
+    drawn.update_xaxes(range=[0, 2 * float(rows.total_us.max()) / 1e6])
+    return drawn.update_yaxes(autorange="reversed").update_layout(height=140 + 26 * len(rows))
+
+
+def _scaled(drawn: go.Figure, rows: pd.DataFrame) -> go.Figure:
+    if rows.value.max() / rows.value.min() > LOG_FROM:
+        return drawn.update_yaxes(type="log", tickvals=log_ticks(rows.value.min(), rows.value.max()))
+    return drawn.update_yaxes(rangemode="tozero")
+
+
+def _title(table: str) -> str:
+    return str(describe(table)["title"])
+
+
+def _units(rows: pd.DataFrame) -> str:
+    return " and ".join(dict.fromkeys(rows.unit))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The explorer's controls: the last value wins, nothing stale stays, a button writes what is set."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.explore import widget
+from lockscale.explore.keep import keep_parameters, keep_study
+from lockscale.explore.scenes import SCENES
+from lockscale.explore.setting import Setting, changed
+from lockscale.explore.view import view
+from lockscale.explore.widget import Explorer, lock_explorer
+from lockscale.sim import simulate
+from lockscale.study import load_study
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    return lock_explorer()
+
+
+def shows(explorer: Explorer, setting: Setting) -> bool:
+    found = view(setting)
+    curve, point = explorer.figure.data[1], explorer.figure.data[5]
+    return list(curve.y) == [r.rate_per_s for r in found.curve] and list(point.y) == [found.at.rate_per_s]
+
+
+def test_after_a_fast_drag_the_last_value_is_shown(explorer: Explorer):
+    for threads in (20, 55, 3, 40, 41, 42):
+        explorer.controls["threads"].value = threads
+    assert explorer.setting.threads == 42 and shows(explorer, Setting(threads=42))
+    assert "at 42 threads" in explorer.words.value and "42" in explorer.setting.command()
+
+
+def test_every_control_moves_the_setting(explorer: Explorer):
+    moves = {
+        "arm": "search-locked", "threads": 24, "hold": 100.0, "elsewhere": 30.0, "kind": "ticket",
+        "skew_us": 500.0, "cpus": 8, "compare": False,
+    }  # fmt: skip
+    for name, value in moves.items():
+        explorer.controls[name].value = value
+    assert explorer.setting == Setting(**moves) and shows(explorer, Setting(**moves))
+
+
+def test_another_scene_takes_the_controls_along(explorer: Explorer):
+    for one in (*SCENES[1:], SCENES[0]):
+        explorer.controls["scene"].value = one.name
+        assert explorer.controls["arm"].options == tuple(one.arms)
+        assert shows(explorer, changed(Setting(), scene=one.name))
+        assert explorer.controls["kind"].disabled == (not one.any_kind)
+        low, high = (10 ** getattr(explorer.controls["hold"], end) for end in ("min", "max"))
+        assert low < explorer.controls["hold"].value < high
+
+
+def test_a_drag_is_one_message_and_no_trace_is_made_anew(explorer: Explorer):
+    before = [trace.uid for trace in explorer.figure.data]
+    explorer.controls["threads"].value = 30
+    assert [trace.uid for trace in explorer.figure.data] == before
+
+
+def test_what_cannot_run_leaves_no_stale_figure(explorer: Explorer, monkeypatch: pytest.MonkeyPatch):
+    def refuse(setting: Setting):
+        raise BadInput("thread 0 waits for ever")
+
+    monkeypatch.setattr(widget, "view", refuse)
+    explorer.controls["threads"].value = 12
+    assert all(len(trace.x) == 0 for trace in explorer.figure.data)
+    assert "waits for ever" in explorer.words.value and "role='alert'" in explorer.words.value
+    monkeypatch.undo()
+    explorer.controls["threads"].value = 13
+    assert shows(explorer, Setting(threads=13))
+
+
+def test_controls_are_those_that_a_keyboard_moves_and_have_names(explorer: Explorer):
+    kinds = {type(control).__name__ for control in explorer.controls.values()}
+    assert kinds <= {"Dropdown", "IntSlider", "FloatSlider", "FloatLogSlider", "Checkbox"}
+    assert all(control.description for control in explorer.controls.values())
+
+
+def test_written_parameters_simulate_to_what_was_shown(tmp_path: Path):
+    setting = Setting(threads=40, hold=150.0, kind="unfair")
+    said = yaml.safe_load(keep_parameters(setting, tmp_path).read_text())
+    run = {key: said[key] for key in ("seed", "replications", "operations")}
+    found = simulate(said["model"], 40, said["parameters"], **run)
+    assert found.rate_per_s == view(setting).at.rate_per_s and said["command"] == setting.command()
+
+
+def test_a_written_study_is_one_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = keep_study(Setting(hold=150.0, cpus=8), tmp_path)
+    monkeypatch.setattr(paths, "STUDIES", tmp_path)
+    study = load_study(path.stem)
+    assert study.model == "any_lock"
+    assert study.arm("before").model_parameters == {"hold_ns": 150.0, "shared_cpus": 8.0}
+    assert study.arm("upstream").model_parameters["search_locked"] is True
+
+
+def test_a_scene_without_a_study_says_so(tmp_path: Path):
+    with pytest.raises(BadInput, match="there is no study creat-clo to change"):
+        keep_study(changed(Setting(), scene="creat-clo"), tmp_path)
+
+
+def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    said = []
+    monkeypatch.setattr("lockscale.explore.keep.write_text", lambda path, text: said.append((path, text)))
+    buttons = [child for child in explorer.children[-1].children if hasattr(child, "click")]
+    for button in buttons:
+        button.click()
+        assert f"wrote {said[-1][0]}" in explorer.kept.value
+    assert [path.suffix for path, _ in said] == [".yaml", ".yaml"]
