@@ -16,6 +16,7 @@ from lockscale.experiment.layout import Run
 from lockscale.kernels.build import Kernel
 from lockscale.pipeline import run_study
 from lockscale.study import load_study
+from short_study import SHORT
 
 pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
 
@@ -24,15 +25,6 @@ pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
 hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE") else "same")
-
-# The shortest run that still has an A/A pair, two interleaved blocks and a storm to see.
-SHORT = {
-    "guests": [{"cpus": 4, "processes": [1, 4, 8]}],
-    "creates_per_point": 1200,
-    "iterations": 2,
-    "replications": 2,
-    "simulated_threads": [1, 8, 48],
-}
 
 
 def pytest_collection_finish() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import SHORT
 from lockscale.errors import BadInput
 from lockscale.experiment.compare import calls_per_create, extra_calls
 from lockscale.experiment.layout import Run
@@ -19,6 +18,7 @@ from lockscale.kernels.build import Kernel
 from lockscale.notebooks import sources
 from lockscale.profilers import ftrace_cost
 from lockscale.study import load_study, load_target
+from short_study import SHORT
 
 pytestmark = pytest.mark.guest
 STUDY = load_study("inode-claim")
