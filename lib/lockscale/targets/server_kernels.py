@@ -31,7 +31,7 @@ class OnServer:
 
 
 def install_package(server: RemoteServer, release: str, deb: Path) -> None:
-    """Install a kernel made by `make bindeb-pkg`, whose hooks make the initrd and the menu entry."""
+    """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
     parcel = f"{PARCEL}/{deb.name}"
     with_room = _before_install(server, release, PACKAGE_MIB)
     server.put(deb, parcel)
