@@ -131,7 +131,8 @@ class Proxy:
         self.pairs: list[tuple[socket.socket, socket.socket]] = []
         self.accepted = 0
         self.cut_after: int | None = None
-        self.bytes_back = 0
+        self.cut_counts_back = True
+        self.bytes_counted = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self.listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -154,13 +155,17 @@ class Proxy:
                 while self.held.is_set():
                     time.sleep(0.02)
                 sink.sendall(data)
-                self.bytes_back += len(data) if back else 0
-                if self.cut_after is not None and self.bytes_back > self.cut_after:
-                    self.cut_after = None
-                    self.cut()
+                if back == self.cut_counts_back:
+                    self._count(len(data))
         except OSError:
             pass
         self._close(source, sink)
+
+    def _count(self, count: int) -> None:
+        self.bytes_counted += count
+        if self.cut_after is not None and self.bytes_counted > self.cut_after:
+            self.cut_after = None
+            self.cut()
 
     @staticmethod
     def _close(*ends: socket.socket) -> None:
@@ -168,6 +173,10 @@ class Proxy:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+
+    def cut_once(self, after_bytes: int, back: bool = True) -> None:
+        """Cut when so many more bytes came back from the server, or went to it."""
+        self.cut_counts_back, self.bytes_counted, self.cut_after = back, 0, after_bytes
 
     def cut(self) -> None:
         """Close every connection that there is now; new ones are let through."""

@@ -63,7 +63,7 @@ def test_wherever_the_wire_is_cut_a_command_runs_once(
     through: SshMachine, proxy: Proxy, tmp_path: Path, after_bytes: int
 ) -> None:
     """Cut in the start, in the wait, and in the middle of the output."""
-    proxy.bytes_back, proxy.cut_after = 0, after_bytes
+    proxy.cut_once(after_bytes)
     count = tmp_path / "count"
     script = 'echo once >> "$1"; seq 5000'
     for run in (1, 2):

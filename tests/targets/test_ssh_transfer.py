@@ -4,8 +4,6 @@
 import os
 import random
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -164,23 +162,14 @@ def test_a_copy_outlives_its_connection(
     source, copy = tmp_path / "source", tmp_path / "to" / "copy"
     source.write_bytes(some_bytes(4_000_000))
     copy.parent.mkdir()
-    part = copy.parent
-
-    def cut() -> None:
-        while not any(path.stat().st_size > 100_000 for path in part.iterdir()):
-            time.sleep(0.001)
-        proxy.cut()
-
     with SshMachine(
         replace(sshd.host(proxy.port), known_hosts=known), room=str(tmp_path / "room")
     ) as machine:
-        cutting = threading.Thread(target=cut, daemon=True)
-        cutting.start()
+        proxy.cut_once(2_000_000, back=way == "get")
         machine.put(source, str(copy)) if way == "put" else machine.get(str(source), copy)
-        cutting.join()
     assert copy.read_bytes() == source.read_bytes()
-    assert proxy.accepted >= 2
-    assert [path.name for path in part.iterdir()] == ["copy"]
+    assert proxy.accepted >= 2  # removing the part is a call of its own
+    assert [path.name for path in copy.parent.iterdir()] == ["copy"]
 
 
 def test_a_large_copy_shows_how_far_it_is(

@@ -39,7 +39,6 @@ class Connection:
         self._proxy: subprocess.Popen[bytes] | None = None
         self._wire: socket.socket | None = None
         self._stop = threading.Event()
-        self._answered_s = time.monotonic()
         _must_be_there(host)
         settings = read_settings(host)
         self._route = [self._hop(host, settings, host.host)]
@@ -49,6 +48,7 @@ class Connection:
         except BaseException:
             self.close()
             raise
+        self._answered_s = time.monotonic()
         self._pulse = threading.Thread(target=self._beat, daemon=True)
         self._pulse.start()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Steps as a job that a supervisor on the server carries out once, whatever becomes of the connection."""
 
+import contextlib
 import math
 import shlex
 from collections.abc import Sequence
@@ -55,7 +56,8 @@ class Job:
             if word != "done":
                 raise RunFailed(self._no_result(word, connection.host.host))
             answers = [_answer(shell) for _ in self.steps]
-            shell.say("arrived")
+            with contextlib.suppress(Lost):  # all is here; what stays there goes with the session
+                shell.say("arrived")
         return self._completed(answers, bool(late))
 
     def cancel(self, connection: Connection) -> None:

@@ -105,7 +105,7 @@ def _download(connection: Connection, remote: str, beside: Path) -> None:
     try:
         with _sftp(connection) as sftp, sftp.open(remote, "rb") as source, beside.open("wb") as copy:
             size = int(source.stat().st_size)
-            source.prefetch(size)
+            # Not prefetched: paramiko asks ahead in a thread, which dies aloud with its connection.
             _copy(source, copy, size, f"from {connection.host.host}: {beside.name}")
             copy.flush()
             os.fsync(copy.fileno())
