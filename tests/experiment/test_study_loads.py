@@ -17,14 +17,16 @@ from lockscale.experiment.compare import ACCESS, counted, counted_arms, extra_ca
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import choose_load
+from lockscale.experiment.places import Booted
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
-from lockscale.kernels.build import Kernel
-from lockscale.study import LocalTarget, Study, list_studies, load_study, load_target
+from lockscale.study import LocalTarget, Study, Target, list_studies, load_study, load_target
+from lockscale.targets.disk import NamedDisk
 from lockscale.workloads.fsload import PHASES
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 256, "iterations": 2}
 SAFE_ORPHANS = ["orphan-mutex", "orphan-locked", "orphan-lockless"]
+DISK = NamedDisk(Path("/dev/disk/by-id/x"), "x", 1 << 30)
 HERE = LocalTarget(name="here", kind="local")
 STUDIES = [load_study(name) for name in list_studies()]
 
@@ -152,31 +154,43 @@ def test_where_no_observe_kernel_ran_the_profile_has_to_do():
 
 @pytest.fixture
 def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Guests that count 7 of everything, by the release of the kernel that was booted."""
+    """A place that counts 7 of everything, by the arms whose observe kernels were booted there."""
     started: list[str] = []
 
+    class Counting:
+        label, origin = "there", "qemu"
+
+        def __init__(self, study: Study) -> None:
+            self.arms = study.arm_names
+
+        def describe(self) -> dict[str, object]:
+            return {"kernels": dict.fromkeys(self.arms)}
+
+        @contextmanager
+        def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+            started.append(arm)
+            yield Booted(None, f"of-{arm}", "id", "/folder", "/bin/fsload", DISK)  # type: ignore[arg-type]
+
     @contextmanager
-    def booted(target, kernel: Kernel, cpus: int, **more: object) -> Iterator[tuple[None, None]]:
-        started.append(kernel.release)
-        yield None, None
+    def open_place(run: Run, study: Study, target: Target, kind: str) -> Iterator[Counting]:
+        assert kind == OBSERVE
+        yield Counting(study)
 
     def count_points(machine, disk, options, loads, sources, cpus):
         assert "noatime" in options.mount and all("truncate_orphan" in argv for argv in loads.values())
         names = [f"trace:{one}" for one in sources.trace] + [f"calls:{one}" for one in sources.calls]
         return {n: dict.fromkeys(names, 7) for n in loads}
 
-    def kernels(study: Study) -> dict[str, Kernel]:
-        more = ["id", "series", "sha", "sha", "sha", "gcc", "queued", OBSERVE]
-        return {arm: Kernel("key", "6.12.1", f"of-{arm}", *more) for arm in study.arm_names}
-
-    monkeypatch.setattr(observing, "booted", booted)
+    monkeypatch.setattr(observing, "open_place", open_place)
     monkeypatch.setattr(observing, "count_points", count_points)
-    monkeypatch.setattr(observing, "_kernels", kernels)
     return started
 
 
-def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(run: Run, boots: list[str]):
-    study, target = load_study("orphan-file", SMALL), load_target("qemu")
+@pytest.mark.parametrize("target_name", ["qemu", "example-server"])
+def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(
+    run: Run, boots: list[str], target_name: str
+):
+    study, target = load_study("orphan-file", SMALL | {"arms": SAFE_ORPHANS}), load_target(target_name)
     into = observing.observed(run)
     assert observing.observe(run, study, target) == into.rows and not run.rows.exists()
     rows = read_rows(into.rows)
@@ -192,9 +206,9 @@ def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(run: Run, boot
     pd.testing.assert_frame_equal(read_rows(into.rows)[same], rows[same])
 
 
-@pytest.mark.parametrize(("study", "target"), [("inode-claim", "qemu"), ("orphan-file", "example-server")])
-def test_nothing_is_booted_to_count_where_a_profile_has_the_proof_or_no_guest_can(
-    run: Run, boots: list[str], study: str, target: str
+@pytest.mark.parametrize(("study", "target"), [("inode-claim", load_target("qemu")), ("group-trylock", HERE)])
+def test_nothing_is_booted_to_count_where_a_profile_has_the_proof_or_no_arm_is_booted(
+    run: Run, boots: list[str], study: str, target: Target
 ):
-    assert observing.observe(run, load_study(study, SMALL), load_target(target)) is None
+    assert observing.observe(run, load_study(study, SMALL), target) is None
     assert boots == [] and not observing.observed(run).folder.exists()

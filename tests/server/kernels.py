@@ -9,10 +9,11 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.kernels.base import Kind
-from lockscale.kernels.build import build_folder
+from lockscale.kernels.build import Kernel, build_folder
 from lockscale.kernels.config import configure
 from lockscale.kernels.source import find_source, version_in
 from lockscale.targets.machine import must
+from lockscale.targets.server_kernels import INSTALL_S
 from lockscale.targets.ssh import SshMachine
 from lockscale.tools import need
 from server.boot_sector import run
@@ -43,6 +44,13 @@ def breaking(machine: SshMachine, release: str, folder: Path, *, ends: bool) -> 
         yield
     finally:
         must(machine, ["mv", f"{initrd}.kept", initrd])
+
+
+def install_image(machine: SshMachine, kernel: Kernel) -> None:
+    """A kernel without modules and without an initrd, as somebody puts one there by hand."""
+    machine.put(kernel.folder / "config", f"/boot/config-{kernel.release}")
+    machine.put(kernel.image, f"/boot/vmlinuz-{kernel.release}")
+    must(machine, ["update-grub"], timeout_s=INSTALL_S)
 
 
 def broken_initrd(folder: Path, *, ends: bool) -> Path:

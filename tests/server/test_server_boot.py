@@ -15,9 +15,9 @@ from lockscale.kernels.series import read_series
 from lockscale.targets.boot import boot_once, go_home
 from lockscale.targets.guard import I6300esb, NoGuard
 from lockscale.targets.machine import must
-from lockscale.targets.server_kernels import install_image, installed_kernels, remove_kernel
+from lockscale.targets.server_kernels import installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
-from server.kernels import breaking
+from server.kernels import breaking, install_image
 from server.machine import Server
 from server.target import target_of
 
@@ -88,7 +88,7 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
     """The guests' kernel has no network card at all."""
     old, first = home(machine), machine.boot_id()
     guests = kernels["search-locked"]
-    install_image(machine, guests.release, guests.image, guests.folder / "config")
+    install_image(machine, guests)
     with pytest.raises(BadInput, match="no driver for it"):
         boot_once(machine, guests, GUARD, BOOT_S)
     with pytest.raises(RunFailed, match=rf"its network never came up: .* back on Linux {old}"):

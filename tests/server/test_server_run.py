@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.experiment.file_system import MOUNT_POINT
 from lockscale.experiment.journal import read_entries
 from lockscale.experiment.layout import Run
 from lockscale.experiment.place_ssh import at_home, install, recipe_of
@@ -93,6 +94,16 @@ def wait_for_load(server: Server, controller: Controller) -> None:
     wait_until(runs, controller)
 
 
+# Whoever runs is stopped meanwhile: it meets the full disk, and does not end before.
+FILL = """
+until pkill -STOP '^fsload'; do sleep 0.05; done
+fallocate -l "$(($(df --output=avail -B1 MOUNT_POINT | tail -n 1) / 10 * 9))" MOUNT_POINT/ballast
+cat /dev/zero > MOUNT_POINT/rest
+sync
+pkill -CONT '^fsload'
+""".replace("MOUNT_POINT", MOUNT_POINT)
+
+
 def test_a_run_that_everything_happens_to_has_the_rows_of_the_guests(
     server: Server,
     targets: Path,
@@ -121,6 +132,13 @@ def test_a_run_that_everything_happens_to_has_the_rows_of_the_guests(
     server.power_cycle()
     status, sentence = cut.ends(WAIT_S)
     assert (status, len(sentence.splitlines())) == (1, 1) and "booted anew" in sentence
+    assert len(read_entries(run.journal)) == 2 and not run.rows.exists()
+
+    filled = Controller(run, targets, asked)
+    wait_for_load(server, filled)
+    server.run("sh", "-c", FILL, timeout_s=600)
+    status, sentence = filled.ends(WAIT_S)
+    assert (status, len(sentence.splitlines())) == (1, 1) and "No space left on device" in sentence
     assert len(read_entries(run.journal)) == 2 and not run.rows.exists()
 
     rows = whole(Controller(run, targets, asked), run, short_run)

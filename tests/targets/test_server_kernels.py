@@ -8,16 +8,16 @@ import pytest
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.server_kernels import (
     OnServer,
-    install_image,
     install_package,
     installed_kernels,
     remove_kernel,
 )
 from targets.told_server import MENU, NEW, OLD, SOUND, ToldServer
 
-IMAGE, CONFIG = Path("bzImage"), Path("config")
+DEB = Path("linux.deb")
+INSTALL = f"env DEBIAN_FRONTEND=noninteractive dpkg --install /var/tmp/{DEB}"
 OTHER = "6.12.117-lockscale-e3b0c442"
-ROOMY = SOUND | {"df --output=avail -BM /boot": "Avail\n1000M\n", "update-grub": ""}
+ROOMY = SOUND | {"df --output=avail -BM /boot": "Avail\n1000M\n", INSTALL: "", "update-grub": ""}
 WITH_OURS = ROOMY | {
     "ls /boot": f"config-{NEW}\nvmlinuz-{NEW}\nvmlinuz-{OLD}\nvmlinuz-{OTHER}\nvmlinuz-6.6.0-custom\n",
     f"dpkg-query --search /boot/vmlinuz-{OTHER}": f"linux-image-{OTHER}: /boot/vmlinuz-{OTHER}\n",
@@ -28,23 +28,21 @@ FORGET = "rm -f /var/lib/lockscale/trial " + " ".join(
 )
 
 
-def test_an_image_goes_to_boot_and_the_default_is_pinned_first():
+def test_the_default_is_pinned_before_a_package_is_installed():
     server = ToldServer(ROOMY | {"grub-editenv - list": "", "grub-set-default old": ""})
     with pytest.raises(RunFailed, match="the server's default"):
-        install_image(server, NEW, IMAGE, CONFIG)  # this server does not keep what it was told to save
-    assert server.asked.index("grub-set-default old") < server.asked.index("update-grub")
-    server = ToldServer(ROOMY)
-    install_image(server, NEW, IMAGE, CONFIG)
-    assert server.written == {f"/boot/vmlinuz-{NEW}": "bzImage", f"/boot/config-{NEW}": "config"}
+        install_package(server, NEW, DEB)  # this server does not keep what it was told to save
+    assert server.asked.index("grub-set-default old") < server.asked.index(INSTALL)
 
 
 def test_a_package_is_installed_without_a_question_and_not_left_lying():
-    install = "env DEBIAN_FRONTEND=noninteractive dpkg --install /var/tmp/linux.deb"
-    server = ToldServer(ROOMY | {install: "", "rm -f /var/tmp/linux.deb": ""})
-    install_package(server, NEW, Path("linux.deb"))
-    assert server.asked.index(install) < server.asked.index("rm -f /var/tmp/linux.deb")
+    server = ToldServer(ROOMY | {"rm -f /var/tmp/linux.deb": ""})
+    install_package(server, NEW, DEB)
+    assert server.written == {"/var/tmp/linux.deb": "linux.deb"}
+    assert server.asked.index(INSTALL) < server.asked.index("rm -f /var/tmp/linux.deb")
+    unable = {line: said for line, said in ROOMY.items() if line != INSTALL}
     with pytest.raises(RunFailed, match="dpkg --install"):
-        install_package(ToldServer(ROOMY), NEW, Path("linux.deb"))
+        install_package(ToldServer(unable), NEW, DEB)
 
 
 @pytest.mark.parametrize(
@@ -54,17 +52,17 @@ def test_a_package_is_installed_without_a_question_and_not_left_lying():
 def test_a_name_that_is_not_ours_is_refused_before_anything_is_asked(release: str):
     server = ToldServer(ROOMY)
     with pytest.raises(BadInput, match="only this project's kernels"):
-        install_image(server, release, IMAGE, CONFIG)
+        install_package(server, release, DEB)
     assert server.asked == []
 
 
 def test_a_full_boot_and_a_menu_without_the_kernel_are_refused():
     full = ROOMY | {"df --output=avail -BM /boot": "Avail\n12M\n"}
     with pytest.raises(BadInput, match="12 MiB free"):
-        install_image(ToldServer(full), NEW, IMAGE, CONFIG)
+        install_package(ToldServer(full), NEW, DEB)
     without = ROOMY | {"cat /boot/grub/grub.cfg": MENU.replace(NEW, OTHER)}
     with pytest.raises(BadInput, match="no entry"):
-        install_image(ToldServer(without), NEW, IMAGE, CONFIG)
+        install_package(ToldServer(without), NEW, DEB)
 
 
 def test_ours_are_listed_with_what_holds_them():

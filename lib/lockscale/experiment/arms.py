@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from lockscale.kernels.arms import Options, own_options
+from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, build, refuse_one_identity
 from lockscale.kernels.series import Series, read_series
 from lockscale.progress import progress
@@ -13,9 +14,10 @@ from lockscale.study import Study
 K = TypeVar("K", bound=Kernel)
 
 
-def build_arms(study: Study) -> dict[str, Kernel]:
+def build_arms(study: Study, kind: str = RATE) -> dict[str, Kernel]:
     """Arm -> kernel for a guest, built or taken from the cache."""
-    return build_each(study, lambda one: build(one, study.parameters.kernel_source or None))
+    source = study.parameters.kernel_source or None
+    return build_each(study, lambda one: build(one, source, kind=kind))
 
 
 def build_each(study: Study, build_one: Callable[[Series], K]) -> dict[str, K]:

@@ -16,6 +16,7 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.places import Booted
 from lockscale.experiment.rows import Origin
 from lockscale.experiment.this_machine import host
+from lockscale.kernels.base import RATE
 from lockscale.study import QemuTarget, Study
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
@@ -33,11 +34,11 @@ def refuse_too_large(study: Study) -> None:
 
 
 @contextmanager
-def hold_qemu(run: Run, study: Study, target: QemuTarget) -> Iterator["QemuPlace"]:
+def hold_qemu(run: Run, study: Study, target: QemuTarget, kind: str = RATE) -> Iterator["QemuPlace"]:
     """This machine held, every arm built."""
     refuse_too_large(study)
     with hold_this_machine(run.id, target.name):
-        yield QemuPlace(run, study, target)
+        yield QemuPlace(run, study, target, kind)
 
 
 class QemuPlace:
@@ -45,8 +46,8 @@ class QemuPlace:
 
     origin: Origin = "qemu"
 
-    def __init__(self, run: Run, study: Study, target: QemuTarget) -> None:
-        self.target, self.kernels = target, build_arms(study)
+    def __init__(self, run: Run, study: Study, target: QemuTarget, kind: str) -> None:
+        self.target, self.kernels = target, build_arms(study, kind)
         self.arms = list(self.kernels)
         self.disk = scratch_in(run.folder, target)
         self.accel = self._guest(self.arms[0], 2, study.parameters.accel).accel

@@ -23,6 +23,7 @@ from lockscale.experiment.servers import (
     machine_of,
     refuse_other_kind,
 )
+from lockscale.kernels.base import RATE
 from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.package import ServerKernel, build_package
 from lockscale.kernels.series import Series
@@ -43,10 +44,10 @@ PROGRAMS = "/var/lib/lockscale/bin"  # /run is mounted noexec
 
 
 @contextmanager
-def hold_server(run: Run, study: Study, target: SshTarget) -> Iterator["SshPlace"]:
+def hold_server(run: Run, study: Study, target: SshTarget, kind: str = RATE) -> Iterator["SshPlace"]:
     """The server held for the run, every arm installed; at the end it runs its own kernel again."""
     with at_home(target, run.id) as (server, lock):
-        yield SshPlace(study, target, server, lock)
+        yield SshPlace(study, target, server, lock, kind)
 
 
 @contextmanager
@@ -93,10 +94,10 @@ class Recipe:
         return build_package(series, self.config, self.source)
 
 
-def recipe_of(server: SshMachine, target: SshTarget, source: str | None) -> Recipe:
+def recipe_of(server: SshMachine, target: SshTarget, source: str | None, kind: str = RATE) -> Recipe:
     """From the server's own configuration. Raises BadInput where that would not bring the server back."""
     facts, module = server_facts(server), guard_of(target).module
-    config = server_config(facts, target.boot.start, [module] if module else [], source=source)
+    config = server_config(facts, target.boot.start, [module] if module else [], kind, source)
     found = check_coverage(facts, config, module, source)
     if not found.ok:
         raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
@@ -115,7 +116,9 @@ def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
 class SshPlace:
     """The server of one run, each arm's package installed."""
 
-    def __init__(self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock) -> None:
+    def __init__(
+        self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock, kind: str
+    ) -> None:
         self.target, self.server, self.lock = target, server, lock
         self.origin: Origin = "qemu" if target.virtual else "hardware"
         self.label, self.disk, self.guard = target.name, disk_of(target), guard_of(target)
@@ -126,7 +129,7 @@ class SshPlace:
         server.emulated = is_emulated(server)
         self.names = [target.host, must(server, ["uname", "-n"]).strip()]
         self.host, self.told = host_facts(server), server.describe()
-        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None)
+        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None, kind)
         self.kernels = build_each(study, self.recipe.build)
         self.arms = list(self.kernels)
         install(server, self.kernels.values())

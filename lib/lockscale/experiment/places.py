@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from lockscale.experiment.arms import build_arms
 from lockscale.experiment.layout import Run
 from lockscale.experiment.rows import Origin
+from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.study import LocalTarget, QemuTarget, Study, Target
 from lockscale.targets.disk import NamedDisk
@@ -67,19 +68,19 @@ def kernels_ahead(study: Study, target: Target) -> dict[str, Kernel]:
     return build_arms(study) if isinstance(target, QemuTarget) else {}
 
 
-def open_place(run: Run, study: Study, target: Target) -> AbstractContextManager[Place]:
-    """`target`, held for this run alone and left as it was found.
+def open_place(run: Run, study: Study, target: Target, kind: str = RATE) -> AbstractContextManager[Place]:
+    """`target`, held for this run alone and left as it was found, with the arms' kernels of one kind.
 
     Raises BadInput where somebody else holds it or it cannot run the study.
     """
     if isinstance(target, QemuTarget):
         from lockscale.experiment.place_qemu import hold_qemu
 
-        return hold_qemu(run, study, target)
+        return hold_qemu(run, study, target, kind)
     if isinstance(target, LocalTarget):
         from lockscale.experiment.place_local import hold_local
 
         return hold_local(run, study, target)
     from lockscale.experiment.place_ssh import hold_server
 
-    return hold_server(run, study, target)
+    return hold_server(run, study, target, kind)

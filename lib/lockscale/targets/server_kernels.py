@@ -17,7 +17,7 @@ OURS = re.compile(
 )  # uname -r: our mark and the series' hash
 PARCEL = "/var/tmp"
 INSTALL_S = 1800  # dpkg makes the initrd: minutes on an emulated server
-PACKAGE_MIB, IMAGE_MIB = 400, 64  # modules and an initrd with all of them; an image alone
+PACKAGE_MIB = 400  # modules and an initrd with all of them
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class OnServer:
 def install_package(server: RemoteServer, release: str, deb: Path) -> None:
     """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
     parcel = f"{PARCEL}/{deb.name}"
-    with_room = _before_install(server, release, PACKAGE_MIB)
+    with_room = _before_install(server, release)
     server.put(deb, parcel)
     try:
         must(
@@ -46,23 +46,14 @@ def install_package(server: RemoteServer, release: str, deb: Path) -> None:
     _after_install(server, release, with_room)
 
 
-def install_image(server: RemoteServer, release: str, image: Path, config: Path) -> None:
-    """Install a kernel without modules and without an initrd: the root's driver has to be built in."""
-    default = _before_install(server, release, IMAGE_MIB)
-    server.put(config, f"/boot/config-{release}")
-    server.put(image, f"/boot/vmlinuz-{release}")
-    must(server, ["update-grub"], timeout_s=INSTALL_S)
-    _after_install(server, release, default)
-
-
-def _before_install(server: RemoteServer, release: str, need_mib: int) -> str:
+def _before_install(server: RemoteServer, release: str) -> str:
     """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
     if not OURS.fullmatch(release):
         raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
     free_mib = int(must(server, ["df", "--output=avail", "-BM", "/boot"]).split()[-1].rstrip("M"))
-    if free_mib < need_mib:
+    if free_mib < PACKAGE_MIB:
         raise BadInput(
-            f"the server's /boot has {free_mib} MiB free, a kernel needs {need_mib}: remove old ones"
+            f"the server's /boot has {free_mib} MiB free, a kernel needs {PACKAGE_MIB}: remove old ones"
         )
     grub = read_grub(server)
     pin_default(server, grub)
