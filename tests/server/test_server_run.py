@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The guest's own study on a real server: whatever dies on the way, its rows are those of the guest's run."""
 
+import contextlib
 import gzip
 import json
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -28,7 +30,7 @@ from server.kernels import breaking
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
-pytestmark = [pytest.mark.guest, pytest.mark.long]
+pytestmark = pytest.mark.guest
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 ARMS = ("search-locked", "steal-retry")
 WAIT_S = 1800
@@ -72,9 +74,9 @@ def keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
     return sorted(map(tuple, rows[KEY].to_numpy().tolist()))
 
 
-def asked_of(run: Run) -> str:
-    """The parameters of a guest's run, for the server to be asked the same."""
-    return json.dumps(json.loads((run.folder / "study.json").read_text())["parameters"])
+def asked_of(run: Run, **other: object) -> str:
+    """The parameters of a guest's run, for the server to be asked the same, but for some."""
+    return json.dumps(json.loads((run.folder / "study.json").read_text())["parameters"] | other)
 
 
 def wait_until(what: Callable[[], bool], controller: Controller) -> None:
@@ -88,74 +90,88 @@ def wait_until(what: Callable[[], bool], controller: Controller) -> None:
 def wait_for_load(server: Server, controller: Controller) -> None:
     """Until a load of the next step runs on the server."""
 
-    def runs() -> bool:
-        return server.run("pgrep", "^fsload").returncode == 0
+    def runs() -> bool:  # a login costs an emulated server half a second: it waits for itself
+        argv = ("timeout", "60", "sh", "-c", "until pgrep '^fsload'; do sleep 0.2; done")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return server.run(*argv).returncode == 0
+        return False
 
     wait_until(runs, controller)
 
 
-# Whoever runs is stopped meanwhile: it meets the full disk, and does not end before.
+# The load is stopped meanwhile, so that it meets the full disk. What it frees is taken at once: a few
+# blocks are enough for the directories of the next load.
 FILL = """
 until pkill -STOP '^fsload'; do sleep 0.05; done
 fallocate -l "$(($(df --output=avail -B1 MOUNT_POINT | tail -n 1) / 10 * 9))" MOUNT_POINT/ballast
 cat /dev/zero > MOUNT_POINT/rest
 sync
+setsid sh -c 'while [ -e MOUNT_POINT/ballast ]; do cat /dev/zero >> MOUNT_POINT/rest; sleep 0.1; done' \
+    < /dev/null > /dev/null 2>&1 &
 pkill -CONT '^fsload'
 """.replace("MOUNT_POINT", MOUNT_POINT)
 
 
-def test_a_run_that_everything_happens_to_has_the_rows_of_the_guests(
-    server: Server,
-    targets: Path,
-    target: SshTarget,
-    installed: dict[str, ServerKernel],
-    short_run: Run,
-    run: Run,
+def test_the_guests_study_runs_on_a_server_and_outlives_its_controller(
+    server: Server, targets: Path, installed: dict[str, ServerKernel], short_run: Run, run: Run
 ):
-    home, asked = server.must("uname", "-r").strip(), asked_of(short_run)
-    killed = Controller(run, targets, asked, dies_after="001")
-    wait_for_load(server, killed)
+    """The same study file by another target; killed with its first record written, then resumed."""
+    home = server.must("uname", "-r").strip()
+    few = asked_of(short_run, guests=[{"cpus": 4, "processes": [1, 8]}])
+    assert Controller(run, targets, few, dies_after="001").ends(WAIT_S)[0] == -signal.SIGKILL
+    first = read_entries(run.journal)
+    assert len(first) == 1 and server.must("uname", "-r").strip() != home, "nobody was left to take it home"
+    rows = whole(Controller(run, targets, few), run, short_run, [1, 8])
+    assert read_entries(run.journal)[:1] == first
+    assert server.must("uname", "-r").strip() == home
+    assert set(rows.origin) == {"qemu"} and set(rows.target) == {NAME}
+    ran = {(row.arm, row.build_id) for row in rows.itertuples()}
+    assert ran == {(arm, kernel.build_id) for arm, kernel in installed.items()}
+    assert rows.profiled.any() and private_words_in(run, server) == []
+
+
+@pytest.mark.long
+def test_whatever_happens_to_a_run_its_rows_are_those_of_the_guests(
+    server: Server, targets: Path, target: SshTarget, short_run: Run, run: Run
+):
+    asked = asked_of(short_run)
+    cut = Controller(run, targets, asked)
+    wait_until(lambda: cut.steps() == 1, cut)
+    wait_for_load(server, cut)
     with (
         pytest.raises(BadInput, match=rf"^target {NAME} is in use by .* since \d{{4}}-.*Z \(run run\)"),
         held(target, "x"),
     ):
         pass
-    assert killed.ends()[0] == -signal.SIGKILL
-    first = read_entries(run.journal)
-    assert len(first) == 1 and server.must("uname", "-r").strip() != home, "nobody was left to take it home"
-
-    cut = Controller(run, targets, asked)
-    wait_for_load(server, cut)
     server.run("sh", "-c", "pkill -KILL -f '^sshd: root'")  # the step goes on: its load outlives the login
     wait_until(lambda: cut.steps() == 2, cut)
     wait_for_load(server, cut)
     server.power_cycle()
-    status, sentence = cut.ends(WAIT_S)
-    assert (status, len(sentence.splitlines())) == (1, 1) and "booted anew" in sentence
-    assert len(read_entries(run.journal)) == 2 and not run.rows.exists()
+    assert "booted anew" in ended_in_a_sentence(cut, run, steps=2)
 
     filled = Controller(run, targets, asked)
     wait_for_load(server, filled)
     server.run("sh", "-c", FILL, timeout_s=600)
-    status, sentence = filled.ends(WAIT_S)
-    assert (status, len(sentence.splitlines())) == (1, 1) and "No space left on device" in sentence
-    assert len(read_entries(run.journal)) == 2 and not run.rows.exists()
+    assert "No space left on device" in ended_in_a_sentence(filled, run, steps=2)
 
-    rows = whole(Controller(run, targets, asked), run, short_run)
-    assert read_entries(run.journal)[:1] == first
-    assert server.must("uname", "-r").strip() == home
-    assert set(rows.origin) == {"qemu"} and set(rows.target) == {NAME}
-    assert {(row.arm, row.build_id) for row in rows.itertuples()} == {
-        (a, k.build_id) for a, k in installed.items()
-    }
-    assert rows.profiled.any() and private_words_in(run, server) == []
+    whole(Controller(run, targets, asked), run, short_run)
 
 
-def whole(controller: Controller, run: Run, guests: Run) -> pd.DataFrame:
-    """The rows of a run that comes to its end: as many and the same as the guest's, none twice."""
+def ended_in_a_sentence(controller: Controller, run: Run, steps: int) -> str:
+    """What the controller said at its end: one line, every finished step kept, no rows yet."""
+    status, sentence = controller.ends(WAIT_S)
+    assert (status, len(sentence.splitlines())) == (1, 1), sentence
+    assert len(read_entries(run.journal)) == steps and not run.rows.exists()
+    return sentence
+
+
+def whole(
+    controller: Controller, run: Run, guests: Run, processes: Sequence[int] = (1, 4, 8)
+) -> pd.DataFrame:
+    """The rows of a run that comes to its end: those of the guest's at the same points, none twice."""
     assert controller.ends(WAIT_S * 2) == (0, "")
-    rows = read_rows(run.rows)
-    assert keys(rows) == keys(read_rows(guests.rows))
+    rows, of_guests = read_rows(run.rows), read_rows(guests.rows)
+    assert keys(rows) == keys(of_guests[of_guests.threads.isin(processes)])
     assert len(rows) == len(rows.drop_duplicates(KEY))
     return rows
 
@@ -169,6 +185,7 @@ def private_words_in(run: Run, server: Server) -> list[str]:
     return [word for text in texts for word in private if word in text]
 
 
+@pytest.mark.long
 def test_an_arm_that_panics_gives_no_row_and_mended_it_does(
     server: Server, targets: Path, target: SshTarget, installed: dict[str, ServerKernel],
     short_run: Run, run: Run, tmp_path: Path,
@@ -182,11 +199,13 @@ def test_an_arm_that_panics_gives_no_row_and_mended_it_does(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", range(1, 7))
-def test_a_controller_killed_at_any_record_is_resumed(
-    targets: Path, installed: dict[str, ServerKernel], short_run: Run, run: Run, step: int
+def test_a_controller_killed_at_every_record_is_resumed(
+    targets: Path, installed: dict[str, ServerKernel], short_run: Run, run: Run
 ):
+    """Seven controllers for six steps: each but the last is killed as soon as it has written one record."""
     asked = asked_of(short_run)
-    assert Controller(run, targets, asked, dies_after=f"{step:03d}").ends(WAIT_S)[0] == -signal.SIGKILL
-    assert len(read_entries(run.journal)) == step
+    for step in range(1, 7):
+        killed = Controller(run, targets, asked, dies_after=f"{step:03d}")
+        assert killed.ends(WAIT_S)[0] == -signal.SIGKILL
+        assert len(read_entries(run.journal)) == step and not run.rows.exists()
     whole(Controller(run, targets, asked), run, short_run)
