@@ -92,6 +92,11 @@ def test_a_model_or_a_parameter_of_it_that_is_not_there(place: Path):
     assert "no model 'inode-claim'" in refusal(place)
 
 
+def test_a_study_beside_which_nothing_published_stands(place: Path):
+    change(place, "tables: [s1_rates, s1_function_cost]", "tables: []")
+    assert refusal(place).startswith("inode-claim.yaml: tables: List should have at least 1 item")
+
+
 def test_a_table_that_was_not_published(place: Path):
     change(place, "s1_rates", "s1_ratios")
     assert "s1_ratios" in refusal(place)

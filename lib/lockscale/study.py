@@ -99,7 +99,7 @@ class Study(_Strict):
     question: Text
     story: Text
     limits: Text
-    tables: list[Name]
+    tables: Annotated[list[Name], pydantic.Field(min_length=1)]
     workload: Workload
     workloads_beside: list[Workload] = []
     metric: Text

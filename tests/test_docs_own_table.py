@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README, "Fit your own table", followed word for word in an empty folder."""
+"""docs/own-table.md followed word for word in an empty folder."""
 
 import ast
 import os
@@ -18,7 +18,7 @@ from lockscale import paths
 from lockscale.queueing.comparison.compare import Comparison
 from lockscale.queueing.inference.fitted import Prediction
 
-(SECTION,) = re.findall(r"(?ms)^## Fit your own table$(.*?)^## ", (paths.ROOT / "README.md").read_text())
+SECTION = (paths.ROOT / "docs/own-table.md").read_text()
 (TABLE,) = re.findall(r"(?ms)^```csv\n(.*?)^```$", SECTION)
 (SHELL,) = re.findall(r"(?ms)^```sh\n(.*?)^```$", SECTION)
 (CODE,) = re.findall(r"(?ms)^```python\n(.*?)^```$", SECTION)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README, "Write your own model", followed word for word in an empty folder."""
+"""docs/own-model.md followed word for word in an empty folder."""
 
 import inspect
 import os
@@ -15,7 +15,7 @@ from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.path import Path as Steps
 
-(SECTION,) = re.findall(r"(?ms)^## Write your own model$(.*?)^## ", (paths.ROOT / "README.md").read_text())
+SECTION = (paths.ROOT / "docs/own-model.md").read_text()
 (CODE,) = re.findall(r"(?ms)^```python\n(.*?)^```$", SECTION)
 (SHELL,) = re.findall(r"(?ms)^```sh\n(.*?)^```$", SECTION)
 (FILE,) = re.findall(r"As `(\S+\.py)`:", SECTION)
