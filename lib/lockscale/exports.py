@@ -29,14 +29,19 @@ from lockscale.progress import progress
 from lockscale.report import study_figures
 from lockscale.report.changelog import Block, changelog_blocks
 from lockscale.report.changelog_forms import FORMS, as_form
+from lockscale.report.kept_scoreboard import explained_tables, kept_scoreboard
 from lockscale.report.picture import one_browser
 from lockscale.report.published import published_figure
 from lockscale.report.save import FORMATS, save
+from lockscale.report.scale_figure import scale_figure
+from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
+from lockscale.scale.kept import kept_scale
 from lockscale.simulated import published_points, simulated_points
 from lockscale.story import Story, open_story
 from lockscale.study import Study, list_studies
 from lockscale.tables import list_tables, published
 
+SCALE = "scale"
 Writer = Callable[[Collection[str], Path], list[Path]]
 
 
@@ -49,8 +54,8 @@ class Drawing(NamedTuple):
 
 
 def export_names() -> list[str]:
-    """What `export` knows: the published tables and the studies."""
-    return [*list_tables(), *list_studies()]
+    """What `export` knows: the published tables, the studies, and the scale study."""
+    return [*list_tables(), *list_studies(), SCALE]
 
 
 def export(
@@ -80,6 +85,8 @@ def export(
 def _writers(name: str, run: str) -> Writer:
     if name in list_tables():
         return partial(_write_drawings, partial(_table_drawings, name))
+    if name == SCALE:
+        return partial(_write_drawings, _scale_drawings)
     if name in list_studies():
         found = run or _curated(name)
         if run and (target_of(find_run(run)) or ("", ""))[0] != name:
@@ -108,7 +115,7 @@ def _write_study(story: Story, measured: bool, formats: Collection[str], folder:
     drawings = partial(_study_drawings, story, measured)
     written = _write_drawings(drawings, formats, folder)
     forms = [one for one in FORMS if one in formats and measured]
-    blocks = _blocks(story) if forms else []
+    blocks = text_blocks(story) if forms else []
     for form in forms:
         path = folder / f"{story.study.name}-{FORMS[form]}"
         write_text(path, as_form(form, story.study, blocks, _mails(story.study)))
@@ -118,6 +125,13 @@ def _write_study(story: Story, measured: bool, formats: Collection[str], folder:
 
 def _table_drawings(table: str) -> Iterator[Drawing]:
     yield Drawing(table, published_figure(table), published(table).assign(origin="published"))
+    if table in explained_tables():
+        rows = kept_scoreboard()
+        yield Drawing(f"{table}-explained", scoreboard_figure(rows, table), scoreboard_numbers(rows, table))
+
+
+def _scale_drawings() -> Iterator[Drawing]:
+    yield Drawing(SCALE, scale_figure(kept_scale()), kept_scale())
 
 
 def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
@@ -127,16 +141,16 @@ def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
     drawn = study_figures.published_beside_simulated(study, points, said)
     yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, said.drop(columns="note")]))
     if measured:
-        where = f"{story.where}, run {story.run.id}"
+        where = f"{story.where}, run {story.measured.id}"
         counts, found = counted_arms(story.rows, study), rates(story.rows)
         drawn = study_figures.counted_against_upstream(study, counts, where)
-        yield Drawing(f"{study.name}-counted", drawn, counts.assign(run=story.run.id))
+        yield Drawing(f"{study.name}-counted", drawn, counts.assign(run=story.measured.id))
         drawn = study_figures.measured_rates(study, found, where)
-        yield Drawing(f"{study.name}-rates", drawn, found.assign(run=story.run.id))
+        yield Drawing(f"{study.name}-rates", drawn, found.assign(run=story.measured.id))
 
 
-def _blocks(story: Story) -> list[Block]:
-    """The text's parts; function costs are those of the point with the most extra calls."""
+def text_blocks(story: Story) -> list[Block]:
+    """A measured story in words; function costs are those of the point with the most extra calls."""
     rows, study = story.rows, story.study
     extra, counter = extra_calls(rows, study), proof_of(rows, study)
     most = extra.sort_values("extra").iloc[-1]

@@ -147,7 +147,7 @@ def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -
 def tiny() -> list[dict[str, Any]]:
     counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
     short = Setting(
-        rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1
+        rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1, moves=2
     )
     return run.bench(short)
 
@@ -166,6 +166,8 @@ def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
         ("every_table_every_model", "fit"),
         ("every_table_every_model", "compare"),
         ("fold_perf_script", "python"),
+        ("explorer_recompute", "threads slider"),
+        ("explorer_recompute", "hold slider"),
     ]
     assert read[6]["engine"] in MODELS
     keys = {"case", "engine", "events_per_s", "seconds", "ratio_to_simpy", "agrees", "target", "met", "cpus"}

@@ -69,6 +69,5 @@ def test_it_runs_from_a_clean_kernel(name: str):
         client.execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.output_type in ("error", "stream")]
-    assert any(
-        "application/vnd.jupyter.widget-view+json" in output.data for output in outputs if "data" in output
-    )
+    shown = {mime for output in outputs if "data" in output for mime in output.data}
+    assert shown & {"application/vnd.jupyter.widget-view+json", "application/vnd.plotly.v1+json"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.explore.scenes import LOCK_KINDS, SCENES
+from lockscale.explore.scenes import LOCK_KINDS, SCENES, TIMES
 from lockscale.explore.setting import Setting, changed, default, rounded
 from lockscale.sim import load_model
 from lockscale.sim.model import read_parameters
@@ -21,10 +21,10 @@ def test_a_scene_is_what_its_model_and_its_table_have(one):
     model = load_model(one.model)
     for switches in one.arms.values():
         model.bind(switches)
-    assert {one.hold, one.elsewhere} <= {p.name for p in model.parameters if p.unit}
+    assert set(TIMES.values()) <= {p.name for p in model.parameters if p.unit}
     rows = published(one.table)
     printed = set(rows[(rows.metric == one.metric) & (rows.statistic == one.statistic)].arm)
-    assert printed and printed <= set(one.arms) and set(one.patch) <= set(one.arms) == set(one.lock)
+    assert printed and printed <= set(one.arms) and set(one.patch) | set(one.locks) <= set(one.arms)
 
 
 @pytest.mark.parametrize(

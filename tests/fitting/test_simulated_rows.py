@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Published tables explained by the simulator: shared parameters, rows of the scoreboard, the cache."""
 
+import subprocess
+import sys
 from typing import Annotated
 
 import numpy as np
@@ -97,6 +99,19 @@ def test_parameters_that_columns_share_are_recovered_from_both(toy_rows):
         assert abs(np.log(one["value"] / truth)) < 1.5 * half < 0.15
     base, patched = toy_rows
     assert base["parameters"][0] == patched["parameters"][0]
+
+
+def test_a_row_has_what_draws_of_its_parameters_need(toy_rows):
+    """Widths of the marginals are those of the profiles, as the likelihood is nearly normal here."""
+    logs = toy_rows[0]["logs"]
+    assert logs == toy_rows[1]["logs"] and logs["names"] == list(TRUTH)
+    found = {one["name"]: one for row in toy_rows for one in row["parameters"]}
+    for k, name in enumerate(logs["names"]):
+        one = found[name]
+        assert logs["mean"][k] == pytest.approx(np.log(one["value"]))
+        quarter = np.log(one["high"] / one["low"]) / 4.3  # Student's t at 11 degrees: 2 x 2.2
+        assert np.sqrt(logs["covariance"][k][k]) == pytest.approx(quarter, rel=0.4)
+        assert logs["bounds"][0][k] <= logs["mean"][k] <= logs["bounds"][1][k]
 
 
 def test_a_row_says_what_its_column_depends_on_and_what_was_predicted_from_few_threads(toy_rows):
@@ -207,12 +222,28 @@ def test_a_damaged_file_of_the_cache_is_made_anew(folder):
 
 def test_the_scoreboard_reads_what_is_kept(folder, monkeypatch, toy_rows):
     asked = []
-    monkeypatch.setattr(whole_scoreboard, "scoreboard", lambda: asked.append("queueing") or [])
+    monkeypatch.setattr(whole_scoreboard, "all_published_columns", toy_columns)
+    monkeypatch.setattr(whole_scoreboard, "column_row", lambda one: asked.append(one.name) or {})
     monkeypatch.setattr(whole_scoreboard, "SIMULATED", (TOY,))
     monkeypatch.setattr(whole_scoreboard, "_rows", lambda of: asked.append(of.table) or toy_rows)
     monkeypatch.setattr(whole_scoreboard, "_settings", lambda of: {})
     first = whole_scoreboard.whole_scoreboard()
-    assert whole_scoreboard.whole_scoreboard() == first and asked == ["queueing", "toy"]
+    assert whole_scoreboard.whole_scoreboard() == first
+    assert asked == ["base", "patched", "toy"]
+
+
+def test_what_is_finished_survives_a_kill(folder):
+    """A process that is killed in its second curve, and another after it."""
+    once = "for name in ('a', 'b', 'c'): cached(name, {}, lambda: [{'a': 1}.get(name) or die()])"
+    text = "from pathlib import Path; import os\nfrom lockscale.fitting import fit_cache\n"
+    text += f"fit_cache.FOLDER = Path({str(folder)!r})\nfrom lockscale.fitting.fit_cache import cached\n"
+    killed = subprocess.run(
+        [sys.executable, "-c", f"{text}die = lambda: os.kill(os.getpid(), 9)\n{once}"], check=False
+    )
+    assert killed.returncode == -9 and [path.name[:2] for path in folder.iterdir()] == ["a-"]
+    made = []
+    assert cached("a", {}, lambda: made.append("a")) == [1]
+    assert cached("b", {}, lambda: made.append("b") or [2]) == [2] and made == ["b"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.report.changelog import changelog, percent
+from lockscale.report.changelog import as_text, changelog_blocks, percent
 from lockscale.study import load_study
 from lockscale.whatif import predict
 
@@ -48,7 +48,7 @@ def text() -> str:
         {"function": ["ext4_create"], "total_us": [1707443399.0], "count": [1440000], "avg_us": [1185.72]}
     )
     costs = {arm.name: cost for arm in STUDY.arms}
-    return changelog(STUDY, PROVENANCE, extra, rates, costs, predict(STUDY))
+    return as_text(changelog_blocks(STUDY, PROVENANCE, extra, rates, costs, predict(STUDY)))
 
 
 def git(*argv: str, folder: Path) -> str:

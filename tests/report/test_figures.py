@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.report import figures
+from lockscale.report import study_figures as figures
+from lockscale.report.alt_text import alt_text
 from lockscale.report.save import save
 from lockscale.report.template import COLOURS, DASHES, MARKERS, style
 from lockscale.study import load_study
@@ -20,26 +21,21 @@ ARMS = [arm.name for arm in STUDY.arms]
 COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
 POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
 POINTS = POINTS.assign(low=0.9 * POINTS.value, high=1.2 * POINTS.value)
-PUBLISHED = pd.DataFrame(
-    {"arm": arm, "threads": 48, "metric": "create_rate", "value": 500.0} for arm in ARMS for _ in range(3)
-)
-MEASURED = POINTS.assign(cpus=4, sd=1.0, statistic="total", origin="qemu")
-EXTRA = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2]})
-EXTRA = EXTRA.assign(low=EXTRA.extra / 2, high=EXTRA.extra * 2, spread=0.01, level_pct=95.0)
-SAYS = "measured in QEMU (tcg)"
+PUBLISHED = pd.DataFrame({"arm": arm, "threads": 48, "value": 500.0, "note": ""} for arm in ARMS)
+MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
+COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2], "arm": ARMS[0]})
+COUNTED = COUNTED.assign(low=COUNTED.extra / 2, high=COUNTED.extra * 2)
+COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create")
+GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
 
 DRAWN = {
-    "published_rates": ("published", lambda: figures.published_rates(PUBLISHED)),
-    "published_against_simulated": (
+    "published_beside_simulated": (
         "simulated",
-        lambda: figures.published_against_simulated(STUDY, POINTS, PUBLISHED),
+        lambda: figures.published_beside_simulated(STUDY, POINTS, PUBLISHED),
     ),
-    "extra_calls": ("measured in QEMU", lambda: figures.extra_calls(STUDY, EXTRA, "in QEMU (tcg)")),
-    "measured_rates": ("measured in QEMU", lambda: figures.measured_rates(STUDY, MEASURED, "in QEMU (tcg)")),
-    "function_shares": (
-        "measured in QEMU",
-        lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS),
-    ),
+    "counted_against_upstream": (SAYS, lambda: figures.counted_against_upstream(STUDY, COUNTED, GUEST)),
+    "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
+    "function_shares": (SAYS, lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS)),
 }
 
 
@@ -50,7 +46,7 @@ def test_a_title_says_where_its_numbers_are_from(name: str):
 
 
 def test_published_and_simulated_are_told_apart_in_one_figure():
-    drawn = DRAWN["published_against_simulated"][1]()
+    drawn = DRAWN["published_beside_simulated"][1]()
     assert "published" in drawn.layout.title.text
     assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
 
@@ -93,18 +89,42 @@ def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
 
 @pytest.mark.slow
 def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
-    save(DRAWN["extra_calls"][1](), EXTRA, tmp_path, "extra")
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), EXTRA)
+    save(DRAWN["counted_against_upstream"][1](), COUNTED, tmp_path, "extra")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), COUNTED)
     title, says, blank, *table = (tmp_path / "extra.txt").read_text().splitlines()
     assert "get_write_access" in title and says.startswith("measured in QEMU") and blank == ""
-    assert len(table) == 1 + len(EXTRA)
+    assert len(table) == 1 + len(COUNTED)
 
 
 def test_intervals_reach_from_low_to_high():
-    bars = DRAWN["published_against_simulated"][1]().data[0].error_y
+    bars = DRAWN["published_beside_simulated"][1]().data[0].error_y
     assert list(bars.array) == pytest.approx([2, 16, 96]) and list(bars.arrayminus) == pytest.approx(
         [1, 8, 48]
     )
+
+
+def test_a_single_replication_has_no_interval_to_draw():
+    single = POINTS.astype({"low": object, "high": object}).assign(low=None, high=None)
+    bars = figures.published_beside_simulated(STUDY, single, PUBLISHED).data[0].error_y
+    assert pd.isna(bars.array).all() and pd.isna(bars.arrayminus).all()
+
+
+def test_no_bar_of_a_rate_goes_below_zero_and_the_figure_says_so():
+    """10 ops/s +- 20 is drawn from 0 to 30."""
+    drawn = DRAWN["measured_rates"][1]()
+    bars = drawn.data[0].error_y
+    assert list(bars.arrayminus) == pytest.approx([10, 20, 20]) and list(bars.array) == pytest.approx(
+        [20] * 3
+    )
+    assert drawn.layout.meta["says"].endswith("cut at 0") and drawn.layout.yaxis.rangemode == "nonnegative"
+    steady = figures.measured_rates(STUDY, MEASURED.assign(sd=1.0), GUEST)
+    assert "cut" not in steady.layout.meta["says"]
+
+
+def test_points_are_named_upright_and_arms_stand_side_by_side():
+    drawn = DRAWN["counted_against_upstream"][1]()
+    assert list(drawn.data[0].x) == ["4<br>on 4", "8<br>on 4"] and drawn.layout.xaxis.tickangle == 0
+    assert drawn.layout.scattermode == "group" and "0.1 at 4 on 4" in alt_text(drawn)
 
 
 def test_without_chromium_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

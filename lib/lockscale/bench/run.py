@@ -6,6 +6,7 @@ from typing import Any
 
 from lockscale.bench.comparison import repairman_rows
 from lockscale.bench.durations import process_rows, s1_row
+from lockscale.bench.explorer import explorer_rows
 from lockscale.bench.fits import fit_rows
 from lockscale.bench.folding import fold_row
 from lockscale.bench.rounds import engines
@@ -33,5 +34,6 @@ def bench(setting: Setting | None = None) -> list[dict[str, Any]]:
             *process_rows(setting, done),
             *fit_rows(setting, done),
             fold_row(setting, done),
+            *explorer_rows(setting, done),
         ]
     return [{**asdict(row), **here} for row in rows]

@@ -27,7 +27,8 @@ class Setting:
     cold_starts: int = 1
     compared_columns: int | None = None  # of the published tables; None: all
     folded_mib: int = 1024  # of perf script's text
+    moves: int = 50  # of each slider of the lock explorer
 
     def steps(self) -> int:
         """How often ``Done`` is told."""
-        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 2
+        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 4

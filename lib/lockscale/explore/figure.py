@@ -60,14 +60,14 @@ def explorer_figure(view: View) -> go.Figure:
 def traces(view: View) -> list[Data]:
     """x, y and name of each trace, in the figure's order."""
     arm, other = view.setting.arm, view.setting.of.after(view.setting.arm)
-    lock = view.at.locks.get(view.setting.of.lock[arm])
+    lock = view.at.locks.get(view.setting.of.lock_of(arm))
     return [
         _band(view.curve),
         _curve(arm, view.curve),
         _curve(other, view.other),
         _published(view, arm),
         _published(view, other if view.other else ""),
-        {**_numbers([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
+        {**as_arrays([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
         _histogram("wait", lock.wait_histogram if lock else ()),
         _histogram("hold", lock.hold_histogram if lock else ()),
         *(_lines(state, [s for s in view.timeline.spans if s.state == state]) for state in STATES),
@@ -87,7 +87,7 @@ def layout(view: View) -> Data:
         "xaxis": {"title_text": "threads", "range": [0, max(setting.counts()) + 2]},
         "yaxis": {"title_text": at.unit, "range": [0, 1.05 * top]},
         "xaxis2": {
-            "title_text": f"ns at {setting.of.lock[setting.arm]}; 1: none",
+            "title_text": f"ns at {setting.of.lock_of(setting.arm)}; 1: none",
             "type": "log",
             "dtick": 1,
             "range": _reach(view),
@@ -110,17 +110,17 @@ def _band(curve: Sequence[Result]) -> Data:
     known = [r for r in curve if r.low is not None and r.high is not None]
     x = [r.threads for r in known]
     y = [*(r.high for r in known), *(r.low for r in reversed(known))]
-    return {**_numbers([*x, *reversed(x)], y), "name": "95% interval"}
+    return {**as_arrays([*x, *reversed(x)], y), "name": "95% interval"}
 
 
 def _curve(arm: str, curve: Sequence[Result]) -> Data:
-    points = _numbers([r.threads for r in curve], [r.rate_per_s for r in curve])
+    points = as_arrays([r.threads for r in curve], [r.rate_per_s for r in curve])
     return {**points, "name": f"{arm}, simulated"}
 
 
 def _published(view: View, arm: str) -> Data:
     points = _points(view, arm) if arm else ()
-    drawn = _numbers([n for n, _ in points], [rate for _, rate in points])
+    drawn = as_arrays([n for n, _ in points], [rate for _, rate in points])
     return {**drawn, "name": f"{arm}, published", "showlegend": bool(points)}
 
 
@@ -133,12 +133,12 @@ def _histogram(name: str, buckets: Histogram) -> Data:
     total = sum(count for _, count in buckets) or 1
     x = [max(edge_ns, NO_WAIT_NS) for edge_ns, _ in buckets]
     y = [100 * count / total for _, count in buckets]
-    return {**_strokes(x, x, [0.0] * len(y), y), "name": name}
+    return {**strokes(x, x, [0.0] * len(y), y), "name": name}
 
 
 def _reach(view: View) -> list[float]:
     """The logarithmic axis of waits and holds: all of them, and what took no time."""
-    lock = view.at.locks.get(view.setting.of.lock[view.setting.arm])
+    lock = view.at.locks.get(view.setting.of.lock_of(view.setting.arm))
     buckets = [*lock.wait_histogram, *lock.hold_histogram] if lock else []
     longest = max([edge_ns for edge_ns, _ in buckets] + [10.0])
     return [-0.15, math.log10(longest) + 0.2]
@@ -148,16 +148,16 @@ def _lines(state: str, spans: Sequence[Span]) -> Data:
     start = [span.start_ps / PS_PER_US for span in spans]
     end = [span.end_ps / PS_PER_US for span in spans]
     thread = [span.thread for span in spans]
-    return {**_strokes(start, end, thread, thread), "name": state, "showlegend": bool(spans)}
+    return {**strokes(start, end, thread, thread), "name": state, "showlegend": bool(spans)}
 
 
-def _strokes(x0: Floats, x1: Floats, y0: Floats, y1: Floats) -> Data:
+def strokes(x0: Floats, x1: Floats, y0: Floats, y1: Floats) -> Data:
     """Lines that do not touch: NaN between them lifts the pen."""
     gap = np.full(len(x0), np.nan)
-    return _numbers(np.column_stack([x0, x1, gap]).ravel(), np.column_stack([y0, y1, gap]).ravel())
+    return as_arrays(np.column_stack([x0, x1, gap]).ravel(), np.column_stack([y0, y1, gap]).ravel())
 
 
-def _numbers(x: Any, y: Any) -> Data:
+def as_arrays(x: Any, y: Any) -> Data:
     """As arrays, which plotly neither checks one by one nor sends as text."""
     return {"x": np.asarray(x, float), "y": np.asarray(y, float)}
 

@@ -2,21 +2,23 @@
 """What can be explored: a published contention, its model, its arms, and what was printed of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
 
 LOCK_KINDS = ("queued", "ticket", "unfair", "test_and_set", "sleeping", "mutex")
 """Of the model any_lock; all but the first are its switches."""
+TIMES = {"hold": "hold_ns", "elsewhere": "elsewhere_us"}
+"""Slider -> the parameter that every scene's model has for it."""
 
 
 @dataclass(frozen=True)
 class Scene:
     """One contention. `arms`: arm -> switches of the model; `patch`: the arms before and after it.
 
-    `hold` and `elsewhere` name the model's parameters for the two sliders, `lock` the lock whose waits and
-    holds are shown; `counts` are the threads of the curve. `table`, `metric` and `statistic` are the
-    published numbers; `scaled` is the arm by which times of an unpublished amount of work are scaled.
+    `lock` is the one whose waits and holds are shown, `locks` that of arms with another; `counts` are the
+    threads of the curve. `table`, `metric` and `statistic` are the published numbers; `scaled` is the arm
+    by which times of an unpublished amount of work are scaled.
     `any_kind`: the model has every kind of lock, a start skew and shared CPUs.
     """
 
@@ -25,16 +27,18 @@ class Scene:
     title: str
     arms: Mapping[str, Mapping[str, bool]]
     patch: tuple[str, str]
-    lock: Mapping[str, str]
-    hold: str
-    elsewhere: str
+    lock: str
     table: str
     metric: str
     statistic: str
     threads: int
     counts: tuple[int, ...]
+    locks: Mapping[str, str] = field(default_factory=dict)
     scaled: str = ""
     any_kind: bool = False
+
+    def lock_of(self, arm: str) -> str:
+        return self.locks.get(arm, self.lock)
 
     def after(self, arm: str) -> str:
         """The arm that `arm` is compared with: the patched one, or of that the one before."""
@@ -51,9 +55,7 @@ SCENES = (
         title="S1: one bit of the inode bitmap, claimed by all",
         arms={"steal-retry": {}, "search-locked": {"search_locked": True}},
         patch=("steal-retry", "search-locked"),
-        lock={"steal-retry": "group lock", "search-locked": "group lock"},
-        hold="hold_ns",
-        elsewhere="elsewhere_us",
+        lock="group lock",
         table="s1_rates",
         metric="create_rate",
         statistic="single",
@@ -72,9 +74,7 @@ SCENES = (
             "fast-search": {"fast_access": True, "search_locked": True},
         },
         patch=("slow-retry", "fast-retry"),
-        lock=dict.fromkeys(("slow-retry", "fast-retry", "slow-search", "fast-search"), "group lock"),
-        hold="hold_ns",
-        elsewhere="elsewhere_us",
+        lock="group lock",
         table="s2_mds_survey",
         metric="create_rate",
         statistic="overall",
@@ -92,9 +92,7 @@ SCENES = (
             "inode-goal-scan1": {"trylock": True, "per_inode_goal": True, "scan": True},
         },
         patch=("wait-group", "inode-goal-scan0"),
-        lock=dict.fromkeys(("wait-group", "trylock", "inode-goal-scan0", "inode-goal-scan1"), "group lock"),
-        hold="hold_ns",
-        elsewhere="elsewhere_us",
+        lock="group lock",
         table="s3_fallocate2",
         metric="fallocate_rate",
         statistic="mean_per_container",
@@ -112,14 +110,8 @@ SCENES = (
             "orphan-off": {"off": True},
         },
         patch=("orphan-locked", "orphan-lockless"),
-        lock={
-            "orphan-mutex": "s_orphan_lock",
-            "orphan-locked": "of_lock",
-            "orphan-lockless": "journal",
-            "orphan-off": "journal",
-        },
-        hold="hold_ns",
-        elsewhere="elsewhere_us",
+        lock="journal",
+        locks={"orphan-mutex": "s_orphan_lock", "orphan-locked": "of_lock"},
         table="s4_stress_orphan",
         metric="time",
         statistic="mean_of_5",
@@ -133,9 +125,8 @@ SCENES = (
         title="S4: reaim creat_clo on a ramdisk",
         arms={"orphan-mutex": {}, "orphan-lockless": {"patched": True}},
         patch=("orphan-mutex", "orphan-lockless"),
-        lock={"orphan-mutex": "s_orphan_lock", "orphan-lockless": "journal"},
-        hold="hold_ns",
-        elsewhere="elsewhere_us",
+        lock="journal",
+        locks={"orphan-mutex": "s_orphan_lock"},
         table="s4_creat_clo",
         metric="throughput",
         statistic="mean_of_5",

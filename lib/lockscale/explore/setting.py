@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Where the sliders stand: a value that cannot be changed, and what it means to the simulator."""
 
+import functools
 import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.explore.scenes import LOCK_KINDS, Scene, scene
+from lockscale.explore.scenes import LOCK_KINDS, TIMES, Scene, scene
 from lockscale.sim import load_model
-from lockscale.sim.model import Value
+from lockscale.sim.model import Model, Value
 
 REPLICATIONS, SEED = 4, 1
 OPERATIONS = 500
@@ -22,7 +23,7 @@ DIGITS = 4
 class Setting:
     """One position of all the controls.
 
-    `hold` and `elsewhere` are in the units of the scene's parameters, 0 for the model's own values.
+    `hold` (ns) and `elsewhere` (us) are 0 for the model's own values.
     `cpus`: CPUs that the threads share, 0 for one each. Lock kind, skew and CPUs are those of scenes
     that have `any_kind`; others leave them alone. Raises BadInput for what no control can say.
     """
@@ -62,7 +63,8 @@ class Setting:
         """What differs from the model's defaults, for this arm or another."""
         known = self.of
         given: dict[str, Value] = dict(known.arms[arm or self.arm])
-        for name, value in ((known.hold, self.hold), (known.elsewhere, self.elsewhere)):
+        for slider, name in TIMES.items():
+            value = getattr(self, slider)
             if value and rounded(value) != default(known, name):
                 given[name] = rounded(value)
         if known.any_kind:
@@ -95,7 +97,13 @@ def changed(setting: Setting, **changes: Any) -> Setting:
 
 def default(known: Scene, parameter: str) -> float:
     """The model's own value of a parameter."""
-    return next(float(p.default) for p in load_model(known.model).parameters if p.name == parameter)
+    return next(float(p.default) for p in model_of(known.model).parameters if p.name == parameter)
+
+
+@functools.cache
+def model_of(name: str) -> Model:
+    """The scene's model, found once: to look through all models at every move takes longer than some runs."""
+    return load_model(name)
 
 
 def rounded(value: float) -> float:

@@ -6,9 +6,11 @@ smoothed or scaled.
 """
 
 import functools
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lockscale.explore.setting import REPLICATIONS, SEED, Setting
+from lockscale.explore.setting import REPLICATIONS, SEED, Setting, model_of
 from lockscale.sim import Result, simulate
 from lockscale.sim.model import Value
 from lockscale.sim.trace import Trace, trace
@@ -39,8 +41,11 @@ class View:
 
 def view(setting: Setting) -> View:
     """Simulate what the setting asks for; points that were asked before are not simulated again."""
-    curve = _curve(setting, setting.arm)
-    other = _curve(setting, setting.of.after(setting.arm)) if setting.compare else ()
+    arms = [setting.arm, *([setting.of.after(setting.arm)] if setting.compare else [])]
+    wanted = [(arm, n) for arm in arms for n in setting.counts()]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        found = tuple(pool.map(lambda one: _simulated(setting, *one), wanted))
+    curve, other = found[: len(setting.counts())], found[len(setting.counts()) :]
     at = _at(curve, setting.threads)
     return View(setting, curve, other, _timeline(setting, at))
 
@@ -54,9 +59,8 @@ def wait_us_per_operation(result: Result, lock: str) -> float:
     return found.acquisitions * found.wait_ns_mean / operations / 1000
 
 
-def _curve(setting: Setting, arm: str) -> tuple[Result, ...]:
-    given = tuple(setting.parameters(arm).items())
-    return tuple(_point(setting.of.model, n, given, setting.operations) for n in setting.counts())
+def _simulated(setting: Setting, arm: str, threads: int) -> Result:
+    return _point(setting.of.model, threads, tuple(setting.parameters(arm).items()), setting.operations)
 
 
 def _at(curve: tuple[Result, ...], threads: int) -> Result:
@@ -65,7 +69,8 @@ def _at(curve: tuple[Result, ...], threads: int) -> Result:
 
 @functools.lru_cache(maxsize=4096)
 def _point(model: str, threads: int, given: Given, operations: int) -> Result:
-    return simulate(model, threads, dict(given), seed=SEED, replications=REPLICATIONS, operations=operations)
+    numbers = {"seed": SEED, "replications": REPLICATIONS, "operations": operations}
+    return simulate(model_of(model), threads, dict(given), **numbers, workers=1)  # points run side by side
 
 
 def _timeline(setting: Setting, at: Result) -> Trace:
@@ -79,4 +84,4 @@ def _timeline(setting: Setting, at: Result) -> Trace:
 
 @functools.lru_cache(maxsize=256)
 def _trace(model: str, threads: int, given: Given, operations: int, for_us: float) -> Trace:
-    return trace(model, threads, dict(given), for_us=for_us, seed=SEED, operations=operations)
+    return trace(model_of(model), threads, dict(given), for_us=for_us, seed=SEED, operations=operations)

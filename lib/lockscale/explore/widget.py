@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from lockscale.errors import BadInput
 from lockscale.explore.figure import Data, explorer_figure, layout, traces
 from lockscale.explore.keep import keep_parameters, keep_study
-from lockscale.explore.scenes import LOCK_KINDS, SCENES
+from lockscale.explore.scenes import LOCK_KINDS, SCENES, TIMES
 from lockscale.explore.setting import MAX_SKEW_US, MAX_THREADS, Setting, changed, default
 from lockscale.explore.view import view
 from lockscale.explore.words import numbers, removes
@@ -95,12 +95,12 @@ class Explorer(w.VBox):  # type: ignore[misc]
         try:
             known = self.setting.of
             self.controls["arm"].options = list(known.arms)
-            for name, parameter in (("hold", known.hold), ("elsewhere", known.elsewhere)):
+            for name, parameter in TIMES.items():
                 _range(self.controls[name], parameter, default(known, parameter))
             for name, control in self.controls.items():
                 value = getattr(self.setting, name)
-                if name in ("hold", "elsewhere"):
-                    value = value or default(known, getattr(known, name))
+                if name in TIMES:
+                    value = value or default(known, TIMES[name])
                 control.value = value
             for name in ("kind", "skew_us", "cpus"):
                 self.controls[name].disabled = not known.any_kind

@@ -26,7 +26,7 @@ def removes(view: View) -> str:
     if known.patch[1] == before:  # the chosen one is the patched one
         before, after, at, other = after, before, other, at
     waits = [
-        f"{figure(wait_us_per_operation(result, known.lock[arm]))} us at {known.lock[arm]}"
+        f"{figure(wait_us_per_operation(result, known.lock_of(arm)))} us at {known.lock_of(arm)}"
         for arm, result in ((before, at), (after, other))
     ]
     return (

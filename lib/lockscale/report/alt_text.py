@@ -50,7 +50,7 @@ def _points(x: Sequence[Any], y: Sequence[Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return value.replace("<br>", " ")
     return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

@@ -27,20 +27,6 @@ class Block(NamedTuple):
     fixed: bool = False
 
 
-def changelog(
-    study: Study,
-    provenance: dict[str, Any],
-    extra: pd.DataFrame,
-    rates: pd.DataFrame,
-    costs: dict[str, pd.DataFrame],
-    prediction: dict[str, Any],
-    compared: pd.DataFrame | None = None,
-    counter: str = COUNTER,
-) -> str:
-    """The text of a study: what was measured, on what, with which commands, and how sure it is."""
-    return as_text(changelog_blocks(study, provenance, extra, rates, costs, prediction, compared, counter))
-
-
 def as_text(blocks: list[Block]) -> str:
     """The blocks as a commit message takes them, a blank line between them."""
     parts = [one.text if one.fixed else "\n".join(_wrap(one.text)) for one in blocks]
@@ -57,8 +43,11 @@ def changelog_blocks(
     compared: pd.DataFrame | None = None,
     counter: str = COUNTER,
 ) -> list[Block]:
-    """The same in parts. `compared`: the arms' rates with what is significant (`compared_rates`); they
-    stand as percentages where rates are a benchmark. `counter`: what `extra` counts, with its unit."""
+    """What was measured, on what, with which commands, and how sure it is.
+
+    `compared`: the arms' rates with what is significant (`compared_rates`); they stand as percentages where
+    rates are a benchmark. `counter`: what `extra` counts, with its unit.
+    """
     return [
         *_preamble(study, provenance, extra),
         *_calls(study, extra, counter),

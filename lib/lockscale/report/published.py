@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A published table as one figure: a curve for each arm, its repeats, or what its functions cost."""
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.report.template import figure, log_ticks, style
+from lockscale.report.template import figure, log_ticks, style, thread_axis
 from lockscale.tables import describe, published
 
 FEWEST = 3  # thread counts of a curve
@@ -36,10 +35,7 @@ def _curves(table: str, rows: pd.DataFrame) -> go.Figure:
     )
     for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
         drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode="lines+markers", **style(k))
-    threads = sorted(rows.threads.unique())
-    if all(np.log2(n).is_integer() for n in threads):
-        drawn.update_xaxes(type="log", tickvals=threads)
-    return _scaled(drawn, rows)
+    return _scaled(thread_axis(drawn, rows.threads), rows)
 
 
 def _repeats(table: str, rows: pd.DataFrame) -> go.Figure:

@@ -9,16 +9,22 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from lockscale.report.published import origin
 from lockscale.report.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, style
 
+NUMBERS = (
+    *("column", "unit", "threads", "published", "simulated", "low", "high", "residual_pct"),
+    *("queueing_model", "queueing", "queueing_pct"),
+)
 BAND = "rgba(0,114,178,0.18)"
+MODELS = (("simulated", "residual_pct", "simulator", 1), ("queueing", "queueing_pct", "queueing model", 2))
 
 
 def scoreboard_numbers(rows: Sequence[dict[str, Any]], table: str) -> pd.DataFrame:
-    """One row a point: column, unit, threads, value, simulated, low, high, residual_pct, queueing model's.
+    """One row a point, with the columns NUMBERS.
 
-    value: published. low and high: 95% interval of one more run, by the simulator. queueing_pct: the
-    residual of the best queueing model at that point, where the table has one.
+    low and high: 95% interval of one more run, by the simulator. queueing_model: the best one of that
+    column, queueing its value and queueing_pct its residual, where the table has one.
     """
     queueing = {row["column"]: row for row in rows if row["kind"] == "queueing" and row["table"] == table}
     lines = []
@@ -26,49 +32,63 @@ def scoreboard_numbers(rows: Sequence[dict[str, Any]], table: str) -> pd.DataFra
         if row["kind"] == "simulator" and row["table"] == table:
             other = queueing.get(row["column"])
             known = {point["threads"]: point for point in other["curve"]} if other else {}
-            lines += [
-                {
-                    "column": row["column"],
-                    "unit": row["unit"],
-                    **point,
-                    "queueing": known.get(point["threads"], {}).get("model"),
-                    "queueing_pct": known.get(point["threads"], {}).get("residual_pct"),
-                }
-                for point in row["curve"]
-            ]
-    return pd.DataFrame(lines).rename(columns={"model": "simulated"})
+            for point in row["curve"]:
+                said = known.get(point["threads"], {})
+                lines.append(
+                    {
+                        "column": row["column"],
+                        "unit": row["unit"],
+                        **point,
+                        "queueing_model": other["model"] if other else None,
+                        "queueing": said.get("model"),
+                        "queueing_pct": said.get("residual_pct"),
+                    }
+                )
+    numbers = ["low", "high", "queueing", "queueing_pct"]
+    found = pd.DataFrame(lines).rename(columns={"value": "published", "model": "simulated"})
+    return found[list(NUMBERS)].astype(dict.fromkeys(numbers, float))
 
 
 def scoreboard_figure(rows: Sequence[dict[str, Any]], table: str) -> go.Figure:
-    """One panel a column of the table above its residuals: published, simulated, queueing."""
+    """Curves with residuals below; of a table at one number of threads each figure over the published one."""
     numbers = scoreboard_numbers(rows, table)
+    return _curves(table, numbers) if numbers.threads.nunique() > 1 else _ratios(table, numbers)
+
+
+def _curves(table: str, numbers: pd.DataFrame) -> go.Figure:
+    """One panel a column of the table above its residuals: published, simulated, queueing."""
     names = list(dict.fromkeys(numbers.column))
     drawn = _panels(table, names)
     for k, name in enumerate(names, start=1):
         _column(drawn, numbers[numbers.column == name], k)
-    threads = sorted(numbers.threads.unique())
-    shown = threads[:: max(1, len(threads) // 7)]
+    shown = _apart(sorted(numbers.threads.unique()))
     drawn.update_xaxes(type="log", tickvals=shown, ticktext=[f"{n:g}" for n in shown])
     drawn.update_yaxes(rangemode="tozero", row=1)
     drawn.update_yaxes(title_text="rate (1/s)", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
-    drawn.update_xaxes(title_text="threads", row=2)
-    return drawn
+    return drawn.update_xaxes(title_text="threads", row=2)
+
+
+def _apart(threads: Sequence[float]) -> list[float]:
+    """The first, and each that is so far from the one before that both labels have room."""
+    shown = [threads[0]]
+    for n in threads[1:]:
+        if n >= 1.3 * shown[-1]:
+            shown.append(n)
+    return shown
 
 
 def _panels(table: str, names: Sequence[str]) -> go.Figure:
-    says = "points: published; lines: fitted; band: 95% for one more run, by the simulator"
+    says = f"points: {origin(table)}; lines: fitted; band: 95% for one more run, by the simulator"
+    width = round(WIDTH_PX * (0.4 + 0.6 * len(names)))
     made = make_subplots(
         rows=2, cols=len(names), row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
-        subplot_titles=list(names),
+        subplot_titles=[name.replace(" ", "<br>", 1) for name in names],
     )  # fmt: skip
     titles = made.layout.annotations
-    made.update_layout(figure(f"{table}: simulator and queueing model", says, "", "").layout)
-    made.update_layout(annotations=[*made.layout.annotations, *titles])
-    return made.update_layout(
-        width=round(WIDTH_PX * (0.4 + 0.6 * len(names))), height=round(1.3 * HEIGHT_PX),
-        xaxis_title=None, yaxis_title=None,
-    )  # fmt: skip
+    made.update_layout(figure(f"{table}: simulator and queueing model", says, "", "", width).layout)
+    made.update_layout(annotations=titles, margin_t=made.layout.margin.t + 40, legend_entrywidth=None)
+    return made.update_layout(height=round(1.3 * HEIGHT_PX), xaxis_title=None, yaxis_title=None)
 
 
 def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
@@ -79,21 +99,32 @@ def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
         drawn.add_scatter(
             x=x, y=y, fill="toself", mode="none", fillcolor=BAND, name="95%", showlegend=first, row=1, col=col
         )
-    lines = (("simulated", "simulator", 1), ("queueing", "queueing model", 2))
-    for field, name, look in lines:
+    for field, residual, name, look in MODELS:
         if np.any(here[field].notna()):
             drawn.add_scatter(
                 x=here.threads, y=here[field], mode="lines", name=name, line=style(look)["line"],
                 showlegend=first, row=1, col=col,
             )  # fmt: skip
-    mark = style(0)["marker"]
+            drawn.add_scatter(
+                x=here.threads, y=here[residual], mode="markers", marker=style(look)["marker"],
+                name=f"residual of the {name}", showlegend=False, row=2, col=col,
+            )  # fmt: skip
     drawn.add_scatter(
-        x=here.threads, y=here.value, mode="markers", name="published", marker=mark, showlegend=first,
-        row=1, col=col,
+        x=here.threads, y=here.published, mode="markers", name="published", marker=style(0)["marker"],
+        showlegend=first, row=1, col=col,
     )  # fmt: skip
-    for field, _, look in (("residual_pct", "", 1), ("queueing_pct", "", 2)):
-        drawn.add_scatter(
-            x=here.threads, y=here[field], mode="markers", marker=style(look)["marker"],
-            name=f"residual of the {lines[look - 1][1]}", showlegend=False, row=2, col=col,
-        )  # fmt: skip
     drawn.add_hline(y=0, line={"color": COLOURS[0], "width": 1}, row=2, col=col)
+
+
+def _ratios(table: str, numbers: pd.DataFrame) -> go.Figure:
+    says = f"simulated over {origin(table)}"
+    says += "; bars: 95% for one more run" if numbers.low.notna().any() else "; nothing was fitted to it"
+    drawn = figure(f"{table}: simulator", says, "", "simulated over published (%)")
+    ratio, low, high = (100 * numbers[of] / numbers.published for of in ("simulated", "low", "high"))
+    bars = {"type": "data", "symmetric": False, "array": high - ratio, "arrayminus": ratio - low}
+    names = [name.replace(" ", "<br>", 1) for name in numbers.column]
+    drawn.add_scatter(
+        x=names, y=ratio, error_y=bars, mode="markers", name="simulator", marker=style(1)["marker"]
+    )
+    drawn.add_hline(y=100, line={"color": COLOURS[0], "width": 1})
+    return drawn.update_xaxes(range=[-0.5, len(names) - 0.5])

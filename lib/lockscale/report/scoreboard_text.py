@@ -15,8 +15,8 @@ HEADER = (
 ALL_POINTS = "  the same, all points"
 WHY_SHORT = {
     "s1_function_cost": "In the model every waiting thread spins for the group lock; by the table some eight "
-    "of 48 wait in jbd2__journal_start, so its spin is too long. Attempts rest on the calls of a create "
-    "without retries, which were measured on another kernel (6.12).",
+    "of 48 wait in jbd2__journal_start. A model with that wait cannot meet both figures: its attempts could "
+    "not exceed the 40 threads that are left, and the table has 43.8 (data/README.md).",
 }
 
 
@@ -33,6 +33,9 @@ def scoreboard_text(rows: Sequence[dict[str, Any]]) -> str:
     if simulated:
         found = _table([_simulated_cells(row) for row in simulated])
         parts += ["", "Explained by the simulator:", found, "", *_simulated_notes(simulated)]
+    left = [f"{row['table']}, {row['column']}" for row in rows if row["kind"] == "none"]
+    if left:
+        parts.append(f"Explained by no model (data/README.md says why): {'; '.join(left)}.")
     return "\n".join(parts)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The figures of any study, in the words of its file; each says where its numbers are from."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,48 +9,54 @@ import plotly.graph_objects as go
 from lockscale.experiment.all_processes import note
 from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.report.published import origin
-from lockscale.report.template import COLOURS, figure, log_ticks, style
+from lockscale.report.template import COLOURS, figure, log_ticks, style, thread_axis
 from lockscale.study import Study
+
+Numbers: TypeAlias = "pd.Series[float]"
+OPEN_MARK = {"size": 14, "symbol": "circle-open", "line": {"width": 2}}
 
 
 def published_beside_simulated(study: Study, points: pd.DataFrame, said: pd.DataFrame) -> go.Figure:
     """Simulated curves of the arms with what was published of them.
 
-    `points`: arm, threads, value; `said` likewise, in the same unit, with a `note` on how it came into it.
+    `points`: arm, threads, value, low, high; `said`: arm, threads, value in the same unit, with a `note` on
+    how it came into it.
     """
-    source = origin(study.tables[0])
-    says = f"lines: simulated, calibrated to published points; open marks: {source}{_first(said.note)}"
+    points = points.astype({"low": float, "high": float})  # None of a single replication
+    marked = f"open marks: {origin(study.tables[0])}{_first(said.note)}"
+    says = f"lines: simulated, calibrated to published points; bars: 95%{_cut(points.low)}; {marked}"
     drawn = figure(f"{study.name}: simulated and published", says, "processes", study.metric)
     for k, arm in enumerate(study.arms):
         curve, marks = points[points.arm == arm.name], said[said.arm == arm.name]
         if len(curve):
-            name = f"{arm.name}, simulated"
-            drawn.add_scatter(x=curve.threads, y=curve.value, name=name, mode="lines+markers", **_style(k))
+            drawn.add_scatter(
+                x=curve.threads, y=curve.value, error_y=_rate_bars(curve.value, curve.low, curve.high),
+                name=f"{arm.name}, simulated", mode="lines+markers", **_style(k),
+            )  # fmt: skip
         if len(marks):
-            marker = {
-                "size": 14,
-                "symbol": "circle-open",
-                "line": {"width": 2},
-                "color": _style(k)["line"]["color"],
-            }
+            marker = {**OPEN_MARK, "color": _style(k)["line"]["color"]}
             name = f"{arm.name}, published"
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
+    thread_axis(drawn, [*points.threads, *said.threads])
     values = pd.concat([points.value, said.value])
     return drawn.update_yaxes(type="log", tickvals=log_ticks(values.min(), values.max()))
 
 
 def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     """Rates of the study's operation; those of a guest are a direction at most, never a benchmark."""
-    says = f"measured {where}{'' if is_benchmark(origin_of(rates)) else ': not a benchmark'}"
+    low, high = rates.value - rates.sd, rates.value + rates.sd
+    worth = "" if is_benchmark(origin_of(rates)) else ": not a benchmark"
+    says = f"measured {where}{worth}; bars: 1 standard deviation{_cut(low)}"
     drawn = figure(f"{study.name}: measured rates{note(rates)}", says, "processes", study.metric)
     series = [(name, cpus) for name in study.arm_names for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
-        here = rates[(rates.arm == arm) & (rates.cpus == cpus)]
-        error = {"type": "data", "array": here.sd}
+        at = (rates.arm == arm) & (rates.cpus == cpus)
+        bars = _rate_bars(rates.value[at], low[at], high[at])
         drawn.add_scatter(
-            x=here.threads, y=here.value, error_y=error, name=f"{arm}, {cpus} CPU", mode="lines+markers",
-            **_style(k),
+            x=rates.threads[at], y=rates.value[at], error_y=bars, name=f"{arm}, {cpus} CPU",
+            mode="lines+markers", **_style(k),
         )  # fmt: skip
+    drawn.update_yaxes(rangemode="nonnegative")
     return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
 
 
@@ -59,24 +65,42 @@ def counted_against_upstream(study: Study, counts: pd.DataFrame, where: str) -> 
     counter, upstream = str(counts.counter.iloc[0]), study.arm("upstream").name
     here = counts[counts.counter == counter]
     says = f"measured {where}; bars: interval by ranks; against {upstream}"
-    drawn = figure(f"{counter}: more than {upstream}", says, "point", _first(here.unit, ""))
+    drawn = figure(f"{counter}: more than {upstream}", says, "processes on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
         if arm.empty:
             continue
-        label = [f"{c} CPU, {n} proc" for c, n in zip(arm.cpus, arm.threads, strict=True)]
-        error = {
-            "type": "data",
-            "symmetric": False,
-            "array": arm.high - arm.extra,
-            "arrayminus": arm.extra - arm.low,
-        }
-        marker = _style(k)["marker"]
-        drawn.add_scatter(x=label, y=arm.extra, error_y=error, mode="markers", name=name, marker=marker)
-    return drawn
+        label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
+        bars, marker = _bars(arm.extra, arm.low, arm.high), _style(k)["marker"]
+        drawn.add_scatter(x=label, y=arm.extra, error_y=bars, mode="markers", name=name, marker=marker)
+    return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
 
 
-def _first(words: pd.Series, before: str = "; ") -> str:
+def function_shares(
+    before: pd.DataFrame, after: pd.DataFrame, names: tuple[str, str], says: str
+) -> go.Figure:
+    """Time in each traced function per arm, in milliseconds; times include callees and waits."""
+    drawn = figure("Where the time goes", says, "total time (ms)", "")
+    for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
+        milliseconds, colour = cost.total_us / 1000, COLOURS[k]
+        drawn.add_bar(y=cost.function, x=milliseconds, orientation="h", name=name, marker_color=colour)
+    return drawn.update_yaxes(autorange="reversed", automargin=True)
+
+
+def _rate_bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
+    """No rate is below zero, whatever an interval that is drawn the same both ways says."""
+    return _bars(value, low.clip(lower=0), high)
+
+
+def _cut(low: Numbers) -> str:
+    return ", cut at 0" if (low < 0).any() else ""
+
+
+def _bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
+
+
+def _first(words: "pd.Series[str]", before: str = "; ") -> str:
     said = [word for word in words.unique() if word]
     return f"{before}{said[0]}" if said else ""
 

@@ -4,6 +4,7 @@
 import math
 import re
 import textwrap
+from collections.abc import Iterable
 
 import plotly.graph_objects as go
 import plotly.io as pio
@@ -93,6 +94,14 @@ def log_ticks(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, ... from below `low` to above `high`: plotly's own are one a decade, or bare digits."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+
+
+def thread_axis(drawn: go.Figure, threads: Iterable[int]) -> go.Figure:
+    """The same figure; powers of two stand evenly, with a tick each."""
+    counts = sorted({int(n) for n in threads})
+    if all(n & (n - 1) == 0 for n in counts):
+        drawn.update_xaxes(type="log", tickvals=counts)
+    return drawn
 
 
 def _wrapped(text: str, width_px: int, letter_px: int) -> list[str]:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""A data frame is a table too; what is none is refused in one sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.fitting import compare, fit
+from lockscale.fitting.read import read_column
+
+FRAME = pd.DataFrame({"threads": [1, 2, 4], "value": [100.0, 190, 350]})
+NO_TABLES = {
+    "pair": (([1, 2, 4], [100, 190, 350]), "the table is tuple"),
+    "dict": ({"threads": [1]}, "the table is dict"),
+    "array": (np.ones((3, 2)), "the table is ndarray"),
+    "nothing": (None, "the table is NoneType"),
+    "number": (7, "the table is int"),
+    "series": (FRAME.value, "the table is Series"),
+    "levels": (pd.concat([FRAME], axis=1, keys=["a"]), "columns of several levels"),
+    "twice": (pd.concat([FRAME, FRAME], axis=1), "column 'threads' twice"),
+    "complex": (FRAME.assign(value=[1j, 2, 3]), "row 1, column value is '1j'"),
+    "one complex": (FRAME.assign(value=pd.Series([1, 1j, 3], dtype=object)), "row 2, column value"),
+    "bool": (FRAME.assign(threads=[True, False, True]), "row 1, column threads is 'True'"),
+    "one bool": (FRAME.assign(value=pd.Series([1, True, 3], dtype=object)), "row 2, column value is 'True'"),
+    "dates": (FRAME.assign(value=pd.to_datetime(["2026-01-01"] * 3)), "column value is '2026-01-01"),
+    "huge": (FRAME.assign(value=pd.Series([1, 10**400, 3], dtype=object)), "row 2, column value is '1000"),
+    "lists": (FRAME.assign(value=[[1], {}, None]), "row 1, column value|row 3, column value"),
+    "no rows": (FRAME.iloc[:0], "has no rows"),
+    "no columns": (pd.DataFrame(), "no column threads"),
+    "index": (FRAME.set_index("threads"), "no column threads"),
+}
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_what_is_no_table_is_refused_in_one_sentence(name: str):
+    table, says = NO_TABLES[name]
+    with pytest.raises(BadInput, match=says) as refused:
+        compare(table)
+    assert str(refused.value).isprintable() and len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize("kind", ["int32", "Int64", "float32", "str", "object", "category"])
+def test_numbers_of_any_kind_in_a_data_frame_are_numbers(kind: str):
+    found = read_column(FRAME.astype({"value": int}).astype(kind))
+    assert found.rates_per_s.tolist() == [100, 190, 350]
+
+
+def test_a_data_frame_is_a_table_too():
+    frame = pd.DataFrame({"threads": [1, 2, 4, 8], "value": [100.0, 190, 350, 500]}, index=[7, 7, 7, 7])
+    assert fit(frame, "amdahl").params == pytest.approx(fit(frame.astype(str), "amdahl").params)
+    with pytest.raises(BadInput, match="the data frame row 2, column value is -1"):
+        compare(frame.assign(value=[1, -1, 2, 3]))
+    with pytest.raises(BadInput, match="row 1, column threads"):
+        compare(frame.assign(threads=[[1], [2], {}, 3]))

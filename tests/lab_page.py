@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+"""Scripts for a page of JupyterLab."""
+
+READY = """() => {
+  const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
+  return context?.isReady && context.session?.kernel?.status === 'idle'
+    && context.session.kernel.connectionStatus === 'connected';
+}"""
+"""The cell indicator says idle before the kernel is up, and what is run then hangs."""
+RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
+"""Not awaited: the command ends with the last cell."""
