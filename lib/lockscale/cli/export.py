@@ -12,7 +12,7 @@ FORMATS = "svg,pdf,html,txt,csv"
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every published table and every study.")
+@click.option("--all", "every", is_flag=True, help="Every published table, every study, and the scale study.")
 @click.option(
     "--format",
     "formats",

@@ -79,16 +79,23 @@ def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
 
 
 @click.command()
+@click.option("--keep", is_flag=True, help="Keep it in data/, where the figures and notebooks read it.")
 @as_json
-def scoreboard(as_json: bool) -> None:
+def scoreboard(keep: bool, as_json: bool) -> None:
     """Every published curve: the best queueing model and the simulator, their errors, and the targets.
 
-    The first time it fits for minutes; then it reads what it found, until a table or the source changes.
+    The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
+    until a table or the source changes.
     """
     from lockscale.fitting.whole_scoreboard import whole_scoreboard
+    from lockscale.report.kept_scoreboard import keep_scoreboard
     from lockscale.report.scoreboard_text import scoreboard_text
+    from lockscale.report.unexplained import unexplained_rows
 
     rows = whole_scoreboard()
+    rows += unexplained_rows(rows)
+    if keep:
+        keep_scoreboard(rows)
     show(rows, as_json, scoreboard_text(rows))
 
 

@@ -59,7 +59,7 @@ def sweep(
     known = load_model(model)
     status = 0
     try:
-        with _client(dask) as client:
+        with dask_client(dask) as client:
             points = sweep_points(
                 known,
                 counts,
@@ -127,7 +127,7 @@ def _range(name: str, text: str) -> tuple[str, tuple[float, float]]:
 
 
 @contextlib.contextmanager
-def _client(address: str | None) -> "Iterator[Client | None]":
+def dask_client(address: str | None) -> "Iterator[Client | None]":
     """A Dask client for the time of the sweep, or None without an address."""
     if address is None:
         yield None

@@ -24,18 +24,16 @@ def scoreboard() -> list[dict[str, Any]]:
     none, because equally good fits of the others differ there.
     `not_laws`: models that are no candidates, the errors that they have, and why.
     """
-    targets = fit_targets()
-    none = TableTargets(table="", columns=[])
-    whole = all_published_columns()
-    of_tables = [targets.get(one.table, none) for one in whole]
-    used = [one.between(of_table.n_min, None) for one, of_table in zip(whole, of_tables, strict=True)]
-    shortened = [k for k, of_table in enumerate(of_tables) if of_table.n_min > 1]
-    ranked = list(compare_columns("scoreboard", [*used, *(whole[k] for k in shortened)]))
-    all_points = dict(zip(shortened, ranked[len(used) :], strict=True))
-    return [
-        _row(one, of_table, found, all_points.get(k))
-        for k, (one, of_table, found) in enumerate(zip(whole, of_tables, ranked[: len(used)], strict=True))
-    ]
+    return [column_row(one) for one in all_published_columns()]
+
+
+def column_row(column: Column) -> dict[str, Any]:
+    """The row of one published curve."""
+    of_table = fit_targets().get(column.table, TableTargets(table="", columns=[]))
+    used = column.between(of_table.n_min, None)
+    asked = [used, column] if of_table.n_min > 1 else [used]
+    found, *whole = compare_columns(f"compare {column.name}", asked)
+    return _row(column, of_table, found, whole[0] if whole else None)
 
 
 def _row(

@@ -66,7 +66,25 @@ def _row(
         "met": None if target is None else target.is_met(mape_pct, loo_pct, calibrated),
         "parameters": [vars(one) for one in whole.parameters if one.name in depends_on],
         "not_determined": {whole.model: list(whole.not_determined)} if whole.not_determined else {},
+        "logs": _logs(whole),
         "curve": _curve(whole, column),
+    }
+
+
+def _logs(whole: Fit) -> dict[str, Any]:
+    """Of the logarithms of all free parameters: names (k,), mean (k,), covariance (k, k) and bounds (2, k).
+
+    The covariance is the linear model's at the best: a direction that the data leave open has a wide one,
+    and only the bounds end it.
+    """
+    ends = np.log(whole.problem.ends)
+    jacobian, noise = whole.best.jacobian, whole.noise
+    spread = np.linalg.pinv(jacobian.T @ jacobian) * (noise.unit if noise else np.nan)
+    return {
+        "names": [one.name for one in whole.problem.free],
+        "mean": (whole.best.x + ends).tolist(),
+        "covariance": spread.tolist() if noise else None,
+        "bounds": (np.array(whole.problem.bounds) + ends).tolist(),
     }
 
 

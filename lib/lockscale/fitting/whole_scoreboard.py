@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.scoreboard import scoreboard
+from lockscale.fitting.published_table import all_published_columns
+from lockscale.fitting.scoreboard import column_row
 from lockscale.fitting.simulated_creates import S1, S2, s1_cost_rows
 from lockscale.fitting.simulated_rows import simulated_rows
 from lockscale.fitting.simulated_tables import CREAT_CLO, S3, STRESS_ORPHAN, Simulated
@@ -18,9 +19,22 @@ SIMULATED = (S3, STRESS_ORPHAN, CREAT_CLO, S2, S1)
 def whole_scoreboard() -> list[dict[str, Any]]:
     """Rows of the shape `scoreboard` of the command line: queueing models first, then the simulator.
 
-    Fits are kept in the cache by the content of tables, source and settings.
+    Fits are kept in the cache by the content of tables, source and settings: of the queueing models each
+    curve's, of the simulator each table's, whose columns are fitted at once. After an interrupt or a kill
+    those are not made again.
     """
-    return [*cached("queueing", {}, scoreboard), *simulated_scoreboard()]
+    return [*queueing_scoreboard(), *simulated_scoreboard()]
+
+
+def queueing_scoreboard() -> list[dict[str, Any]]:
+    """The queueing models' part, a curve at a time."""
+    rows, columns = [], all_published_columns()
+    with progress("scoreboard, queueing models", len(columns)) as shown:
+        for done, one in enumerate(columns):
+            shown.update(done, f"{one.table}, {one.name}")
+            rows.append(cached(f"queueing-{one.table}", {"column": one.name}, partial(column_row, one)))
+        shown.update(len(columns))
+    return rows
 
 
 def simulated_scoreboard() -> list[dict[str, Any]]:

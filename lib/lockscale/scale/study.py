@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""The sweep: every arm of every path at every number of CPUs, at the best parameters and at draws of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.progress import progress
+from lockscale.report.kept_scoreboard import kept_scoreboard
+from lockscale.scale.draws import Values, draws
+from lockscale.scale.ext4 import MOST, PATHS, Path
+from lockscale.scale.places import Place, most_of
+from lockscale.sim import load_model
+from lockscale.sim.parallel import Client
+from lockscale.sim.sweep import key_of, version_of
+from lockscale.sweeps import sweep_points
+from lockscale.tables import published
+
+THREADS = tuple(2**k for k in range(MOST.bit_length()))
+DRAWS = 20
+FEWEST, EACH = 12_000, 4  # operations counted: at least, and of each thread
+FOLDER = paths.CACHE / "scale"
+SLOPE_AT = 2  # threads: where others are met for the first time
+
+
+def scale_study(
+    client: Client | None = None, threads: Sequence[int] = THREADS, count: int = DRAWS
+) -> pd.DataFrame:
+    """Long form: path, arm, threads, metric, unit, value, low, high, table, published_to, origin,
+    most_time_at, share_pct.
+
+    value: at the best parameters; low and high: 95% by Student's t over ln of the draws' values, in which the
+    simulation's own noise is; published_to: the most threads of the table. metric `saturates_at` (threads:
+    0): N* = X_max / (X(2) / 2), the threads at which the asymptotes of the curve cross (P. J. Denning and
+    J. P. Buzen, ACM Computing Surveys 10(3), 1978). Finished points are kept in the cache by the version of
+    simulator and model, so that an interrupted study goes on.
+    """
+    fits = {row["table"]: row["logs"] for row in kept_scoreboard() if row.get("logs")}
+    of_arms: list[dict[str, Any]] = []
+    with progress("scale study", len(PATHS) * len(threads)) as shown:
+        for k, path in enumerate(PATHS):
+            if path.table not in fits:
+                raise BadInput(
+                    f"the scoreboard has no fit of {path.table}: make it with `lockscale scoreboard --keep`"
+                )
+            sets = draws(fits[path.table], count, path.more)
+            for j, n in enumerate(threads):
+                shown.update(k * len(threads) + j, f"{path.name}, {n} CPUs")
+                of_arms += _at(path, n, sets, client)
+    return pd.DataFrame([*map(_row, of_arms), *_saturations(of_arms)])
+
+
+def _at(path: Path, threads: int, sets: Sequence[Values], client: Client | None) -> list[dict[str, Any]]:
+    """Of each arm the rates of all sets, in the path's unit, and where the threads are with the best one."""
+    model = load_model(path.model)
+    wanted = {
+        name: [model.bind(arm.given(threads, sets[0], one)) for one in sets]
+        for name, arm in path.arms.items()
+        if threads <= arm.most
+    }
+    design = {key_of(one, threads): one for of_arm in wanted.values() for one in of_arm}
+    operations = max(FEWEST, EACH * threads)
+    name = f"{path.name.replace(' ', '-')}-{threads}-{operations}-{version_of(model)[:12]}"
+    points = sweep_points(
+        model,
+        [threads],
+        list(design.values()),
+        replications=1,
+        operations=operations,
+        client=client,
+        keep=FOLDER / f"{name}.jsonl",
+    )
+    found = dict(zip(design, points, strict=True))
+    return [
+        {
+            "path": path,
+            "arm": name,
+            "threads": threads,
+            "rates": [found[key_of(one, threads)]["value"] / path.unit_per_s for one in of_arm],
+            "place": most_of(found[key_of(of_arm[0], threads)], operations),
+        }
+        for name, of_arm in wanted.items()
+    ]
+
+
+def _row(one: Mapping[str, Any]) -> dict[str, Any]:
+    place: Place = one["place"]
+    return _of(one, "throughput", one["threads"], one["path"].unit, one["rates"]) | {
+        "most_time_at": place.name,
+        "share_pct": round(100 * place.share, 1),
+    }
+
+
+def _of(
+    one: Mapping[str, Any], metric: str, threads: int, unit: str, values: Sequence[float]
+) -> dict[str, Any]:
+    logs = np.log(values[1:])
+    half = t.ppf(0.975, len(logs) - 1) * np.std(logs, ddof=1) * np.sqrt(1 + 1 / len(logs))
+    low, high = np.exp(np.log(values[0]) + half * np.array([-1, 1]))
+    return {
+        "path": one["path"].name,
+        "arm": one["arm"],
+        "threads": threads,
+        "metric": metric,
+        "unit": unit,
+        **{name: float(f"{v:.5g}") for name, v in (("value", values[0]), ("low", low), ("high", high))},
+        "table": one["path"].table,
+        "published_to": int(published(one["path"].table).threads.max()),
+        "origin": "simulated",
+    }
+
+
+def _saturations(of_arms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    rows = []
+    for path in PATHS:
+        for arm in path.arms:
+            here = [one for one in of_arms if (one["path"], one["arm"]) == (path, arm)]
+            rates = np.array([one["rates"] for one in here])
+            slope = next((one["rates"] for one in here if one["threads"] == SLOPE_AT), None)
+            if slope is not None:
+                crossing = rates.max(axis=0) / (np.array(slope) / SLOPE_AT)
+                rows.append(_of(here[0], "saturates_at", 0, "threads", crossing.tolist()))
+    return rows
