@@ -7,7 +7,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.rows import read_rows
-from lockscale.judge import fit_rates, fullest_guest, judge_guests
+from lockscale.judge import fit_rates, fullest_guest, judge_counters, judge_guests
 from lockscale.study import load_study
 from lockscale.whatif import predict
 
@@ -43,3 +43,70 @@ def test_the_prediction_is_judged_at_every_measured_point(rows: pd.DataFrame):
     judged = judge_guests(predict(STUDY), rows, STUDY).set_index("threads")
     assert list(judged.index) == [1, 2, 4, 8, 48]
     assert judged.holds[[1, 4, 8, 48]].all()
+
+
+WAITS = "waits for an orphan lock"
+
+
+def fitted(arm: str, threads: int, value: float, low: float, high: float) -> dict[str, object]:
+    at = {"fitted_arm": "orphan-mutex", "arm": arm, "cpus": 4, "threads": threads, "own_processors": True}
+    return {
+        "kind": "fitted",
+        **at,
+        "metric": WAITS,
+        "unit": "per orphan",
+        "value": value,
+        "low": low,
+        "high": high,
+    }
+
+
+def orphan_counts(waits: tuple[float, ...], arm: str = "orphan-locked", threads: int = 2) -> pd.DataFrame:
+    """Of 100 orphans a block."""
+    where = {"arm": arm, "cpus": 4, "threads": threads, "pair": "ab", "tool": "observe"}
+    return pd.DataFrame(
+        {**where, "block": k, "iteration": k, "metric": metric, "value": value}
+        for k, waited in enumerate(waits, start=1)
+        for metric, value in (
+            ("trace:ext4_orphan_lock_wait", waited),
+            ("calls:ext4_orphan_add", 100.0),
+            ("calls:jbd2_journal_get_write_access", 400.0),
+        )
+    )
+
+
+def test_counts_of_an_arm_stand_beside_what_another_one_told_of_them():
+    said = {"guests": [fitted("orphan-locked", 2, 0.6, 0.1, 0.7), fitted("orphan-locked", 4, 0.6, 0.1, 0.7)]}
+    judged = judge_counters(said, orphan_counts((40, 60)), load_study("orphan-file"))
+    here, not_counted = judged.to_dict("records")
+    assert here["measured"] == pytest.approx(0.5) and here["blocks"] == 2 and here["inside"]
+    assert here["error"] == pytest.approx(0.1) and here["error_pct"] == pytest.approx(20)
+    # Student's t of two blocks: 12.706 x 0.1414 / sqrt(2)
+    assert here["measured_high"] - 0.5 == pytest.approx(1.2706, rel=1e-3)
+    assert not_counted["blocks"] == 0 and pd.isna(not_counted["error_pct"])
+
+
+def test_a_prediction_that_is_far_off_is_shown_with_its_error():
+    said = {"guests": [fitted("orphan-locked", 2, 0.1, 0.05, 0.2)]}
+    (far,) = judge_counters(said, orphan_counts((40, 60)), load_study("orphan-file")).to_dict("records")
+    assert not far["inside"] and far["error_pct"] == pytest.approx(-80)
+
+
+def test_extra_calls_are_those_above_the_upstream_arm(rows: pd.DataFrame):
+    at = {
+        "fitted_arm": "search-locked",
+        "arm": "steal-retry",
+        "cpus": 4,
+        "threads": 4,
+        "own_processors": False,
+    }
+    said = {"kind": "fitted", **at, "metric": "extra jbd2_journal_get_write_access", "unit": "calls/create"}
+    (judged,) = judge_counters(
+        {"guests": [{**said, "value": 0.1, "low": 0.0, "high": 0.5}]}, rows, STUDY
+    ).to_dict("records")
+    held = judge_guests(predict(STUDY), rows, STUDY).set_index("threads")
+    assert judged["measured"] == pytest.approx(held.extra[4]) and judged["inside"]
+
+
+def test_where_nothing_was_predicted_nothing_is_judged(rows: pd.DataFrame):
+    assert judge_counters(predict(STUDY), rows, STUDY).empty

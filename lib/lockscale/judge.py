@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import extra_calls, proof_of, rate_repeats
+from lockscale.experiment.compare import counted, extra_calls, proof_of, rate_repeats
 from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.queueing.comparison.compare import Comparison
+from lockscale.sim.results import mean_interval
 from lockscale.study import Study
 from lockscale.tables import published
 
@@ -62,7 +63,8 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     `published`, `error_pct` and `inside` are None where nobody published that arm.
     """
     truths, found = _published_means(study), []
-    for said in prediction.get("predictions") or [prediction["published_machine"]]:
+    machine = prediction.get("published_machine")  # None where nothing could be predicted
+    for said in prediction.get("predictions") or [machine] * (machine is not None):
         truth = truths.get((said["arm"], said["threads"], said["metric"]))
         found.append(
             {
@@ -97,7 +99,8 @@ def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -
     Where no bound of that counter was predicted the bounds and `holds` are empty.
     """
     counter = proof_of(rows, study)
-    said = [one for one in prediction["guests"] if one["metric"] == f"extra {counter}"]
+    bounds_of = [one for one in prediction["guests"] if one.get("kind", "bound") == "bound"]
+    said = [one for one in bounds_of if one["metric"] == f"extra {counter}"]
     bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
     found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
@@ -107,3 +110,54 @@ def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -
     above = (table.low > table.spread) | (table.predicted_high == 0)
     table["holds"] = above & (table.extra - table.spread <= table.predicted_high)
     return table
+
+
+JUDGED = [
+    *("fitted_arm", "arm", "cpus", "threads", "own_processors", "metric", "unit"),
+    *("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "blocks"),
+    *("error", "error_pct", "inside"),
+]
+
+
+def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """What one arm's counts said of the others' beside what these counted, an interval of 95% each.
+
+    Columns JUDGED. inside: the measured mean lies in the predicted interval. What was not counted is
+    empty; there are no rows where nothing was predicted.
+    """
+    said = [one for one in prediction["guests"] if one.get("kind") == "fitted"]
+    found = [{**one, **_judged(one, _repeats(rows, study, one))} for one in said]
+    return pd.DataFrame(found, columns=JUDGED)
+
+
+def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[float]:
+    """The counter of the arm at the point, a value a block; of an extra, above the upstream arm's mean."""
+    try:
+        table = counted(rows, study, said["metric"].removeprefix("extra "))
+    except BadInput:  # the run was cut before it counted
+        return []
+    here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
+    extra = said["metric"].startswith("extra ")
+    base = here.value[here.arm == study.arm("upstream").name].mean() if extra else 0.0
+    return [float(value - base) for value in here.value[here.arm == said["arm"]]]
+
+
+def _judged(said: dict[str, Any], repeats: list[float]) -> dict[str, Any]:
+    predicted = {f"predicted{end}": said[of] for end, of in _ENDS.items()}
+    if not repeats:
+        return {**predicted, "blocks": 0}
+    measured, low, high = mean_interval(repeats)
+    error = said["value"] - measured
+    return {
+        **predicted,
+        "measured": measured,
+        "measured_low": low,
+        "measured_high": high,
+        "blocks": len(repeats),
+        "error": error,
+        "error_pct": 100 * error / measured if measured else None,
+        "inside": said["low"] <= measured <= said["high"],
+    }
+
+
+_ENDS = {"": "value", "_low": "low", "_high": "high"}

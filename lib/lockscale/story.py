@@ -2,7 +2,7 @@
 """What a notebook opens first: its study as the run resolved it, and the run it writes to."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,31 @@ import plotly.graph_objects as go
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.layout import Run, find_run, latest_run
-from lockscale.experiment.observe import observed
+from lockscale.experiment.layout import Run, find_run, is_curated, latest_run
+from lockscale.experiment.observe import observe, observed
+from lockscale.experiment.observe_base import Base, BaseCounts, count_base, read_base
+from lockscale.experiment.places import kernels_ahead
 from lockscale.experiment.profiles import folded_stacks
 from lockscale.experiment.rows import read_rows
+from lockscale.experiment.run import run_plan
 from lockscale.experiment.where import where
 from lockscale.files import sha256_of_json, write_json
 from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.report.save import save
-from lockscale.study import Study, load_study
+from lockscale.study import Study, load_study, load_target
 
 
 @dataclass(frozen=True)
 class Story:
-    """One study in one run. `by_hand`: opened in JupyterLab, outside a run of the pipeline."""
+    """One study in one run, to which it writes. `by_hand`: opened in JupyterLab, outside a run.
+
+    reads: a run whose rows and kernels are read in place of building and measuring.
+    """
 
     study: Study
     run: Run
     by_hand: bool
+    reads: Run | None = None
 
     def show(self, drawn: go.Figure, numbers: pd.DataFrame, stem: str) -> go.Figure:
         """Keep a figure in the run (svg, csv, txt) and return it, so that the cell shows it."""
@@ -46,7 +53,9 @@ class Story:
 
     @property
     def measured(self) -> Run:
-        """The run whose rows are read: this one, or by hand the latest measured one."""
+        """The run whose rows are read: `reads`, or this one, or by hand the latest measured one."""
+        if self.reads is not None:
+            return self.reads
         return latest_run(self.study.name) if self.by_hand else self.run
 
     @cached_property
@@ -65,6 +74,35 @@ class Story:
     def where(self) -> str:
         """Where the rows were measured, for instance "in QEMU (tcg)"."""
         return where(self.provenance)
+
+    def kernels(self, target: str) -> dict[str, dict[str, Any]]:
+        """Arm -> what is known of its kernel: built for a guest, or as the run that is read had it.
+
+        A server's kernel depends on the server: there the answer is empty before it was measured.
+        """
+        if self.reads is not None:
+            known = self.provenance["kernels"]
+            return {arm: known[arm] for arm in self.study.arm_names if arm in known}
+        built = kernels_ahead(self.study, load_target(target))
+        return {arm: asdict(kernel) for arm, kernel in built.items()}
+
+    def measure(self, target: str) -> Path:
+        """Carry out what is left of the study's plan, unless a run is read; the path of the rows."""
+        if self.reads is not None:
+            return self.reads.rows
+        return run_plan(self.run, self.study, load_target(target))
+
+    def observe(self, target: str) -> Path | None:
+        """Count on observe kernels what is left, where the proof needs it; the path of the counts."""
+        if self.reads is not None:
+            return observed(self.reads).rows if observed(self.reads).rows.is_file() else None
+        return observe(self.run, self.study, load_target(target))
+
+    def count_base(self, target: str, base: Base | None) -> BaseCounts:
+        """Count one arm, before any is measured; by hand, and where a run is read, only what it has."""
+        if self.reads is not None or self.by_hand:
+            return read_base(self.reads or self.run)
+        return count_base(self.run, self.study, load_target(target), base)
 
     def write_prediction(self, prediction: dict[str, Any]) -> str:
         """Write the prediction with its hash, before anything is measured; never twice differently."""
@@ -90,17 +128,28 @@ class Story:
 
 
 def open_story(study: str, run: str = "", **changes: Any) -> Story:
-    """The story of `study`; `changes` are parameters of the study file, None leaving them as they are."""
+    """The story of `study`; `changes` are parameters of the study file, None leaving them as they are.
+
+    `run`: a run's folder or id. A curated one is read, and what is made of it is written where a notebook
+    by hand writes. Raises BadInput where it is of another study.
+    """
     given = {name: value for name, value in changes.items() if value is not None}
-    if run:
-        found = find_run(run)
-        resolved = json.loads((found.folder / "study.json").read_text())
-        return Story(load_study(study, {**resolved["parameters"], **given}), found, by_hand=False)
-    return Story(load_study(study, given), Run(paths.RUNS / f"{study}-by-hand"), by_hand=True)
+    by_hand = Run(paths.RUNS / f"{study}-by-hand")
+    if not run:
+        return Story(load_study(study, given), by_hand, by_hand=True)
+    found = find_run(run)
+    said = json.loads((found.folder / "study.json").read_text())
+    if said["name"] != study:
+        raise BadInput(f"run {found.id} is of study {said['name']}, not of {study}: name that study")
+    resolved = load_study(study, {**said["parameters"], **given})
+    if is_curated(found):
+        return Story(resolved, by_hand, by_hand=True, reads=found)
+    return Story(resolved, found, by_hand=False, reads=find_run(said["reads"]) if "reads" in said else None)
 
 
-def keep_study(run: Run, study: Study, target: str) -> Path:
-    """Write the study with its resolved parameters into the run."""
+def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) -> Path:
+    """Write the study with its resolved parameters into the run, and which run it reads, if any."""
     path = run.folder / "study.json"
-    write_json(path, {**study.model_dump(mode="json"), "target": target})
+    more = {} if reads is None else {"reads": reads.id}
+    write_json(path, {**study.model_dump(mode="json"), "target": target, **more})
     return path

@@ -4,25 +4,29 @@
 #
 # From the base columns and the base profile alone, where one is published; a constant from outside them
 # is measured on its own, and its uncertainty is carried. The prediction is kept with its hash; notebook 07
-# compares it with what was measured. `lockscale whatif` prints the same.
-# Before: [02 Simulate](02_simulate.ipynb). Next: [04 Build kernels](04_build_kernels.ipynb).
+# compares it with what was measured. `lockscale whatif` prints the same. In a run one arm, and no other, is
+# counted here on the run's own target, for a prediction of what the others will count there.
 
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
+target = "qemu"
 
 # %%
 import pandas as pd
 
+from lockscale.headlines import predicted
 from lockscale.story import open_story
-from lockscale.whatif import answer_for, predict
+from lockscale.whatif import answer_for, base_to_count, predict
 from lockscale.whatif.icicle import waits_icicle, waits_table
 
 story = open_story(study, run)
-prediction = predict(story.study)
+prediction = predict(story.study, story.count_base(target, base_to_count(story.study)))
 story.write_prediction(prediction)
 
 # %% [markdown]
+# ## Who waits
+#
 # Who waits for what on the published machine: threads, by Little's law.
 
 # %%
@@ -31,6 +35,8 @@ drawn = answer.waits and waits_icicle(answer.waits, f"published base of {answer.
 drawn and story.show(drawn, waits_table(answer.waits), "03-who-waits")
 
 # %% [markdown]
+# ## The parameters
+#
 # What the base says, and what comes from outside it.
 
 # %%
@@ -40,6 +46,8 @@ pd.DataFrame(answer.parameters)
 answer.notes
 
 # %% [markdown]
+# ## The prediction
+#
 # Each arm, from `low` to `high` at 95%. `naive_value` is what deleting the waits would suggest, and below
 # it stands why that is wrong.
 
@@ -50,6 +58,8 @@ pd.DataFrame(prediction["predictions"])
 answer.naive_reason
 
 # %% [markdown]
+# ## What stays open
+#
 # What the base cannot tell, and the measurement that would.
 
 # %%
@@ -62,8 +72,25 @@ pd.DataFrame(answer.open)
 pd.DataFrame(answer.ideas)
 
 # %% [markdown]
-# What the algorithm alone says of the guests of notebook 05: bounds of the counter that proves the arm, on
-# `cpus` processors with `threads` processes; empty where it sets none.
+# ## The guests
+#
+# What notebook 05 will count on `cpus` processors with `threads` processes. Of kind `bound`: what the
+# algorithm alone sets. Of kind `fitted`: one factor of the simulator's model, the time outside the locks, is
+# fitted to the counts of the arm `fitted_arm`, and the model then says what the other arms count, from `low`
+# to `high` at 95% for as many blocks as are measured.
 
 # %%
 pd.DataFrame(prediction["guests"])
+
+# %% [markdown]
+# The factor and whether the counts identify it, the counts, and what limits the prediction; or why nothing
+# was counted.
+
+# %%
+prediction["guest_fit"]
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+predicted(prediction)

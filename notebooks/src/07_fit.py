@@ -4,15 +4,18 @@
 #
 # Few points on an emulated machine: the intervals say what they can tell. A parameter marked open is
 # not identified by these data.
-# Before: [06 Profile](06_profile.ipynb). Next: [08 Changelog](08_changelog.ipynb).
 
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
 cpus = None  # None: the guest with the most points
 
+# %% [markdown]
+# ## The models
+
 # %%
-from lockscale.judge import fit_rates, fullest_guest, judge_guests, judge_published
+from lockscale.headlines import judged
+from lockscale.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
 from lockscale.report.fit_figure import draw_fit, fit_numbers
 from lockscale.story import open_story
 
@@ -22,6 +25,8 @@ found = fit_rates(story.rows, story.study, cpus)
 found.comparison
 
 # %% [markdown]
+# ## The best one
+#
 # The model that predicts best what it has not seen, and what of it the data identify.
 
 # %%
@@ -32,10 +37,45 @@ best or "too few numbers of processes for a curve"
 best and story.show(draw_fit(found.column, best), fit_numbers(found.column, best), "07-fitted-models")
 
 # %% [markdown]
+# ## The prediction
+#
 # The prediction that notebook 03 wrote, beside what was published and what was measured.
 
 # %%
 judge_published(story.read_prediction(), story.study)
 
 # %%
-judge_guests(story.read_prediction(), story.rows, story.study)
+guests = judge_guests(story.read_prediction(), story.rows, story.study)
+guests
+
+# %% [markdown]
+# ## One arm's counts, and the others
+#
+# What the counts of `fitted_arm`, taken before any other arm was booted, said of the others, and what these
+# counted; also where it is far off. `own_processors`: the host has a processor for each process. Else it
+# stops holders of locks, which the model leaves out. Empty where nothing was predicted.
+
+# %%
+judge_counters(story.read_prediction(), story.rows, story.study)
+
+# %% [markdown]
+# ## What was published, explained
+#
+# Errors of both models at the published points, from the fits kept in [data](../data/README.md): the best
+# queueing model of each curve, and the simulator fitted to all columns of a machine at once.
+
+# %%
+from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
+from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
+
+table, rows = story.study.tables[0], kept_scoreboard()
+story.show(scoreboard_figure(rows, table), scoreboard_numbers(rows, table), "07-explained")
+
+# %%
+scoreboard_table(story.study.tables)
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+judged(found, guests)

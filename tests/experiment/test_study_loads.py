@@ -13,6 +13,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment import observe as observing
+from lockscale.experiment import observe_base as basing
 from lockscale.experiment.compare import ACCESS, counted, counted_arms, extra_calls, proof_of, rates
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.layout import Run
@@ -164,7 +165,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             self.arms = study.arm_names
 
         def describe(self) -> dict[str, object]:
-            return {"kernels": dict.fromkeys(self.arms)}
+            return {"kernels": dict.fromkeys(self.arms), "host": {"cpus": 2}}
 
         @contextmanager
         def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
@@ -212,3 +213,41 @@ def test_nothing_is_booted_to_count_where_a_profile_has_the_proof_or_no_arm_is_b
 ):
     assert observing.observe(run, load_study(study, SMALL), target) is None
     assert boots == [] and not observing.observed(run).folder.exists()
+
+
+BASE = basing.Base("orphan-mutex", ("trace:ext4_orphan_lock_wait", "calls:ext4_orphan_add"))
+PAIRS = {"guests": [{"cpus": 4, "processes": [1, 4, 8]}], "creates_per_point": 256, "iterations": 2}
+
+
+def test_the_base_is_counted_alone_and_once_at_up_to_a_processor_a_process(run: Run, boots: list[str]):
+    study, target = load_study("orphan-file", PAIRS | {"arms": SAFE_ORPHANS}), load_target("qemu")
+    counted = basing.count_base(run, study, target, BASE)
+    assert set(boots) == {"orphan-mutex"} and len(boots) == basing.BLOCKS
+    assert counted.rows is not None and set(counted.rows.threads) == {2, 4} and counted.host_cpus == 2
+    assert set(counted.rows.metric) == {"truncates", *BASE.sources} and not run.journal.exists()
+    again = basing.count_base(run, study, target, BASE)
+    assert len(boots) == basing.BLOCKS
+    pd.testing.assert_frame_equal(again.rows, counted.rows)
+
+
+def test_the_base_is_not_counted_once_an_arm_was_measured(run: Run, boots: list[str]):
+    study, target = load_study("orphan-file", PAIRS | {"arms": SAFE_ORPHANS}), load_target("qemu")
+    run.journal.write_text("a step\n")
+    late = basing.count_base(run, study, target, BASE)
+    assert late == basing.BaseCounts(None, why_none=basing.LATE) and boots == []
+
+
+@pytest.mark.parametrize(
+    ("target", "base", "points", "why"),
+    [
+        (HERE, BASE, PAIRS, basing.LOCAL),
+        (load_target("qemu"), None, PAIRS, basing.NONE_NAMED),
+        (load_target("qemu"), BASE, SMALL, basing.ALONE),
+    ],
+)
+def test_where_the_base_is_not_counted_a_sentence_says_why(
+    run: Run, boots: list[str], target: Target, base, points, why: str
+):
+    study = load_study("orphan-file", points | {"arms": SAFE_ORPHANS})
+    assert basing.count_base(run, study, target, base) == basing.BaseCounts(None, why_none=why)
+    assert boots == []

@@ -21,6 +21,8 @@ KEPT = (
     "rows.csv",
     "changelog.txt",
     "raw/*/*.gz",
+    "base/rows.csv",
+    "base/provenance.json",
     "observed/rows.csv",
     "observed/provenance.json",
 )

@@ -99,6 +99,19 @@ def _folders(name: str) -> list[Path]:
     return [folder for folder in places if "\0" not in name and (folder / "study.json").is_file()]
 
 
+def is_curated(run: Run) -> bool:
+    """Whether it is one of data/measured: those are read, and never written to."""
+    return run.folder.resolve().is_relative_to(paths.MEASURED.resolve())
+
+
+def curated_run(study: str) -> Run:
+    """The latest run of `study` in data/measured. Raises BadInput where there is none."""
+    measured = sorted(paths.MEASURED.glob(f"{study}-2*/rows.csv"))
+    if not measured:
+        raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
+    return Run(measured[-1].parent)
+
+
 def latest_run(study: str) -> Run:
     """The latest measured run of `study` here, else the curated one in data/measured."""
     for folder in (paths.RUNS, paths.MEASURED):

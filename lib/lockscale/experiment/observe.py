@@ -6,14 +6,14 @@ rate is ever in them, and no rate is compared with them.
 """
 
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from lockscale.experiment.arms import options_of
-from lockscale.experiment.counting import OBSERVE, count_points, observed_counters, sources_of
+from lockscale.experiment.counting import OBSERVE, Sources, count_points, observed_counters, sources_of
 from lockscale.experiment.journal import Journal, open_journal, refuse_other, refuse_other_build
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import fsload_load
@@ -39,20 +39,41 @@ def observe(run: Run, study: Study, target: Target) -> Path | None:
     """
     if study.counter not in observed_counters(study.name) or isinstance(target, LocalTarget):
         return None
-    for arm in study.arms:
+    return count_steps(observed(run), run, study, target, steps_of(study), sources_of(arms_file(study.name)))
+
+
+def count_steps(
+    into: Run, run: Run, study: Study, target: Target, steps: Sequence[Step], sources: Sources
+) -> Path:
+    """Count `sources` in each step that is left; the path of the counts. Only the steps' arms are built.
+
+    into: a folder of `run`, laid out like a run.
+    """
+    arms = [arm for arm in study.arms if any(step.arm == arm.name for step in steps)]
+    for arm in arms:
         refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
-    into = observed(run)
     into.folder.mkdir(parents=True, exist_ok=True)
     with locked(into.folder / "lock", f"counts of run {run.id}"):
-        journal, steps = open_journal(into, study), steps_of(study)
-        with open_place(run, study, target, OBSERVE) as place:
+        journal = open_journal(into, study)
+        with open_place(run, study.model_copy(update={"arms": arms}), target, OBSERVE) as place:
             refuse_other(journal, steps, place.label)
             said = {"run": run.id, "origin": place.origin, **place.describe()}
             write_json(into.provenance, said)
-            _count_all(run, study, place, journal, steps)
+            _count_all(_Work(run, study, place, journal, sources), steps)
         rows = [Row(**row) for step in steps for row in journal.entries[step.name]["rows"]]
         write_rows(into.rows, rows)
     return into.rows
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Counts while they are taken."""
+
+    run: Run
+    study: Study
+    place: Place
+    journal: Journal
+    sources: Sources
 
 
 def steps_of(study: Study) -> list[Step]:
@@ -60,28 +81,29 @@ def steps_of(study: Study) -> list[Step]:
     return [step for step in plan(study) if step.pair == "ab"]
 
 
-def _count_all(run: Run, study: Study, place: Place, journal: Journal, steps: list[Step]) -> None:
-    left = journal.left(steps)
-    with progress(f"count {study.name} on {place.label}", len(steps)) as shown:
+def _count_all(work: _Work, steps: Sequence[Step]) -> None:
+    left, place = work.journal.left(steps), work.place
+    with progress(f"count {work.study.name} on {place.label}", len(steps)) as shown:
         for k, step in enumerate(left):
             shown.update(len(steps) - len(left) + k, step.name)
             started_s = time.monotonic()
             with place.boot(step.arm, step.cpus) as booted:
-                refuse_other_build(journal, step.arm, booted.build_id)
-                rows = [asdict(row) for row in _counted(run, study, place, step, booted)]
-            journal.add(step, rows=rows, wall_s=round(time.monotonic() - started_s, 1))
+                refuse_other_build(work.journal, step.arm, booted.build_id)
+                rows = [asdict(row) for row in _counted(work, step, booted)]
+            work.journal.add(step, rows=rows, wall_s=round(time.monotonic() - started_s, 1))
         shown.update(len(steps))
 
 
-def _counted(run: Run, study: Study, place: Place, step: Step, booted: Booted) -> Iterator[Row]:
+def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     """One boot of one arm's observe kernel: every source of every counter at every point."""
+    run, study, place = work.run, work.study, work.place
     asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     load = fsload_load(study.workload, booted.folder, booted.fsload)
     items = {n: max(1, asked.creates_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
-    options, sources = options_of(study, step.arm), sources_of(arms_file(study.name))
     assert booted.disk is not None, "a place that boots kernels has a disk to format"
-    counted = count_points(booted.machine, booted.disk, options, loads, sources, step.cpus)
+    options = options_of(study, step.arm)
+    counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
     common: dict[str, Any] = {
         "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "tool": OBSERVE,
         "tool_version": booted.release, "test": load.operation, "cpus": step.cpus, "pair": step.pair,

@@ -9,9 +9,13 @@ costs, storm, left    the reasoning that studies share: Little's law on a profil
 inode_claim, ...      a study each
 ask                   a study's answer, with what was published beside it
 prediction            what notebook 03 writes before notebook 05 measures
+guests                of it what the guests must count: bounds, and by the counts of one arm
+guest_cases, _fit     which arm that is in each study; the simulator's one factor fitted to it
+lost_bits             a model for it: search-locked with its lost bits
 """
 
 from lockscale.whatif.ask import ask
+from lockscale.whatif.guest_cases import base_to_count
 from lockscale.whatif.prediction import answer_for, predict
 
-__all__ = ["answer_for", "ask", "predict"]
+__all__ = ["answer_for", "ask", "base_to_count", "predict"]

@@ -4,11 +4,13 @@
 from dataclasses import asdict
 from typing import Any
 
+from lockscale.experiment.observe_base import BY_HAND, BaseCounts
 from lockscale.study import Study
 from lockscale.whatif.answer import Answer, Open
 from lockscale.whatif.ask import STUDIES, ask
 from lockscale.whatif.guests import predict_guests
 
+NOT_COUNTED = BaseCounts(None, why_none=BY_HAND)
 _ENDS = ("low", "high")
 _OWN = Open(
     "everything",
@@ -24,15 +26,19 @@ def answer_for(study: Study) -> Answer:
     return Answer(study.name, [], [], [], [], [_OWN], [], naive_reason="")
 
 
-def predict(study: Study) -> dict[str, Any]:
-    """Everything that notebook 03 writes before notebook 05 measures; no published patched value."""
-    found = answer_for(study)
+def predict(study: Study, base: BaseCounts = NOT_COUNTED) -> dict[str, Any]:
+    """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
+
+    base: what the run counted of one arm on its own target.
+    """
+    found, guests = answer_for(study), predict_guests(study, base)
     return {
         "study": study.name,
         "used": found.used,
         "published_machine": _machine(study, found),
         "predictions": [asdict(one) for one in found.predictions],
-        "guests": predict_guests(study),
+        "guests": guests.rows,
+        "guest_fit": guests.said,
     }
 
 
