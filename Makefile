@@ -8,7 +8,7 @@ PYTHON = .venv/bin/python
 BESIDE = -n 2 --dist loadfile
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks figures lab lock clean
+.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks ipynb figures lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -48,14 +48,20 @@ check: env  ## style, types, direction of imports
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-notebooks: env  ## write notebooks/*.ipynb from notebooks/src/*.py
+# written and run by one target: a notebook that nobody ran may not work any more
+notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean kernel on data/measured
+	.venv/bin/lockscale batch notebooks/batches/committed.yaml \
+		--output $${LOCKSCALE_RUNS:-runs}/notebooks-$$(date -u +%Y%m%dT%H%M%SZ)
+
+ipynb: env  ## write notebooks/*.ipynb from notebooks/src/*.py, without running them
 	$(PYTHON) -m lockscale.notebooks
 
 figures: env  ## write figures/ anew: every published table and every study
 	.venv/bin/lockscale export --all --format svg,txt,csv
 
+# setup/jupyter: texts open as pages, Lab asks the network for no news, kernels listen on no port
 lab: env  ## JupyterLab with the notebooks' index
-	.venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
+	JUPYTER_CONFIG_PATH=$(CURDIR)/setup/jupyter .venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 lock: env  ## resolve pyproject.toml into requirements.lock anew

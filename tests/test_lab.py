@@ -19,9 +19,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server has its folders and its log."""
+    return tmp_path_factory.mktemp("jupyter")
+
+
+@pytest.fixture(scope="module")
+def server(room: Path) -> Iterator[str]:
     """The address of a server that `make lab` started on a free port of loopback."""
-    room = tmp_path_factory.mktemp("jupyter")
     folders = {f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}
     options = f"--no-browser --ip=127.0.0.1 --port=0 --IdentityProvider.token={TOKEN}"
     log = os.open(room / "log", os.O_WRONLY | os.O_CREAT)
@@ -51,9 +56,9 @@ def _address(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> st
     raise AssertionError(f"make lab gave no server: {log.read_text()[-500:]}")
 
 
-def get(server: str, path: str) -> str:
-    request = urllib.request.Request(f"{server}{path}", headers={"Authorization": f"token {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+def get(server: str, path: str, data: bytes | None = None) -> str:
+    head = {"Authorization": f"token {TOKEN}"}
+    with urllib.request.urlopen(urllib.request.Request(f"{server}{path}", data, head), timeout=60) as answer:
         return str(answer.read().decode())
 
 
@@ -68,3 +73,17 @@ def test_the_index_is_served_and_its_notebooks_are_there(server: str):
 def test_the_page_that_opens_is_the_lab(server: str):
     page = get(server, "/lab/tree/notebooks/README.md")
     assert "jupyter-config-data" in page and "JupyterLab" in page
+
+
+def test_it_starts_with_a_kernel_that_listens_on_no_port_and_without_a_warning(server: str, room: Path):
+    kernel = json.loads(get(server, "/api/kernels", b'{"name": "python3"}'))["id"]
+    (connection,) = (room / "RUNTIME").glob(f"kernel-{kernel}.json")
+    assert json.loads(connection.read_text())["transport"] == "ipc"
+    deadline_s = time.monotonic() + 60
+    while f"Kernel started: {kernel}" not in (room / "log").read_text() and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    log = (room / "log").read_text()
+    assert "is running at" in log and f"Kernel started: {kernel}" in log
+    lines = [line for line in log.splitlines() if "WARNING" in line or line.startswith(("[W ", "[E ", "[C "))]
+    # a notebook that nobody signed is one wherever it is opened
+    assert [line for line in lines if not line.endswith(".ipynb is not trusted")] == []

@@ -14,7 +14,9 @@ from lockscale.tables import describe
 
 
 def simulated(*points: tuple[str, int, float]) -> pd.DataFrame:
-    return pd.DataFrame(points, columns=["arm", "threads", "value"])
+    """Points of a single replication, which have no interval."""
+    found = pd.DataFrame(points, columns=["arm", "threads", "value"])
+    return found.assign(low=float("nan"), high=float("nan"))
 
 
 def test_rates_of_containers_are_added_up():

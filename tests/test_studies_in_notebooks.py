@@ -17,7 +17,7 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.observe import observed
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.rows import Row, write_rows
-from lockscale.files import sha256_of_json, write_json
+from lockscale.files import sha256_of_json, write_json, write_text
 from lockscale.story import Story, keep_study
 from lockscale.study import Study, list_studies, load_study
 from lockscale.whatif import predict
@@ -154,3 +154,15 @@ def test_01_and_03_speak_of_each_study(study: str, shown: list[str], tmp_path: P
     assert load_study(study).question in capsys.readouterr().out and shown == ["01-published-rates"]
     run_cells("03", study, "")
     assert (tmp_path / f"{study}-by-hand" / "prediction.json").is_file()
+
+
+@pytest.mark.parametrize("made_up", ["inode-claim"], indirect=True)
+def test_08_has_stars_at_rates_that_are_a_benchmark(made_up: Run, capsys):
+    """Made up: 1000 creates a second of each process before, 2000 upstream, and 1 or 2 by the block."""
+    rows = pd.read_csv(made_up.rows, keep_default_na=False)
+    write_text(made_up.rows, rows.assign(origin="hardware").to_csv(index=False))
+    said = json.loads(made_up.provenance.read_text()) | {"origin": "hardware", "accel": None}
+    write_json(made_up.provenance, said)
+    run_cells("08", "inode-claim", str(made_up.folder))
+    rates = made_up.changelog.read_text().partition("Creates per second on hardware:")[2]
+    assert "   4     8          8002 (  0.00%)            16002 *  99.98%*" in rates

@@ -2,32 +2,23 @@
 """Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
 
 import json
-import logging
-import os
 import re
-import sys
-import threading
-import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
+from lockscale.execution import Interrupted, execute
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
-from lockscale.experiment.layout import Run, find_run, new_run
+from lockscale.experiment.layout import Run, find_run, is_curated, new_run
 from lockscale.experiment.place_qemu import refuse_too_large
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
-from lockscale.files import full_disk_is_one_sentence, locked, need_free_space
+from lockscale.files import locked, need_free_space
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
-from lockscale.notebooks import notebook_of, private_kernel, sources
-from lockscale.progress import FILE_VARIABLE, TABLE_MARK
+from lockscale.notebooks import notebook_of, sources
 from lockscale.report.text_table import text_table
 from lockscale.sim import load_model
 from lockscale.story import keep_study
@@ -35,7 +26,6 @@ from lockscale.study import LocalTarget, QemuTarget, SshTarget, Study, Target, l
 from lockscale.tables import describe
 from lockscale.tools import need
 
-HEARTBEAT_S = 10.0
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
 
 
@@ -51,9 +41,18 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
         keep_study(run, study, target)
         if local:  # workloads only: no arm is booted, so there is no story to tell
             run_plan(run, study, where)
-        for source in [] if local else sources():
-            _execute(source, run, {"study": name, "target": target, "run": str(run.folder)})
+        else:
+            _tell_story(run, {"study": name, "target": target, "run": str(run.folder)})
     return run
+
+
+def _tell_story(run: Run, parameters: dict[str, str]) -> None:
+    """Every numbered notebook, in order."""
+    for notebook in map(notebook_of, sources()):
+        try:
+            execute(notebook, run.notebooks / notebook.name, parameters, run.folder / "progress.log")
+        except Interrupted:
+            raise RunFailed(f"interrupted: `lockscale study resume {run.id}` goes on with it") from None
 
 
 def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:
@@ -81,7 +80,7 @@ def outcome(run: Run) -> str:
 def resume_study(name: str) -> Run:
     """Go on with a run: notebooks run again, steps in its journal and built kernels do not."""
     run = find_run(name)
-    if run.folder.is_relative_to(paths.MEASURED.resolve()):
+    if is_curated(run):
         raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
     said = json.loads((run.folder / "study.json").read_text())
     study = load_study(said["name"], said["parameters"])
@@ -111,78 +110,3 @@ def preflight(study: Study, target: Target | None = None) -> None:
         need(tool)
     find_source(study.parameters.kernel_source or None)
     need_free_space(paths.RUNS, 500, "a run")
-
-
-def _execute(source: Path, run: Run, parameters: dict[str, str]) -> None:
-    with warnings.catch_warnings():  # papermill imports modules that warn of their own age
-        warnings.simplefilter("ignore")
-        import papermill
-    notebook = notebook_of(source)
-    known = papermill.inspect_notebook(str(notebook))
-    output = run.notebooks / notebook.name
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        _shown(source.stem, run),
-        full_disk_is_one_sentence(run.folder),
-        private_kernel() as config,
-    ):
-        try:
-            papermill.execute_notebook(
-                str(notebook),
-                str(output),
-                parameters={k: v for k, v in parameters.items() if k in known},
-                cwd=str(paths.ROOT),
-                progress_bar=False,
-                kernel_name="python3",
-                config=config,
-            )
-        except papermill.PapermillExecutionError as error:
-            raise _as_sentence(error, output) from None
-        except KeyboardInterrupt:
-            logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)  # sockets that closed under it
-            raise RunFailed(f"interrupted: `lockscale study resume {run.id}` goes on with it") from None
-
-
-def _as_sentence(error: Any, output: Path) -> Exception:
-    """The library's own sentence where it raised one, else which cell of which notebook failed."""
-    if error.ename == "BadInput":
-        return BadInput(error.evalue)
-    if error.ename == "RunFailed":
-        return RunFailed(error.evalue)
-    return RunFailed(
-        f"{output.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (see {output})"
-    )
-
-
-@contextmanager
-def _shown(what: str, run: Run) -> Iterator[None]:
-    """Show the notebook's own progress on standard error while another process runs it."""
-    log = run.folder / "progress.log"
-    log.touch()
-    os.environ[FILE_VARIABLE] = str(log)
-    ended = threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, log, ended), daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        teller.join()
-        del os.environ[FILE_VARIABLE]
-
-
-def _tell(what: str, log: Path, ended: threading.Event) -> None:
-    started_s = told_s = time.monotonic()
-    print(f"[{what}] starts", file=sys.stderr, flush=True)
-    with log.open() as lines:
-        lines.seek(0, os.SEEK_END)
-        while not ended.wait(0.5):
-            news = [line.rstrip() for line in lines if line.strip()]
-            now_s = time.monotonic()
-            for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
-                print(f"[{what}] {line}", file=sys.stderr, flush=True)
-            if not news and now_s - told_s >= HEARTBEAT_S:
-                print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
-            if news or now_s - told_s >= HEARTBEAT_S:
-                told_s = now_s
-    print(f"[{what}] done in {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@
 #
 # A model reads like the kernel function that it stands for, and the simulator runs it. Below: how the
 # algorithm explains the published numbers, what was calibrated to them, and both beside one another.
-# Before: [01 Audit](01_audit.ipynb). Next: [03 Predict](03_predict.ipynb).
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -14,13 +13,20 @@ simulated_threads = None
 replications = None
 seed = None
 
+# %% [markdown]
+# ## The algorithm
+
 # %%
+from lockscale.headlines import simulated
 from lockscale.report.study_figures import published_beside_simulated
 from lockscale.simulated import calibration, errors, published_points, simulated_points, unfitted_check
 from lockscale.story import open_story
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
 print(story.study.story, calibration(story.study), sep="\n\n")
+
+# %% [markdown]
+# ## The curves
 
 # %%
 points = simulated_points(story.study)
@@ -32,16 +38,27 @@ story.show(drawn, points, "02-published-against-simulated")
 points[points.threads == points.threads.max()]
 
 # %% [markdown]
+# ## The errors
+#
 # Each published point that was simulated. Where the calibration names a point, its error proves
 # nothing; the others are the check.
 
 # %%
-errors(points, said)
+found = errors(points, said)
+found
 
 # %% [markdown]
+# ## The check
+#
 # A table to which nothing was fitted, where the study has one: of the function costs only the time of
 # one operation is used, as the traced rate; calls, attempts and the mean spin follow.
 
 # %%
 print(story.study.limits)
 unfitted_check(story.study)
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+simulated(found)

@@ -5,7 +5,7 @@
 # Each arm is the 6.12 base plus a series of [kernel-patches](../kernel-patches/README.md). A kernel is
 # known by its build-id and kept under the hash of base, series, configuration and compiler, so a
 # second call builds nothing.
-# Before: [03 Predict](03_predict.ipynb). Next: [05 Measure](05_measure.ipynb).
+# With a run of [data/measured](../data/README.md) as `run` nothing is built: its kernels are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -17,22 +17,25 @@ kernel_source = None
 import pandas as pd
 
 from lockscale.experiment.arms import options_of
-from lockscale.experiment.places import kernels_ahead
+from lockscale.headlines import built
 from lockscale.story import open_story
-from lockscale.study import load_target
 
 story = open_story(study, run, kernel_source=kernel_source)
-kernels = kernels_ahead(story.study, load_target(target))
+kernels = story.kernels(target)
 
 # %% [markdown]
+# ## The kernels
+#
 # `spin_lock` decides whether a storm can show at all: only a queued lock hands over first come,
 # first served.
 
 # %%
 columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]
-pd.DataFrame({arm: {c: getattr(k, c) for c in columns} for arm, k in kernels.items()})
+pd.DataFrame({arm: {c: k[c] for c in columns} for arm, k in kernels.items()})
 
 # %% [markdown]
+# ## The arms
+#
 # An arm is its kernel, how its file system is made and mounted, and its knobs; two that are equal in all
 # of it are refused.
 
@@ -40,3 +43,9 @@ pd.DataFrame({arm: {c: getattr(k, c) for c in columns} for arm, k in kernels.ite
 pd.set_option("display.max_colwidth", None)
 lines = {arm: options_of(story.study, arm).line for arm in story.study.arm_names}
 pd.DataFrame({"mkfs, mount, knobs": lines})
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+built(kernels)

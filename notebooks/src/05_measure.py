@@ -5,7 +5,7 @@
 # First an A/A pair of the base, then blocks of all arms, interleaved. Each boot asserts uname and
 # build-id, makes the file system, loads it once unmeasured, measures each point without and then with
 # the profiler, unmounts and runs `e2fsck -fn`.
-# Before: [04 Build kernels](04_build_kernels.ipynb). Next: [06 Profile](06_profile.ipynb).
+# With a run of [data/measured](../data/README.md) as `run` nothing is booted: its rows are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -22,43 +22,51 @@ import pandas as pd
 
 from lockscale.experiment.compare import aa_pair, lock_events, rates
 from lockscale.experiment.plan import plan
-from lockscale.experiment.run import run_plan
+from lockscale.headlines import measured
 from lockscale.report.study_figures import measured_rates
 from lockscale.story import open_story
-from lockscale.study import load_target
 
 changes = {"creates_per_point": creates_per_point, "iterations": iterations}
 story = open_story(study, run, guests=guests, tool=tool, accel=accel, **changes)
 pd.DataFrame(plan(story.study))
 
+# %% [markdown]
+# ## The measurement
+
 # %%
-run_plan(story.run, story.study, load_target(target))
+story.measure(target)
 
 # %% [markdown]
+# ## The counts
+#
 # Where the proof is no function's calls: observe kernels of the same arms, booted block by block. They
 # have trace points and lock statistics, and give counts, never rates.
 
 # %%
-from lockscale.experiment.observe import observe
-
-observe(story.run, story.study, load_target(target))
+story.observe(target)
 
 # %% [markdown]
+# ## The same build twice
+#
 # The A/A pair: how far the same build lies from itself.
 
 # %%
 aa_pair(story.rows)
 
 # %% [markdown]
+# ## The rates
+#
 # Rates under emulation are no benchmark; the counters are the proof (06). Lock events show the kind
 # of lock: `lock_slowpath` counts waiters that queued.
 
 # %%
-measured = rates(story.rows)
-drawn = measured_rates(story.study, measured, story.where)
-story.show(drawn, measured, "05-measured-rates")
+shown = rates(story.rows)
+drawn = measured_rates(story.study, shown, story.where)
+story.show(drawn, shown, "05-measured-rates")
 
 # %% [markdown]
+# ## Arm against arm
+#
 # Arm against arm within each block. Significant: below 5% over all rows of the table together (Holm),
 # where the A/A pair does not differ itself.
 
@@ -68,6 +76,8 @@ from lockscale.experiment.arm_tables import compared_rates
 compared_rates(story.rows, story.study)
 
 # %% [markdown]
+# ## Was it steady
+#
 # Whether the run was steady, and the repeats that lie apart: told, and left in.
 
 # %%
@@ -80,3 +90,9 @@ outliers(story.rows)
 
 # %%
 lock_events(story.rows)
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+measured(story.rows, story.where)

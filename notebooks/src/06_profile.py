@@ -4,18 +4,20 @@
 #
 # Counts for one operation do not depend on the speed of the machine. The counter that the study names
 # first carries the proof; the others say what else an arm does.
-# Before: [05 Measure](05_measure.ipynb). Next: [07 Fit](07_fit.ipynb).
 
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
 
+# %% [markdown]
+# ## The proof
+
 # %%
-from lockscale.experiment.compare import counted_arms, extra_calls, function_costs
+from lockscale.experiment.compare import counted_arms, extra_calls, function_costs, proof_of
 from lockscale.experiment.overheads import UNDER_PROFILER, overheads
 from lockscale.experiment.profiles import lock_waits_of
-from lockscale.report import figures
-from lockscale.report.study_figures import counted_against_upstream
+from lockscale.headlines import counted
+from lockscale.report.study_figures import counted_against_upstream, function_shares
 from lockscale.story import open_story
 
 story = open_story(study, run)
@@ -27,10 +29,15 @@ counts = counted_arms(story.rows, story.study)
 drawn = counted_against_upstream(story.study, counts, story.where)
 story.show(drawn, counts, "06-extra-calls")
 
+# %% [markdown]
+# ## All counters
+
 # %%
 counts
 
 # %% [markdown]
+# ## Function cost
+#
 # Function cost before and upstream at the point where the counter is farthest apart, profiler on.
 
 # %%
@@ -39,9 +46,11 @@ point = (int(most.cpus), int(most.threads))
 names = (story.study.arm("before").name, story.study.arm("upstream").name)
 costs = [function_costs(story.rows, arm, *point) for arm in names]
 says = f"measured {story.where}, profiled; {point[0]} CPUs, {point[1]} processes"
-story.show(figures.function_shares(*costs, names, says), costs[0], "06-function-cost")
+story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
 
 # %% [markdown]
+# ## Locks and processors
+#
 # Who waits for which lock at that point (perf lock, by caller), and where the processors are (perf
 # record): for the arms and points that the run was profiled at.
 
@@ -55,7 +64,15 @@ story.show_flame_graph(names[0], *point, says)
 story.show_flame_graph(names[1], *point, says)
 
 # %% [markdown]
+# ## What looking cost
+#
 # What each profiler cost: the create rate with it on, against the rate without it in the same boot.
 
 # %%
 overheads(story.rows) if UNDER_PROFILER in set(story.rows.metric) else None
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+counted(extra, proof_of(story.rows, story.study), story.where)

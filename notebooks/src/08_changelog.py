@@ -3,32 +3,28 @@
 # # 08 Changelog: the text a maintainer reads
 #
 # 75 columns of ASCII that `git am` takes unchanged. It says what was measured and on what.
-# Before: [07 Fit](07_fit.ipynb).
 
 # %% tags=["parameters"]
 study = "inode-claim"
 run = ""
 
+# %% [markdown]
+# ## The text
+
 # %%
-from lockscale.experiment.compare import extra_calls, function_costs, proof_of, rates, unit_of
+from lockscale.exports import text_blocks
 from lockscale.files import write_text
-from lockscale.report.changelog import changelog
+from lockscale.headlines import written
+from lockscale.report.changelog import as_text
 from lockscale.story import open_story
 
 story = open_story(study, run)
-
-# %%
-extra = extra_calls(story.rows, story.study)
-most = extra.loc[extra.extra.idxmax()]
-costs = {
-    name: function_costs(story.rows, name, int(most.cpus), int(most.threads))
-    for name in (story.study.arm("before").name, story.study.arm("upstream").name)
-}
-
-# %%
-counter = proof_of(story.rows, story.study)
-counted = {"counter": f"{counter}: {unit_of(story.study, counter)}"}
-found = (extra, rates(story.rows), costs, story.read_prediction())
-text = changelog(story.study, story.provenance, *found, **counted)
+text = as_text(text_blocks(story))
 write_text(story.run.changelog, text)
 print(text)
+
+# %% [markdown]
+# ## In one sentence
+
+# %%
+written(text, story.where)

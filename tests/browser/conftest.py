@@ -21,9 +21,8 @@ TOKEN = "test-token"
 UP_S = 120
 QUIET = {
     "docmanager-extension/plugin": {"autosave": False},
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
-"""Settings of Lab: nothing is written and nothing is asked of the network."""
+"""Settings of Lab: nothing is written. That nothing is asked of the network is in setup/jupyter."""
 
 
 class Lab(NamedTuple):
@@ -32,20 +31,24 @@ class Lab(NamedTuple):
     url: str
     root: Path
 
-    def page(self, path: str) -> str:
-        return f"{self.url}/lab/tree/{path}?token={TOKEN}"
+    def page(self, path: str, workspace: str = "") -> str:
+        """The address of a file; in a workspace of its own nothing that is open elsewhere comes with it."""
+        where = f"workspaces/{workspace}/" if workspace else ""
+        return f"{self.url}/lab/{where}tree/{path}?token={TOKEN}"
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     room = tmp_path_factory.mktemp("lab")
     root = room / "root"
-    shutil.copytree(paths.NOTEBOOKS, root / "notebooks")
+    for folder in (paths.NOTEBOOKS, paths.FIGURES):
+        shutil.copytree(folder, root / folder.name)
     for name, said in QUIET.items():
         file = room / "SETTINGS" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(said))
     env = {**os.environ, **{f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}}
+    env |= {"JUPYTER_CONFIG_PATH": str(paths.ROOT / "setup" / "jupyter")}  # as `make lab` does
     env |= {"JUPYTERLAB_SETTINGS_DIR": str(room / "SETTINGS"), "LOCKSCALE_RUNS": str(room / "runs")}
     argv = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",

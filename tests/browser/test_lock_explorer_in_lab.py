@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lab_page import READY, RUN_ALL
 from lockscale import paths
 
 pytestmark = pytest.mark.slow
@@ -18,11 +19,6 @@ NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"
 WAIT_MS = 90_000
 KEPT = paths.RUNS / "browser"
 MOVES = 50
-READY = """() => {
-  const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
-  return context?.isReady && context.session?.kernel?.status === 'idle'
-    && context.session.kernel.connectionStatus === 'connected';
-}"""
 CURVE = "() => document.querySelector('.js-plotly-plot').calcdata[1].map(p => [p.x, p.y])"
 THREADS_DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[5]?.[0]?.x"
 # the time from the key to the frame in which the figure has the new number of threads
@@ -53,7 +49,7 @@ def page(lab: Any, chromium: Any, said: list[str]) -> Iterator[Any]:
     page.on("request", lambda one: said.append(one.url) if not _own(one.url, lab.url) else None)
     page.goto(lab.page(NOTEBOOK))
     page.wait_for_function(READY)
-    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    page.evaluate(RUN_ALL)
     page.wait_for_selector(".js-plotly-plot path.js-line")
     page.wait_for_function("() => document.querySelectorAll('.noUi-handle').length >= 5")
     yield page
@@ -155,10 +151,11 @@ def test_how_long_a_move_takes_is_kept(page: Any):
     page.keyboard.press("Home")
     settled(page, 1)
     took_ms = [page.evaluate(TIMED_KEY, ["ArrowRight", 2 + k]) for k in range(MOVES)]
-    row = {"case": "explorer_visible_update", "moves": MOVES, "median_ms": statistics.median(took_ms)}
+    median_ms, p95_ms = statistics.median(took_ms), sorted(took_ms)[int(0.95 * (MOVES - 1))]
+    row = {"case": "explorer_visible_update", "moves": MOVES, "median_ms": median_ms, "p95_ms": p95_ms}
     KEPT.mkdir(parents=True, exist_ok=True)
-    (KEPT / "lock_explorer.json").write_text(json.dumps({**row, "ms": took_ms}) + "\n")
-    print(f"median of {MOVES} moves: {row['median_ms']:.0f} ms")
+    (KEPT / "lock_explorer.json").write_text(json.dumps({**row, "target_ms": 250, "ms": took_ms}) + "\n")
+    print(f"visible after {median_ms:.0f} ms (p95 {p95_ms:.0f}), median of {MOVES} moves; target 250 ms")
     assert len(took_ms) == MOVES
 
 

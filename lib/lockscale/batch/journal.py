@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What of a batch is done: one fsynced line for each notebook of each set, written when all of it is on disk.
+
+A line that a kill tore is dropped: that notebook runs again.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from lockscale.errors import BadInput
+from lockscale.files import append_line, write_bytes
+
+NEEDED = ("set", "notebook", "key", "status", "says", "numbers", "wall_s", "started_utc")
+
+
+class Entry(TypedDict):
+    """key: hash of all that decides what the notebook says. says, numbers: its headline, or why it failed."""
+
+    set: str
+    notebook: str
+    key: str
+    status: Literal["done", "failed"]
+    says: str
+    numbers: dict[str, float]
+    wall_s: float
+    started_utc: str
+
+
+@dataclass
+class Journal:
+    """The last entry of each notebook of each set."""
+
+    path: Path
+    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        """The notebook ran: its line is whole on disk, or BadInput and it is not there at all."""
+        append_line(self.path, json.dumps(entry))
+        self.entries[entry["set"], entry["notebook"]] = entry
+
+    def entry(self, one: str, notebook: str, key: str) -> Entry | None:
+        """What is known of that notebook as it is now."""
+        found = self.entries.get((one, notebook))
+        return found if found and found["key"] == key else None
+
+    def ran(self, one: str, notebook: str, key: str) -> bool:
+        """Whether it is done and need not run again."""
+        found = self.entry(one, notebook, key)
+        return found is not None and found["status"] == "done"
+
+
+def open_journal(path: Path) -> Journal:
+    """The journal at `path`, new or as far as it came. Raises BadInput where it is none of a batch."""
+    content = path.read_bytes() if path.is_file() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        write_bytes(path, whole)
+    read = [_entry(path, number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+    return Journal(path, {(one["set"], one["notebook"]): one for one in read})
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        value: dict[str, Any] = json.loads(line)
+        found: Entry = {name: value[name] for name in NEEDED}  # type: ignore[assignment]
+        return found
+    except (ValueError, KeyError, TypeError):
+        raise BadInput(
+            f"{path} line {number} is not a batch's: delete the line, its notebook then runs again"
+        ) from None

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""The headline of each numbered notebook, made of the tables that the notebook shows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from lockscale.judge import Fitted
+from lockscale.report.headline import Headline
+
+
+def audited(claims: pd.DataFrame) -> Headline:
+    """01: how many claims of the sources hold."""
+    counts = claims.verdict.value_counts()
+    holds, fails, unknown = (int(counts.get(verdict, 0)) for verdict in ("holds", "fails", "unknown"))
+    says = f"of {len(claims)} published claims {holds} hold, {fails} fail and {unknown} cannot be told"
+    return Headline(says, {"claims_hold": holds, "claims_fail": fails, "claims_unknown": unknown})
+
+
+def simulated(errors: pd.DataFrame) -> Headline:
+    """02: how far the simulated points lie from the published ones, calibrated points included."""
+    if errors.empty:
+        return Headline("no published point was simulated")
+    worst = float(errors.error_pct.abs().max())
+    says = f"simulated: within {worst:.1f}% of {len(errors)} published points, calibrated ones among them"
+    return Headline(says, {"largest_error_pct": worst, "points": len(errors)})
+
+
+def predicted(prediction: Mapping[str, Any]) -> Headline:
+    """03: the upstream arm on the published machine."""
+    said = prediction["published_machine"]
+    if said is None:
+        return Headline("nothing published says what the upstream arm would give")
+    low, high = said["low"], said["high"]
+    says = (
+        f"predicted: {low:,.0f} to {high:,.0f} {said['unit']} by {said['arm']} at {said['threads']} threads"
+    )
+    return Headline(says, {"predicted_low": low, "predicted_high": high})
+
+
+def built(kernels: Mapping[str, Mapping[str, Any]]) -> Headline:
+    """04: which kernels there are."""
+    if not kernels:
+        return Headline("the kernels are built on the server, before they are measured")
+    releases = ", ".join(sorted({str(kernel["release"]).partition("-")[0] for kernel in kernels.values()}))
+    ids = len({kernel["build_id"] for kernel in kernels.values()})
+    return Headline(f"{len(kernels)} arms of Linux {releases} with {ids} build-ids", {"arms": len(kernels)})
+
+
+def measured(rows: pd.DataFrame, where: str) -> Headline:
+    """05: how much was measured, and where."""
+    points, blocks = len(rows[["cpus", "threads"]].drop_duplicates()), rows[rows.pair == "ab"].block.nunique()
+    says = f"measured {where}: {rows.arm.nunique()} arms at {points} points in {blocks} blocks"
+    return Headline(says, {"points": points, "blocks": blocks, "rows": len(rows)})
+
+
+def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
+    """06: more of the proof's counter before the patch, at the point where it is farthest apart."""
+    most: Any = extra.sort_values("extra").iloc[-1]
+    says = f"counted {where}: {most.extra:.3g} [{most.low:.3g}, {most.high:.3g}] more {counter} an operation "
+    says += f"before the patch, {int(most.threads)} processes on {int(most.cpus)} CPUs"
+    numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
+    return Headline(says, numbers)
+
+
+def judged(found: Fitted, guests: pd.DataFrame) -> Headline:
+    """07: how many predictions for the guests hold, and the model that ranks first."""
+    best = found.comparison.best if found.comparison else None
+    known = guests.dropna(subset=["holds"])
+    holds = int(known.holds.astype(bool).sum())
+    says = f"{holds} of {len(known)} predicted points hold" if len(known) else "no point was predicted"
+    says += f"; {best.model} describes {found.column.name} best" if best else ""
+    return Headline(says, {"predictions": len(known), "predictions_hold": holds})
+
+
+def written(text: str, where: str) -> Headline:
+    """08: where its numbers were measured, and its size."""
+    lines = text.splitlines()
+    widest = max(map(len, lines))
+    says = f"written of what was measured {where}: {len(lines)} lines of at most {widest} columns"
+    return Headline(says, {"lines": len(lines)})

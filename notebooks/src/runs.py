@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# %% [markdown]
+# # Runs: what was measured here, and what is kept
+#
+# Every run of a study in `runs/`, every set of a batch, and the curated runs of `data/measured`. A run's
+# name opens its folder, a number its executed notebook. `make study` adds a run, `lockscale batch` a batch.
+# Index: [Notebooks](README.md).
+
+# %% tags=["parameters"]
+# which runs the table lists, and which two are compared; empty: all of them, and the latest two
+only_study = ""
+only_target = ""
+only_origin = ""
+first = ""
+second = ""
+
+# %% [markdown]
+# ## The runs
+#
+# *complete*: measured, and its changelog text is written. *unfinished*: `lockscale study resume RUN` goes on
+# with it. *not measured*: its notebooks told a story without a guest or a server.
+
+# %%
+from lockscale.runs import batches_table, browse_runs, runs_table, side_by_side
+
+runs_table(only_study, only_target, only_origin)
+
+# %% [markdown]
+# ## Browse
+#
+# Filter the table, and choose two runs to compare.
+
+# %%
+browse_runs()
+
+# %% [markdown]
+# ## Two runs
+#
+# In what they differ, then their rates and counters. Without a test of significance: a machine drifts from
+# run to run, and only arms of one run are interleaved. Rates under emulation are no benchmark.
+
+# %%
+side_by_side(first, second)
+
+# %% [markdown]
+# ## Batches
+
+# %%
+batches_table()
