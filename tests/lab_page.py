@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scripts for a page of JupyterLab."""
+"""Scripts for a page of JupyterLab, and how long it is waited for."""
 
 READY = """() => {
   const context = window.jupyterapp?.shell.currentWidget?.sessionContext;
@@ -9,3 +9,5 @@ READY = """() => {
 """The cell indicator says idle before the kernel is up, and what is run then hangs."""
 RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 """Not awaited: the command ends with the last cell."""
+WAIT_MS = 300_000
+"""No test is about seconds: on a busy machine a notebook takes minutes."""

@@ -74,9 +74,12 @@ def _url(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
     raise AssertionError(f"JupyterLab gave no server: {log.read_text()[-500:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The system's Chromium under Playwright, which downloads none of its own."""
+    """The system's Chromium under Playwright, which downloads none of its own.
+
+    Gone with its file: while it lives an event loop runs in this thread, and Dask's client wants none.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from lab_page import READY, RUN_ALL
+from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
 from lockscale.experiment.layout import curated_run
 
 pytestmark = pytest.mark.slow
-WAIT_MS = 90_000
 
 
 @pytest.fixture

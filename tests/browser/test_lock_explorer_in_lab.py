@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from lab_page import READY, RUN_ALL
+from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"
-WAIT_MS = 90_000
 KEPT = paths.RUNS / "browser"
 MOVES = 50
 CURVE = "() => document.querySelector('.js-plotly-plot').calcdata[1].map(p => [p.x, p.y])"

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from lab_page import READY, RUN_ALL
+from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
 from lockscale.explore.shots import shots
 
 pytestmark = pytest.mark.slow
-WAIT_MS = 90_000
 SEEN = "() => document.querySelector('.js-plotly-plot:has(.slider-container)').layout.xaxis.range.map(Number)"
 
 
