@@ -16,11 +16,6 @@ POINT = ["cpus", "threads"]
 REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
-def calls_per_create(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
-    """calls_per_operation() of a study of creates."""
-    return calls_per_operation(rows, function)
-
-
 def calls_per_operation(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
     """Profiled calls of `function` over operations, one row a repeat: REPEAT columns and `value`.
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import calls_per_create, function_costs
+from lockscale.experiment.compare import calls_per_operation, function_costs
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.where import origin_of
 from lockscale.tables.function_costs import Cost
@@ -36,7 +36,7 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     """From the latest curated run; `costs` is the published profile. Raises BadInput where there is none."""
     path = _latest()
     rows = read_rows(path)
-    calls = calls_per_create(rows)
+    calls = calls_per_operation(rows)
     one = calls[(calls.threads == 1) & (calls.arm == arm)]
     if len(one) < 2:
         raise BadInput(f"{path.parent.name} has no two profiles of {arm} with one process: measure them")
