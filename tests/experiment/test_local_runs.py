@@ -10,7 +10,6 @@ import pytest
 from synthetic_rows import rates
 
 from command import Lockscale
-from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment import place_local
 from lockscale.experiment.detect import detection
@@ -22,24 +21,12 @@ from lockscale.pipeline import iterations_to_detect
 from lockscale.study import LocalTarget, load_study
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 40, "iterations": 2}
+pytestmark = pytest.mark.usefixtures("own_places")
 HERE = LocalTarget(name="here", kind="local")
 HOSTILE = [
     "", "\x1b[31mred\x1b[0m\n", "$(touch ran)\n`touch ran`; touch ran\n", '{"tool":"fsload"}\n', "\x00\xff\n",
     '{"tool":"../../ran","version":"0.2.0"}\n', "!!python/object/apply:os.mkdir [ran]\n", "x" * 100_000,
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def own_places(tmp_path_factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "CACHE", tmp_path_factory.getbasetemp() / "cache")
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    made = Run(tmp_path / "run")
-    made.folder.mkdir()
-    return made
 
 
 def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment import observe as observing
 from lockscale.experiment import observe_base as basing
@@ -27,22 +26,10 @@ from lockscale.workloads.fsload import PHASES
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 256, "iterations": 2}
 SAFE_ORPHANS = ["orphan-mutex", "orphan-locked", "orphan-lockless"]
+pytestmark = pytest.mark.usefixtures("own_places")
 DISK = NamedDisk(Path("/dev/disk/by-id/x"), "x", 1 << 30)
 HERE = LocalTarget(name="here", kind="local")
 STUDIES = [load_study(name) for name in list_studies()]
-
-
-@pytest.fixture(autouse=True)
-def own_places(tmp_path_factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "CACHE", tmp_path_factory.getbasetemp() / "cache")
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    made = Run(tmp_path / "run")
-    made.folder.mkdir()
-    return made
 
 
 @pytest.mark.parametrize(
