@@ -4,16 +4,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xfstests_output import HEADING, KERNEL, SUMMARY, WHOLE, printed, some_results
+from xfstests_output import HEADING, KERNEL, WHOLE, printed, some_results
 
 from lockscale.errors import BadInput
-from lockscale.workloads.xfstests_lines import CheckRun, parse, parse_log, recognise
-from lockscale.workloads.xfstests_xml import parse_xml
+from lockscale.workloads.xfstests_lines import CheckRun, parse
 
 
 def test_each_kind_of_line_by_hand():
     run = parse(WHOLE)
-    assert recognise(WHOLE) and run.kernel == KERNEL
+    assert run.kernel == KERNEL
     told = {r.test: (r.status, r.seconds, r.reason) for r in run.results}
     assert told == {
         "generic/001": ("pass", 6, ""),
@@ -66,9 +65,8 @@ def test_a_line_lost_changes_no_status(results, data):
 
 @given(st.text())
 def test_other_text_is_refused(text):
-    for reads in (parse, parse_log, parse_xml):
-        with pytest.raises(BadInput):
-            reads(text)
+    with pytest.raises(BadInput):
+        parse(text)
 
 
 def test_a_kernel_that_died_is_told_by_the_test_that_ran():
@@ -102,15 +100,3 @@ def test_lines_and_summary_have_to_agree(old, new, said):
     assert old in WHOLE
     with pytest.raises(BadInput, match=said):
         parse(WHOLE.replace(old, new))
-
-
-def test_the_log_of_many_runs_gives_the_last_one():
-    block = "\nKernel version: {}\nSat Nov 21 09:00:00 UTC 2026\n"
-    old = block.format("6.12.0") + "Ran: generic/001\nPassed all 1 tests\n"
-    run = parse_log(old + block.format(KERNEL) + SUMMARY.replace("Xunit report: /results/result.xml\n", ""))
-    assert run.kernel == KERNEL
-    assert [(r.test, r.status) for r in run.results] == [
-        (r.test, r.status) for r in parse(WHOLE).results if r.status != "expunged"
-    ]
-    with pytest.raises(BadInput, match="ends before its summary"):
-        parse_log(old + block.format(KERNEL) + "Ran: generic/001\n")

@@ -35,7 +35,7 @@ def test_it_is_found_where_the_user_says_and_only_when_built(installed: Path):
 
 def test_it_runs_in_its_folder_with_our_configuration(installed: Path):
     ran = output(xfstests.command(str(installed), "/run/a b/local.config"))
-    assert ran.splitlines() == [str(installed), "/run/a b/local.config", "-g quick -R xunit"]
+    assert ran.splitlines() == [str(installed), "/run/a b/local.config", "-g quick"]
     with pytest.raises(BadInput, match="is not a group"):
         xfstests.command(str(installed), "x", "quick; rm -rf /")
 

@@ -40,7 +40,6 @@ Ran: generic/001 generic/002 generic/003 generic/004 generic/005 ext4/006 ext4/1
 Not run: generic/003
 Failures: generic/004 generic/005 ext4/006 ext4/1008-orphans
 Failed 4 of 7 tests
-Xunit report: /results/result.xml
 
 """
 WHOLE = HEADING + TESTS + SUMMARY

@@ -2,7 +2,7 @@
 """xfstests (fstests), where the user has it: find it, configure it, run it.
 
 It is not shipped and not installed: it is GPL, large, and built against the target's own libraries.
-What it prints is read by xfstests_lines and xfstests_xml and compared by xfstests_compare.
+What it prints is read by xfstests_lines and compared by xfstests_compare.
 """
 
 import re
@@ -69,11 +69,11 @@ def command(folder: str, config: str, group: str = "quick") -> list[str]:
     """argv of `check -g group` in `folder`, with `config` in place of the user's own local.config.
 
     check has to be run in its folder and as root. It exits 1 when a test failed, so only its output says
-    whether it ran to its end. Beside what it prints it leaves result.xml in RESULT_BASE.
+    whether it ran to its end.
     """
     if not GROUP.fullmatch(group):
         raise BadInput(f"{group!r} is not a group of xfstests: name one, as in quick or ext4/quick")
-    run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3" -R xunit'
+    run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3"'
     return ["sh", "-c", run, "sh", folder, config, group]
 
 

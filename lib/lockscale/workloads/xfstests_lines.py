@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads what xfstests' check prints, and its results/check.log.
+"""Reads what xfstests' check prints.
 
-check prints a line a test and ends in a summary, which is what counts: the lines add times and reasons
+It prints a line a test and ends in a summary, which is what counts: the lines add times and reasons
 and have to agree with it. A run that was cut or interrupted has no result, because the tests that it did
 not reach would look as if they were missing.
 """
@@ -20,7 +20,6 @@ TEST = re.compile(rf"^({NAME})(?:\s+\d+s \.\.\.)?(?=\s|$)\s*(.*)$")
 SKIPPED = ("[expunged]", "- no such test?", "- unknown test, ignored")
 SECONDS = re.compile(r"^(\d+)s$")
 PLATFORM = re.compile(r"^PLATFORM +-- \S+ \S+ (\S+)")
-LOGGED_KERNEL = re.compile(r"^Kernel version: (\S+)$")
 FAILED = re.compile(r"^Failed (\d+) of (\d+) tests$")
 PASSED = re.compile(r"^Passed all (\d+) tests$")
 
@@ -67,11 +66,6 @@ class _Summary:
         return tuple(dict.fromkeys((*self.ran, *self.notrun)))
 
 
-def recognise(text: str) -> bool:
-    """Whether the text has the heading of a run of check."""
-    return re.search(r"^FSTYP         -- ", text, re.MULTILINE) is not None
-
-
 def parse(text: str) -> CheckRun:
     """The run that check printed on its standard output."""
     lines = text.splitlines()
@@ -85,14 +79,6 @@ def parse(text: str) -> CheckRun:
     if extra:
         raise BadInput(f"xfstests' output is damaged: its summary leaves out {extra[0].test}")
     return CheckRun(_first(PLATFORM, lines), tuple(told.values()))
-
-
-def parse_log(text: str) -> CheckRun:
-    """The last run in results/check.log, to which every run adds a block; it has no times or reasons."""
-    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n"))]
-    summary = _summary(blocks[-1], "")
-    results = tuple(TestResult(test, status) for test, status in _statuses(summary))
-    return CheckRun(_first(LOGGED_KERNEL, blocks[-1]), results)
 
 
 def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
