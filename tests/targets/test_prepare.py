@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.changes import JOURNAL, Change, of_line
 from lockscale.targets.machine import Completed, Step, Write
-from lockscale.targets.noise import other_load, read
+from lockscale.targets.noise import read, refuse_other_load
 from lockscale.targets.prepare import BOOT_ID, Preparation, prepare, prepared, put_back
 
 CPUFREQ = "sys/devices/system/cpu/cpufreq"
@@ -131,7 +131,9 @@ def test_everything_is_read(root: str):
     assert found["noisy_services"] == ["cron.service", "irqbalance.service"] and found["irqbalance"] is True
     assert found["mounts"] == [{"device": "/dev/sda1", "where": "/", "type": "ext4", "options": "rw,noatime"}]
     assert found["benchmarks"] == ["fio", "mkfs.ext4"]
-    assert len(other_load(found)) == 2 and "fio runs" in other_load(found)[0]
+    with pytest.raises(BadInput, match=r"^the target already runs fio and mkfs.ext4: wait"):
+        refuse_other_load(found)
+    refuse_other_load(found | {"benchmarks": []})
 
 
 def test_what_a_machine_does_not_say_is_null(tmp_path: Path):

@@ -32,6 +32,7 @@ from lockscale.study import SshTarget, Study
 from lockscale.targets.boot import boot_once, go_home
 from lockscale.targets.format import formatting
 from lockscale.targets.machine import must
+from lockscale.targets.noise import refuse_other_load
 from lockscale.targets.prepare import prepared
 from lockscale.targets.processors import online, only
 from lockscale.targets.server_facts import server_facts
@@ -151,6 +152,7 @@ class SshPlace:
         build_id = boot_once(self.server, kernel, self.guard, how.boot_timeout_s, how.method)
         self.lock.take()
         with only(self.server, cpus), prepared(self.server, self.target.prepare) as quiet:
+            refuse_other_load(quiet["found"])
             program = self._program()
             found = {"prepared": quiet}
             yield Booted(self.server, kernel.release, build_id, MOUNT_POINT, program, self.disk, found)

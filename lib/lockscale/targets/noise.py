@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lockscale.errors import BadInput
 from lockscale.targets.machine import Completed, Machine
 
 CPU = "/sys/devices/system/cpu"
@@ -53,9 +54,10 @@ def read(machine: Machine, root: str = "") -> dict[str, Any]:
     return found
 
 
-def other_load(found: dict[str, Any]) -> list[str]:
-    """A sentence for each thing that forbids to measure now: benchmarks never run in parallel."""
-    return [f"{name} runs on the target: wait until it ends" for name in found["benchmarks"] or []]
+def refuse_other_load(found: dict[str, Any]) -> None:
+    """Raise BadInput where a benchmark of somebody else runs: two disturb one another."""
+    if names := found["benchmarks"]:
+        raise BadInput(f"the target already runs {' and '.join(names)}: wait until it ends")
 
 
 def _value(done: Completed, parse: Callable[[str], Any]) -> Any:
