@@ -19,6 +19,7 @@ KERNEL = {"version": "6.12.1", "spin_lock": "queued", "build_id": "0" * 40}
 PROVENANCE: dict[str, Any] = {
     "accel": "tcg",
     "origin": "qemu",
+    "target": {"kind": "qemu", "name": "qemu"},
     "host": {"cpus": 2, "cpu_model": "A processor with a name that is rather long for one line of text"},
     "kernels": {arm.name: KERNEL for arm in STUDY.arms},
     "as_found": {

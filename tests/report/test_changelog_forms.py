@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The changelog as a cover letter and as a ticket: the same numbers, in the form each place takes."""
 
+import re
+import shlex
 import subprocess
 from email import message_from_string
 from pathlib import Path
@@ -54,6 +56,7 @@ def frames(origin: str) -> tuple[dict, pd.DataFrame, pd.DataFrame, dict, pd.Data
     made = {"mkfs_line": "mkfs.ext4 /dev/vda", "mount_line": "mount /dev/vda /mnt/test"}
     provenance = {
         "origin": origin,
+        "target": {"kind": "qemu" if origin == "qemu" else "ssh", "name": "rack-7"},
         "host": {"cpus": 48, "cpu_model": "A processor"},
         "kernels": {arm.name: kernel for arm in STUDY.arms},
         "as_found": {"ab1": {"tool": "fsload", "tool_version": "0.1.0", "file_system": made}},
@@ -93,5 +96,10 @@ def test_build_ids_are_in_brackets_since_checkpatch_takes_bare_ones_for_commits(
     assert f"[{'0123456789' * 4}]" in text("qemu")
 
 
-def test_the_command_that_measures_again_is_there():
-    assert "again:  lockscale study run inode-claim\n" in text("qemu")
+def test_the_command_that_measures_again_is_there_without_the_name_of_a_server():
+    assert "again:  lockscale study run inode-claim --target TARGET\n" in text("hardware")
+    provenance, extra, rates, costs, compared = frames("qemu")
+    study = load_study("inode-claim", {"iterations": 7})
+    said = as_text(changelog_blocks(study, provenance, extra, rates, costs, predict(study), compared))
+    again = shlex.split(re.findall(r"again: (.*?)\n\n", said, re.DOTALL)[0])
+    assert again == ["lockscale", "study", "run", "inode-claim", "--target", "rack-7", "-p", "iterations=7"]

@@ -53,15 +53,19 @@ def text_of(told: dict[str, Any]) -> str:
 
 
 def _commands(asked: dict[str, Any]) -> list[str]:
-    """With each parameter in which the run differs from the study file as it is now."""
+    check = shlex.join(["lockscale", "doctor", "--target", asked["target"]])
+    return [check, run_command(asked["name"], asked["parameters"], asked["target"])]
+
+
+def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
+    """The command line of a study, with each parameter that is not as its study file says now."""
     try:
-        now = load_study(asked["name"]).model_dump(mode="json")["parameters"]
+        now = load_study(name).model_dump(mode="json")["parameters"]
     except BadInput:
         now = {}
-    changed = {k: v for k, v in asked["parameters"].items() if k not in now or now[k] != v}
+    changed = {k: v for k, v in parameters.items() if k not in now or now[k] != v}
     given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
-    argv = ["lockscale", "study", "run", asked["name"], "--target", asked["target"], *given]
-    return [shlex.join(["lockscale", "doctor", "--target", asked["target"]]), shlex.join(argv)]
+    return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])
 
 
 def _prediction(run: Run) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lockscale.experiment.all_processes import note
+from lockscale.experiment.repeat import run_command
 from lockscale.experiment.where import is_benchmark, where
 from lockscale.profilers.ftrace_cost import FunctionCost
 from lockscale.profilers.function_table import table as cost_table
@@ -71,7 +72,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_wrap(f"mount:  {made['mount_line']}"),
         *_wrap(f"load:   {found['tool']} {found['tool_version']} {study.workload}, own directories, "
                f"{study.parameters.creates_per_point} operations a point"),
-        *_wrap(f"again:  lockscale study run {study.name}"),
+        *_wrap(f"again:  {_command(study, provenance)}"),
     ]  # fmt: skip
     return [
         Block(f"Study {study.name}: {study.question}"),
@@ -82,6 +83,13 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         ),
         Block("\n".join(lines), fixed=True),
     ]
+
+
+def _command(study: Study, provenance: dict[str, Any]) -> str:
+    """What repeats it here; the name of somebody's own target says nothing to others."""
+    target = provenance["target"]
+    name = "TARGET" if target["kind"] == "ssh" else target["name"]
+    return run_command(study.name, study.model_dump(mode="json")["parameters"], name)
 
 
 def _where(provenance: dict[str, Any]) -> str:
