@@ -16,15 +16,23 @@ NO_CURVE = Fitted(
 
 def test_claims_are_counted_by_verdict():
     found = audited(pd.DataFrame({"verdict": ["holds", "holds", "fails", "unknown"]}))
-    assert found.says == "of 4 published claims 2 hold, 1 fail and 1 cannot be told"
+    assert found.says == "of 4 claims 2 hold, 1 fail and 1 cannot be told"
     assert found.numbers == {"claims_hold": 2, "claims_fail": 1, "claims_unknown": 1}
+    assert "no table of the study prints a claim" in audited(pd.DataFrame({"verdict": []})).says
 
 
 def test_the_worst_error_counts_whichever_its_sign():
-    found = simulated(pd.DataFrame({"error_pct": [1.0, -7.25, 3.0]}))
-    assert found.says == "simulated: within 7.2% of 3 published points, calibrated ones among them"
+    errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
+    found = simulated(errors)
+    assert found.says == "simulated: within 7.2% of 3 points (published), calibrated ones among them"
     assert found.numbers["largest_error_pct"] == 7.25
-    assert simulated(pd.DataFrame({"error_pct": []})).says == "no published point was simulated"
+    assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
+
+
+def test_points_of_ones_own_are_never_called_published_or_calibrated():
+    for origin, words in (("hardware", "measured on hardware"), ("not stated", "origin not stated")):
+        found = simulated(pd.DataFrame({"error_pct": [1.0], "origin": origin}))
+        assert found.says == f"simulated: within 1.0% of 1 points ({words})"
 
 
 def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():

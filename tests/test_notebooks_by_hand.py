@@ -60,8 +60,8 @@ def test_01_shows_the_verdict_on_tenfold(runs: Path):
 def test_02_leaves_the_first_figure_with_its_numbers(runs: Path, simulated: list[Any]):
     folder = runs / "inode-claim-by-hand" / "figures"
     for suffix in ("svg", "csv", "txt"):
-        assert (folder / f"02-published-against-simulated.{suffix}").stat().st_size > 0
-    svg = (folder / "02-published-against-simulated.svg").read_text()
+        assert (folder / f"02-table-against-simulated.{suffix}").stat().st_size > 0
+    svg = (folder / "02-table-against-simulated.svg").read_text()
     assert "simulated" in svg and "published in S1" in svg
 
 

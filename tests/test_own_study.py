@@ -62,8 +62,20 @@ def test_its_series_goes_into_the_place_that_it_names(own: None, tmp_path: Path)
 def test_the_notebooks_before_the_kernels_speak_of_it(own: None, shown: list[str], tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
-    assert any("verdict" in one for one in run_cells("01", "look-again", "") if isinstance(one, pd.DataFrame))
-    run_cells("03", "look-again", "")
+    _, tables, claims, picture, headline = run_cells("01", "look-again", "")
+    assert (tables.name.item(), tables.origin.item()) == ("rates.csv", "simulated")
+    assert claims.empty and "no table of the study prints a claim" in headline.says
+    assert picture.layout.meta["says"] == "simulated (rates.csv)"
+    assert sorted(picture.data[0].y) == sorted(RATES.value)
+    _, drawn, _, said, *_ = run_cells("02", "look-again", "")
+    assert set(said.origin) == {"simulated"} and sorted(said.value) == sorted(RATES.value)
+    assert "open marks: simulated (rates.csv)" in " ".join(drawn.layout.meta["says"].split())
+    (marks,) = [one for one in drawn.data if one.name == "base, simulated (rates.csv)"]
+    assert sorted(marks.y) == sorted(RATES.value)
+    assert not [one.name for one in drawn.data if "published" in one.name]
+    frames = [one for one in run_cells("03", "look-again", "") if isinstance(one, pd.DataFrame)]
+    (asked,) = [one.measurement.item() for one in frames if "measurement" in one]
+    assert "--rates rates.csv --model inode_claim" in asked
     assert (tmp_path / "runs/look-again-by-hand/prediction.json").is_file()
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.judge import judge_guests, judge_published
-from lockscale.report.study_figures import counted_against_upstream, published_beside_simulated
+from lockscale.report.study_figures import counted_against_upstream, table_beside_simulated
 from lockscale.sim import load_model
-from lockscale.simulated import errors, published_points, unfitted_check
-from lockscale.study import list_studies, load_study
+from lockscale.simulated import errors, table_points, unfitted_check
+from lockscale.study import Study, list_studies, load_study
+from lockscale.study_tables import published_table
 from lockscale.tables import describe
 
 
@@ -17,6 +18,10 @@ def simulated(*points: tuple[str, int, float]) -> pd.DataFrame:
     """Points of a single replication, which have no interval."""
     found = pd.DataFrame(points, columns=["arm", "threads", "value"])
     return found.assign(low=float("nan"), high=float("nan"))
+
+
+def published_points(study: Study, points: pd.DataFrame) -> pd.DataFrame:
+    return table_points(study, points, published_table(study.tables[0]))
 
 
 def test_rates_of_containers_are_added_up():
@@ -39,7 +44,8 @@ def test_times_of_an_unpublished_amount_of_work_are_scaled_at_the_floor():
             "arm": "orphan-off",
             "threads": 1,
             "simulated": 5000.0,
-            "published": pytest.approx(5000),
+            "in_table": pytest.approx(5000),
+            "origin": "published",
             "error_pct": pytest.approx(0, abs=1e-9),
         }
     ]
@@ -60,7 +66,8 @@ def test_extremes_and_removals_are_no_points():
 def test_a_figure_has_the_arms_that_are_simulated_or_published():
     study = load_study("group-trylock")
     points = simulated(("wait-group", 1, 2e5), ("goal-spread", 1, 3e5))
-    drawn = published_beside_simulated(study, points, published_points(study, points))
+    said = published_points(study, points)
+    drawn = table_beside_simulated(study, points, said, published_table("s3_fallocate2"))
     named = {trace.name for trace in drawn.data}
     assert {"wait-group, simulated", "wait-group, published", "goal-spread, simulated"} <= named
     assert "goal-spread, published" not in named and "published in S3" in drawn.layout.title.text
@@ -142,6 +149,7 @@ def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():
 def test_ten_arms_look_ten_ways():
     study = load_study("group-trylock")
     points = simulated(*((arm, n, 1e5) for arm in study.arm_names for n in (1, 2)))
-    drawn = published_beside_simulated(study, points, published_points(study, points).iloc[:0])
+    said = published_points(study, points).iloc[:0]
+    drawn = table_beside_simulated(study, points, said, published_table("s3_fallocate2"))
     looks = {(line.line.color, line.line.dash, line.marker.symbol) for line in drawn.data}
     assert len(looks) == len(study.arms) == 10

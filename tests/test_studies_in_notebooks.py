@@ -151,7 +151,7 @@ def test_01_and_03_speak_of_each_study(study: str, shown: list[str], tmp_path: P
     monkeypatch.setattr(paths, "RUNS", tmp_path)
     tables = run_cells("01", study, "")
     assert any("verdict" in one for one in tables if isinstance(one, pd.DataFrame))
-    assert load_study(study).question in capsys.readouterr().out and shown == ["01-published-rates"]
+    assert load_study(study).question in capsys.readouterr().out and shown == ["01-first-table"]
     run_cells("03", study, "")
     assert (tmp_path / f"{study}-by-hand" / "prediction.json").is_file()
 

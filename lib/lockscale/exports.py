@@ -36,7 +36,7 @@ from lockscale.report.save import FORMATS, save
 from lockscale.report.scale_figure import scale_figure
 from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
 from lockscale.scale.kept import kept_scale
-from lockscale.simulated import published_points, simulated_points
+from lockscale.simulated import simulated_points, table_points
 from lockscale.story import Story, open_story
 from lockscale.study import Study, list_studies
 from lockscale.tables import list_tables, published
@@ -136,9 +136,9 @@ def _scale_drawings() -> Iterator[Drawing]:
 
 def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
     study = story.study
-    points = simulated_points(study)
-    said = published_points(study, points)
-    drawn = study_figures.published_beside_simulated(study, points, said)
+    points, table = simulated_points(study), story.tables[0]
+    said = table_points(study, points, table)
+    drawn = study_figures.table_beside_simulated(study, points, said, table)
     yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, said.drop(columns="note")]))
     if measured:
         where = f"{story.where}, run {story.measured.id}"

@@ -6,24 +6,29 @@ from typing import Any
 
 import pandas as pd
 
+from lockscale.experiment.where import in_words
 from lockscale.judge import Fitted
 from lockscale.report.headline import Headline
 
 
 def audited(claims: pd.DataFrame) -> Headline:
-    """01: how many claims of the sources hold."""
+    """01: how many claims of the tables hold."""
+    if claims.empty:
+        return Headline("no table of the study prints a claim that could be recomputed")
     counts = claims.verdict.value_counts()
     holds, fails, unknown = (int(counts.get(verdict, 0)) for verdict in ("holds", "fails", "unknown"))
-    says = f"of {len(claims)} published claims {holds} hold, {fails} fail and {unknown} cannot be told"
+    says = f"of {len(claims)} claims {holds} hold, {fails} fail and {unknown} cannot be told"
     return Headline(says, {"claims_hold": holds, "claims_fail": fails, "claims_unknown": unknown})
 
 
 def simulated(errors: pd.DataFrame) -> Headline:
-    """02: how far the simulated points lie from the published ones, calibrated points included."""
+    """02: how far the simulated points lie from those of the table, calibrated points included."""
     if errors.empty:
-        return Headline("no published point was simulated")
+        return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
-    says = f"simulated: within {worst:.1f}% of {len(errors)} published points, calibrated ones among them"
+    origins = " and ".join(map(in_words, errors.origin.unique()))
+    says = f"simulated: within {worst:.1f}% of {len(errors)} points ({origins})"
+    says += ", calibrated ones among them" if origins == "published" else ""
     return Headline(says, {"largest_error_pct": worst, "points": len(errors)})
 
 

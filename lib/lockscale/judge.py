@@ -14,6 +14,7 @@ from lockscale.fitting.table_fit import compare_column
 from lockscale.queueing.comparison.compare import Comparison
 from lockscale.sim.results import mean_interval
 from lockscale.study import Study
+from lockscale.study_tables import EXTREMES
 from lockscale.tables import published
 
 
@@ -85,9 +86,12 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
 
 
 def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
-    """Arm, threads, metric -> the mean of what the study's tables have of it; no extremes."""
-    tables = [table for table in map(published, study.tables) if "metric" in table]
-    rows = pd.concat([table[~table.statistic.isin(["min", "max"])] for table in tables])
+    """Arm, threads, metric -> the mean of what its published tables have of it; no extremes."""
+    tables = [published(name) for name in study.tables if name not in study.own_tables]
+    parts = [table[~table.statistic.isin(EXTREMES)] for table in tables if "metric" in table]
+    if not parts:
+        return {}
+    rows = pd.concat(parts)
     means = rows.groupby(["arm", "threads", "metric"]).value.mean().reset_index()
     cells = zip(means.arm, means.threads, means.metric, means.value, strict=True)
     return {(str(arm), int(n), str(metric)): float(value) for arm, n, metric, value in cells}

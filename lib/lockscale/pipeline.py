@@ -23,7 +23,7 @@ from lockscale.report.text_table import text_table
 from lockscale.sim import load_model
 from lockscale.story import keep_study
 from lockscale.study import LocalTarget, QemuTarget, SshTarget, Study, Target, load_study, load_target
-from lockscale.tables import describe
+from lockscale.study_tables import beside, changed_tables, study_tables
 from lockscale.tools import need
 
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
@@ -34,8 +34,10 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
     study = load_study(name, changes)
     where = load_target(target)
     local = isinstance(where, LocalTarget)
-    if not local:
-        preflight(study, where)
+    if local:
+        _check_tables(study, resume)
+    else:
+        preflight(study, where, resume)
     run = resume or new_run(study.name)
     with locked(run.folder / "pipeline.lock", f"run {run.id}"):
         keep_study(run, study, target)
@@ -86,18 +88,23 @@ def resume_study(name: str) -> Run:
     study = load_study(said["name"], said["parameters"])
     if run.journal.is_file() and {**study.model_dump(mode="json"), "target": said["target"]} != said:
         raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
+    if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
+        raise BadInput(f"run {run.id} was begun with another {changed[0]}: start a new run, or put that back")
     return run_study(said["name"], said["target"], said["parameters"], resume=run)
 
 
-def preflight(study: Study, target: Target | None = None) -> None:
+def _check_tables(study: Study, resume: Run | None) -> None:
+    study_tables(study, [beside(study), *([resume.tables] if resume else [])])
+
+
+def preflight(study: Study, target: Target | None = None, resume: Run | None = None) -> None:
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
     if isinstance(target, QemuTarget):
         refuse_too_large(study)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
         load_model(study.model_of(arm)).bind(arm.model_parameters)
-    for table in study.tables:
-        describe(table)
+    _check_tables(study, resume)
     for folder in (paths.ROOT, paths.CACHE):
         if re.search(r"[\s:,]", str(folder)):
             raise BadInput(

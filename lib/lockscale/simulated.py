@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study's arms in the simulator: points beside which the published ones can stand."""
+"""A study's arms in the simulator: points beside which those of its table can stand."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,8 @@ from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
 from lockscale.study import Arm, Study, load_study
-from lockscale.tables import function_cost, published
+from lockscale.study_tables import EXTREMES, StudyTable
+from lockscale.tables import function_cost
 
 
 def simulate_points(
@@ -85,15 +86,15 @@ def simulated_points(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def published_points(study: Study, points: pd.DataFrame) -> pd.DataFrame:
-    """The study's first table in the unit of simulated `points`: arm, threads, value, origin, note.
+def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.DataFrame:
+    """A table of the study in the unit of simulated `points`: arm, threads, value, origin, note.
 
     Of containers the sum. A time T of N threads is N / T; the amount of work behind it, unpublished, is the
     one that makes the floor, or else the upstream arm, at its fewest threads equal the simulated one.
     """
-    table = published(study.tables[0])
-    said: pd.DataFrame = table[(table.metric == table.metric.iloc[0]) & ~table.statistic.isin(["min", "max"])]
-    said = said[["arm", "threads", "metric", "statistic", "value"]].reset_index(drop=True)
+    frame = table.frame
+    said: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]
+    said = said[["arm", "threads", "metric", "statistic", "value", "origin"]].reset_index(drop=True)
     note = ""
     if (said.statistic == "mean_per_container").all():
         said["value"], note = said.threads * said.value, "containers x rate of one"
@@ -102,7 +103,7 @@ def published_points(study: Study, points: pd.DataFrame) -> pd.DataFrame:
         at = _reference(study, said, points)
         said["value"] *= at.value_simulated / at.value
         note = f"threads / time, scaled at {at.arm} of {at.threads}"
-    return said[["arm", "threads", "value"]].assign(origin="published", note=note)
+    return said[["arm", "threads", "value", "origin"]].assign(note=note)
 
 
 def _reference(study: Study, said: pd.DataFrame, points: pd.DataFrame) -> Any:
@@ -122,12 +123,13 @@ def calibration(study: Study) -> str:
 
 
 def errors(points: pd.DataFrame, said: pd.DataFrame) -> pd.DataFrame:
-    """Each published point that was simulated too: arm, threads, simulated, published, error_pct."""
-    mean = said.groupby(["arm", "threads"], sort=False).value.mean().rename("published").reset_index()
+    """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin, error_pct."""
+    grouped = said.groupby(["arm", "threads", "origin"], sort=False)
+    mean = grouped.value.mean().rename("in_table").reset_index()
     both: pd.DataFrame = (
         points[["arm", "threads", "value"]].rename(columns={"value": "simulated"}).merge(mean)
     )
-    both["error_pct"] = 100 * (both.simulated / both.published - 1)
+    both["error_pct"] = 100 * (both.simulated / both.in_table - 1)
     return both
 
 

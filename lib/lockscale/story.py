@@ -24,6 +24,7 @@ from lockscale.files import sha256_of_json, write_json
 from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.report.save import save
 from lockscale.study import Study, load_study, load_target
+from lockscale.study_tables import StudyTable, beside, keep_tables, study_tables
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ class Story:
         if self.reads is not None:
             return self.reads
         return latest_run(self.study.name) if self.by_hand else self.run
+
+    @cached_property
+    def tables(self) -> list[StudyTable]:
+        """The study's; a file of its own as the run that is read, or written, keeps it."""
+        kept = [run.tables for run in (self.reads, self.run) if run]
+        return study_tables(self.study, [*kept, beside(self.study)])
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -148,7 +155,8 @@ def open_story(study: str, run: str = "", **changes: Any) -> Story:
 
 
 def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) -> Path:
-    """Write the study with its resolved parameters into the run, and which run it reads, if any."""
+    """Write the study with its resolved parameters into the run, its own tables, and which run it reads."""
+    keep_tables(study, run.tables, [reads.tables] if reads else [])
     path = run.folder / "study.json"
     more = {} if reads is None else {"reads": reads.id}
     write_json(path, {**study.model_dump(mode="json"), "target": target, **more})

@@ -2,6 +2,7 @@
 """Study, arm and target as typed models read from YAML; what they do not know is refused."""
 
 import difflib
+import re
 import reprlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -37,6 +38,7 @@ Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 MkfsWord = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_^=,.:%-]+$")]
 MountOption = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_=.:-]*$")]
 Feature = Annotated[str, pydantic.Field(pattern=r"^\^?[a-z0-9_-]+$")]
+_TABLE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv")
 
 
 def _of_fsload(workload: str) -> str:
@@ -46,7 +48,18 @@ def _of_fsload(workload: str) -> str:
     return workload
 
 
+def _table_or_file(name: str) -> str:
+    """`name`, which must be one of a published table or of a CSV file; ValueError is pydantic's."""
+    if not _TABLE.fullmatch(name):
+        raise ValueError(
+            "name a published table, or a CSV file that lies right beside the study file, such as rates.csv"
+        )
+    return name
+
+
 Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
+
+TableName = Annotated[str, pydantic.AfterValidator(_table_or_file)]
 
 DEFAULT_TARGET = "qemu"  # where everything runs that names no target
 
@@ -90,16 +103,17 @@ class Study(_Strict):
     """One question with its arms, its workload and everything that decides its result.
 
     story, limits: how the algorithm explains the tables, and what its model lacks. tables: published
-    ones; the simulator's points stand beside the first. workload: a test of fsload; `workloads_beside` are
-    measured too, without a profiler. counter: what carries the proof, a profiled function's calls for one
-    operation, or a counter of the study's arms.toml, counted on observe kernels.
+    ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
+    the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
+    what carries the proof, a profiled function's calls for one operation, or a counter of the study's
+    arms.toml, counted on observe kernels.
     """
 
     name: Name
     question: Text
     story: Text
     limits: Text
-    tables: Annotated[list[Name], pydantic.Field(min_length=1)]
+    tables: Annotated[list[TableName], pydantic.Field(min_length=1)]
     workload: Workload
     workloads_beside: list[Workload] = []
     metric: Text
@@ -124,6 +138,11 @@ class Study(_Strict):
     @property
     def arm_names(self) -> list[str]:
         return [arm.name for arm in self.arms]
+
+    @property
+    def own_tables(self) -> list[str]:
+        """Those of its tables that are files beside the study file."""
+        return [name for name in self.tables if name.endswith(".csv")]
 
     def model_of(self, arm: Arm) -> str:
         """The simulator's model of an arm."""

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 01 Audit: does the arithmetic of the published tables hold?
+# # 01 Audit: does the arithmetic of the tables hold?
 #
 # Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables
 # agree with it, *fails* when they contradict it, and is *unknown* when their repeats cannot tell or
 # the source does not say. A note says what *low* and *high* are, and where a claim is not the source's.
+# A CSV file beside the study file has claims where it prints changes in %, and an origin of its own.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -14,9 +15,9 @@ run = ""
 import pandas as pd
 
 from lockscale.headlines import audited
-from lockscale.report.published import published_figure
+from lockscale.report.published import table_figure
 from lockscale.story import open_story
-from lockscale.tables import audit, describe, published
+from lockscale.study_tables import audit_tables
 
 story = open_story(study, run)
 print(story.study.question)
@@ -27,15 +28,15 @@ print(story.study.question)
 # Where the tables come from. What a source does not state stays empty.
 
 # %%
-columns = ["name", "machine", "kernel", "command"]
-pd.DataFrame([describe(table) for table in story.study.tables])[columns]
+columns = ["name", "origin", "machine", "kernel", "command"]
+pd.DataFrame([table.described() for table in story.tables], columns=columns)
 
 # %% [markdown]
 # ## The claims
 
 # %%
 pd.set_option("display.max_colwidth", None)
-claims = pd.DataFrame([row for table in story.study.tables for row in audit(table)])
+claims = audit_tables(story.tables)
 claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict", "note"]]
 
 # %% [markdown]
@@ -44,8 +45,8 @@ claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdi
 # The first table as a picture: what the source printed, and nothing else.
 
 # %%
-first = story.study.tables[0]
-story.show(published_figure(first), published(first), "01-published-rates")
+first = story.tables[0]
+story.show(table_figure(first), first.frame, "01-first-table")
 
 # %% [markdown]
 # ## In one sentence

@@ -3,7 +3,7 @@
 # # 02 Simulate: the algorithm that explains the tables
 #
 # A model reads like the kernel function that it stands for, and the simulator runs it. Below: how the
-# algorithm explains the published numbers, what was calibrated to them, and both beside one another.
+# algorithm explains the numbers of the tables, what was calibrated to published ones, and both side by side.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -18,8 +18,8 @@ seed = None
 
 # %%
 from lockscale.headlines import simulated
-from lockscale.report.study_figures import published_beside_simulated
-from lockscale.simulated import calibration, errors, published_points, simulated_points, unfitted_check
+from lockscale.report.study_figures import table_beside_simulated
+from lockscale.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 from lockscale.story import open_story
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
@@ -29,18 +29,21 @@ print(story.study.story, calibration(story.study), sep="\n\n")
 # ## The curves
 
 # %%
-points = simulated_points(story.study)
-said = published_points(story.study, points)
-drawn = published_beside_simulated(story.study, points, said)
-story.show(drawn, points, "02-published-against-simulated")
+points, table = simulated_points(story.study), story.tables[0]
+said = table_points(story.study, points, table)
+drawn = table_beside_simulated(story.study, points, said, table)
+story.show(drawn, points, "02-table-against-simulated")
 
 # %%
 points[points.threads == points.threads.max()]
 
+# %%
+said
+
 # %% [markdown]
 # ## The errors
 #
-# Each published point that was simulated. Where the calibration names a point, its error proves
+# Each point of the first table that was simulated. Where the calibration names a point, its error proves
 # nothing; the others are the check.
 
 # %%

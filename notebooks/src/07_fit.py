@@ -62,14 +62,15 @@ judge_counters(story.read_prediction(), story.rows, story.study)
 # ## What was published, explained
 #
 # Errors of both models at the published points, from the fits kept in [data](../data/README.md): the best
-# queueing model of each curve, and the simulator fitted to all columns of a machine at once.
+# queueing model of each curve, and the simulator fitted to all columns of a machine at once. A CSV file of
+# your own has no kept fit: `lockscale compare FILE` ranks the queueing models on it.
 
 # %%
-from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
+from lockscale.report.kept_scoreboard import first_explained, kept_scoreboard, scoreboard_table
 from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
 
-table, rows = story.study.tables[0], kept_scoreboard()
-story.show(scoreboard_figure(rows, table), scoreboard_numbers(rows, table), "07-explained")
+table, rows = first_explained(story.study.tables), kept_scoreboard()
+table and story.show(scoreboard_figure(rows, table), scoreboard_numbers(rows, table), "07-explained")
 
 # %%
 scoreboard_table(story.study.tables)

@@ -114,7 +114,7 @@ def test_the_changelog_prints_extra_calls_and_spread_and_where_they_were_measure
 
 def test_each_figure_has_its_numbers_beside_it(short_run: Run):
     stems = {path.stem for path in short_run.figures.glob("*.svg")}
-    assert "02-published-against-simulated" in stems and "06-extra-calls" in stems
+    assert "02-table-against-simulated" in stems and "06-extra-calls" in stems
     for stem in stems:
         assert (short_run.figures / f"{stem}.csv").stat().st_size > 0
         assert (short_run.figures / f"{stem}.txt").stat().st_size > 0

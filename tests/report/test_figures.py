@@ -15,13 +15,17 @@ from lockscale.report.alt_text import alt_text
 from lockscale.report.save import save
 from lockscale.report.template import COLOURS, DASHES, MARKERS, style
 from lockscale.study import load_study
+from lockscale.study_tables import published_table
 
 STUDY = load_study("inode-claim")
+TABLE = published_table("s1_rates")
 ARMS = [arm.name for arm in STUDY.arms]
 COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
 POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
 POINTS = POINTS.assign(low=0.9 * POINTS.value, high=1.2 * POINTS.value)
-PUBLISHED = pd.DataFrame({"arm": arm, "threads": 48, "value": 500.0, "note": ""} for arm in ARMS)
+PUBLISHED = pd.DataFrame(
+    {"arm": arm, "threads": 48, "value": 500.0, "note": "", "origin": "published"} for arm in ARMS
+)
 MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
 COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2], "arm": ARMS[0]})
 COUNTED = COUNTED.assign(low=COUNTED.extra / 2, high=COUNTED.extra * 2)
@@ -29,9 +33,9 @@ COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create")
 GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
 
 DRAWN = {
-    "published_beside_simulated": (
+    "table_beside_simulated": (
         "simulated",
-        lambda: figures.published_beside_simulated(STUDY, POINTS, PUBLISHED),
+        lambda: figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE),
     ),
     "counted_against_upstream": (SAYS, lambda: figures.counted_against_upstream(STUDY, COUNTED, GUEST)),
     "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
@@ -46,7 +50,7 @@ def test_a_title_says_where_its_numbers_are_from(name: str):
 
 
 def test_published_and_simulated_are_told_apart_in_one_figure():
-    drawn = DRAWN["published_beside_simulated"][1]()
+    drawn = DRAWN["table_beside_simulated"][1]()
     assert "published" in drawn.layout.title.text
     assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
 
@@ -97,7 +101,7 @@ def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
 
 
 def test_intervals_reach_from_low_to_high():
-    bars = DRAWN["published_beside_simulated"][1]().data[0].error_y
+    bars = DRAWN["table_beside_simulated"][1]().data[0].error_y
     assert list(bars.array) == pytest.approx([2, 16, 96]) and list(bars.arrayminus) == pytest.approx(
         [1, 8, 48]
     )
@@ -105,7 +109,7 @@ def test_intervals_reach_from_low_to_high():
 
 def test_a_single_replication_has_no_interval_to_draw():
     single = POINTS.astype({"low": object, "high": object}).assign(low=None, high=None)
-    bars = figures.published_beside_simulated(STUDY, single, PUBLISHED).data[0].error_y
+    bars = figures.table_beside_simulated(STUDY, single, PUBLISHED, TABLE).data[0].error_y
     assert pd.isna(bars.array).all() and pd.isna(bars.arrayminus).all()
 
 

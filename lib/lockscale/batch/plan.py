@@ -19,6 +19,7 @@ from lockscale.files import sha256_of_json
 from lockscale.notebooks import notebook_names, parameters_of
 from lockscale.printable import printable
 from lockscale.study import DEFAULT_TARGET, LocalTarget, Parameters, Study, load_study, load_target
+from lockscale.study_tables import tables_sha256
 from lockscale.yaml_text import read_yaml
 
 MOST_SETS = 1000
@@ -45,7 +46,10 @@ class BatchFile(pydantic.BaseModel):
 
 @dataclass(frozen=True)
 class Set:
-    """One set of parameters. id: its folder's name; varied: those of its parameters that differ by set."""
+    """One set of parameters. id: its folder's name; varied: those of its parameters that differ by set.
+
+    tables: sha256 of the study's own tables, by name.
+    """
 
     id: str
     parameters: dict[str, Any]
@@ -53,13 +57,15 @@ class Set:
     study: Study | None
     target: str
     reads: Run | None
+    tables: dict[str, str]
 
     @property
     def sha256(self) -> str:
         """Of everything that decides what its notebooks say, but for their own text."""
         said = self.study and self.study.model_dump(mode="json")
         reads = self.reads and self.reads.id
-        return sha256_of_json([said, self.target, self.parameters, reads])
+        own = [self.tables] if self.tables else []
+        return sha256_of_json([said, self.target, self.parameters, reads, *own])
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,8 @@ def _set(said: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], p
         raise BadInput(f"{path.name}: target {target} boots no arms: lockscale study run S --target {target}")
     varied = {name: value for name, value in chosen.items() if len(said.grid[name]) > 1}
     reads = curated_run(study.name) if study and said.curated else None
-    return Set(_id(varied, given), given, varied, study, target, reads)
+    tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
+    return Set(_id(varied, given), given, varied, study, target, reads, tables)
 
 
 def _study(given: Mapping[str, Any], defaults: Mapping[str, Any], path: Path) -> Study:

@@ -19,6 +19,7 @@ KEPT = (
     "prediction.json",
     "provenance.json",
     "rows.csv",
+    "tables/*.csv",
     "changelog.txt",
     "raw/*/*.gz",
     "base/rows.csv",

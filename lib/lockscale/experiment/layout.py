@@ -51,6 +51,11 @@ class Run:
         return self.folder / "notebooks"
 
     @property
+    def tables(self) -> Path:
+        """Copies of the study's own tables, as the run found them."""
+        return self.folder / "tables"
+
+    @property
     def changelog(self) -> Path:
         return self.folder / "changelog.txt"
 

@@ -6,8 +6,19 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
+from lockscale.printable import printable
 
 WORDS = {"qemu": "in QEMU", "virtual": "in a virtual machine", "hardware": "on hardware"}
+ORIGINS = {
+    "published": "published",
+    "simulated": "simulated",
+    **{origin: f"measured {words}" for origin, words in WORDS.items()},
+}
+
+
+def in_words(origin: str) -> str:
+    """A table's `origin`, also one that only its author knows."""
+    return "origin not stated" if origin in ("", "not stated") else ORIGINS.get(origin, printable(origin))
 
 
 def where(provenance: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.experiment.where import WORDS
+from lockscale.experiment.where import ORIGINS
 from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_column
 from lockscale.fitting.table_fit import compare_column, fit_column
@@ -18,11 +18,6 @@ from lockscale.queueing.inference.fitted import Estimate, Fit
 from lockscale.queueing.text.numbers import short
 from lockscale.report.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, style
 
-ORIGINS = {
-    "published": "published",
-    "simulated": "simulated",
-    **{origin: f"measured {words}" for origin, words in WORDS.items()},
-}
 CURVE_POINTS = 40
 MOST_ROWS = 1000  # beyond that the figure shows the mean of each thread count
 GREY = "#666"

@@ -2,7 +2,7 @@
 """The scoreboard as it was last kept: what draws it fits nothing."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -37,6 +37,12 @@ def scoreboard_table(tables: Collection[str]) -> pd.DataFrame:
     rows = [row for row in kept_scoreboard() if row["table"] in tables]
     found = pd.DataFrame([{name: row[name] for name in COLUMNS} for row in rows], columns=list(COLUMNS))
     return found.sort_values(["table", "column"], kind="stable", ignore_index=True)
+
+
+def first_explained(tables: Iterable[str]) -> str | None:
+    """The first of these tables that the simulator explains; a file of one's own has no kept fit."""
+    known = explained_tables()
+    return next((name for name in tables if name in known), None)
 
 
 def explained_tables() -> list[str]:

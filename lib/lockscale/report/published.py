@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A published table as one figure: a curve for each arm, its repeats, or what its functions cost."""
+"""A table as one figure: a curve for each arm, its repeats, or what its functions cost."""
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from lockscale.experiment.where import in_words
 from lockscale.report.template import figure, log_ticks, style, thread_axis
-from lockscale.tables import describe, published
+from lockscale.study_tables import StudyTable, published_table
+from lockscale.tables import describe
 
 FEWEST = 3  # thread counts of a curve
 MOST_FUNCTIONS = 12
@@ -15,7 +17,12 @@ COUNTED = {"mean_per_container": "containers", "mean_of_5": "threads"}
 
 def published_figure(table: str) -> go.Figure:
     """What the source printed, and nothing else; its percentages stay in the table's csv."""
-    frame = published(table)
+    return table_figure(published_table(table))
+
+
+def table_figure(table: StudyTable) -> go.Figure:
+    """The same of a table that a study names; of a file of its own the curves of rates."""
+    frame = table.frame
     if "total_us" in frame:
         return _costs(table, frame)
     rows = frame[frame.unit != "%"]
@@ -27,19 +34,28 @@ def origin(table: str) -> str:
     return f"published in {table.split('_')[0].upper()} ({table})"
 
 
-def _curves(table: str, rows: pd.DataFrame) -> go.Figure:
+def label(table: StudyTable) -> str:
+    """The same of any table: of a file what it says of itself, for instance "simulated (rates.csv)"."""
+    if table.path is None:
+        return origin(table.name)
+    return f"{' and '.join(map(in_words, table.origins))} ({table.name})"
+
+
+def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
     first = rows.iloc[0]
-    says = f"{origin(table)}; {_words(first.statistic)}"
+    says = "; ".join(filter(None, [label(table), _words(first.statistic)]))
     drawn = figure(
         _title(table), says, COUNTED.get(first.statistic, "threads"), f"{_words(first.metric)} ({first.unit})"
     )
     for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
-        drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode="lines+markers", **style(k))
+        here = here.sort_values("threads", kind="stable")
+        mode = "markers" if here.threads.duplicated().any() else "lines+markers"  # repeats make no line
+        drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode=mode, **style(k))
     return _scaled(thread_axis(drawn, rows.threads), rows)
 
 
-def _repeats(table: str, rows: pd.DataFrame) -> go.Figure:
-    drawn = figure(_title(table), origin(table), "arm", _units(rows))
+def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
+    drawn = figure(_title(table), label(table), "arm", _units(rows))
     for k, ((metric, statistic), here) in enumerate(rows.groupby(["metric", "statistic"], sort=False)):
         name = _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
         drawn.add_scatter(x=here.arm, y=here.value, name=name, mode="markers", marker=style(k)["marker"])
@@ -47,10 +63,10 @@ def _repeats(table: str, rows: pd.DataFrame) -> go.Figure:
     return _scaled(drawn, rows).update_xaxes(range=[-0.5, arms - 0.5])
 
 
-def _costs(table: str, frame: pd.DataFrame) -> go.Figure:
+def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
     rows = frame.nlargest(MOST_FUNCTIONS, "total_us")
     left = len(frame) - len(rows)
-    says = "; ".join([origin(table), "times include callees and waits"])
+    says = "; ".join([label(table), "times include callees and waits"])
     says += f"; {left} cheaper functions are left out" if left else ""
     drawn = figure(_title(table), says, "total time (s)", "")
     text = [
@@ -72,8 +88,8 @@ def _scaled(drawn: go.Figure, rows: pd.DataFrame) -> go.Figure:
     return drawn.update_yaxes(rangemode="tozero")
 
 
-def _title(table: str) -> str:
-    return str(describe(table)["title"])
+def _title(table: StudyTable) -> str:
+    return str(describe(table.name)["title"]) if table.path is None else table.name
 
 
 def _units(rows: pd.DataFrame) -> str:

@@ -7,35 +7,40 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.experiment.all_processes import note
-from lockscale.experiment.where import is_benchmark, origin_of
-from lockscale.report.published import origin
+from lockscale.experiment.where import in_words, is_benchmark, origin_of
+from lockscale.report.published import label
 from lockscale.report.template import COLOURS, figure, log_ticks, style, thread_axis
 from lockscale.study import Study
+from lockscale.study_tables import StudyTable
 
 Numbers: TypeAlias = "pd.Series[float]"
 OPEN_MARK = {"size": 14, "symbol": "circle-open", "line": {"width": 2}}
 
 
-def published_beside_simulated(study: Study, points: pd.DataFrame, said: pd.DataFrame) -> go.Figure:
-    """Simulated curves of the arms with what was published of them.
+def table_beside_simulated(
+    study: Study, points: pd.DataFrame, said: pd.DataFrame, table: StudyTable
+) -> go.Figure:
+    """Simulated curves of the arms with what a table says of them, and its further arms if it is a file.
 
-    `points`: arm, threads, value, low, high; `said`: arm, threads, value in the same unit, with a `note` on
-    how it came into it.
+    `points`: arm, threads, value, low, high; `said`: arm, threads, value in the same unit, origin, with a
+    `note` on how it came into it.
     """
     points = points.astype({"low": float, "high": float})  # None of a single replication
-    marked = f"open marks: {origin(study.tables[0])}{_first(said.note)}"
+    marked = f"open marks: {label(table)}{_first(said.note)}"
     says = f"lines: simulated, calibrated to published points; bars: 95%{_cut(points.low)}; {marked}"
-    drawn = figure(f"{study.name}: simulated and published", says, "processes", study.metric)
-    for k, arm in enumerate(study.arms):
-        curve, marks = points[points.arm == arm.name], said[said.arm == arm.name]
+    drawn = figure(f"{study.name}: simulated and {table.kind}", says, "processes", study.metric)
+    arms = [*study.arm_names, *(said.arm if table.path else ())]
+    for k, arm in enumerate(dict.fromkeys(arms)):
+        curve, marks = points[points.arm == arm], said[said.arm == arm]
         if len(curve):
             drawn.add_scatter(
                 x=curve.threads, y=curve.value, error_y=_rate_bars(curve.value, curve.low, curve.high),
-                name=f"{arm.name}, simulated", mode="lines+markers", **_style(k),
+                name=f"{arm}, simulated", mode="lines+markers", **_style(k),
             )  # fmt: skip
         if len(marks):
             marker = {**OPEN_MARK, "color": _style(k)["line"]["color"]}
-            name = f"{arm.name}, published"
+            where = f" ({table.name})" if table.path else ""
+            name = f"{arm}, {in_words(marks.origin.iloc[0])}{where}"
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
     thread_axis(drawn, [*points.threads, *said.threads])
     values = pd.concat([points.value, said.value])

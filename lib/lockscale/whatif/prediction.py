@@ -12,18 +12,17 @@ from lockscale.whatif.guests import predict_guests
 
 NOT_COUNTED = BaseCounts(None, why_none=BY_HAND)
 _ENDS = ("low", "high")
-_OWN = Open(
-    "everything",
-    "nothing of this study's base is published",
-    "lockscale whatif --profile FILE --rates CSV --model MODEL, with a profile and the rates of your base",
-)
 
 
 def answer_for(study: Study) -> Answer:
     """Of a study of one's own, of which nothing is published, an answer that predicts nothing."""
     if study.name in STUDIES:
         return ask(study.name)
-    return Answer(study.name, [], [], [], [], [_OWN], [], naive_reason="")
+    rates = next(iter(study.own_tables), "CSV")
+    asked = f"lockscale whatif --profile FILE --rates {rates} --model {study.model}"
+    said = f"{asked}, with a profile and the rates of your base"
+    unknown = Open("everything", "nothing of this study's base is published", said)
+    return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 
 def predict(study: Study, base: BaseCounts = NOT_COUNTED) -> dict[str, Any]:
