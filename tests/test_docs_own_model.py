@@ -14,12 +14,14 @@ from lockscale import paths
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.path import Path as Steps
+from lockscale.sweeps import sweep_points, sweep_table
 
 SECTION = (paths.ROOT / "docs/own-model.md").read_text()
 (CODE,) = re.findall(r"(?ms)^```python\n(.*?)^```$", SECTION)
 (SHELL,) = re.findall(r"(?ms)^```sh\n(.*?)^```$", SECTION)
 (FILE,) = re.findall(r"As `(\S+\.py)`:", SECTION)
 (CALL,) = re.findall(r'`(simulate\("[^`]+\))`', SECTION)
+(SWEEP,) = re.findall(r"`(sweep_table\([^`]+\))`", SECTION)
 CLAIMED_PER_S = [float(figure) * 1e6 for figure in re.findall(r"([\d.]+)\sM\sadds/s", SECTION)]
 ELSEWHERE_S, HOLD_S = 2e-6, 200e-9
 
@@ -81,6 +83,13 @@ def test_the_line_for_a_notebook_runs(folder: Path) -> None:
     found = eval(CALL, {"simulate": simulate})
     assert found.rate_per_s == pytest.approx(rate_per_s(48, 32), rel=0.01)
     assert "percpu_counter, 48 threads" in repr(found) and "not calibrated" in repr(found)
+
+
+def test_the_sweep_for_a_notebook_is_a_table_of_what_theory_says(folder: Path) -> None:
+    found = eval(SWEEP, {"sweep_table": sweep_table, "sweep_points": sweep_points})
+    rates = found.set_index(["batch_adds", "threads"]).value.to_dict()
+    expected = {(batch, n): rate_per_s(n, batch) for batch in (1, 32) for n in (1, 48)}
+    assert rates == pytest.approx(expected, rel=0.02) and set(found.origin) == {"simulated"}
 
 
 def test_every_path_word_is_listed_once() -> None:

@@ -2,9 +2,6 @@
 """`make lab` serves a real JupyterLab with the notebooks' index."""
 
 import json
-import os
-import signal
-import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -12,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab_server import served
 from lockscale import paths
 
 TOKEN = "test"
@@ -27,33 +25,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(room: Path) -> Iterator[str]:
     """The address of a server that `make lab` started on a free port of loopback."""
-    folders = {f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}
     options = f"--no-browser --ip=127.0.0.1 --port=0 --IdentityProvider.token={TOKEN}"
-    log = os.open(room / "log", os.O_WRONLY | os.O_CREAT)
-    process = subprocess.Popen(
-        ["make", "--silent", "lab", f"LAB_OPTIONS={options}"],
-        cwd=paths.ROOT,
-        env={**os.environ, **folders},
-        stdout=subprocess.DEVNULL,
-        stderr=log,
-        start_new_session=True,
-    )
-    try:
-        yield _address(room / "RUNTIME", process, room / "log")
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
-        os.close(log)
-
-
-def _address(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
-    deadline_s = time.monotonic() + 90
-    while time.monotonic() < deadline_s and process.poll() is None:
-        for path in runtime.glob("jpserver-*.json"):
-            if text := path.read_text():
-                return f"http://127.0.0.1:{json.loads(text)['port']}"
-        time.sleep(0.1)
-    raise AssertionError(f"make lab gave no server: {log.read_text()[-500:]}")
+    with served(["make", "--silent", "lab", f"LAB_OPTIONS={options}"], room, {}) as address:
+        yield address
 
 
 def get(server: str, path: str, data: bytes | None = None) -> str:

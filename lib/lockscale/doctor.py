@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from lockscale import paths
@@ -22,22 +22,12 @@ from lockscale.study import SshTarget, Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
 from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.ssh_needs import needs, not_reached
+from lockscale.targets.ssh_needs import Check, needs, not_reached
 from lockscale.tools import packages
 from lockscale.workloads import fsload
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
 LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of the doctor: `fix` is what to do when it is not ok."""
-
-    name: str
-    ok: bool
-    found: str
-    fix: str = ""
 
 
 def doctor(target: str | None = None) -> dict[str, Any]:
@@ -120,11 +110,11 @@ def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
 
     try:
         with machine_of(target) as machine:
-            yield from (Check(**asdict(need)) for need in needs(target.name, machine))
+            yield from needs(target.name, machine)
             tools += detect(machine, TOOLS, {})
             yield from map(_tool, tools)
     except (BadInput, RunFailed) as error:
-        yield from (Check(**asdict(need)) for need in not_reached(target.name, error))
+        yield from not_reached(target.name, error)
 
 
 def _target(target: Target, tools: list[Found]) -> Iterator[Check]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,21 @@ def need_free_space(folder: Path, need_mib: int, what: str) -> None:
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock on `path`; a second holder is refused with one sentence."""
+
+    def refusal(said: str) -> str:
+        return f"{what} is in use by process {said.strip() or 'unknown'}: wait until it ends"
+
+    with hold_lock(path, str(os.getpid()), refusal):
+        yield
+
+
+@contextlib.contextmanager
+def hold_lock(path: Path, says: str, refusal: Callable[[str], str]) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, which holds `says` meanwhile.
+
+    Raises BadInput with refusal(what the first holder says) for a second one. The kernel lets go of it when
+    the last process that has it open ends, however it ends.
+    """
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+") as stream:
@@ -101,10 +116,9 @@ def locked(path: Path, what: str) -> Iterator[None]:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 stream.seek(0)
-                holder = stream.read().strip() or "unknown"
-                raise BadInput(f"{what} is in use by process {holder}: wait until it ends") from None
+                raise BadInput(refusal(stream.read())) from None
             stream.seek(0)
             stream.truncate()
-            stream.write(str(os.getpid()))
+            stream.write(says)
             stream.flush()
             yield

@@ -32,11 +32,6 @@ def sources() -> list[Path]:
     return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
 
 
-def explore_sources() -> list[Path]:
-    """Those of the notebooks to play with, which no study runs."""
-    return sorted((paths.NOTEBOOK_SOURCES / "explore").glob("*.py"))
-
-
 def all_sources() -> list[Path]:
     """Of every committed notebook."""
     return sorted(paths.NOTEBOOK_SOURCES.rglob("*.py"))

@@ -71,9 +71,16 @@ story.show(drawn, shown, "05-measured-rates")
 # where the A/A pair does not differ itself.
 
 # %%
-from lockscale.experiment.arm_tables import compared_rates
+from lockscale.experiment.arm_tables import compared_latencies, compared_rates
 
 compared_rates(story.rows, story.study)
+
+# %% [markdown]
+# The same of the latency of one operation, in ns: p50, p90, p99, p99.9 and max over all processes. Empty
+# unless the study's parameter `latency` is true, which costs each operation two readings of the clock.
+
+# %%
+compared_latencies(story.rows, story.study)
 
 # %% [markdown]
 # ## Was it steady

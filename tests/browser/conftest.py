@@ -2,23 +2,19 @@
 """A real JupyterLab on loopback with a token, its notebooks a copy, and the system's Chromium."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from lab_server import served
 from lockscale import paths
 from lockscale.tools import need
 
 TOKEN = "test-token"
-UP_S = 120
 QUIET = {
     "docmanager-extension/plugin": {"autosave": False},
 }
@@ -47,31 +43,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         file = room / "SETTINGS" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(said))
-    env = {**os.environ, **{f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}}
-    env |= {"JUPYTER_CONFIG_PATH": str(paths.ROOT / "setup" / "jupyter")}  # as `make lab` does
+    env = {"JUPYTER_CONFIG_PATH": str(paths.ROOT / "setup" / "jupyter")}  # as `make lab` does
     env |= {"JUPYTERLAB_SETTINGS_DIR": str(room / "SETTINGS"), "LOCKSCALE_RUNS": str(room / "runs")}
     argv = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
         f"--IdentityProvider.token={TOKEN}", "--LabApp.expose_app_in_browser=True",
         f"--ServerApp.root_dir={root}",
     ]  # fmt: skip
-    with (room / "log").open("w") as log:
-        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log, start_new_session=True)
-        try:
-            yield Lab(_url(room / "RUNTIME", process, room / "log"), root)
-        finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(timeout=30)
-
-
-def _url(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
-    deadline_s = time.monotonic() + UP_S
-    while time.monotonic() < deadline_s and process.poll() is None:
-        for path in runtime.glob("jpserver-*.json"):
-            if text := path.read_text():
-                return f"http://127.0.0.1:{json.loads(text)['port']}"
-        time.sleep(0.1)
-    raise AssertionError(f"JupyterLab gave no server: {log.read_text()[-500:]}")
+    with served(argv, room, env) as address:
+        yield Lab(address, root)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from lockscale import paths, tools
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels import package as package_module
 from lockscale.kernels.identity import build_id_of
-from lockscale.kernels.package import ServerKernel, build_package, cached_package, packaged_before
+from lockscale.kernels.package import ServerKernel, build_package, cached_package
 from lockscale.kernels.series import read_series
 from lockscale.kernels.server_config import ServerConfig, server_config
 from server_sample import SERVER, server
@@ -84,10 +84,9 @@ def test_the_server_can_read_what_a_careful_user_packed(config):
 
 
 def test_a_package_is_built_once(config, monkeypatch):
-    assert packaged_before(read_series("s", "base"), config) is None
     first = built("base", config)
     monkeypatch.setattr(package_module, "run_step", lambda *_: pytest.fail("built again"))
-    assert built("base", config) == first == packaged_before(read_series("s", "base"), config)
+    assert built("base", config) == first == cached_package(first.key)
     first.package.unlink()
     assert cached_package(first.key) is None
 

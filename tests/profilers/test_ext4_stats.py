@@ -39,7 +39,8 @@ HEAD = SAMPLE[SAMPLE.index("#group:") :].partition("\n")[0] + "\n"
 def numbers(text):
     return {
         (file, one.name): (one.value, one.unit, one.statistic)
-        for file, one in ext4_stats.all_values(ext4_stats.parse(text))
+        for file, values in ext4_stats.parse(text).files.items()
+        for one in values
     }
 
 

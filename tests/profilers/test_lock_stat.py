@@ -258,28 +258,6 @@ def test_a_repeated_row_of_the_plain_file_is_refused():
         lock_stat.parse(plain_file([QUIET, QUIET]))
 
 
-def test_difference_by_hand():
-    later = replace(GROUP_LOCK, write=(115, kernel_times(210, 49_240, 1_000, 50), 300, GROUP_LOCK.write[3]))
-    before = lock_stat.parse(as_read([GROUP_LOCK]))
-    changes = lock_stat.difference(before, lock_stat.parse(as_read([QUIET, later])))
-    assert [(c.name, c.con_bounces, c.contentions, c.wait_total_us, c.acquisitions) for c in changes] == [
-        (GROUP_LOCK.name, 3, 1, 0.05, 0),
-        (QUIET.name, 0, 0, 0.0, 1),
-    ]
-    assert changes[1].hold_total_us == 55.0  # 55004 ns
-
-
-def test_readings_with_a_reset_between_or_that_may_be_cut_are_refused():
-    reading, quiet = lock_stat.parse(FILE), lock_stat.parse(as_read([QUIET]))
-    assert {change.contentions for change in lock_stat.difference(reading, reading)} == {0}
-    with pytest.raises(BadInput, match="went down"):
-        lock_stat.difference(reading, quiet)
-    with pytest.raises(BadInput, match="went down"):
-        lock_stat.difference(reading, lock_stat.parse(FILE.replace("112 ", "111 ")))
-    with pytest.raises(BadInput, match="READ"):
-        lock_stat.difference(lock_stat.parse(plain_file([QUIET])), quiet)
-
-
 def test_it_starts_from_zero_and_ends_without_losing_counts():
     assert lock_stat.start() == [("/proc/sys/kernel/lock_stat", "1\n"), ("/proc/lock_stat", "0\n")]
     assert lock_stat.stop() == [("/proc/sys/kernel/lock_stat", "0\n")]

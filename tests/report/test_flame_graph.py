@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.profilers.folded import Folded
-from lockscale.report.flame_graph import LEAST_PCT, flame_graph, top_functions, top_stacks
+from lockscale.report.flame_graph import LEAST_PCT, flame_graph, top_stacks
 from lockscale.report.text_table import text_table
 
 FOLDED = Folded(
@@ -90,13 +90,10 @@ def test_narrow_frames_are_left_out():
     assert set(frames(flame_graph(folded, "", ""))) == {"a", "a;f"}
 
 
-def test_the_tables_by_hand():
+def test_the_table_by_hand():
     table = top_stacks(FOLDED, 2)
     assert list(table.samples) == [60, 30] and list(table.share_pct) == [60.0, 30.0]
     assert table["stack"][0] == "_raw_spin_lock < ext4_create < do_sys_openat2"
-    functions = top_functions(FOLDED)
-    assert list(functions.function[:2]) == ["_raw_spin_lock", "ext4_create"]
-    assert list(functions.itself_pct[:2]) == [60.0, 30.0] and functions.total_pct[1] == 90
     assert "_raw_spin_lock < ext4_create" in text_table(table)
 
 

@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from lockscale.batch.journal import Entry
+from lockscale.batch.journal import Entry, State, state_of
 from lockscale.batch.page import PAGE, STYLE
 from lockscale.batch.plan import Batch, Set
 from lockscale.files import write_text
 
 Entries = Mapping[tuple[str, str], Entry]
-WORDS = {"done": "done", "failed": "failed", "left": "not run yet"}
+WORDS: dict[State, str] = {"done": "done", "failed": "failed", "left": "not run yet"}
 COLOURS = """\
 .done { color: #00543d } .failed { color: #8b0000; font-weight: bold } .left { color: #555 }
 """
@@ -41,9 +41,9 @@ def _row(one: Set, name: str, entries: Entries) -> dict[str, Any]:
         **{k: _text(v) for k, v in one.parameters.items()},
         "notebook": name,
     }
-    row |= {"status": "left", "says": "", "wall_s": None, "started_utc": None, "path": None}
+    row |= {"status": state_of([entry]), "says": "", "wall_s": None, "started_utc": None, "path": None}
     if entry:
-        row |= {column: entry[column] for column in ("status", "says", "wall_s", "started_utc")}
+        row |= {column: entry[column] for column in ("says", "wall_s", "started_utc")}
         row |= {"path": f"{one.id}/notebooks/{name}.ipynb"}
     return row | {k: v for k, v in (entry["numbers"] if entry else {}).items() if k not in row}
 
@@ -54,7 +54,7 @@ def _text(value: object) -> str:
 
 def index(batch: Batch, entries: Entries) -> str:
     """The page: every text escaped, no script, links to files of the batch alone."""
-    states = [_state(one, batch, entries) for one in batch.sets]
+    states = [state_of(entries.get((one.id, name)) for name in batch.notebooks) for one in batch.sets]
     counts = ", ".join(f"{states.count(state)} {word}" for state, word in WORDS.items() if state in states)
     varied = list(dict.fromkeys(name for one in batch.sets for name in one.varied))
     head = ["set", *varied, "notebook", "status", "headline", "time (s)", "open"]
@@ -72,16 +72,9 @@ def index(batch: Batch, entries: Entries) -> str:
     )
 
 
-def _state(one: Set, batch: Batch, entries: Entries) -> str:
-    found = [entries.get((one.id, name)) for name in batch.notebooks]
-    if any(entry and entry["status"] == "failed" for entry in found):
-        return "failed"
-    return "done" if all(found) else "left"
-
-
 def _line(one: Set, name: str, varied: list[str], entries: Entries) -> str:
     entry = entries.get((one.id, name))
-    state = entry["status"] if entry else "left"
+    state = state_of([entry])
     cells = [one.id, *(_text(one.varied[k]) for k in varied), name]
     shown = [f"<td>{html.escape(cell)}</td>" for cell in cells]
     shown += [

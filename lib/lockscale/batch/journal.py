@@ -5,6 +5,7 @@ A line that a kill tore is dropped: that notebook runs again.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypedDict
 from lockscale.errors import BadInput
 from lockscale.files import append_line, write_bytes
 
+State = Literal["done", "failed", "left"]
 NEEDED = ("set", "notebook", "key", "status", "says", "numbers", "wall_s", "started_utc")
 
 
@@ -45,10 +47,11 @@ class Journal:
         found = self.entries.get((one, notebook))
         return found if found and found["key"] == key else None
 
-    def ran(self, one: str, notebook: str, key: str) -> bool:
-        """Whether it is done and need not run again."""
-        found = self.entry(one, notebook, key)
-        return found is not None and found["status"] == "done"
+
+def state_of(found: Iterable[Entry | None]) -> State:
+    """Of a notebook by its entry, of a set by those of its notebooks; None: nothing is known of it."""
+    states = {entry["status"] if entry else "left" for entry in found}
+    return "failed" if "failed" in states else "left" if "left" in states else "done"
 
 
 def open_journal(path: Path) -> Journal:

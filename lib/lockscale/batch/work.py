@@ -13,7 +13,7 @@ from typing import Any
 
 from lockscale import paths
 from lockscale.batch.index import write_index
-from lockscale.batch.journal import Entry, Journal, open_journal
+from lockscale.batch.journal import Entry, Journal, State, open_journal, state_of
 from lockscale.batch.page import page_of
 from lockscale.batch.plan import Batch, Set, read_batch
 from lockscale.errors import BadInput, RunFailed
@@ -102,7 +102,7 @@ class _Room:
             half.unlink()
         write_index(self.batch, self.folder, self.entries())
         for number, one in enumerate(self.batch.sets, start=1):
-            if not self._is_done(one):
+            if self._state(one) != "done":
                 _tell(f"set {number} of {len(self.batch.sets)}: {one.id}")
                 self._run_set(one)
                 write_index(self.batch, self.folder, self.entries())
@@ -111,13 +111,20 @@ class _Room:
         return Outcome(self.batch.name, self.folder, len(states), **counts, ran=self.ran)
 
     def entries(self) -> dict[tuple[str, str], Entry]:
-        """What is known of each notebook of each set as both are now."""
-        found = {}
-        for one in self.batch.sets:
-            for name, key in self._keys(one):
-                if entry := self.journal.entry(one.id, name, key):
-                    found[one.id, name] = entry
-        return found
+        """What is known of each notebook of each set as both are now, but for one whose output is gone."""
+        known = {(one.id, name): entry for one in self.batch.sets for name, entry in self._known(one).items()}
+        return {which: entry for which, entry in known.items() if entry}
+
+    def _known(self, one: Set) -> dict[str, Entry | None]:
+        return {name: self._entry(one, name, key) for name, key in self._keys(one)}
+
+    def _entry(self, one: Set, name: str, key: str) -> Entry | None:
+        entry = self.journal.entry(one.id, name, key)
+        whole = state_of([entry]) == "failed" or self._kept(one, name).is_file()
+        return entry if whole else None
+
+    def _state(self, one: Set) -> State:
+        return state_of(self._known(one).values())
 
     def _keys(self, one: Set) -> Iterator[tuple[str, str]]:
         """Each notebook with the hash of its set, its own text and that of those before it."""
@@ -129,26 +136,15 @@ class _Room:
     def _kept(self, one: Set, name: str) -> Path:
         return self.folder / one.id / "notebooks" / f"{name}.ipynb"
 
-    def _has(self, one: Set, name: str, key: str) -> bool:
-        return self.journal.ran(one.id, name, key) and self._kept(one, name).is_file()
-
-    def _is_done(self, one: Set) -> bool:
-        return all(self._has(one, name, key) for name, key in self._keys(one))
-
-    def _state(self, one: Set) -> str:
-        if self._is_done(one):
-            return "done"
-        known = [self.journal.entry(one.id, name, key) for name, key in self._keys(one)]
-        return "failed" if any(entry and entry["status"] == "failed" for entry in known) else "left"
-
     def _run_set(self, one: Set) -> None:
         """Those of its notebooks that are left; none after one that fails."""
         run = Run(self.folder / one.id)
         run.folder.mkdir(exist_ok=True)
         if one.study:
             keep_study(run, one.study, one.target, one.reads)
+        known = self._known(one)
         for name, key in self._keys(one):
-            if not self._has(one, name, key):
+            if state_of([known[name]]) != "done":
                 entry = self._run_notebook(one, run, name, key)
                 self.journal.add(entry)
                 self.ran += 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lockscale.cli.output import as_json, show
+from lockscale.cli.output import as_json, named_numbers, show
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -53,14 +53,15 @@ def fit(
     """
     from lockscale.fitting.whole_table import fit_table, share_table
 
+    known = named_numbers("--fixed", fixed, "sigma=0.05")
     if share:
         if model is None:
             raise BadInput("--share names a parameter of one model: give --model too")
-        shared, said = share_table(name, model, share, n_min, n_max, _numbers(fixed))
+        shared, said = share_table(name, model, share, n_min, n_max, known)
         _warn(said)
         show(shared.to_json(), as_json, str(shared))
         return
-    found, said = fit_table(name, model, n_min, n_max, _numbers(fixed))
+    found, said = fit_table(name, model, n_min, n_max, known)
     _warn(said)
     show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(_fitted, found)))
 
@@ -97,17 +98,6 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     if keep:
         keep_scoreboard(rows)
     show(rows, as_json, scoreboard_text(rows))
-
-
-def _numbers(fixed: tuple[str, ...]) -> dict[str, float]:
-    found = {}
-    for text in fixed:
-        name, _, value = text.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise BadInput(f"--fixed {text!r} is no NAME=NUMBER: write --fixed sigma=0.05") from None
-    return found
 
 
 def _warn(said: Sequence[str]) -> None:

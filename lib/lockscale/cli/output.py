@@ -2,6 +2,7 @@
 """What commands share: options, and how they print: one JSON value, or text for a person."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -29,6 +30,18 @@ def thread_counts(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
+
+
+def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, float]:
+    """The values of an option that takes NAME=NUMBER, such as --fixed."""
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise BadInput(f"{option} {text!r} is no NAME=NUMBER: write {option} {example}") from None
+    return found
 
 
 def table(rows: list[dict[str, Any]]) -> str:

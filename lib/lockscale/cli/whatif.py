@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from lockscale.cli.output import as_json, parameter, show
+from lockscale.cli.output import as_json, named_numbers, parameter, show
 from lockscale.errors import BadInput
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -39,29 +39,19 @@ def whatif(
     """
     from lockscale.whatif.text import answer_text
 
+    measured = named_numbers("--given", given, "contended_us=0.6")
     files = (profile, rates, model)
     if study is not None and not any((*files, parameters)):
         from lockscale.whatif.ask import ask
 
-        found = ask(study, _numbers(given))
+        found = ask(study, measured)
     elif study is None and profile and rates and model:
         from lockscale.sim.model import read_parameters
         from lockscale.whatif.own import ask_files
 
-        found = ask_files(profile, rates, model, held=read_parameters(parameters), given=_numbers(given))
+        found = ask_files(profile, rates, model, held=read_parameters(parameters), given=measured)
     else:
         raise BadInput(
             "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
         )
     show(found.to_json(), as_json, answer_text(found))
-
-
-def _numbers(given: tuple[str, ...]) -> dict[str, float]:
-    found = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            raise BadInput(f"--given {text!r} is no NAME=NUMBER: write --given contended_us=0.6") from None
-    return found

@@ -7,6 +7,7 @@ from lockscale.errors import BadInput
 from lockscale.experiment.all_processes import of_all_processes, operation_of
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.plan import WARM_UP
+from lockscale.experiment.profiles import at_point
 from lockscale.experiment.stats import difference, spread
 from lockscale.experiment.where import origin_of
 from lockscale.study import Study
@@ -168,14 +169,8 @@ def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
 
 def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
     """Function cost of one arm at one point, summed over its A/B repeats: the columns of S1's table."""
-    here = rows[
-        (rows.tool == "ftrace_cost")
-        & (rows.pair == "ab")
-        & (rows.arm == arm)
-        & (rows.cpus == cpus)
-        & (rows.threads == threads)
-        & rows.metric.str.contains(".", regex=False)
-    ]
+    here = at_point(rows, "ftrace_cost", arm, cpus, threads)
+    here = here[here.metric.str.contains(".", regex=False)]
     parts = here.metric.str.rsplit(".", n=1, expand=True)
     table = here.assign(function=parts[0], what=parts[1]).pivot_table(
         index="function", columns="what", values="value", aggfunc="sum"

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT
 """One run at a time on a target: who holds it, for which run, and since when."""
 
-import fcntl
 import getpass
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from lockscale import paths
-from lockscale.errors import BadInput
-from lockscale.files import full_disk_is_one_sentence
+from lockscale.files import hold_lock
 from lockscale.printable import printable
 
 NAME_VARIABLE = "LOCKSCALE_NAME"  # what others read of who holds a target; else the user's name
@@ -54,24 +51,10 @@ def read_holder(text: str) -> Holder:
         return Holder("somebody", "unknown", "an unknown time")
 
 
-@contextmanager
-def hold_this_machine(run: str, target: str) -> Iterator[None]:
-    """Hold this machine: guests and local loads would disturb one another.
+def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
+    """Hold this machine while the context lasts: guests and local loads would disturb one another."""
 
-    The kernel lets go of it when the last process of a run ends, however it ends.
-    """
-    path = paths.CACHE / "this-machine.lock"
-    with full_disk_is_one_sentence(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+") as stream:
-            os.set_inheritable(stream.fileno(), True)  # a guest that outlives us still holds it
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                stream.seek(0)
-                raise BadInput(read_holder(stream.read()).refusal(target)) from None
-            stream.seek(0)
-            stream.truncate()
-            stream.write(holder_of(run).json())
-            stream.flush()
-            yield
+    def refusal(said: str) -> str:
+        return read_holder(said).refusal(target)
+
+    return hold_lock(paths.CACHE / "this-machine.lock", holder_of(run).json(), refusal)

@@ -25,20 +25,20 @@ def lock_waits_of(rows: pd.DataFrame, arms: Sequence[str], cpus: int, threads: i
     return table.assign(origin=table.arm.map(origins))
 
 
+def at_point(rows: pd.DataFrame, tool: str, arm: str, cpus: int, threads: int) -> pd.DataFrame:
+    """The A/B rows of one tool, arm and point."""
+    here = (rows.tool == tool) & (rows.pair == "ab") & (rows.arm == arm)
+    return rows[here & (rows.cpus == cpus) & (rows.threads == threads)]
+
+
 def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:
     """Waits for locks by caller, the longest first: lock, contentions, wait_ms, mean_us, max_us.
 
     Empty where the run has no profile of perf lock at this point. A lock that one repeat does not have
     among its longest counts there as not waited for.
     """
-    here = rows[
-        (rows.tool == "perf_lock")
-        & (rows.pair == "ab")
-        & (rows.arm == arm)
-        & (rows.cpus == cpus)
-        & (rows.threads == threads)
-        & rows.metric.str.contains(" ")  # a caller, `<type> <function>.<what>`; the sums have none
-    ]
+    here = at_point(rows, "perf_lock", arm, cpus, threads)
+    here = here[here.metric.str.contains(" ")]  # a caller, `<type> <function>.<what>`; the sums have none
     parts = here.metric.str.rsplit(".", n=1, expand=True) if len(here) else pd.DataFrame({0: [], 1: []})
     here = here.assign(lock=parts[0], what=parts[1])
     total, longest = here[here.statistic == "total"], here[here.statistic == "max"]

@@ -13,11 +13,11 @@ from lockscale.targets.boot import boot_once
 from lockscale.targets.format import formatting
 from lockscale.targets.grub import read_grub
 from lockscale.targets.machine import Machine, must
-from lockscale.targets.noise import read
+from lockscale.targets.noise import read, refuse_other_load
 from lockscale.targets.prepare import needed
 from lockscale.targets.server_kernels import OnServer, installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
-from lockscale.targets.ssh_needs import Need, needs, not_reached
+from lockscale.targets.ssh_needs import Check, needs, not_reached
 
 
 def server_target(target: Target) -> SshTarget:
@@ -27,13 +27,14 @@ def server_target(target: Target) -> SshTarget:
     return target
 
 
-def check_server(target: SshTarget) -> Iterator[Need]:
+def check_server(target: SshTarget) -> Iterator[Check]:
     """What keeps it from carrying out a run, one line each, and the fix. Nothing on it is changed."""
     try:
         with machine_of(target) as server:
             yield from needs(target.name, server)
             yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
             yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
+            yield _asked("nothing else measures on it", lambda: refuse_other_load(read(server)))
             yield _asked("its settings can be prepared", lambda: _changes(server, target))
             yield _asked(
                 "its GRUB boots a kernel once", lambda: f"and then {read_grub(server).default.release}"
@@ -79,11 +80,11 @@ def kernels_on(target: SshTarget, remove: str | None = None) -> list[OnServer]:
         return installed_kernels(server)
 
 
-def _asked(name: str, question: Any) -> Need:
+def _asked(name: str, question: Any) -> Check:
     try:
-        return Need(name, True, str(question() or "yes"))
+        return Check(name, True, str(question() or "yes"))
     except (BadInput, RunFailed) as error:
-        return Need(name, False, "no", str(error))
+        return Check(name, False, "no", str(error))
 
 
 def _changes(server: Machine, target: SshTarget) -> str:

@@ -77,15 +77,16 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
     """The kernel of `series` for one kind of use, from the cache when it was built before."""
     found, wanted = find_source(source), base().kind(kind)
     whole = with_on_top(series, wanted.on_top)
-    key = _key(whole, found, wanted)
+    key = key_of(whole, found, wanted.sha256)
     return cached_kernel(key) or _build(whole, found, key, wanted)
 
 
-def _key(whole: Series, source: Source, kind: Kind) -> str:
+def key_of(whole: Series, source: Source, config_sha256: str) -> str:
+    """What a kernel is kept under: of all that decides it."""
     parts = {
         "source": source.sha256,
         "series": whole.sha256,
-        "config": kind.sha256,
+        "config": config_sha256,
         "compiler": compiler(),
         "fixed": FIXED,
     }
@@ -94,7 +95,7 @@ def _key(whole: Series, source: Source, kind: Kind) -> str:
 
 def built_before(series: Series) -> Kernel | None:
     """The kernel of `series` that gives rates, if it is in the cache; nothing is built."""
-    return cached_kernel(_key(series, find_source(), base().kind(RATE)))
+    return cached_kernel(key_of(series, find_source(), base().kind(RATE).sha256))
 
 
 def cached_kernel(key: str) -> Kernel | None:

@@ -19,12 +19,11 @@ from lockscale.files import (
     full_disk_is_one_sentence,
     need_free_space,
     sha256_of,
-    sha256_of_json,
     write_json,
     write_text,
 )
 from lockscale.kernels.base import RATE, base
-from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, series_in
+from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, key_of, series_in
 from lockscale.kernels.identity import build_id_of
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
@@ -68,25 +67,8 @@ def build_package(series: Series, config: ServerConfig, source: str | None = Non
     """The package of `series` for the server that `config` was made for, from the cache if it is there."""
     found = find_source(source)
     whole = with_on_top(series, base().kind(config.kind).on_top)
-    key = _key(whole, found, config)
+    key = key_of(whole, found, config.sha256)
     return cached_package(key) or _build(whole, found, key, config)
-
-
-def packaged_before(series: Series, config: ServerConfig) -> ServerKernel | None:
-    """The package of `series` if it is in the cache; nothing is built."""
-    whole = with_on_top(series, base().kind(config.kind).on_top)
-    return cached_package(_key(whole, find_source(), config))
-
-
-def _key(whole: Series, source: Source, config: ServerConfig) -> str:
-    parts = {
-        "source": source.sha256,
-        "series": whole.sha256,
-        "config": config.sha256,
-        "compiler": compiler(),
-        "fixed": FIXED,
-    }
-    return sha256_of_json(parts)[:16]
 
 
 def cached_package(key: str) -> ServerKernel | None:

@@ -7,7 +7,6 @@ are cut to whole milliseconds and blocks. mb_stats counts only while it is on.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
@@ -174,8 +173,3 @@ def _counter(name: str, content: str) -> list[Value]:
         raise BadInput(f"{name} is not one number: it was cut, or is of another kernel")
     unit = "KiB" if name.endswith("kbytes") else "blocks" if name.endswith("blocks") else "count"
     return [Value(name, int(content), unit, "total")]
-
-
-def all_values(stats: Ext4Stats) -> Sequence[tuple[str, Value]]:
-    """Every number with the file it is from."""
-    return [(name, value) for name, values in stats.files.items() for value in values]

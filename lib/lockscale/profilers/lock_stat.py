@@ -8,14 +8,13 @@ Names are cut to 37 characters and versions of a class (`#12`) to one digit.
 """
 
 import re
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.profilers.lock_stat_table import LockUse, Place, Table, Times
 from lockscale.target_tools import Part, TargetTool, kernel_file, printed
 
-__all__ = ["LockChange", "LockStat", "LockUse", "Place", "Times", "difference", "parse"]
+__all__ = ["LockStat", "LockUse", "Place", "Times", "parse"]
 
 TOOL = "lock_stat"
 FILE = "/proc/lock_stat"
@@ -42,7 +41,6 @@ _COLUMNS = (
     f"class name con-bounces contentions {_TIMES.format('waittime')} "
     f"acq-bounces acquisitions {_TIMES.format('holdtime')}"
 ).split()
-_NONE = Times(0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -88,55 +86,6 @@ def parse(text: str) -> LockStat:
     if table.section:
         raise BadInput("lock_stat ends inside a lock class: it was cut, read it again")
     return LockStat(tuple(table.uses.values()), tuple(table.places), warnings)
-
-
-@dataclass(frozen=True)
-class LockChange:
-    """What one class did between two readings; shortest and longest times cannot be told apart."""
-
-    name: str
-    mode: Literal["write", "read"]
-    con_bounces: int
-    contentions: int
-    wait_total_us: float
-    acq_bounces: int
-    acquisitions: int
-    hold_total_us: float
-    ambiguous: bool
-
-
-def difference(before: LockStat, after: LockStat) -> list[LockChange]:
-    """Changes per class, most contended first; a class that `before` lacks counts from zero.
-
-    BadInput when a reading may lack classes, or a count went down.
-    """
-    if before.warnings or after.warnings:
-        raise BadInput("lock_stat: a reading may not be whole, take both with the command READ")
-    earlier = {(use.name, use.mode): use for use in before.uses}
-    changes = [_change(earlier.pop((use.name, use.mode), None), use) for use in after.uses]
-    fallen = [*earlier, *((c.name, c.mode) for c in changes if min(_numbers(c)) < 0)]
-    if fallen:
-        raise BadInput(f"lock_stat: {fallen[0][0]} went down, the counts were reset in between")
-    return sorted(changes, key=lambda change: -change.contentions)
-
-
-def _change(before: LockUse | None, after: LockUse) -> LockChange:
-    then = before or replace(after, con_bounces=0, waits=_NONE, acq_bounces=0, holds=_NONE)
-    return LockChange(
-        after.name,
-        after.mode,
-        after.con_bounces - then.con_bounces,
-        after.waits.count - then.waits.count,
-        round(after.waits.total_us - then.waits.total_us, 2),
-        after.acq_bounces - then.acq_bounces,
-        after.holds.count - then.holds.count,
-        round(after.holds.total_us - then.holds.total_us, 2),
-        after.ambiguous,
-    )
-
-
-def _numbers(change: LockChange) -> list[float]:
-    return [value for value in vars(change).values() if not isinstance(value, (str, bool))]
 
 
 def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.profilers.folded import Folded, functions
+from lockscale.profilers.folded import Folded
 from lockscale.report.template import COLOURS, figure
 
 ROW_PX, FRAME_PX, WIDTH_PX = 19, 130, 1000
@@ -64,19 +64,6 @@ def top_stacks(folded: Folded, most: int = MOST_STACKS) -> pd.DataFrame:
             "samples": [count for _, count in found],
             "process": [stack[0] for stack, _ in found],
             "stack": [_innermost_first(stack) for stack, _ in found],
-        }
-    )
-
-
-def top_functions(folded: Folded, most: int = MOST_STACKS) -> pd.DataFrame:
-    """The functions that ran most: function, itself_pct, total_pct (with callees), samples (itself)."""
-    found = functions(folded)[:most]
-    return pd.DataFrame(
-        {
-            "function": [one.function for one in found],
-            "itself_pct": [100 * one.itself / folded.samples for one in found],
-            "total_pct": [100 * one.total / folded.samples for one in found],
-            "samples": [one.itself for one in found],
         }
     )
 

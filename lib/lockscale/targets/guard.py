@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from lockscale.errors import BadInput
 from lockscale.targets.machine import Machine
 
 
@@ -107,11 +106,3 @@ class I6300esb:
     def kernel_arguments(self) -> tuple[str, ...]:
         # The driver sets the timer anew when it loads, by default to 30 s (esb_initdevice).
         return (f"i6300esb.heartbeat={self.timeout_s}", f"systemd.watchdog_sec={self.timeout_s // 2}")
-
-
-def guard_named(name: str, timeout_s: int) -> Guard:
-    """The guard that a target file names; `timeout_s`: how long a boot may go untended."""
-    known: dict[str, Guard] = {"none": NoGuard(), "i6300esb": I6300esb(timeout_s)}
-    if name not in known:
-        raise BadInput(f"there is no guard {name!r} (there are: {', '.join(known)})")
-    return known[name]

@@ -26,7 +26,7 @@ _WHERE = 'for tool; do command -v "$tool" || echo absent; done'
 
 
 @dataclass(frozen=True)
-class Need:
+class Check:
     """One line of the doctor: `fix` is what to do when it is not ok."""
 
     name: str
@@ -35,11 +35,11 @@ class Need:
     fix: str = ""
 
 
-def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Need]:
+def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Check]:
     """The lines for a server `name` that `error` keeps us from: which of the steps to it fails."""
     if isinstance(error, LoginRefused) and "sudo" in str(error):
-        yield Need(f"{name} is reached", True, "by ssh, its host key known")
-        yield Need(f"{name} lets root in", False, "no", str(error))
+        yield Check(f"{name} is reached", True, "by ssh, its host key known")
+        yield Check(f"{name} lets root in", False, "no", str(error))
         return
     why: dict[type, str] = {
         HostKeyRefused: "its host key is not accepted",
@@ -47,15 +47,15 @@ def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Need]:
         Unreachable: "it does not answer",
     }
     found = why.get(type(error), "no")
-    yield Need(f"{name} is reached", False, found, str(error))
+    yield Check(f"{name} is reached", False, found, str(error))
 
 
-def needs(name: str, machine: Machine) -> Iterator[Need]:
+def needs(name: str, machine: Machine) -> Iterator[Check]:
     """The lines for a server that is reached."""
-    yield Need(f"{name} is reached", True, "by ssh, its host key known")
+    yield Check(f"{name} is reached", True, "by ssh, its host key known")
     identity = machine.run(["id", "-u"])
-    yield Need(f"{name} lets root in", identity.stdout.strip() == "0", "uid " + identity.stdout.strip())
+    yield Check(f"{name} lets root in", identity.stdout.strip() == "0", "uid " + identity.stdout.strip())
     answers = machine.run(["sh", "-c", _WHERE, "sh", *TOOLS]).stdout.splitlines()
     for (tool, package), where in zip(TOOLS.items(), answers, strict=True):
         fix = f"install {package} on {name}"
-        yield Need(f"{tool} on {name}", where != "absent", where, fix)
+        yield Check(f"{tool} on {name}", where != "absent", where, fix)

@@ -8,7 +8,6 @@ and no server logs it.
 import secrets
 import shlex
 import time
-from types import TracebackType
 from typing import NoReturn, Self
 
 import paramiko
@@ -59,12 +58,7 @@ class RootShell:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.channel.close()
 
     def line(self) -> str:
