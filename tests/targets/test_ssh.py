@@ -117,6 +117,14 @@ def test_what_no_argument_can_hold_is_refused(machine: SshMachine, word: str) ->
         machine.run(["echo", word])
 
 
+def test_the_watch_over_a_job_ends_with_it(machine: SshMachine) -> None:
+    """Its `sleep` would outlive each job on the server by as long as the job might have taken."""
+    for _ in range(5):
+        machine.run(["sleep", "0.1"], timeout_s=54321)
+    listed = must(machine, ["ps", "-eo", "stat,args"]).splitlines()
+    assert [line for line in listed if line.endswith(" sleep 54321") and line[0] != "Z"] == []
+
+
 def test_a_job_leaves_nothing_but_its_number(machine: SshMachine) -> None:
     machine.run(["true"])
     [session] = Path(machine.room).iterdir()

@@ -27,7 +27,7 @@ setsid sh -c 'sleep "$1"; [ -e done ] || { : > late; exec sh ../end "$2"; }' sh 
 watch=$!
 wait "$work"
 if [ -e late ]; then wait "$watch"
-else kill -KILL -- "-$watch" || kill -KILL "$watch"; fi 2> /dev/null
+else kill -s KILL -- "-$watch" || kill -s KILL "$watch"; fi 2> /dev/null
 : > done
 """
 
