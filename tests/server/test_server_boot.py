@@ -21,7 +21,7 @@ from server.kernels import breaking, install_image
 from server.machine import Server
 from server.target import target_of
 
-pytestmark = [pytest.mark.guest, pytest.mark.long]
+pytestmark = pytest.mark.guest
 BOOT_S = 240  # 14 s on an idle machine; a busy one takes six times that
 UNREACHED_S = 90
 GUARD = I6300esb(timeout_s=180)
@@ -75,6 +75,7 @@ def test_kexec_boots_it_once_too(machine: SshMachine, installed: ServerKernel):
         boot_once(machine, installed, GUARD, BOOT_S, method="kexec")
 
 
+@pytest.mark.long
 def test_a_kernel_with_another_build_id_is_named_and_left(machine: SshMachine, installed: ServerKernel):
     old, first = home(machine), machine.boot_id()
     other = replace(installed, build_id="0" * 40)
@@ -84,6 +85,7 @@ def test_a_kernel_with_another_build_id_is_named_and_left(machine: SshMachine, i
     assert machine.boot_id() != first
 
 
+@pytest.mark.long
 def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, kernels: dict[str, Kernel]):
     """The guests' kernel has no network card at all."""
     old, first = home(machine), machine.boot_id()
@@ -104,12 +106,12 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
             True,
             r"Linux \S+ panicked before user space: .*; the server is back on Linux {old}",
             id="panics",
-            marks=pytest.mark.long,
         ),
         pytest.param(
             False,
             r"Linux \S+ hangs before user space: the guard reset it, .* back on Linux {old}",
             id="hangs",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -30,7 +30,7 @@ from server.kernels import breaking
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
-pytestmark = [pytest.mark.guest, pytest.mark.long]
+pytestmark = pytest.mark.guest
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 ARMS = ("search-locked", "steal-retry")
 WAIT_S = 1800

@@ -22,7 +22,7 @@ from server.checksums import checksums
 from server.disk_cases import ALWAYS, CASES, CLEAN, RIGHT, SET_UP, token
 from server.machine import Server
 
-pytestmark = [pytest.mark.guest, pytest.mark.long]
+pytestmark = pytest.mark.guest
 OPEN = """
 systemd-run -q --unit=matrix-open sh -c 'exec 3< {device}; touch /run/matrix.open; exec sleep 100000'
 until [ -e /run/matrix.open ]; do sleep 0.1; done
