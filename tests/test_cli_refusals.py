@@ -61,6 +61,12 @@ WRONG = [
     "sim inode_claim -p hold_ns=[1]",
     "sim inode_claim -p search_locked=3",
     "sim inode_claim -p hold_ns=1 -p hold_ns=2",
+    "sim inode_claim --threads 48 --trace /nope/storm.html",
+    "sim inode_claim --threads 48 --trace LICENSES/nope/storm.json",
+    "sweep inode_claim --threads 48 --keep /nope/points.jsonl",
+    "export inode-claim --format csv --output README.md/nope",
+    "batch notebooks/batches/simulated-studies.yaml --output README.md/nope",
+    "patches export inode-claim/steal-retry --format mbox --output README.md/nope.mbox",
     "fit nope",
     "fit s1_function_cost",
     "fit s4_creat_clo --model nope",
@@ -79,6 +85,27 @@ def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
     assert said.status == 2 and said.out == ""
     assert said.err.startswith("lockscale: ") and said.err.count("\n") == 1
     assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("sim inode_claim --threads 48 --trace /nope/x.html", "as there is no folder /nope: make it first"),
+        ("sweep inode_claim --threads 48 --keep /nope/points.jsonl", "as there is no folder /nope"),
+        ("export inode-claim --format csv --output README.md/nope", "README.md is a file: name another"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, says: str
+):
+    def simulated(*_: object, **__: object) -> None:
+        raise AssertionError("it is refused first")
+
+    for name in ("simulated.simulate_points", "exports.simulated_points", "sweeps.sweep", "sim.trace.trace"):
+        monkeypatch.setattr(f"lockscale.{name}", simulated)
+    monkeypatch.chdir(paths.ROOT)
+    said = lockscale(*line.split())
+    assert said.status == 2 and says in said.err
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ SIM = ("sim", "machine_repairman", "--threads", "4", "--replications", "2")
 
 
 def test_a_trace_for_perfetto_lies_beside_the_same_points(lockscale: Lockscale, tmp_path: Path):
-    file = tmp_path / "new folder" / "trace.json"
+    file = tmp_path / "trace.json"
     said = lockscale(*SIM, "--trace", str(file), "--json")
     value, plain = json.loads(said.out), json.loads(lockscale(*SIM, "--json").out)
     told = value.pop("trace")

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lockscale import paths
@@ -68,6 +69,14 @@ def test_every_committed_figure_says_where_its_numbers_are_from():
         if "measured" in says:
             (run,) = re.findall(r"run (\S+?)[;:]", says)
             assert (paths.MEASURED / run).is_dir()
+
+
+@pytest.mark.parametrize("path", sorted(paths.FIGURES.glob("*-simulated.csv")), ids=lambda path: path.stem)
+def test_a_published_row_has_the_metric_and_unit_of_the_simulated_ones(path: Path):
+    table = pd.read_csv(path)
+    assert {"published", "simulated"} == set(table.origin)
+    assert not table[["arm", "threads", "metric", "unit", "value", "origin"]].isna().any(axis=None)
+    assert len(table[["metric", "unit"]].drop_duplicates()) == 1
 
 
 def test_a_page_needs_no_network_and_has_its_text(tmp_path: Path):

@@ -16,6 +16,8 @@ from lockscale.files import (
     append_line,
     locked,
     need_free_space,
+    need_place_for_file,
+    need_place_for_folder,
     sha256_of,
     sha256_of_json,
     write_bytes,
@@ -114,6 +116,23 @@ def test_more_than_the_disk_has_is_refused_before_the_first_byte(inside: Path):
     with pytest.raises(BadInput, match=r"^a kernel needs 1000000000 MiB but the disk of .* MiB free: free"):
         need_free_space(inside / "not" / "there" / "yet", 10**9, "a kernel")
     assert not names(inside)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    need_place_for_file(inside / "x.html")
+    need_place_for_folder(inside / "a" / "b")
+    with pytest.raises(BadInput, match=r"no folder .*/a: make it first"):
+        need_place_for_file(inside / "a" / "x.html")
+    (inside / "file").touch()
+    with pytest.raises(BadInput, match=r"as .*/file is a file: name another folder"):
+        need_place_for_folder(inside / "file" / "b")
+    assert {path.name for path in inside.iterdir()} == {"file"}
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    for need in (need_place_for_file, need_place_for_folder):
+        with pytest.raises(BadInput, match="is not writable: name another place"):
+            need(inside / "x")
 
 
 def test_on_a_full_disk_the_old_file_stays_whole_and_one_sentence_says_what_to_free(inside: Path):

@@ -24,7 +24,7 @@ def test_claims_are_counted_by_verdict():
 def test_the_worst_error_counts_whichever_its_sign():
     errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
     found = simulated(errors)
-    assert found.says == "simulated: within 7.2% of 3 points (published), calibrated ones among them"
+    assert found.says == "simulated: up to 7.2% off at 3 published points, calibrated ones among them"
     assert found.numbers["largest_error_pct"] == 7.25
     assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
 
@@ -32,7 +32,7 @@ def test_the_worst_error_counts_whichever_its_sign():
 def test_points_of_ones_own_are_never_called_published_or_calibrated():
     for origin, words in (("hardware", "measured on hardware"), ("not stated", "origin not stated")):
         found = simulated(pd.DataFrame({"error_pct": [1.0], "origin": origin}))
-        assert found.says == f"simulated: within 1.0% of 1 points ({words})"
+        assert found.says == f"simulated: up to 1.0% off at 1 points ({words})"
 
 
 def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():

@@ -243,7 +243,7 @@ def test_a_batch_runs_a_set_again_when_its_table_changed(home: Path):
         hashes.append(read_batch(file).sets[0].sha256)
     assert hashes[0] == hashes[2] != hashes[1]
     (home / "rates.csv").unlink()
-    with pytest.raises(BadInput, match=r"^mine\.yaml: tables: rates\.csv is no file in "):
+    with pytest.raises(BadInput, match=r"^storm\.yaml: mine\.yaml: tables: rates\.csv is no file in "):
         read_batch(file)
 
 

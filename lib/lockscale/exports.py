@@ -22,7 +22,7 @@ from lockscale.experiment.compare import (
     unit_of,
 )
 from lockscale.experiment.layout import find_run, target_of
-from lockscale.files import write_text
+from lockscale.files import need_place_for_folder, write_text
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
 from lockscale.progress import progress
@@ -71,6 +71,7 @@ def export(
     for one in formats:
         if one not in known:
             raise BadInput(f"there is no format {one!r}: give some of {','.join(known)}")
+    need_place_for_folder(folder)  # a study's figure takes a minute of simulation
     todo = [(name, _writers(name, run)) for name in names]
     written: list[Path] = []
     with progress("export", len(todo)) as shown, _browser(formats):
@@ -139,7 +140,8 @@ def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
     points, table = simulated_points(study), story.tables[0]
     said = table_points(study, points, table)
     drawn = study_figures.table_beside_simulated(study, points, said, table)
-    yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, said.drop(columns="note")]))
+    said = said.drop(columns="note").assign(metric=points.metric.iloc[0], unit=points.unit.iloc[0])
+    yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, said]))
     if measured:
         where = f"{story.where}, run {story.measured.id}"
         counts, found = counted_arms(story.rows, study), rates(story.rows)

@@ -90,6 +90,29 @@ def need_free_space(folder: Path, need_mib: int, what: str) -> None:
         )
 
 
+def need_place_for_file(path: Path) -> None:
+    """Refuse, before any work is done for it, a file whose folder is missing or cannot be written to."""
+    if not path.parent.is_dir():
+        raise BadInput(f"{path} cannot be written, as there is no folder {path.parent}: make it first")
+    _need_writable(path.parent, path)
+
+
+def need_place_for_folder(path: Path) -> None:
+    """The same of a folder, which is made with those above it: the nearest that is there must take it."""
+    above = path.absolute()
+    existing = next(one for one in (above, *above.parents) if one.exists())
+    if not existing.is_dir():
+        raise BadInput(f"{path} cannot be a folder, as {existing} is a file: name another folder")
+    _need_writable(existing, path)
+
+
+def _need_writable(folder: Path, path: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise BadInput(
+            f"{path} cannot be written, as the folder {folder} is not writable: name another place"
+        )
+
+
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Hold an exclusive lock on `path`; a second holder is refused with one sentence."""

@@ -27,7 +27,8 @@ def simulated(errors: pd.DataFrame) -> Headline:
         return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
     origins = " and ".join(map(in_words, errors.origin.unique()))
-    says = f"simulated: within {worst:.1f}% of {len(errors)} points ({origins})"
+    said = "published points" if origins == "published" else f"points ({origins})"
+    says = f"simulated: up to {worst:.1f}% off at {len(errors)} {said}"
     says += ", calibrated ones among them" if origins == "published" else ""
     return Headline(says, {"largest_error_pct": worst, "points": len(errors)})
 

@@ -51,6 +51,11 @@ def test_a_grid_is_every_combination(inside: Path):
     assert len({one.id for one in sets}) == 6
 
 
+@pytest.mark.parametrize("said", [{}, {"grid": {}}])
+def test_without_a_grid_or_with_an_empty_one_there_is_one_set(inside: Path, said: dict[str, object]):
+    assert len(batch(inside, **said).sets) == 1
+
+
 def test_a_set_keeps_its_name_when_others_join_the_grid(inside: Path):
     fewer = batch(inside, grid={"seed": [1, 2]}).sets
     more = batch(inside, grid={"seed": [1, 2, 3]}).sets
@@ -82,24 +87,52 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"notebooks": []}, "storm.yaml: notebooks: List should have at least 1 item"),
+        ({"notebooks": []}, "storm.yaml: notebooks is empty: give a list of notebooks' names or patterns"),
         ({"notebooks": ["9_none"]}, "there is no notebook '9_none' (there are: 01_audit, "),
         ({"notebooks": ["../../../etc/passwd"]}, "there is no notebook '../../../etc/passwd'"),
-        ({"note": 1}, "storm.yaml: note: Extra inputs are not permitted"),
+        (
+            {"note": 1},
+            "storm.yaml: a batch has no key 'note': it has notebooks, grid, parameters and curated",
+        ),
         ({"grid": {"sead": [1]}}, "no chosen notebook has the parameter 'sead' (there are: "),
         ({"grid": {"run": ["x"]}}, "no chosen notebook has the parameter 'run'"),
-        ({"grid": {"seed": []}}, "storm.yaml: grid.seed: List should have at least 1 item"),
-        ({"grid": {"seed": 1}}, "storm.yaml: grid.seed: Input should be a valid list"),
+        ({"grid": {"seed": []}}, "storm.yaml: grid.seed has no values: give at least one, or leave seed out"),
+        ({"grid": {"seed": 1}}, "storm.yaml: grid.seed is 1: write a list, such as seed: [1, 2]"),
         ({"grid": {"seed": [1, 1]}}, "a value stands twice in the grid"),
         ({"grid": {"seed": [1]}, "parameters": {"seed": 1}}, "seed stands in grid and in parameters"),
-        ({"grid": {"seed": ["one"]}}, "parameters.seed: Input should be a valid integer"),
+        (
+            {"grid": []},
+            "storm.yaml: grid is or holds []: give names of parameters, each with a list of values",
+        ),
+        (
+            {"grid": None},
+            "storm.yaml: grid is empty: give names of parameters, each with a list of values, such",
+        ),
+        ({"curated": None}, "storm.yaml: curated is empty: give true or false, or leave it out"),
+        ({"grid": {7: [1]}}, "storm.yaml: grid is or holds 7: give names of parameters"),
+        ({"notebooks": "02"}, "storm.yaml: notebooks is or holds '02': give a list of notebooks' names"),
+        ({"notebooks": [2]}, "storm.yaml: notebooks is or holds 2: give a list of notebooks' names"),
+        (
+            {"parameters": [1]},
+            "storm.yaml: parameters is or holds [1]: give names of parameters, each with its",
+        ),
+        (
+            {"grid": {"seed": ["one"]}},
+            "storm.yaml: inode-claim.yaml: parameters.seed: Input should be a valid integer",
+        ),
         ({"grid": {"seed": [float("nan")]}}, "storm.yaml: a parameter is a date, NaN or another value"),
-        ({"grid": {"study": ["inode_claim"]}}, "did you mean inode-claim?"),
-        ({"grid": {"study": [["inode-claim"]]}}, "is no name of a study"),
-        ({"notebooks": ["05_measure"], "grid": {"target": ["../qemu"]}}, "there is no target '../qemu'"),
+        (
+            {"grid": {"study": ["inode_claim"]}},
+            "storm.yaml: there is no study 'inode_claim' in studies/: did you mean",
+        ),
+        ({"grid": {"study": [["inode-claim"]]}}, "is no name of a study (there are: "),
+        (
+            {"notebooks": ["05_measure"], "grid": {"target": ["../qemu"]}},
+            "storm.yaml: there is no target '../qemu'",
+        ),
         ({"notebooks": ["05_measure"], "grid": {"target": ["local"]}}, "target local boots no arms"),
         ({"grid": {"seed": list(range(1001))}}, "asks for 1001 sets: 1000 are the most"),
-        ({"curated": "yes please"}, "storm.yaml: curated: Input should be a valid boolean"),
+        ({"curated": "yes please"}, "storm.yaml: curated is or holds 'yes please': give true or false"),
     ],
 )
 def test_what_cannot_run_is_refused_in_one_sentence(inside: Path, said: dict[str, object], sentence: str):
@@ -112,7 +145,11 @@ def test_what_is_no_yaml_or_would_run_code_is_refused(inside: Path):
         inside, "notebooks: [!!python/object/apply:os.system ['true']]"
     )
     assert "a second time" in refused_text(inside, "notebooks: ['*']\nnotebooks: ['*']\n")
-    assert "has to hold names with values" in refused_text(inside, "- 1\n")
+    assert "storm.yaml has to hold names with values" in refused_text(inside, "- 1\n")
+    assert "storm.yaml is empty: write at least notebooks" in refused_text(inside, "")
+    assert "storm.yaml: the key notebooks is missing: give a list" in refused_text(inside, "grid: {}\n")
+    with pytest.raises(BadInput, match="is no file: give a batch file"):
+        read_batch(inside)
     assert "names no batch" in refused_text(inside, "notebooks: ['*']\n", ".yaml")
 
 

@@ -37,6 +37,17 @@ def test_a_cover_letter_is_the_mail_zero_of_the_series_with_the_same_text():
     assert as_text(BLOCKS) in letter.get_payload()
 
 
+@pytest.mark.parametrize("metric", ["creates per second", "creates and closes of some files per second"])
+def test_a_cover_letters_subject_ends_at_a_word_within_75_columns(metric: str):
+    mails = [read_mail(patch) for patch in read_series("inode-claim", "steal-retry").patches]
+    study = STUDY.model_copy(update={"metric": metric})
+    subject = message_from_string(cover(study, BLOCKS, mails).partition("\n")[2])["Subject"]
+    whole = f"[PATCH 0/{len(mails)}] inode-claim: {metric} with search-locked"
+    kept = subject.removesuffix(" ...")
+    assert len(subject) <= 75 and (subject == whole or whole.startswith(f"{kept} "))
+    assert (subject == whole) == (len(whole) <= 75)
+
+
 def test_git_reads_the_cover_letters_text_as_it_is(tmp_path: Path):
     mails = [read_mail(patch) for patch in read_series("inode-claim", "steal-retry").patches]
     argv = ["git", "mailinfo", "--encoding=UTF-8", str(tmp_path / "text"), str(tmp_path / "patch")]

@@ -55,6 +55,23 @@ def test_published_and_simulated_are_told_apart_in_one_figure():
     assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
 
 
+def test_each_arms_published_marks_are_its_lines_own_symbol_open_so_that_grey_tells_them_apart():
+    """Twelve arms: from the seventh on the line's own symbols are open, and the marks stay larger."""
+    many = [STUDY.arms[0].model_copy(update={"name": f"arm-{k}"}) for k in range(12)]
+    study = STUDY.model_copy(update={"arms": many})
+    points, said = (
+        pd.concat([frame[frame.arm == ARMS[0]].assign(arm=one.name) for one in many])
+        for frame in (POINTS, PUBLISHED)
+    )
+    traces = {one.name: one.marker for one in figures.table_beside_simulated(study, points, said, TABLE).data}
+    for arm in study.arm_names:
+        line, mark = traces[f"{arm}, simulated"], traces[f"{arm}, published"]
+        assert mark.symbol == f"{line.symbol.removesuffix('-open')}-open" and mark.color == line.color
+        assert mark.size > line.size
+    first = {traces[f"{arm}, published"].symbol for arm in study.arm_names[: len(MARKERS)]}
+    assert first == {f"{symbol}-open" for symbol in MARKERS}
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
     drawn = DRAWN[name][1]()

@@ -23,6 +23,12 @@ def test_each_path_has_its_arms_in_a_panel_and_legend_of_its_own():
         assert list(trace.error_y.array) == [3, 96] and list(trace.error_y.arrayminus) == [2, 64]
 
 
+def test_a_curve_that_ends_early_is_told_in_the_caption():
+    short = FOUND[(FOUND.arm == "theirs") | (FOUND.threads == 1)]
+    assert "; a curve that ends at 1 CPUs was simulated no farther" in scale_figure(short).layout.meta["says"]
+    assert "no farther" not in scale_figure(FOUND).layout.meta["says"]
+
+
 def test_beyond_the_published_threads_it_is_grey():
     shapes = scale_figure(FOUND).layout.shapes
     assert [(one.x0, one.x1) for one in shapes] == [(16, pytest.approx(35.2))] * 3

@@ -1,47 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""A batch file (YAML) -> its parameter sets, each checked before anything runs."""
+"""A batch file -> its parameter sets, each checked before anything runs."""
 
+import contextlib
 import fnmatch
 import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import pydantic
-
+from lockscale.batch.batch_file import BatchFile, read_batch_file
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, curated_run
 from lockscale.files import sha256_of_json
 from lockscale.notebooks import notebook_names, parameters_of
 from lockscale.printable import printable
-from lockscale.study import DEFAULT_TARGET, LocalTarget, Parameters, Study, load_study, load_target
+from lockscale.study import (
+    DEFAULT_TARGET,
+    LocalTarget,
+    Parameters,
+    Study,
+    list_studies,
+    load_study,
+    load_target,
+)
 from lockscale.study_tables import tables_sha256
-from lockscale.yaml_text import read_yaml
 
 MOST_SETS = 1000
-MOST_VALUES = 100_000  # YAML's aliases can make a short file enormous
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 OWN = ("run",)  # what a batch itself gives
-
-
-class BatchFile(pydantic.BaseModel):
-    """What a batch file may say.
-
-    notebooks: names or patterns of names, run in this order in every set. grid: every combination of
-    these values. parameters: the same in every set. curated: read each study's run of data/measured
-    in place of building, booting and measuring.
-    """
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-    notebooks: Annotated[list[str], pydantic.Field(min_length=1)]
-    grid: dict[str, Annotated[list[Any], pydantic.Field(min_length=1)]] = {}
-    parameters: dict[str, Any] = {}
-    curated: Annotated[bool, pydantic.Field(strict=True)] = False
 
 
 @dataclass(frozen=True)
@@ -79,9 +69,9 @@ class Batch:
 
 def read_batch(path: Path) -> Batch:
     """The batch of a file. Raises BadInput for what it does not know and for sets that cannot run."""
+    said = read_batch_file(path)
     if not NAME.fullmatch(path.stem):
         raise BadInput(f"{path.name!r} names no batch: let it be letters, digits, - and _ before .yaml")
-    said = _checked(path)
     notebooks = _chosen(said.notebooks, path)
     defaults = {k: v for one in notebooks.values() for k, v in parameters_of(one).items()}
     _refuse_unknown(said, defaults, path)
@@ -89,32 +79,6 @@ def read_batch(path: Path) -> Batch:
     if len({one.id for one in sets}) < len(sets):
         raise BadInput(f"{path.name}: a value stands twice in the grid: give each once")
     return Batch(path.stem, notebooks, sets)
-
-
-def _checked(path: Path) -> BatchFile:
-    if not path.is_file():
-        raise BadInput(f"{path} is no file: give a batch file, such as notebooks/batches/committed.yaml")
-    said = read_yaml(path)
-    if not isinstance(said, dict):
-        raise BadInput(f"{path} has to hold names with values, not a {type(said).__name__}")
-    if _is_huge(said):
-        raise BadInput(f"{path.name} holds more than {MOST_VALUES} values: write fewer")
-    try:
-        return BatchFile.model_validate(said)
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(printable(part) for part in first["loc"])
-        raise BadInput(f"{path.name}: {where}: {printable(first['msg'], 200)}") from None
-
-
-def _is_huge(said: Any) -> bool:
-    """Whether it has more than MOST_VALUES values, all aliases written out."""
-    left, seen = [said], 0
-    while left and seen <= MOST_VALUES:
-        one = left.pop()
-        seen += 1
-        left.extend([*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list) else ())
-    return seen > MOST_VALUES
 
 
 def _chosen(patterns: Iterable[str], path: Path) -> dict[str, Path]:
@@ -153,21 +117,32 @@ def _combinations(grid: Mapping[str, list[Any]], path: Path) -> list[dict[str, A
 def _set(said: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], path: Path) -> Set:
     given = {**said.parameters, **chosen}
     _refuse_what_json_lacks(given, path)
-    study = _study(given, defaults, path) if "study" in defaults else None
-    target = str(given.get("target", DEFAULT_TARGET))
-    if "target" in defaults and isinstance(load_target(target), LocalTarget):
-        raise BadInput(f"{path.name}: target {target} boots no arms: lockscale study run S --target {target}")
+    with _said_in(path):
+        study = _study(given, defaults) if "study" in defaults else None
+        target = str(given.get("target", DEFAULT_TARGET))
+        if "target" in defaults and isinstance(load_target(target), LocalTarget):
+            raise BadInput(f"target {target} boots no arms: lockscale study run S --target {target}")
+        reads = curated_run(study.name) if study and said.curated else None
+        tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
     varied = {name: value for name, value in chosen.items() if len(said.grid[name]) > 1}
-    reads = curated_run(study.name) if study and said.curated else None
-    tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
     return Set(_id(varied, given), given, varied, study, target, reads, tables)
 
 
-def _study(given: Mapping[str, Any], defaults: Mapping[str, Any], path: Path) -> Study:
+@contextlib.contextmanager
+def _said_in(path: Path) -> Iterator[None]:
+    """Name the batch file in what a study or a target of it refuses."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{path.name}: {error}") from None
+
+
+def _study(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Study:
     """The set's study with those of its parameters that the set changes."""
     name = given.get("study", defaults["study"])
     if not isinstance(name, str):
-        raise BadInput(f"{path.name}: study {printable(name)!r} is no name of a study")
+        known = ", ".join(list_studies())
+        raise BadInput(f"study {printable(name)!r} is no name of a study (there are: {known})")
     changes = {k: v for k, v in given.items() if k in Parameters.model_fields and v is not None}
     return load_study(name, changes)
 

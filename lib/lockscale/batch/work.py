@@ -19,7 +19,15 @@ from lockscale.batch.plan import Batch, Set, read_batch
 from lockscale.errors import BadInput, RunFailed
 from lockscale.execution import Interrupted, execute
 from lockscale.experiment.layout import Run
-from lockscale.files import locked, need_free_space, sha256_of, sha256_of_json, write_json, write_text
+from lockscale.files import (
+    locked,
+    need_free_space,
+    need_place_for_folder,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_text,
+)
 from lockscale.notebooks import parameters_of
 from lockscale.pipeline import preflight
 from lockscale.printable import printable
@@ -60,6 +68,7 @@ def run_batch(file: Path, output: Path | None = None) -> Outcome:
     """
     batch = read_batch(file)
     folder = (output or paths.RUNS / batch.name).absolute()
+    need_place_for_folder(folder)
     _refuse_what_is_no_batch(folder, batch)
     for study, target in _to_build(batch).values():
         preflight(study, target)

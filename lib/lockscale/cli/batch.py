@@ -19,10 +19,10 @@ from lockscale.cli.output import as_json, show
 def batch(file: Path, output: Path | None, as_json: bool) -> int:
     """Run notebooks over a grid of parameters; ends with one line that says where the index is.
 
-    FILE is YAML: `notebooks`, a list of names or patterns; `grid`, each parameter with its values; and where
-    wanted `parameters`, the same in every set, and `curated: true`, to read data/measured instead of
-    measuring. The same command again runs what is left and what failed; a finished notebook runs again only
-    when its text, its study or its parameters changed. Exit status 1: a set failed.
+    FILE is YAML: `notebooks`, a list of names or patterns; `grid`, each parameter with its values (`{}`, or
+    no grid: one set); and where wanted `parameters`, the same in every set, and `curated: true`, to read
+    data/measured instead of measuring. The same command again runs what is left and what failed; a finished
+    notebook runs again only when its text, its study or its parameters changed. Exit status 1: a set failed.
     """
     from lockscale.batch.work import run_batch
 

@@ -51,12 +51,15 @@ def sweep(
     MODEL is a name that `lockscale sim --list` prints, or the path of a file of your own that ends in
     .py. Interrupt it at any time: what is finished is printed, and with --keep the same command goes on.
     """
+    from lockscale.files import need_place_for_file
     from lockscale.sim import load_model
     from lockscale.sim.sweep import Interrupted, version_of
     from lockscale.sweeps import sweep_points
 
     counts, design = thread_counts(threads), _design(grids, ranges, samples, seed)
     known = load_model(model)
+    if keep:
+        need_place_for_file(keep)
     status = 0
     try:
         with dask_client(dask) as client:

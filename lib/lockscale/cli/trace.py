@@ -86,10 +86,12 @@ def trace_wanted(
         if from_us is not None or for_us is not None:
             raise BadInput("--trace-from-us and --trace-for-us say what part to trace: add --trace FILE")
         return None
+    from lockscale.files import need_place_for_file
     from lockscale.report.trace_file import check_ending
     from lockscale.sim.trace import window_ps
 
     check_ending(file)
+    need_place_for_file(file)
     if len(threads) != 1:
         raise BadInput(f"--trace is of one run, but --threads has {len(threads)} numbers: give one")
     wanted = Wanted(file, from_us or 0.0, FOR_US if for_us is None else for_us)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput
-from lockscale.files import write_bytes
+from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base
 from lockscale.kernels.cover_letter import cover_letter, numbered
 from lockscale.kernels.mail import END_OF_MESSAGE, read_mail
@@ -42,6 +42,7 @@ def export(series: Series, form: str, output: Path | None = None) -> Exported:
     plain = f"{series.study}-{series.arm}"
     path = output or Path(f"{plain}.mbox" if form == "mbox" else f"{plain}-{form}")
     _refuse_if_there(path)
+    need_place_for_folder(path.parent)
     if form == "mbox":
         return _write_mails(series, path)
     files = _quilt(series) if form == "quilt" else _ldiskfs(series)

@@ -25,7 +25,8 @@ def scale_figure(found: pd.DataFrame) -> go.Figure:
         subplot_titles=[f"{name} ({units[name]})" for name in names],
     )  # fmt: skip
     titles, width = drawn.layout.annotations, 2 * WIDTH_PX
-    drawn.update_layout(figure("Where ext4's paths saturate next", SAYS, "", "", width).layout)
+    says = SAYS + _ended(rates)
+    drawn.update_layout(figure("Where ext4's paths saturate next", says, "", "", width).layout)
     drawn.update_layout(
         annotations=titles, xaxis_title=None, yaxis_title=None, height=round(1.2 * rows * HEIGHT_PX),
         margin_t=drawn.layout.margin.t + 30, margin_b=130,
@@ -33,6 +34,16 @@ def scale_figure(found: pd.DataFrame) -> go.Figure:
     for k, name in enumerate(names):
         _panel(drawn, rates[rates.path == name], k // COLUMNS + 1, k % COLUMNS + 1)
     return drawn.update_xaxes(type="log", tickvals=[4**k for k in range(6)], title_text="CPUs")
+
+
+def _ended(rates: pd.DataFrame) -> str:
+    """What the caption says of curves that end before the others."""
+    ends = rates.groupby(["path", "arm"]).threads.max()
+    early = sorted(ends[ends < ends.max()].unique())
+    if not early:
+        return ""
+    where = " or ".join(str(n) for n in early)
+    return f"; a curve that ends at {where} CPUs was simulated no farther, as each point there takes long"
 
 
 def _panel(drawn: go.Figure, here: pd.DataFrame, row: int, col: int) -> None:

@@ -14,7 +14,7 @@ from lockscale.study import Study
 from lockscale.study_tables import StudyTable
 
 Numbers: TypeAlias = "pd.Series[float]"
-OPEN_MARK = {"size": 14, "symbol": "circle-open", "line": {"width": 2}}
+OPEN_MARK = {"size": 14, "line": {"width": 2}}
 
 
 def table_beside_simulated(
@@ -38,7 +38,8 @@ def table_beside_simulated(
                 name=f"{arm}, simulated", mode="lines+markers", **_style(k),
             )  # fmt: skip
         if len(marks):
-            marker = {**OPEN_MARK, "color": _style(k)["line"]["color"]}
+            marker = {**_style(k)["marker"], **OPEN_MARK}
+            marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
             where = f" ({table.name})" if table.path else ""
             name = f"{arm}, {in_words(marks.origin.iloc[0])}{where}"
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)

@@ -31,7 +31,11 @@ Given = Callable[[int, Values, Values], Mapping[str, object]]
 
 @dataclass(frozen=True)
 class Arm:
-    """`given`: the model's parameters at N threads from the fit's best set and one draw; `most`: of N."""
+    """`given`: the model's parameters at N threads from the fit's best set and one draw.
+
+    `most`: of N. Beyond 256 one point of a storm, or of a search among goals that all share, takes many
+    times as long to simulate as the other arms', for each of the draws.
+    """
 
     given: Given
     most: int = MOST
