@@ -50,8 +50,10 @@ check: env  ## style, types, direction of imports
 
 # written and run by one target: a notebook that nobody ran may not work any more
 notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean kernel on data/measured
-	.venv/bin/lockscale batch notebooks/batches/committed.yaml \
-		--output $${LOCKSCALE_RUNS:-runs}/notebooks-$$(date -u +%Y%m%dT%H%M%SZ)
+	for batch in committed four-studies; do \
+		.venv/bin/lockscale batch notebooks/batches/$$batch.yaml \
+			--output $${LOCKSCALE_RUNS:-runs}/notebooks-$$batch-$$(date -u +%Y%m%dT%H%M%SZ) || exit; \
+	done
 
 ipynb: env  ## write notebooks/*.ipynb from notebooks/src/*.py, without running them
 	$(PYTHON) -m lockscale.notebooks
