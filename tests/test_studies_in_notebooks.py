@@ -98,6 +98,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     file_system = {"mkfs_line": "mkfs.ext4 /dev/vda", "mount_line": "/dev/vda /run/lockscale ext4 rw 0 0"}
     found = {"tool": "fsload", "tool_version": "1", "file_system": file_system}
     said = {"origin": "qemu", "accel": "tcg", "host": {"cpus": 2, "cpu_model": "none"}}
+    said["target"] = {"kind": "qemu", "name": "qemu"}
     kernels = dict.fromkeys(study.arm_names, kernel)
     keep_study(run, study, "qemu")
     write_json(run.provenance, {**said, "kernels": kernels, "as_found": {"001": found}})
