@@ -10,7 +10,14 @@ from lockscale.explore.figure import STATES, explorer_figure, layout, traces
 from lockscale.explore.published import published_points
 from lockscale.explore.scenes import SCENES
 from lockscale.explore.setting import Setting, changed
-from lockscale.explore.view import View, view, wait_us_per_operation
+from lockscale.explore.view import (
+    View,
+    busiest,
+    locks_of_name,
+    view,
+    view_while,
+    wait_us_per_operation,
+)
 from lockscale.explore.words import numbers, removes
 
 STORM = Setting()
@@ -117,10 +124,50 @@ def test_words_say_simulated_and_what_sim_says(storm: View):
     assert "not calibrated any more" in other
 
 
+def test_one_of_many_locks_can_be_the_busy_one(storm: View):
+    """S3: all threads want the group of the one goal, and the mean over all groups hides it."""
+    one_goal = view(changed(STORM, scene="group-trylock"))
+    assert locks_of_name(one_goal, "group lock") == 128 and locks_of_name(one_goal, "journal") == 1
+    mean = one_goal.at.locks["group lock"].busy
+    assert mean < 0.02 and 0.98 < busiest(one_goal, "group lock") <= 1
+    (said,) = [line for line in numbers(one_goal) if line.startswith("group lock")]
+    assert said.endswith("busy 100% the busiest of its 128 (timeline), their mean 0.8%")
+    alone = locks_of_name(storm, "group lock") == 1
+    assert alone and busiest(storm, "group lock") == pytest.approx(
+        storm.at.locks["group lock"].busy, abs=0.05
+    )
+
+
+def test_a_storm_that_begins_late_is_in_the_long_runs_only():
+    quick = Setting(threads=32, compare=False)
+    fine = view(Setting(threads=32, compare=False, fine=True)).at
+    assert fine.operations == 20_000 and fine.rate_per_s < 0.7 * view(quick).at.rate_per_s
+
+
+def test_what_is_not_wanted_any_more_is_not_simulated_to_its_end():
+    asked = []
+    assert view_while(Setting(hold=77.0), lambda: len(asked) < 2 and not asked.append(1)) is None
+    assert len(asked) == 2
+    assert view_while(Setting(), lambda: True) == view(Setting())
+
+
+def test_the_figure_says_how_published_rates_were_made():
+    title = {one.scene: layout(view(one))["title_text"] for one in OF_SCENES}
+    assert title["group-trylock"].endswith("published, containers x rate of one</span>")
+    assert "scaled to orphan-off at 1 thread" in title["orphan-file"]
+    assert title["inode-claim"].endswith("open marks: published</span>")
+
+
+def test_no_wait_is_called_none_on_a_scale_that_has_no_zero(storm: View):
+    axis = layout(storm)["xaxis2"]
+    assert axis["title_text"] == "wait or hold at group lock (ns)"
+    assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True))[1.0] == "none"
+
+
 @pytest.mark.parametrize("setting", OF_SCENES, ids=lambda s: s.scene)
 def test_traces_keep_their_order_from_scene_to_scene(setting: Setting):
     found = traces(view(setting))
     assert len(found) == 8 + len(STATES)
-    assert [one["name"] for one in found[6:]] == ["wait", "hold", *STATES]
+    assert [one["name"] for one in found[6:]] == ["waits (right)", "holds (right)", *STATES]
     top = layout(view(setting))["yaxis"]["range"][1]
     assert all(y <= top for one in found[:6] for y in one["y"]) and math.isfinite(top)

@@ -10,7 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.explore.published import published_points
+from lockscale.explore.published import PER_CONTAINER, published_points
+from lockscale.explore.scenes import Scene
+from lockscale.explore.setting import REPLICATIONS
 from lockscale.explore.view import View
 from lockscale.report.template import COLOURS, figure, style
 from lockscale.report.timeline import COLOUR
@@ -19,10 +21,12 @@ from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
 
-WIDTH_PX, HEIGHT_PX = 980, 660
+WIDTH_PX, HEIGHT_PX = 980, 680
 NO_WAIT_NS = 1.0
 """Where a logarithmic axis shows what took no time."""
 STATES = tuple(COLOUR)
+STEMS = {"waits (right)": "#9a9a9a", "holds (right)": "#3c3c3c"}
+"""Colours that neither an arm nor a state of the timeline has."""
 Data = dict[str, Any]
 Floats = Sequence[float]
 
@@ -35,7 +39,7 @@ def explorer_figure(view: View) -> go.Figure:
     )  # fmt: skip
     drawn = made.update_layout(figure("", "", "", "", WIDTH_PX).layout)
     drawn.update_layout(
-        height=HEIGHT_PX, hovermode="closest", legend={"entrywidth": 0}, margin={"t": 75, "r": 35}
+        height=HEIGHT_PX, hovermode="closest", legend={"entrywidth": 0}, margin={"t": 95, "r": 35}
     )
     looks: list[Data] = [
         {"mode": "none", "fill": "toself", "fillcolor": "rgba(213,94,0,0.18)", "hoverinfo": "skip"},
@@ -47,8 +51,8 @@ def explorer_figure(view: View) -> go.Figure:
     ]
     for look in looks:
         drawn.add_scatter(**look, row=1, col=1)
-    for k in (1, 0):
-        drawn.add_scatter(mode="lines", line={**_line(k), "dash": "solid", "width": 5}, row=1, col=2)
+    for colour in STEMS.values():
+        drawn.add_scatter(mode="lines", line={"color": colour, "width": 5}, row=1, col=2)
     for state in STATES:
         line = {"color": COLOUR[state], "width": 5 if state == "holding" else 4}
         drawn.add_scatter(mode="lines", line=line, connectgaps=False, hoverinfo="name", row=2, col=1)
@@ -68,8 +72,12 @@ def traces(view: View) -> list[Data]:
         _published(view, arm),
         _published(view, other if view.other else ""),
         {**as_arrays([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
-        _histogram("wait", lock.wait_histogram if lock else ()),
-        _histogram("hold", lock.hold_histogram if lock else ()),
+        *(
+            _histogram(name, buckets)
+            for name, buckets in zip(
+                STEMS, (lock.wait_histogram, lock.hold_histogram) if lock else ((), ()), strict=True
+            )
+        ),
         *(_lines(state, [s for s in view.timeline.spans if s.state == state]) for state in STATES),
     ]
 
@@ -87,9 +95,10 @@ def layout(view: View) -> Data:
         "xaxis": {"title_text": "threads", "range": [0, max(setting.counts()) + 2]},
         "yaxis": {"title_text": at.unit, "range": [0, 1.05 * top]},
         "xaxis2": {
-            "title_text": f"ns at {setting.of.lock_of(setting.arm)}; 1: none",
+            "title_text": f"wait or hold at {setting.of.lock_of(setting.arm)} (ns)",
             "type": "log",
-            "dtick": 1,
+            "tickmode": "array",
+            **_ticks(),
             "range": _reach(view),
         },
         "yaxis2": {"title_text": "share (%)", "rangemode": "tozero"},
@@ -99,11 +108,24 @@ def layout(view: View) -> Data:
 
 
 def _title(view: View) -> str:
-    said = "open marks: published" + (" times, scaled to" if view.setting.of.scaled else "")
-    scaled = f" {view.setting.of.scaled} at 1" if view.setting.of.scaled else ""
     calibrated = "calibrated" if view.at.calibration else "not calibrated any more"
-    says = f"lines: simulated, {calibrated}, band 95%; {said}{scaled}; below: simulated, first replication"
+    runs = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
+    simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: simulated, the first of them"
+    says = f"{simulated}<br>open marks: published{_made_of(view.setting.of)}"
     return f'{view.setting.of.title}<br><span style="font-size:13px">{says}</span>'
+
+
+def _made_of(of: Scene) -> str:
+    """How `published_points` makes rates of all threads of what was printed."""
+    if of.statistic == PER_CONTAINER:
+        return ", containers x rate of one"
+    return f" times, scaled to {of.scaled} at 1 thread" if of.scaled else ""
+
+
+def _ticks() -> Data:
+    powers = range(1, 13)
+    said = [f"{10**p}" if p < 4 else f"10<sup>{p}</sup>" for p in powers]
+    return {"tickvals": (NO_WAIT_NS, *(10.0**p for p in powers)), "ticktext": ("none", *said)}
 
 
 def _band(curve: Sequence[Result]) -> Data:
@@ -164,8 +186,3 @@ def as_arrays(x: Any, y: Any) -> Data:
 
 def _open(k: int) -> Data:
     return {"color": COLOURS[k], "symbol": "circle-open", "size": 13, "line": {"width": 2}}
-
-
-def _line(k: int) -> Data:
-    line: Data = style(k)["line"]  # type: ignore[assignment]
-    return line

@@ -8,13 +8,13 @@ import yaml
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.explore.setting import REPLICATIONS, SEED, Setting
+from lockscale.explore.setting import OPERATIONS_FINE, REPLICATIONS, SEED, Setting
 from lockscale.files import write_text
 from lockscale.sim.model import Value
 from lockscale.study import list_studies, load_study
 
 FOLDER = paths.RUNS / "explored"
-HEAD = "# Written by the lock explorer. {}\n"
+HEAD = "# SPDX-License-Identifier: MIT\n# Written by the lock explorer. {}\n"
 
 
 def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
@@ -29,6 +29,22 @@ def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
         "command": setting.command(),
     }
     return _write(folder / f"{setting.scene}-{setting.arm}.parameters.yaml", said, "Run its command.")
+
+
+def keep_parameters_said(setting: Setting) -> str:
+    """Write them, and say so."""
+    return f"wrote {keep_parameters(setting)}"
+
+
+def keep_study_said(setting: Setting) -> str:
+    """Write it, and say so, and what it has no place for."""
+    wrote = f"wrote {keep_study(setting)}"
+    if setting.operations == OPERATIONS_FINE:
+        return wrote
+    return (
+        f"{wrote}; it has no place for {setting.operations:,} operations: "
+        f"a study simulates {OPERATIONS_FINE:,} a run"
+    )
 
 
 def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:

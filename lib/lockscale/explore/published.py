@@ -9,6 +9,8 @@ from lockscale.explore.view import view
 from lockscale.tables import published
 
 Points = tuple[tuple[int, float], ...]
+PER_CONTAINER = "mean_per_container"
+"""A statistic of which all threads together make so many times more."""
 
 
 @functools.cache
@@ -23,7 +25,7 @@ def published_points(known: str, arm: str) -> Points:
     rows = rows[(rows.metric == of.metric) & (rows.statistic == of.statistic)]
     here = rows[rows.arm == arm]
     pairs = [(int(n), float(v)) for n, v in zip(here.threads, here.value, strict=True)]
-    if of.statistic == "mean_per_container":
+    if of.statistic == PER_CONTAINER:
         return tuple((n, n * rate) for n, rate in pairs)
     if of.scaled:
         time_of_one = float(rows[(rows.arm == of.scaled) & (rows.threads == 1)].value.iloc[0])

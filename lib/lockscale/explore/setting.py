@@ -13,8 +13,11 @@ from lockscale.sim.model import Model, Value
 
 REPLICATIONS, SEED = 4, 1
 OPERATIONS = 500
+"""Of a quick look, which follows the hand. It can end before a storm begins: then `fine` says more."""
 OPERATIONS_SHARED = 2000
 """A CPU that is shared passes on every 3 ms, in which one thread makes 50 creates."""
+OPERATIONS_FINE = 20_000
+"""As a study and `lockscale sim` take of themselves."""
 MAX_THREADS, MAX_SKEW_US = 64, 10_000.0
 DIGITS = 4
 
@@ -25,7 +28,8 @@ class Setting:
 
     `hold` (ns) and `elsewhere` (us) are 0 for the model's own values.
     `cpus`: CPUs that the threads share, 0 for one each. Lock kind, skew and CPUs are those of scenes
-    that have `any_kind`; others leave them alone. Raises BadInput for what no control can say.
+    that have `any_kind`; others leave them alone. `fine`: no quick look but as many operations as a
+    study takes. Raises BadInput for what no control can say.
     """
 
     scene: str = "inode-claim"
@@ -37,6 +41,7 @@ class Setting:
     skew_us: float = 0.0
     cpus: int = 0
     compare: bool = True
+    fine: bool = False
 
     def __post_init__(self) -> None:
         known = self.of
@@ -57,6 +62,8 @@ class Setting:
     @property
     def operations(self) -> int:
         """What each replication counts."""
+        if self.fine:
+            return OPERATIONS_FINE
         return OPERATIONS_SHARED if self.cpus and self.of.any_kind else OPERATIONS
 
     def parameters(self, arm: str = "") -> dict[str, Value]:

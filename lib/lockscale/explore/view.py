@@ -7,6 +7,7 @@ smoothed or scaled.
 
 import functools
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -41,13 +42,20 @@ class View:
 
 def view(setting: Setting) -> View:
     """Simulate what the setting asks for; points that were asked before are not simulated again."""
-    arms = [setting.arm, *([setting.of.after(setting.arm)] if setting.compare else [])]
-    wanted = [(arm, n) for arm in arms for n in setting.counts()]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = tuple(pool.map(lambda one: _simulated(setting, *one), wanted))
+        found = tuple(pool.map(lambda one: _simulated(setting, *one), _points(setting)))
     curve, other = found[: len(setting.counts())], found[len(setting.counts()) :]
     at = _at(curve, setting.threads)
     return View(setting, curve, other, _timeline(setting, at))
+
+
+def view_while(setting: Setting, wanted: Callable[[], bool]) -> View | None:
+    """The same point after point, which leaves a CPU to others; None as soon as it is not wanted any more."""
+    for arm, threads in _points(setting):
+        if not wanted():
+            return None
+        _simulated(setting, arm, threads)
+    return view(setting)
 
 
 def wait_us_per_operation(result: Result, lock: str) -> float:
@@ -57,6 +65,34 @@ def wait_us_per_operation(result: Result, lock: str) -> float:
         return 0.0
     operations = result.operations * len(result.rates_per_s)
     return found.acquisitions * found.wait_ns_mean / operations / 1000
+
+
+def locks_of_name(view: View, name: str) -> int:
+    """How many locks have this name: one a block group, say."""
+    return _locks(view.setting.of.model, view.at.threads, tuple(view.at.parameters.items())).get(name, 1)
+
+
+def busiest(view: View, name: str) -> float:
+    """The share of the timeline in which the busiest lock of this name is held, by one or more."""
+    whole_ps = view.timeline.to_ps - view.timeline.from_ps
+    held_ps: dict[str, int] = {}
+    until_ps: dict[str, int] = {}
+    for one in view.timeline.holds:  # by lock and time
+        if one.lock.partition("[")[0] == name:
+            start_ps = max(one.start_ps, until_ps.get(one.lock, 0))  # readers hold it side by side
+            held_ps[one.lock] = held_ps.get(one.lock, 0) + max(0, one.end_ps - start_ps)
+            until_ps[one.lock] = max(one.end_ps, start_ps)
+    return max(held_ps.values(), default=0) / whole_ps
+
+
+@functools.lru_cache(maxsize=256)
+def _locks(model: str, threads: int, given: Given) -> dict[str, int]:
+    return {lock.name: lock.shards for lock in model_of(model).program(dict(given), threads).names["lock"]}
+
+
+def _points(setting: Setting) -> list[tuple[str, int]]:
+    arms = [setting.arm, *([setting.of.after(setting.arm)] if setting.compare else [])]
+    return [(arm, n) for arm in arms for n in setting.counts()]
 
 
 def _simulated(setting: Setting, arm: str, threads: int) -> Result:

@@ -2,9 +2,9 @@
 """The explorer in JupyterLab: controls that make a setting, and the figure of its view. No more."""
 
 import html
-import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as w  # type: ignore[import-untyped]
@@ -12,17 +12,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
+from lockscale.explore.at_rest import AtRest
 from lockscale.explore.figure import Data, explorer_figure, layout, traces
-from lockscale.explore.keep import keep_parameters, keep_study
+from lockscale.explore.keep import keep_parameters_said, keep_study_said
+from lockscale.explore.keys import EXPLORER, Keys
 from lockscale.explore.scenes import LOCK_KINDS, SCENES, TIMES
 from lockscale.explore.setting import MAX_SKEW_US, MAX_THREADS, Setting, changed, default
-from lockscale.explore.view import view
-from lockscale.explore.words import numbers, removes
+from lockscale.explore.time_slider import TimeSlider
+from lockscale.explore.view import View, view, view_while
+from lockscale.explore.words import numbers, removes, runs
 
-WIDE = {"description_width": "150px"}
+WIDE = {"description_width": "140px"}
+LEFT_PX, RIGHT_PX = 540, 440
 NOTHING = np.array([])
-DECADES = 1.5
-"""How far a time can be moved from the model's own, both ways."""
 
 
 def lock_explorer(setting: Setting | None = None) -> "Explorer":
@@ -37,14 +39,15 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.setting = setting
         self.recompute_ms = 0.0
         self._moving = False
+        self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
         self.figure = go.FigureWidget(explorer_figure(first))
         self._drawn, self._laid = traces(first), layout(first)
         self.words, self.kept = w.HTML(), w.HTML()
         buttons = [
-            self._button("Write model parameters", keep_parameters),
-            self._button("Write study file", keep_study),
+            self._button("Write model parameters", keep_parameters_said),
+            self._button("Write study file", keep_study_said),
         ]
         self._follow()
         for name, control in self.controls.items():
@@ -52,14 +55,46 @@ class Explorer(w.VBox):  # type: ignore[misc]
         rows = [*self.controls.values()]
         half = (len(rows) + 1) // 2
         columns = w.HBox([w.VBox(rows[:half]), w.VBox(rows[half:])])
-        super().__init__([columns, self.figure, self.words, w.HBox([*buttons, self.kept])])
+        super().__init__([Keys(), columns, self.figure, self.words, w.HBox([*buttons, self.kept])])
+        self.add_class(EXPLORER)
         self._say(first)
+        self._at_rest()
 
     def move(self, **changes: Any) -> None:
-        """Move controls; the last value given is the one that is shown."""
-        self.setting = changed(self.setting, **changes)
+        """Move controls; the last value given is the one that is shown. A quick look: `refine` says more."""
+        self.setting = replace(changed(self.setting, **changes), fine=False)
+        self.kept.value = ""  # what was written is not what is set any more
         self._follow()
         self._draw()
+        self._at_rest()
+
+    def refine(self) -> None:
+        """Draw the same with as many operations as a study takes; in JupyterLab it comes by itself."""
+        self.setting = replace(self.setting, fine=True)
+        self._draw()
+
+    def _at_rest(self) -> None:
+        if self.setting.fine:
+            return
+        fine = replace(self.setting, fine=True)
+
+        def work(wanted: Callable[[], bool]) -> View | BadInput | None:
+            try:
+                return view_while(fine, wanted)
+            except BadInput as error:
+                return error
+
+        def then(_: View | BadInput) -> None:
+            self._tell()
+            self.refine()  # what was found is remembered
+
+        self._rest.ask(work, then)
+
+    def _tell(self) -> None:
+        """Where the controls stand, once more: if the hand moved two at once, the browser may have heard of
+        the one while it was asking for the other."""
+        for control in self.controls.values():
+            control.send_state("index" if hasattr(control, "index") else "value")
 
     def _observer(self, name: str) -> Callable[[Any], None]:
         def observe(change: Any) -> None:
@@ -94,31 +129,33 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._moving = True
         try:
             known = self.setting.of
-            self.controls["arm"].options = list(known.arms)
-            for name, parameter in TIMES.items():
-                _range(self.controls[name], parameter, default(known, parameter))
+            if self.controls["arm"].options != tuple(known.arms):
+                with self.controls["arm"].hold_sync():  # names and choice in one message
+                    self.controls["arm"].options = tuple(known.arms)
+                    self.controls["arm"].value = self.setting.arm
             for name, control in self.controls.items():
                 value = getattr(self.setting, name)
                 if name in TIMES:
-                    value = value or default(known, TIMES[name])
-                control.value = value
+                    control.stand(default(known, TIMES[name]), value)
+                else:
+                    control.value = value
             for name in ("kind", "skew_us", "cpus"):
                 self.controls[name].disabled = not known.any_kind
         finally:
             self._moving = False
 
     def _say(self, found: Any) -> None:
-        lines = [html.escape(line) for line in (*numbers(found), removes(found)) if line]
+        lines = [html.escape(line) for line in (*numbers(found), removes(found), runs(found)) if line]
         self.words.value = (
             f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
         )
 
-    def _button(self, text: str, keep: Callable[[Setting], Any]) -> Any:
+    def _button(self, text: str, keep: Callable[[Setting], str]) -> Any:
         button = w.Button(description=text, layout={"width": "auto"})
 
         def write(_: Any) -> None:
             try:
-                said = f"wrote {keep(self.setting)}"
+                said = keep(self.setting)
             except BadInput as error:
                 said = str(error)
             self.kept.value = f"<span role='status'>{html.escape(said)}</span>"
@@ -140,25 +177,16 @@ def _same(one: Any, other: Any) -> bool:
 def _controls() -> dict[str, Any]:
     """By the names of Setting's fields, in the order in which Tab goes through them."""
     scenes = [(one.title, one.name) for one in SCENES]
-    look: dict[str, Any] = {"style": WIDE, "layout": {"width": "470px"}}
+    left, right = ({"style": WIDE, "layout": {"width": f"{px}px"}} for px in (LEFT_PX, RIGHT_PX))
+    hold, elsewhere = (f"{name} ({TIMES[name].rpartition('_')[2]})" for name in ("hold", "elsewhere"))
     return {
-        "scene": w.Dropdown(options=scenes, description="contention", **look),
-        "arm": w.Dropdown(options=list(SCENES[0].arms), description="arm", **look),
-        "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **look),
-        "compare": w.Checkbox(description="what does this patch remove?", indent=True, **look),
-        "hold": w.FloatLogSlider(base=10, step=0.02, readout_format=".4g", **look),
-        "elsewhere": w.FloatLogSlider(base=10, step=0.02, readout_format=".4g", **look),
-        "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **look),
-        "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **look),
-        "cpus": w.IntSlider(max=MAX_THREADS, description="CPUs (0: one each)", **look),
+        "scene": w.Dropdown(options=scenes, description="contention", **left),
+        "arm": w.Dropdown(options=tuple(SCENES[0].arms), description="arm", **left),
+        "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **left),
+        "compare": w.Checkbox(description="what does this patch remove?", indent=True, **left),
+        "hold": TimeSlider(description=hold, **left),
+        "elsewhere": TimeSlider(description=elsewhere, **right),
+        "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **right),
+        "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **right),
+        "cpus": w.IntSlider(max=MAX_THREADS, description="CPUs (0: one each)", **right),
     }
-
-
-def _range(slider: Any, parameter: str, middle: float) -> None:
-    name, _, unit = parameter.rpartition("_")
-    slider.description = f"{name} ({unit})"
-    exponent = math.log10(middle)
-    low, high = exponent - DECADES, exponent + DECADES
-    slider.min, slider.max = min(slider.min, low), max(slider.max, high)  # never crossing while both move
-    slider.value = middle
-    slider.min, slider.max = low, high

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A view in words: the numbers at the chosen threads, and what the patch removes."""
 
-from lockscale.explore.view import View, wait_us_per_operation
-from lockscale.sim import Result
+from lockscale.explore.setting import OPERATIONS_FINE, REPLICATIONS
+from lockscale.explore.view import View, busiest, locks_of_name, wait_us_per_operation
 
 
 def numbers(view: View) -> list[str]:
@@ -12,8 +12,19 @@ def numbers(view: View) -> list[str]:
     return [
         f"{view.setting.arm} at {at.threads} threads, simulated: "
         f"{figure(at.rate_per_s)} {at.unit}{interval}, {at.attempts_per_op:.4g} attempts an operation",
-        *_locks(at),
+        *_locks(view),
     ]
+
+
+def runs(view: View) -> str:
+    """How long the runs are of which the numbers and the 95% are, and whether longer ones follow."""
+    long = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
+    if view.setting.fine:
+        return f"{long} each; the interval of 95% is over these runs."
+    return (
+        f"Quick look: {long} each; a storm can begin later than they end. "
+        f"It is drawn again with {OPERATIONS_FINE:,} when nothing moves."
+    )
 
 
 def removes(view: View) -> str:
@@ -36,13 +47,21 @@ def removes(view: View) -> str:
     )
 
 
-def _locks(at: Result) -> list[str]:
+def _locks(view: View) -> list[str]:
     return [
         f"{name}: wait {figure(lock.wait_ns_mean)} ns, hold {figure(lock.hold_ns_mean)} ns, "
-        f"busy {lock.busy:.0%}"
-        for name, lock in at.locks.items()
+        f"busy {_busy(view, name, lock.busy)}"
+        for name, lock in view.at.locks.items()
         if lock.acquisitions
     ]
+
+
+def _busy(view: View, name: str, mean: float) -> str:
+    """A mean over many locks says little of the one that all want."""
+    locks = locks_of_name(view, name)
+    if locks == 1:
+        return f"{mean:.0%}"
+    return f"{busiest(view, name):.0%} the busiest of its {locks:,} (timeline), their mean {mean:.1%}"
 
 
 def figure(value: float | None) -> str:
