@@ -20,6 +20,7 @@ mbr() { # one partition of 50 MiB behind the first MiB
     printf '\\125\\252' | dd of="$1" bs=1 seek=510 conv=notrunc status=none
     sync; blockdev --rereadpt "$1"; udevadm settle
 }
+for disk in LOCKSCALE1 LOCKSCALE2; do wipefs -q --all "$(d $disk)"; done # a study may have run here before
 mkdir -p /mnt/mounted /mnt/hidden /mnt/part
 ours "$(d SMALL01)"; mount -o ro "$(d SMALL01)" /mnt/mounted
 ours "$(d SMALL02)"
