@@ -71,8 +71,13 @@ def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
 
 def test_only_what_was_predicted_can_hold():
     guests = pd.DataFrame({"holds": [True, False, None]}, dtype=object)
-    assert judged(NO_CURVE, guests).says == "1 of 2 predicted points hold"
-    assert judged(NO_CURVE, pd.DataFrame({"holds": [None]})).says == "no point was predicted"
+    counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
+    no_bounds, no_counts = guests[2:], counters[3:]
+    of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
+    assert judged(NO_CURVE, guests, counters).says == f"{of_bounds}; {of_counts}"
+    assert judged(NO_CURVE, guests, no_counts).says == of_bounds
+    assert judged(NO_CURVE, no_bounds, counters).says == of_counts
+    assert judged(NO_CURVE, no_bounds, no_counts).says == "nothing was predicted that was counted"
 
 
 def test_the_changelogs_widest_line_is_told():

@@ -70,14 +70,18 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     return Headline(says, numbers)
 
 
-def judged(found: Fitted, guests: pd.DataFrame) -> Headline:
+def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame) -> Headline:
     """07: how many predictions for the guests hold, and the model that ranks first."""
+    bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
+    holds, inside = int(bounds.holds.astype(bool).sum()), int(counts.inside.astype(bool).sum())
+    said = [f"{holds} of {len(bounds)} predicted bounds hold"] * (len(bounds) > 0)
+    said += [f"{inside} of {len(counts)} predicted counts lie in their intervals"] * (len(counts) > 0)
+    said = said or ["nothing was predicted that was counted"]
     best = found.comparison.best if found.comparison else None
-    known = guests.dropna(subset=["holds"])
-    holds = int(known.holds.astype(bool).sum())
-    says = f"{holds} of {len(known)} predicted points hold" if len(known) else "no point was predicted"
-    says += f"; {best.model} describes {found.column.name} best" if best else ""
-    return Headline(says, {"predictions": len(known), "predictions_hold": holds})
+    if best:
+        said += [f"{best.model} describes {found.column.name} best"]
+    numbers = {"bounds": len(bounds), "bounds_hold": holds, "counts": len(counts), "counts_inside": inside}
+    return Headline("; ".join(said), numbers)
 
 
 def written(text: str, where: str) -> Headline:

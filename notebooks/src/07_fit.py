@@ -56,7 +56,8 @@ guests
 # stops holders of locks, which the model leaves out. Empty where nothing was predicted.
 
 # %%
-judge_counters(story.read_prediction(), story.rows, story.study)
+counters = judge_counters(story.read_prediction(), story.rows, story.study)
+counters
 
 # %% [markdown]
 # ## What was published, explained
@@ -79,4 +80,4 @@ scoreboard_table(story.study.tables)
 # ## In one sentence
 
 # %%
-judged(found, guests)
+judged(found, guests, counters)
