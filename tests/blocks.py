@@ -16,7 +16,8 @@ class Block(NamedTuple):
 
     @property
     def commands(self) -> list[str]:
-        return self.text.splitlines()
+        """One a line; a line that ends in a backslash goes on in the next."""
+        return self.text.replace("\\\n", "").splitlines()
 
 
 def blocks(text: str) -> list[Block]:

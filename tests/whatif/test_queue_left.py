@@ -2,6 +2,7 @@
 """A table without a profile is closed by one measurement: the queue that is left."""
 
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from base_only import copy_of_data, put_base
 
 from lockscale.sim import Result, simulate
 from lockscale.whatif import ask
+from lockscale.whatif.answer import Answer, Predicted
 
 Numbers = Mapping[str, object]
 OPERATIONS = 6000
@@ -104,6 +106,37 @@ def test_s4_creat_clo_with_the_queue_left_is_within_15_percent(
         (said,) = [p for p in closed.predictions if (p.metric, p.threads) == ("throughput", n)]
         assert said.value == pytest.approx(truth, rel=0.15), n
         assert said.low < truth < said.high
+
+
+def of_s3(share: float) -> tuple[Answer, list[tuple[Predicted, float]]]:
+    """Each prediction for the goal per inode with its published value."""
+    answer = ask("group-trylock", {"left_share": share})
+    arm = "inode-goal-scan0"
+    published = {row["threads"]: row["value"] for row in answer.published if row["arm"] == arm}
+    return answer, [(p, published[p.threads]) for p in answer.predictions if p.arm == arm]
+
+
+def test_what_is_said_of_lines_that_move_is_true_of_s3s_own_patched_column():
+    """Nothing of the column is in the prediction; the note says how far it was off there."""
+    answer, fits_64 = of_s3(0.2)
+    (note,) = [one for one in answer.notes if "lines that move" in one]
+    assert any(one.parameter == "lines that move" for one in answer.open)
+    of, all_of, times, few = re.search(
+        r"(\d) published values .* all (\d) .* ([\d.]+) times too high; with 0.5 only (\d)", note
+    ).groups()
+    held = [p.low < value < p.high for p, value in fits_64]
+    assert len(held) == int(of) and sum(held) == int(all_of)
+    assert fits_64[-1][0].value == pytest.approx(fits_64[-1][1], rel=0.05)
+    off = {p.threads: p.value / value for p, value in fits_64}
+    assert max(off.values()) == off[2] == pytest.approx(float(times), abs=0.05)
+    assert sum(p.low < value < p.high for p, value in of_s3(0.5)[1]) == int(few)
+
+
+def test_with_the_queue_left_the_base_stays_the_low_end():
+    """Lines that move can cost as much as the base loses: only the high end comes down."""
+    wide, closed = ask("group-trylock"), ask("group-trylock", {"left_share": 0.2})
+    for before, after in zip(wide.predictions, closed.predictions, strict=True):
+        assert after.low == pytest.approx(before.low, rel=0.01) and after.high <= before.high * 1.02
 
 
 def test_nothing_that_waits_leaves_every_container_as_one_alone():

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 """A user's own profile, rates and model, for any lock in any subsystem."""
 
+import csv
+import re
 from pathlib import Path
 
 import pytest
 
 from command import Lockscale
+from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.progress import FILE_VARIABLE
 from lockscale.sim import Result, simulate
 from lockscale.whatif.answer import Answer, Predicted
 from lockscale.whatif.own import ask_files
@@ -165,6 +169,64 @@ def test_files_that_cannot_be_used_are_one_sentence(
         ask_files(SAMPLES / profile, path, model)
 
 
+def test_a_profile_that_the_fit_does_not_use_is_said_so_at_the_top(s1_rates: Path):
+    costs = SAMPLES / "funccost-s1.txt"
+    without = ask_files(costs, s1_rates, "inode_claim")
+    assert "nothing of it in the fit" in without.used[0]
+    assert [one.option for one in without.open if one.option] == [ACCESS]
+    assert not any("name of a step" in one.why for one in without.open)
+    given = ask_files(costs, s1_rates, "inode_claim", given={ACCESS: 8.03})
+    assert f"in the fit: calls of {ACCESS}" in given.used[0]
+    assert all(any("take the model to be exact" in note for note in one.notes) for one in (without, given))
+
+
+@pytest.mark.parametrize("rate", [2_000, 400_000])
+def test_a_profile_of_another_run_is_no_word_on_who_waits(rate: int, tmp_path: Path):
+    """S1's create takes 1186 us: at these rates 2.4 and 474 threads, not 48."""
+    rates = tmp_path / "rates.csv"
+    rates.write_text(f"threads,value\n48,{rate}\n")
+    costs = SAMPLES / "funccost-s1.txt"
+    answer = ask_files(costs, rates, "inode_claim")
+    assert answer.waits == [] and all(p.naive_value is None for p in answer.predictions)
+    (why,) = [one.why for one in answer.open if one.parameter == "who waits"]
+    assert f"are {rate * 1185.72 / 1e6:.1f} threads, not 48" in why
+    with pytest.raises(BadInput, match="not of one run"):
+        ask_files(costs, rates, "inode_claim", given={ACCESS: 8.03})
+
+
+def test_a_profile_without_the_operation_itself_is_refused(s1_rates: Path, tmp_path: Path):
+    profile = tmp_path / "costs.txt"
+    lines = (SAMPLES / "funccost-s1.txt").read_text().splitlines(keepends=True)
+    profile.write_text("".join(line for line in lines if "ext4_create " not in line))
+    with pytest.raises(BadInput, match=r"costs\.txt: .*_raw_spin_lock, which is no operation"):
+        ask_files(profile, s1_rates, "inode_claim")
+
+
+def test_a_refused_profile_is_named(s1_rates: Path, tmp_path: Path):
+    profile = tmp_path / "empty.txt"
+    profile.write_text("")
+    with pytest.raises(BadInput, match=r"empty\.txt: "):
+        ask_files(profile, s1_rates, "inode_claim")
+
+
+def test_a_model_that_does_not_fit_leaves_no_more_open_than_before(tmp_path: Path):
+    """S3's base: three more numbers than parameters, missed eight times as far as they scatter."""
+    base = [("threads", "value")]
+    with (paths.PUBLISHED / "s3_fallocate2.csv").open() as lines:
+        for row in csv.DictReader(lines):
+            if (row["arm"], row["metric"]) == ("wait-group", "fallocate_rate"):
+                base.append((row["threads"], str(int(row["threads"]) * float(row["value"]))))
+    rates = tmp_path / "rates.csv"
+    rates.write_text("".join(f"{n},{value}\n" for n, value in base))
+    answer = ask_files(SAMPLES / "perf_lock-6.12.95-caller.txt", rates, "group_trylock")
+    assert any("The model misses them" in note for note in answer.notes)
+    for one in answer.parameters:
+        assert one.high <= 10.01 * one.value and one.low >= one.value / 10.01, one
+    alone = float(base[1][1])
+    for p in answer.predictions:
+        assert p.high < 1.2 * p.threads * alone, p
+
+
 def test_calls_of_a_step_that_the_model_lacks_are_refused(s1_rates: Path):
     with pytest.raises(BadInput, match="no step 'ext4_create'"):
         ask_files(SAMPLES / "funccost-s1.txt", s1_rates, "inode_claim", given={"ext4_create": 1.0})
@@ -178,6 +240,23 @@ def test_calls_below_nothing_are_refused(s1_rates: Path):
 def test_more_calls_alone_than_counted_are_refused(s1_rates: Path):
     with pytest.raises(BadInput, match="give fewer calls"):
         ask_files(SAMPLES / "funccost-s1.txt", s1_rates, "inode_claim", given={ACCESS: 60.0})
+
+
+@pytest.mark.parametrize("again", ["contended_us=2", " contended_us =1"])
+def test_a_measurement_that_is_given_twice_is_refused(lockscale: Lockscale, again: str):
+    said = lockscale("whatif", "write-access", "--given", "contended_us=1", "--given", again)
+    assert said.status == 2 and "contended_us twice" in said.err
+
+
+def test_the_fit_says_how_many_sets_it_tried(
+    counter_files: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The same line again and again would say nothing."""
+    told = tmp_path / "progress.txt"
+    monkeypatch.setenv(FILE_VARIABLE, str(told))
+    ask_files(*counter_files)
+    lines = [line for line in told.read_text().splitlines() if line.startswith("fit counter")]
+    assert lines and all(re.search(r": \d+ sets of parameters simulated", line) for line in lines)
 
 
 def test_the_command_takes_files(lockscale: Lockscale, counter_files: tuple[Path, Path, Path]):

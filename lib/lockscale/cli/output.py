@@ -37,8 +37,11 @@ def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, 
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
+        name = name.strip()
+        if name in found:
+            raise BadInput(f"{option} gives {name} twice: give it once")
         try:
-            found[name.strip()] = float(value)
+            found[name] = float(value)
         except ValueError:
             raise BadInput(f"{option} {text!r} is no NAME=NUMBER: write {option} {example}") from None
     return found

@@ -35,7 +35,11 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Predicted:
-    """One arm at one number of threads. naive_value: what deleting the waits of the profile suggests."""
+    """One arm at one number of threads.
+
+    naive_value: what deleting the waits of the profile suggests. sign: `faster`, `slower` or `not known`
+    than the base, by low and high alone.
+    """
 
     arm: str
     threads: int
@@ -60,7 +64,10 @@ class Open:
 
 @dataclass(frozen=True)
 class Idea:
-    """Whether an arm is worth writing: `yes`, `no` or `not known`, and why."""
+    """Whether an arm is worth writing, and why: `yes`, `no` or `not known` by the interval of its gain.
+
+    The gain is over the base, or over another arm that `why` names; what is unsafe is `no` at any gain.
+    """
 
     arm: str
     worth: str

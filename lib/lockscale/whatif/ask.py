@@ -34,7 +34,7 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
         if name not in known:
             raise BadInput(f"{study} has no measurement {name!r} to be given{_near(name, known)}")
         if not 0 < value < 1e9:
-            raise BadInput(f"{name} is {value:g}: give a number above 0")
+            raise BadInput(f"{name} is {value:g}: give a number above 0 and below 1e9")
     found = answer(given or {})
     return replace(found, published=_published(found.predictions))
 

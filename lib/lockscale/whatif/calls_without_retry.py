@@ -7,14 +7,13 @@ paths differ is taken from the functions that both profiles count: each calls ge
 at most, so the calls of a create may differ by as much as theirs do together.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.compare import calls_per_operation, function_costs
+from lockscale.experiment.layout import curated_run
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.where import origin_of
 from lockscale.tables.function_costs import Cost
@@ -34,7 +33,7 @@ class Calls(NamedTuple):
 
 def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     """From the latest curated run; `costs` is the published profile. Raises BadInput where there is none."""
-    path = _latest()
+    path = curated_run("inode-claim").rows
     rows = read_rows(path)
     calls = calls_per_operation(rows)
     one = calls[(calls.threads == 1) & (calls.arm == arm)]
@@ -49,13 +48,6 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
         "directories, as other functions' calls differ"
     )
     return Calls(value, low - other, high + other, source)
-
-
-def _latest() -> Path:
-    found = sorted(paths.MEASURED.glob("inode-claim-2*/rows.csv"))
-    if not found:
-        raise BadInput("data/measured has no run of inode-claim: keep one with `lockscale study keep`")
-    return found[-1]
 
 
 def _differences(measured: pd.DataFrame, costs: dict[str, Cost]) -> float:

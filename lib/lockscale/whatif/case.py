@@ -30,6 +30,11 @@ class Case:
     observations: list[Observation]
     unit: str
 
+    @property
+    def base_per_s(self) -> list[float]:
+        """The base's rate at each of the threads: the first observations."""
+        return [one.value for one in self.observations[: len(self.threads)]]
+
     def simulate(self, free: Mapping[str, float], threads: int, longer: int = 1) -> Result:
         return self._run({**self.held, **free}, threads, longer * operations(threads))
 
@@ -66,7 +71,9 @@ def case_of(
         raise BadInput(f"model {model.name} has no step {unknown[0]!r} whose calls could be given: {steps}")
     for name, calls in given.items():
         if not 0 < calls < 1e9:
-            raise BadInput(f"{name} is {calls:g}: give its calls for one operation of one thread, above 0")
+            raise BadInput(
+                f"{name} is {calls:g}: give its calls for one operation of one thread, above 0 and below 1e9"
+            )
     observations = [
         *of_rates(column, lambda n: simulated_sd(operations(n))),
         *of_functions(seen, list(first.calls_per_op), given, threads[-1]),

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from lockscale.whatif import left
+from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Predicted
 from lockscale.whatif.base import Base, Curve
 
@@ -28,38 +28,41 @@ def answer(given: Mapping[str, float]) -> Answer:
     wide = left.between(together)
     free = left.behind(together, given) if given else wide
     some = left.Band([(a * b) ** 0.5 for a, b in zip(wide.low, free.high, strict=True)], wide.low, free.high)
+    predictions = [
+        *(row for arm in FREE_OF_BOTH for row in _rows(arm, each, free)),
+        *(row for arm in FREE_OF_ONE for row in _rows(arm, each, some)),
+    ]
     return Answer(
         study="group-trylock",
         used=base.used,
         parameters=left.estimates(together, given),
         waits=left.waits(together, "fallocate", LOCKS),
-        predictions=[
-            *(row for arm in FREE_OF_BOTH for row in _rows(arm, each, free)),
-            *(row for arm in FREE_OF_ONE for row in _rows(arm, each, some)),
-        ],
+        predictions=predictions,
         open=left.open_share(given, LOCKS),
-        ideas=_ideas(each, free, bool(given)),
+        ideas=_ideas(each, predictions),
         naive_reason=NAIVE,
+        notes=left.notes(given),
     )
 
 
 def _rows(arm: str, each: Curve, band: left.Band) -> list[Predicted]:
-    alone = each.values[0]
-    return [
-        Predicted(arm, n, METRIC, "ops/s per container", value / n, low / n, high / n, alone)
-        for n, value, low, high in zip(each.threads, *band, strict=True)
-    ]
+    alone, unit = each.values[0], "ops/s per container"
+    rows = []
+    for n, base, *ends in zip(each.threads, each.values, *band, strict=True):
+        value, low, high = (end / n for end in ends)
+        said = verdict.sign(low, high, base)
+        rows.append(Predicted(arm, n, METRIC, unit, value, low, high, alone, said))
+    return rows
 
 
-def _ideas(each: Curve, free: left.Band, given: bool) -> list[Idea]:
+def _ideas(each: Curve, predictions: list[Predicted]) -> list[Idea]:
     n, base = each.threads[-1], each.values[-1]
-    low, high = free.low[-1] / n / base, free.high[-1] / n / base
-    gain = f"at {n} containers {low:.1f} to {high:.1f} times the base"
-    if given:
-        worth = "yes" if low > 1 else "no" if high <= 1 else "not known"
-    else:
-        gain, worth = f"{gain}: {n} containers work as {n * base / each.values[0]:.1f} do alone", "yes"
-    reasons = dict.fromkeys(FREE_OF_BOTH, (worth, gain))
-    reasons["trylock"] = ("not known", "all still take s_md_lock twice for an allocation")
-    reasons["inode-goal-scan1"] = ("not known", "its shared lists of groups are not in the base")
-    return [Idea(arm, *why) for arm, why in reasons.items()]
+    alone = n * base / each.values[0]
+    arguments = dict.fromkeys(FREE_OF_BOTH, f"{n} containers work as {alone:.1f} do alone")
+    arguments["trylock"] = "all still take s_md_lock twice for an allocation"
+    arguments["inode-goal-scan1"] = "its shared lists of groups are not in the base"
+    return [
+        verdict.idea(p.arm, verdict.gains(p.low, p.high, base), n, arguments[p.arm])
+        for p in predictions
+        if p.threads == n
+    ]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.tables.function_costs import Cost
+from lockscale.whatif import verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted
 from lockscale.whatif.base import Base, mean_interval
 from lockscale.whatif.calls_without_retry import Calls, calls_without_retry
@@ -42,14 +43,15 @@ def answer(given: Mapping[str, float]) -> Answer:
     base = Base(BEFORE)
     read = _read(base)
     storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
+    predictions = _predictions(read, storms)
     return Answer(
         study="inode-claim",
         used=[*base.used, f"data/measured: {read.calls.source}"],
         parameters=_parameters(read, storms),
         waits=waits(read.costs, "ext4_create", THREADS, _WAITS_FOR),
-        predictions=_predictions(read, storms),
+        predictions=predictions,
         open=_open(),
-        ideas=_ideas(storms),
+        ideas=_ideas(storms, predictions[0], read.rate_per_s[0]),
         naive_reason=NAIVE,
         notes=[
             f"A storm needs more than {_interval(threshold_us(THREADS, s.think_us) for s in storms)} us of "
@@ -98,10 +100,19 @@ def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     value = read.rate_per_s[0] * sum(read.gain) / 2
     # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.
     spread = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
-    number = (THREADS, "create_rate", "creates/s")
     return [
-        Predicted(UPSTREAM, *number, value, low, high, naive, "faster"),
-        Predicted(OURS, *number, value, low, high * spread, naive, "faster"),
+        Predicted(
+            arm,
+            THREADS,
+            "create_rate",
+            "creates/s",
+            value,
+            low,
+            most,
+            naive,
+            verdict.sign(low, most, read.rate_per_s[0]),
+        )
+        for arm, most in ((UPSTREAM, high), (OURS, high * spread))
     ]
 
 
@@ -120,16 +131,21 @@ def _open() -> list[Open]:
     ]
 
 
-def _ideas(storms: list[Storm]) -> list[Idea]:
+def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[Idea]:
     more = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
     full = sorted(s.lock_is_full_at() for s in storms)
     return [
-        Idea(UPSTREAM, "yes", "it removes every retry, and the retries hold nine threads of ten"),
+        verdict.idea(
+            UPSTREAM,
+            verdict.gains(upstream.low, upstream.high, base_per_s),
+            THREADS,
+            "it removes every retry, and the retries hold nine threads of ten",
+        ),
         Idea(
             OURS,
-            "no",
-            f"once no claim is lost the group lock costs {THREADS} threads {100 * (more - 1):.1f}% at most; "
-            f"it is the limit from {full[0]} to {full[1]} threads on",
+            verdict.worth(1.0, more),
+            f"beside {UPSTREAM}: once no claim is lost the group lock costs {THREADS} threads "
+            f"{100 * (more - 1):.1f}% at most; it is the limit from {full[0]} to {full[1]} threads on",
         ),
     ]
 

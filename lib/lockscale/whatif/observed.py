@@ -83,7 +83,13 @@ def profile_of(rows: Sequence[Row]) -> Profile:
             "the profile holds neither function costs nor lock statistics: give a table of ftrace, funccost, "
             "perf lock contention or lock_stat"
         )
-    return Profile(costs, locks)
+    found = Profile(costs, locks)
+    if costs and (LOCK_FUNCTIONS.search(found.root) or not costs[found.root].total_us):
+        raise BadInput(
+            f"the profile spends the most time in {found.root}, which is no operation: profile with it the "
+            "function that encloses a whole operation, as ext4_create does a create"
+        )
+    return found
 
 
 def _cost(of: Mapping[tuple[str, str], float]) -> Cost:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from lockscale.tables import describe
-from lockscale.whatif import left
+from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Open, Predicted
 from lockscale.whatif.base import Base, Curve
 
@@ -45,9 +45,12 @@ def answer(given: Mapping[str, float]) -> Answer:
         ],
         predictions=predictions,
         open=_open(of_stress, of_clo),
-        ideas=_ideas(predictions, speeds, rates),
+        ideas=_ideas(predictions, times, rates),
         naive_reason=NAIVE,
-        notes=["stress-orphan's amount of work is not published: its times hold for that amount alone."],
+        notes=[
+            "stress-orphan's amount of work is not published: its times hold for that amount alone.",
+            *left.notes(given),
+        ],
     )
 
 
@@ -63,18 +66,21 @@ def _stress(arm: str, speeds: Curve, given: Mapping[str, float], less_work: floa
     found = re.search(r"(\d+) CPU", str(describe(STRESS)["machine"]))
     band = _band(speeds, given, int(found[1]) if found else None, less_work)
     alone_s = 1 / left.alone(speeds)
-    return [
-        Predicted(arm, n, "time", "s", n / value, n / high, n / low, alone_s, "faster" if n > 1 else "")
-        for n, value, low, high in zip(speeds.threads, *band, strict=True)
-    ]
+    rows = []
+    for n, base, *ends in zip(speeds.threads, speeds.values, *band, strict=True):
+        time_s, high_s, low_s = (n / end for end in ends)
+        said = verdict.sign(low_s, high_s, n / base, is_time=True)
+        rows.append(Predicted(arm, n, "time", "s", time_s, low_s, high_s, alone_s, said))
+    return rows
 
 
 def _clo(rates: Curve, given: Mapping[str, float]) -> list[Predicted]:
-    alone = left.alone(rates)
-    return [
-        Predicted(LOCKLESS, n, "throughput", "ops/s", value, low, high, n * alone, "faster" if n > 1 else "")
-        for n, value, low, high in zip(rates.threads, *_band(rates, given, None, 0.0), strict=True)
-    ]
+    alone, band = left.alone(rates), _band(rates, given, None, 0.0)
+    rows = []
+    for n, base, value, low, high in zip(rates.threads, rates.values, *band, strict=True):
+        said = verdict.sign(low, high, base)
+        rows.append(Predicted(LOCKLESS, n, "throughput", "ops/s", value, low, high, n * alone, said))
+    return rows
 
 
 def _open(of_stress: Mapping[str, float], of_clo: Mapping[str, float]) -> list[Open]:
@@ -88,12 +94,18 @@ def _open(of_stress: Mapping[str, float], of_clo: Mapping[str, float]) -> list[O
     return [*stress, *clo, off]
 
 
-def _ideas(predictions: list[Predicted], speeds: Curve, rates: Curve) -> list[Idea]:
-    def share(base: Curve) -> str:
-        n, rate = base.threads[-1], base.values[-1]
-        return f"{n} threads do the work of {rate / left.alone(base):.1f} alone"
-
+def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Idea]:
+    """Over both tables: of a patch that helps in one and may harm in the other it is not known."""
+    of_lockless = [p for p in predictions if p.arm == LOCKLESS]
+    gains, said = [], []
+    for table, metric, base in (("stress-orphan", "time", times), ("creat_clo", "throughput", rates)):
+        n, value = base.threads[-1], base.values[-1]
+        (last,) = [p for p in of_lockless if (p.metric, p.threads) == (metric, n)]
+        gains.append(verdict.gains(last.low, last.high, value, is_time=metric == "time"))
+        least, most = gains[-1]
+        said.append(f"{table}: {least:.2f} to {most:.2f} times the base at {n}")
+    both = verdict.worth(min(least for least, _ in gains), max(most for _, most in gains))
     return [
-        Idea(LOCKLESS, "yes", f"stress-orphan: {share(speeds)}; creat_clo: {share(rates)}"),
-        Idea(OFF, "no", "unsafe: it is the floor beside which the others stand"),
+        Idea(LOCKLESS, both, "; ".join(said)),
+        Idea(OFF, "no", "unsafe at any gain: it is the floor beside which the others stand"),
     ]

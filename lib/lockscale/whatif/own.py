@@ -15,17 +15,19 @@ from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.read import read_columns
 from lockscale.parsing import parse_file
-from lockscale.progress import Progress, progress
+from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel
+from lockscale.whatif import verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
-from lockscale.whatif.case import LONGER, MOST, Case, case_of, free_numbers, simulated_sd
+from lockscale.whatif.case import LONGER, Case, case_of, free_numbers
 from lockscale.whatif.costs import waits
 from lockscale.whatif.observed import LOCK_FUNCTIONS, Profile, profile_of
+from lockscale.whatif.own_patches import NORMAL_95, predictions, switches
 from lockscale.whatif.posterior import SD, Posterior, posterior
+from lockscale.whatif.together import not_together
 
-NORMAL_95 = 1.96
 IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much more
 
 NAIVE = (
@@ -48,28 +50,52 @@ def ask_files(
     by function. The profile is taken to be of the most threads in the rates. Raises BadInput for files that
     cannot be used and for names that the model does not have.
     """
-    known, parsed = load_model(model), parse_file(profile)
-    column, seen = _one_curve(rates), profile_of(parsed.rows)
+    known, column = load_model(model), _one_curve(rates)
+    seen, tool = _read(profile)
     case = case_of(known, column, seen, held or {}, given or {})
+    apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
+    if apart and given:
+        raise BadInput(
+            f"{apart}: profile the run of the rates, or leave --given out and go by the rates alone"
+        )
     start = free_numbers(known, case.held)
     with progress(f"fit {known.name} to the base") as shown:
         longer = partial(case.misses, longer=LONGER)
         found = posterior(
-            start, case.misses, longer, lambda n: shown.update(n, "sets of parameters simulated")
+            start, case.misses, longer, lambda n: shown.update(n, f"{n} sets of parameters simulated")
         )
-    waiting = _waits(case, seen, found)
-    predictions = _predictions(case, found, _naive(waiting))
+    waiting = [] if apart else _waits(case, seen, found)
+    patched = predictions(case, found, _naive(waiting))
     return Answer(
         study=known.name,
-        used=[f"{profile} ({parsed.tool})", str(rates), f"model {known.name}"],
+        used=[f"{profile} ({tool}; {_fitted(case)})", str(rates), f"model {known.name}"],
         parameters=_estimates(known, found),
         waits=waiting,
-        predictions=predictions,
-        open=_open(case, known, seen, found, given or {}),
-        ideas=_ideas(case, predictions),
+        predictions=patched,
+        open=_open(case, known, seen, found, given or {}, apart),
+        ideas=_ideas(case, patched),
         naive_reason=NAIVE,
         notes=_notes(case, found),
     )
+
+
+def _read(profile: Path) -> tuple[Profile, str]:
+    """And the tool that printed it; every refusal names the file."""
+    try:
+        parsed = parse_file(profile)
+        return profile_of(parsed.rows), parsed.tool
+    except BadInput as said:
+        raise BadInput(f"{profile}: {said}") from None
+
+
+def _of_profile(case: Case) -> list[str]:
+    """The numbers of the profile to which the model is fitted."""
+    return [one.name for one in case.observations[len(case.threads) :]]
+
+
+def _fitted(case: Case) -> str:
+    names = _of_profile(case)
+    return f"in the fit: {', '.join(names)}" if names else "nothing of it in the fit, which is to rates alone"
 
 
 def _one_curve(rates: Path) -> Column:
@@ -80,72 +106,19 @@ def _one_curve(rates: Path) -> Column:
     return found[0]
 
 
-def _switches(case: Case) -> list[str]:
-    """Those that the base has not thrown and that the model takes beside what is held."""
-    return [
-        p.name
-        for p in case.model.parameters
-        if not p.unit and not case.held.get(p.name, p.default) and _runs(case, p.name)
-    ]
-
-
-def _runs(case: Case, switch: str) -> bool:
-    try:
-        case.model.program({**case.held, switch: True}, case.threads[-1])
-    except BadInput:
-        return False
-    return True
-
-
 def _naive(waiting: list[Waiting]) -> float | None:
     """By what factor the rate grows if the time in which threads wait is deleted."""
+    if not waiting:
+        return None
     everybody = waiting[0].threads
     left = everybody - sum(one.threads for one in waiting if one.waits_for)
     return everybody / left if left > 0 else None
 
 
-def _predictions(case: Case, found: Posterior, naive: float | None) -> list[Predicted]:
-    switches, sets = _switches(case), found.points()
-    rows: list[Predicted] = []
-    with progress("simulate the patches", len(switches) * len(case.threads)) as shown:
-        for name in switches:
-            rows += _of_switch(case, found, name, sets, naive, shown, len(rows))
-    return rows
-
-
-def _of_switch(
-    case: Case,
-    found: Posterior,
-    name: str,
-    sets: list[dict[str, float]],
-    naive: float | None,
-    shown: Progress,
-    done: int,
-) -> list[Predicted]:
-    rows = []
-    for base, n in zip(case.observations, case.threads, strict=False):
-        rates = [case.patched(free, n, name).rate_per_s for free in sets]
-        mean, sd = found.spread_of(rates)
-        noise = NORMAL_95 * np.hypot(found.inflation * sd, simulated_sd(MOST))
-        half = float(noise) + _off(case, found)
-        low, high = float(np.exp(mean - half)), float(np.exp(mean + half))
-        sign = "faster" if low > base.value else "slower" if high < base.value else "not known"
-        wished = None if naive is None or n != case.threads[-1] else naive * base.value
-        rows.append(Predicted(name, n, "throughput", case.unit, float(np.exp(mean)), low, high, wished, sign))
-        shown.update(done + len(rows), f"{name}, {n} threads")
-    return rows
-
-
-def _off(case: Case, found: Posterior) -> float:
-    """By how much the model misses a number of the base: it is not trusted closer than that."""
-    each = zip(found.misses, case.observations, strict=True)
-    return float(max(max(abs(miss) - NORMAL_95, 0.0) * one.sd for miss, one in each))
-
-
 def _estimates(model: Model, found: Posterior) -> list[Estimate]:
     units = {p.name: p.unit for p in model.parameters}
     rows = []
-    for name, mean, sd in zip(found.names, found.mean, found.inflation * found.spread, strict=True):
+    for name, mean, sd in zip(found.names, found.mean, found.spread, strict=True):
         low, value, high = (float(np.exp(mean + k * NORMAL_95 * sd)) for k in (-1, 0, 1))
         status = "identified" if sd < IDENTIFIED * SD else "open"
         rows.append(Estimate(name, units[name], value, low, high, status, "fitted by simulation"))
@@ -169,7 +142,7 @@ def _waits(case: Case, seen: Profile, found: Posterior) -> list[Waiting]:
 
 
 def _open(
-    case: Case, model: Model, seen: Profile, found: Posterior, given: Mapping[str, float]
+    case: Case, model: Model, seen: Profile, found: Posterior, given: Mapping[str, float], apart: str
 ) -> list[Open]:
     notes = {p.name: p for p in model.parameters}
     rows = [
@@ -178,40 +151,40 @@ def _open(
             f"the base does not say: {notes[name].meaning}",
             f"measure it by itself, and hold it with -p {name}=VALUE",
         )
-        for name, sd in zip(found.names, found.inflation * found.spread, strict=True)
+        for name, sd in zip(found.names, found.spread, strict=True)
         if sd >= IDENTIFIED * SD
     ]
     steps = case.simulate(found.best, case.threads[0]).calls_per_op
-    for name in steps:
-        if name in seen.costs and name not in given and steps[name]:
-            why = "the profile does not say how many of its calls an operation makes when it meets nobody"
-            rows.append(Open(f"calls of {name}", why, "its calls for one operation of one thread", name))
-    if not any(" of " in one.name and not one.name.startswith("rate") for one in case.observations):
-        why = "no function or lock of the profile in use has the name of a step or lock of the model"
+    uncounted = [name for name in steps if name in seen.costs and name not in given and steps[name]]
+    for name in uncounted:
+        why = "the profile does not say how many of its calls an operation makes when it meets nobody"
+        how = f"its calls for one operation of one thread: --given {name}=CALLS"
+        rows.append(Open(f"calls of {name}", why, how, name))
+    if apart:
+        rows.append(Open("who waits", apart, "a profile of the run of the rates, with the whole operation"))
+    elif not (uncounted or _of_profile(case)):
+        why = "no function or lock of the profile has the name of a step or lock of the model"
         rows.append(Open("the profile", why, "a profile with locks or functions that the model names"))
-    if not _switches(case):
+    if not switches(case):
         why = "the model has no switch that the base has not thrown, and a switch is what a patch changes"
         rows.append(Open("patches", why, "a model file with a parameter that is false in the base"))
     return rows
 
 
-def _ideas(case: Case, predictions: list[Predicted]) -> list[Idea]:
-    last = {p.arm: p for p in predictions if p.threads == case.threads[-1]}
-    base = case.observations[len(case.threads) - 1].value
-    worth = {"faster": "yes", "slower": "no", "not known": "not known"}
-    return [
-        Idea(name, worth[p.sign], f"{p.low / base:.2f} to {p.high / base:.2f} times the base at {p.threads}")
-        for name, p in last.items()
-    ]
+def _ideas(case: Case, patched: list[Predicted]) -> list[Idea]:
+    n, base = case.threads[-1], case.base_per_s[-1]
+    return [verdict.idea(p.arm, verdict.gains(p.low, p.high, base), n) for p in patched if p.threads == n]
 
 
 def _notes(case: Case, found: Posterior) -> list[str]:
     said = [
-        f"Fitted to {len(case.observations)} numbers: {', '.join(one.name for one in case.observations)}."
+        f"Fitted to {len(case.observations)} numbers: {', '.join(one.name for one in case.observations)}.",
+        "The intervals take the model to be exact: they hold what these numbers leave open of its free "
+        "parameters, and nothing that the model leaves out.",
     ]
     if found.inflation > 1.5:
         said.append(
-            f"The model misses them {found.inflation:.1f} times as far as they scatter: intervals are that "
-            "much wider, and another model may fit."
+            f"The model misses them {found.inflation:.1f} times as far as they scatter: they count that much "
+            "less, and another model may fit."
         )
     return said

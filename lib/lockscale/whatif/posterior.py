@@ -4,9 +4,11 @@
 Logarithms of the free parameters have a wide normal prior around the model's own values, a factor of
 PRIOR_FACTOR at 95%: what the data do not reach stays as open as that. The best set minimises misses
 over their standard deviations, prior included (damped Gauss-Newton with the same random numbers
-everywhere), and the curvature there gives its covariance (Laplace's approximation). A patched rate is
-simulated at the best set and at pairs of sets one covariance away (the unscented transform: S. Julier
-and J. Uhlmann, Proc. IEEE 92(3), 2004), which gives its mean and spread.
+everywhere), and the curvature there gives its covariance (Laplace's approximation). Where the model
+misses the data by more than they scatter, the data's curvature counts that much less (R. Birge, Phys.
+Rev. 40, 1932); the prior's does not, so that no parameter is ever less known than before the data. A
+patched rate is simulated at the best set and at pairs of sets one covariance away (the unscented
+transform: S. Julier and J. Uhlmann, Proc. IEEE 92(3), 2004), which gives its mean and spread.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +36,10 @@ ENOUGH = 0.02  # of a standard deviation: a step that is no longer worth its sim
 
 @dataclass(frozen=True)
 class Posterior:
-    """Free parameters; mean (k,) and covariance (k, k) of their logarithms; misses of the data (n,)."""
+    """Free parameters; mean (k,) and covariance (k, k) of their logarithms; misses of the data (n,).
+
+    The covariance has the inflation in it already.
+    """
 
     names: tuple[str, ...]
     mean: Floats
@@ -53,8 +58,7 @@ class Posterior:
     @property
     def inflation(self) -> float:
         """By how much the misses exceed what their deviations allow (Birge's ratio), at least 1."""
-        freedom = max(len(self.misses) - len(self.names), 1)
-        return max(1.0, float(np.sqrt(_chi2(self.misses) / freedom)))
+        return _inflation(self.misses, len(self.names))
 
     def _named(self, logs: Floats) -> dict[str, float]:
         return dict(zip(self.names, np.exp(logs).tolist(), strict=True))
@@ -92,7 +96,19 @@ def posterior(start: Named, misses: Misses, longer: Misses, shown: Callable[[int
         again = partial(with_prior, longer)
         ends = _ends([(at, again(at)) for at, _, _ in ends[:2]], again)
     at, found, slopes = ends[0]
-    return Posterior(names, at, np.asarray(np.linalg.inv(slopes.T @ slopes)), found[: -len(names)])
+    of_data = slice(0, -len(names))
+    return Posterior(names, at, _covariance(slopes[of_data], found[of_data]), found[of_data])
+
+
+def _inflation(misses: Floats, free: int) -> float:
+    return max(1.0, float(np.sqrt(_chi2(misses) / max(len(misses) - free, 1))))
+
+
+def _covariance(slopes: Floats, misses: Floats) -> Floats:
+    """From the data's slopes (n, k) and misses (n,), the data inflated, and the prior."""
+    free = slopes.shape[1]
+    data = slopes / _inflation(misses, free)
+    return np.asarray(np.linalg.inv(data.T @ data + np.eye(free) / SD**2))
 
 
 def _ends(starts: Sequence[Start], misses: Callable[[Floats], Floats]) -> list[End]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.tables.function_costs import Cost
+from lockscale.whatif import verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
 from lockscale.whatif.base import Base
 from lockscale.whatif.storm import Storm, regression_above_us
@@ -52,15 +53,15 @@ def answer(given: Mapping[str, float]) -> Answer:
     costs_us = _contended_us(read, given)
     limits = [regression_above_us(THREADS, z, read.rate_per_s) for z in read.think_us]
     thresholds = [threshold_us(THREADS, z) for z in read.think_us]
-    slower = costs_us[0] > max(limits)
+    predictions = _predictions(read, costs_us)
     return Answer(
         study="write-access",
         used=base.used,
         parameters=_parameters(read, costs_us, limits, bool(given)),
         waits=_waits(read),
-        predictions=_predictions(read, costs_us, slower),
+        predictions=predictions,
         open=_open(given),
-        ideas=_ideas(slower),
+        ideas=_ideas(predictions, read.rate_per_s),
         naive_reason=NAIVE,
         notes=[
             f"A cheap get_write_access storms where an attempt costs more than {thresholds[0]:.3f} to "
@@ -124,21 +125,28 @@ def _waits(read: _Read) -> list[Waiting]:
     return [Waiting(place, within, THREADS * us / cycle_us, us, whom) for place, within, us, whom in rows]
 
 
-def _predictions(read: _Read, costs_us: tuple[float, float], slower: bool) -> list[Predicted]:
+def _predictions(read: _Read, costs_us: tuple[float, float]) -> list[Predicted]:
     naive = 1e6 * THREADS / read.think_us[0]
-    number = (THREADS, "create_rate", "creates/s")
     storms = [Storm(z, s) for z in read.think_us for s in costs_us]
     found = [one.stormy_per_s(THREADS) for one in storms]
     low, high = min(found) / read.noise, max(found) * read.noise
-    sign = "slower" if slower else "not known"
-    if slower:
-        high = min(high, read.rate_per_s) if costs_us[0] < costs_us[1] else high
     best = max(one.cured_per_s(THREADS)[1] for one in storms)
     cured = (read.rate_per_s / read.noise, best * read.noise)
-    rows = [Predicted(FAST, *number, _middle(low, high), low, high, naive, sign)]
-    rows += [Predicted(arm, *number, _middle(*cured), *cured, naive, "faster") for arm in CURED]
     # A sleep after a lost claim: from the storm without it to no storm at all.
-    return [*rows, Predicted(BACKOFF, *number, _middle(low, cured[1]), low, cured[1], naive, "not known")]
+    ends = {FAST: (low, high), **dict.fromkeys(CURED, cured), BACKOFF: (low, cured[1])}
+    return [
+        Predicted(
+            arm,
+            THREADS,
+            "create_rate",
+            "creates/s",
+            _middle(*both),
+            *both,
+            naive,
+            verdict.sign(*both, read.rate_per_s),
+        )
+        for arm, both in ends.items()
+    ]
 
 
 def _middle(low: float, high: float) -> float:
@@ -163,20 +171,14 @@ def _open(given: Mapping[str, float]) -> list[Open]:
     return others if given else [contended, *others]
 
 
-def _ideas(slower: bool) -> list[Idea]:
+def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
+    arguments = {
+        FAST: "alone it can bring the storm: write it only with the search under the lock",
+        "fast-search": "no retries and no sleep; what creates then wait for is not in the profile",
+        "slow-search": "no retries; what lock_buffer() then costs a create is one pass of it",
+        BACKOFF: "between a storm and none, by the length of a sleep that is not published",
+    }
     return [
-        Idea(
-            FAST,
-            "no" if slower else "not known",
-            "alone it brings the storm: write it only with the search under the lock",
-        ),
-        Idea(
-            "fast-search",
-            "yes",
-            "no retries and no sleep: nothing that the profile shows is left to wait for",
-        ),
-        Idea("slow-search", "yes", "no retries; what lock_buffer() then costs a create is one pass of it"),
-        Idea(
-            BACKOFF, "not known", "between a storm and none, by the length of a sleep that is not published"
-        ),
+        verdict.idea(p.arm, verdict.gains(p.low, p.high, base_per_s), THREADS, arguments[p.arm])
+        for p in predictions
     ]
