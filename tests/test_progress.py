@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import progress as module
-from lockscale.progress import FILE_VARIABLE, progress
+from lockscale.progress import FILE_VARIABLE, progress, told_if_long
 
 
 @pytest.fixture
@@ -74,3 +74,16 @@ def test_without_a_log_or_a_terminal_the_lines_go_to_standard_error(monkeypatch,
     with progress("build", 2) as shown:
         shown.update(2)
     assert capsys.readouterr() == ("", "build: 2/2\n")
+
+
+def test_a_wait_without_a_word_is_told_once_it_is_long(log: Path, monkeypatch: pytest.MonkeyPatch):
+    """Such as for a port that accepts and never answers."""
+    with told_if_long("connect to a"):
+        pass
+    assert not log.exists()
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.05)
+    with told_if_long("connect to b"):
+        deadline_s = time.monotonic() + 60
+        while not log.exists() and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+    assert log.read_text() == "| connect to b: no answer yet\n"

@@ -19,6 +19,8 @@ from tqdm.auto import tqdm
 
 FILE_VARIABLE = "LOCKSCALE_PROGRESS"
 LINE_EVERY_S = 2.0
+BARE = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+"""tqdm's bar without its own guess of the time left."""
 
 
 class Progress(Protocol):
@@ -30,8 +32,8 @@ class Progress(Protocol):
 class _Lines:
     """Lines for a log or the pipeline: at most one every two seconds, and the last one always."""
 
-    def __init__(self, what: str, total: float | None, path: Path | None) -> None:
-        self.what, self.total, self.path = what, total, path
+    def __init__(self, what: str, total: float | None, path: Path | None, *, tells_left: bool) -> None:
+        self.what, self.total, self.path, self.tells_left = what, total, path, tells_left
         self.started_s = self.last_s = time.monotonic()
         self.pending = ""
         self.writing = threading.Lock()
@@ -41,7 +43,7 @@ class _Lines:
         now_s = time.monotonic()
         share = f" {done:.0f}/{self.total:.0f}" if self.total else ""
         left = ""
-        if self.total and 0 < done < self.total:
+        if self.tells_left and self.total and 0 < done < self.total:
             left_s = (now_s - self.started_s) * (self.total - done) / done
             left = f", about {left_s:.0f} s left"
         self.pending = f"{self.what}:{share}{' ' + note if note else ''}{left}"
@@ -86,14 +88,17 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def progress(what: str, total: float | None = None) -> Iterator[Progress]:
-    """Show how far `what` is; `total` in any unit, None when it is not known."""
+def progress(what: str, total: float | None = None, *, tells_left: bool = True) -> Iterator[Progress]:
+    """Show how far `what` is; `total` in any unit, None when it is not known.
+
+    tells_left: also how long the rest takes; not where the caller says it, as two estimates contradict.
+    """
     path = os.environ.get(FILE_VARIABLE)
     if path or not (sys.stderr.isatty() or _in_a_notebook()):
-        with _Lines(what, total, Path(path) if path else None) as lines:
+        with _Lines(what, total, Path(path) if path else None, tells_left=tells_left) as lines:
             yield lines
         return
-    with tqdm(total=total, desc=what, leave=False) as bar:
+    with tqdm(total=total, desc=what, leave=False, bar_format=None if tells_left else BARE) as bar:
         yield _Bar(bar)
 
 
@@ -110,6 +115,18 @@ def tell(text: str) -> None:
             stream.write("".join(line + "\n" for line in lines))
     else:
         tqdm.write("\n".join(lines), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def told_if_long(what: str) -> Iterator[None]:
+    """Say `what` once it has taken longer than anybody waits without a word; nothing of a short wait."""
+    later = threading.Timer(LINE_EVERY_S, tell, (f"{what}: no answer yet",))
+    later.daemon = True
+    later.start()
+    try:
+        yield
+    finally:
+        later.cancel()
 
 
 def updated_table() -> Callable[[Any, str], None]:

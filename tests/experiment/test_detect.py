@@ -20,6 +20,8 @@ from lockscale.experiment.detect import (
     parse_percent,
     power,
 )
+from lockscale.experiment.layout import curated_run
+from lockscale.experiment.rows import read_rows
 
 STUDY = study()
 SD = 0.03 * np.sqrt(2)  # of the difference of two runs with 3% each
@@ -92,15 +94,27 @@ def test_what_is_no_percentage_is_refused(text: str):
     assert str(refused.value).isprintable()
 
 
-def test_earlier_rows_are_those_of_the_same_study_and_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_said_names_the_run_that_the_noise_is_from():
+    told = detection(rates(1, 3).assign(run="inode-claim-2026"), STUDY, 5)
+    assert " in run inode-claim-2026: " in told.says()
+
+
+def test_earlier_rows_are_those_of_the_same_study_target_and_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(paths, "RUNS", tmp_path)
     with pytest.raises(BadInput, match="nothing of study inode-claim was measured on target here yet"):
         earlier_rows(STUDY, "here")
-    for name, target, value in (("a", "here", 1.0), ("b", "there", 2.0), ("c", "here", 3.0)):
+    same, other = STUDY.parameters.model_dump(mode="json"), {"guests": [{"cpus": 1, "processes": [1]}]}
+    begun = (("a", "here", same), ("b", "there", same), ("c", "here", same), ("e", "here", {**same, **other}))
+    for value, (name, target, parameters) in enumerate(begun, start=1):
         folder = tmp_path / f"inode-claim-2026-{name}"
         folder.mkdir()
-        (folder / "study.json").write_text(json.dumps({"name": "inode-claim", "target": target}))
-        (folder / "journal.jsonl").write_text(json.dumps({"rows": [{"value": value}]}) + "\n" + '{"rows": [')
+        said = {"name": "inode-claim", "target": target, "parameters": parameters}
+        (folder / "study.json").write_text(json.dumps(said))
+        row = read_rows(curated_run("inode-claim").rows).assign(value=value).to_dict("records")[0]
+        line = json.dumps({"step": "001", "study_sha256": "", "rows": [row]})
+        (folder / "journal.jsonl").write_text(line + "\n" + '{"rows": [')
     (tmp_path / "inode-claim-2026-d").mkdir()
     (tmp_path / "inode-claim-2026-d" / "study.json").write_text("not json")
     assert earlier_rows(STUDY, "here").value.tolist() == [3.0]

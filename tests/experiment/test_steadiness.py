@@ -24,6 +24,14 @@ def test_a_planted_warm_up_is_detected():
     assert found.found and found.effect_pct == pytest.approx(-8, abs=1.5)
 
 
+def test_a_large_change_is_in_percent_and_not_in_logarithms():
+    """A first block of a fifth of the others' rate is 80% off, not 161%; half as fast a block is -50%."""
+    slow = told(rates(2, 8, noise=0.001, warm_up=np.log(0.2))).loc["warm-up"]
+    assert slow.effect_pct == pytest.approx(-80, abs=0.2) and "-80.0" in slow.says
+    halved = told(rates(1, 8, noise=0.001, drift=np.log(0.5))).loc["drift"]
+    assert halved.effect_pct == pytest.approx(-50, abs=0.2) and halved.says.startswith("-50.0")
+
+
 @pytest.mark.parametrize("planted", [{"drift": 0.01}, {"warm_up": 0.08}])
 def test_what_is_planted_is_found_in_most_runs(planted):
     name = next(iter(planted)).replace("_", "-")

@@ -26,8 +26,10 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong is one sentence on standard error."""
-    if argv is None:  # the process is ours: a kill cleans up as Ctrl-C does
+    if argv is None:  # the process is ours: a kill or a closed terminal cleans up as Ctrl-C does
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which is nohup's
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         given = list(argv) if argv is not None else None
         status = cli.main(args=given, prog_name="lockscale", standalone_mode=False)

@@ -1,37 +1,42 @@
 # SPDX-License-Identifier: MIT
 """What a run's rows say: what each arm counted for an operation, and more of it with its interval."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.experiment.all_processes import of_all_processes, operation_of
+from lockscale.experiment.blocked import differences, mean_p
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.plan import WARM_UP
 from lockscale.experiment.profiles import at_point
+from lockscale.experiment.stars import POINT, least_of, pair_gaps, starred
 from lockscale.experiment.stats import difference, spread
 from lockscale.experiment.where import origin_of
 from lockscale.study import Study
 
 ACCESS = "jbd2_journal_get_write_access"
-POINT = ["cpus", "threads"]
+COUNTED = ["counter", *POINT]
+EXTRA = ["extra", "low", "high", "level_pct", "spread", "repeats", "above", "significant", "origin"]
 REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
 def calls_per_operation(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
-    """Profiled calls of `function` over operations, one row a repeat: REPEAT columns and `value`.
+    """Profiled calls of `function` over operations, one row a repeat: REPEAT columns, `value`, `least`.
 
-    Warm-up blocks are left out.
+    Warm-up blocks are left out. least: what one call more makes of the value.
     """
     profiled = rows[(rows.tool == "ftrace_cost") & (rows.pair != WARM_UP)]
     wide = profiled.pivot_table(index=REPEAT, columns="metric", values="value", aggfunc="sum")
     column = f"{function}.calls"
     if column not in wide:
         raise BadInput(f"the run's profiles do not have {function}: add it to profiled_functions")
-    return (wide[column] / wide[f"{operation_of(rows)}s"]).rename("value").reset_index()
+    return _ratio(wide[column], wide[f"{operation_of(rows)}s"])
 
 
 def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame:
-    """One of the study's counters, by default proof_of(): REPEAT columns and `value`.
+    """One of the study's counters, by default proof_of(): REPEAT columns, `value`, `least`.
 
     From the observe kernels' rows where arms.toml has the counter, else a function's calls. Raises BadInput
     where it was not counted.
@@ -45,7 +50,11 @@ def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame
     )
     if not set(known.sources) <= set(sums.columns):
         raise BadInput(f"the run did not count {counter!r}: run notebook 05 of it in QEMU")
-    return (sums[known.count].sum(axis=1) / sums[known.per].sum(axis=1)).rename("value").reset_index()
+    return _ratio(sums[known.count].sum(axis=1), sums[known.per].sum(axis=1))
+
+
+def _ratio(counts: pd.Series, per: pd.Series) -> pd.DataFrame:
+    return pd.DataFrame({"value": counts / per, "least": 1 / per}).reset_index()
 
 
 def proof_of(rows: pd.DataFrame, study: Study) -> str:
@@ -64,26 +73,29 @@ def unit_of(study: Study, counter: str) -> str:
 def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Each counter of each arm at each point beside the upstream arm's: means, and more of it.
 
-    Columns counter, unit, arm, cpus, threads, value, upstream, extra, low, high, level_pct, significant,
-    origin. The proof's counter comes first.
+    Columns counter, unit, arm, cpus, threads, value, upstream, extra, low, high, level_pct, p, p_holm (over
+    all rows of the table), aa_alike, significant, origin. low and high are those of each row alone. The
+    proof's counter comes first.
     """
     has = set(rows[rows.tool == OBSERVE].metric)
     more = [one.name for one in observed_counters(study.name).values() if set(one.sources) <= has]
     names = dict.fromkeys([proof_of(rows, study), *more])
-    tables = [_against_upstream(counted(rows, study, name), study, name) for name in names]
-    return pd.concat(tables, ignore_index=True).assign(origin=origin_of(rows))
+    repeats = pd.concat([counted(rows, study, name).assign(counter=name) for name in names])
+    return _against_upstream(repeats, study, study.arm_names).assign(origin=origin_of(rows))
 
 
-def _against_upstream(repeats: pd.DataFrame, study: Study, counter: str) -> pd.DataFrame:
+def _against_upstream(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) -> pd.DataFrame:
+    """One row a counter, point and arm of `arms` that was measured there, and which are starred."""
     base, found = study.arm("upstream").name, []
-    for (cpus, threads), point in repeats.groupby(POINT):
-        values = {arm: point.value[point.arm == arm].tolist() for arm in study.arm_names}
-        for arm in (name for name, here in values.items() if here and name != base):
+    for (counter, cpus, threads), point in repeats.groupby(COUNTED, sort=False):
+        gaps = pair_gaps(point[point.pair == "ab"], study, differences)
+        values = {arm: point.value[point.arm == arm].tolist() for arm in (base, *arms)}
+        for arm in (name for name in arms if values[name] and name != base):
             d = difference(values[base], values[arm])
             found.append(
                 {
                     "counter": counter,
-                    "unit": unit_of(study, counter),
+                    "unit": unit_of(study, str(counter)),
                     "arm": arm,
                     "cpus": cpus,
                     "threads": threads,
@@ -93,42 +105,32 @@ def _against_upstream(repeats: pd.DataFrame, study: Study, counter: str) -> pd.D
                     "low": d.low,
                     "high": d.high,
                     "level_pct": 100 * d.level,
-                    "significant": d.significant,
+                    # with no two blocks of both arms there is nothing to tell by
+                    "p": float(mean_p(gaps[arm][None, :], least_of(point))[0]) if arm in gaps else 1.0,
                 }
             )
-    return pd.DataFrame(found)
+    if not found:
+        raise BadInput("no arm beside the upstream one was counted: there is nothing to compare")
+    return starred(pd.DataFrame(found), repeats, study, COUNTED, differences)
 
 
 def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Per point: the proof's counter of both arms, the extra with an interval, the base's spread.
 
     Every repeat of the base counts, the A/A pair's too: it is the same build in the same steps.
-    `level_pct` is what the interval covers; `above` says that it lies above the base's spread.
+    `level_pct` is what the interval covers, of each row alone; `above` says that it lies above the base's
+    spread; `significant` holds for all rows together.
     """
-    calls, origin = counted(rows, study), origin_of(rows)
+    counter = proof_of(rows, study)
+    calls = counted(rows, study, counter).assign(counter=counter)
     base, before = study.arm("upstream").name, study.arm("before").name
-    found = []
-    for (cpus, threads), point in calls.groupby(POINT):
-        values = {arm: point.value[point.arm == arm].tolist() for arm in (base, before)}
-        d, noise = difference(values[base], values[before]), spread(values[base])
-        found.append(
-            {
-                "cpus": cpus,
-                "threads": threads,
-                base: d.before,
-                before: d.after,
-                "extra": d.value,
-                "low": d.low,
-                "high": d.high,
-                "level_pct": 100 * d.level,
-                "spread": noise,
-                "repeats": len(values[before]),
-                "above": d.low > noise,
-                "significant": d.significant,
-                "origin": origin,
-            }
-        )
-    return pd.DataFrame(found)
+    table = _against_upstream(calls, study, [before]).rename(columns={"upstream": base, "value": before})
+    values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (base, before)}
+    noise = values[base].agg(spread).rename("spread").reset_index()
+    repeats = values[before].count().rename("repeats").reset_index()
+    table = table.merge(noise, on=POINT).merge(repeats, on=POINT)
+    table = table.assign(above=table.low > table.spread, origin=origin_of(rows))
+    return table[[*POINT, base, before, *EXTRA]]
 
 
 def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:

@@ -10,9 +10,11 @@ from scipy import stats
 
 from lockscale.errors import BadInput
 from lockscale.experiment.all_processes import of_all_processes
-from lockscale.experiment.arm_tables import ALPHA, POINT, pair_gaps
-from lockscale.experiment.journal import read_entries
-from lockscale.experiment.layout import list_runs, target_of
+from lockscale.experiment.blocked import log_ratios
+from lockscale.experiment.journal import entries_of_another
+from lockscale.experiment.layout import Run, list_runs, target_of
+from lockscale.experiment.run_files import read_study_file
+from lockscale.experiment.stars import ALPHA, POINT, pair_gaps
 from lockscale.printable import printable
 from lockscale.study import Study
 
@@ -20,6 +22,8 @@ POWER = 0.8
 SURE = 0.8
 """How sure it is that the noise is not larger than assumed: a short pilot tells it badly."""
 MOST = 1000  # of Parameters.iterations
+LOAD = ("guests", "creates_per_point", "tool")
+"""The parameters that the noise depends on: rows of another load do not tell it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,10 @@ class Noise:
 
 @dataclass(frozen=True)
 class Detection:
-    """`iterations` blocks find `effect_pct` at each of `comparisons` points with 80%; None: over 1000."""
+    """`iterations` blocks find `effect_pct` at each of `comparisons` points with 80%; None: over 1000.
+
+    run: whose rows the noise is from.
+    """
 
     effect_pct: float
     noise_pct: float
@@ -45,10 +52,12 @@ class Detection:
     known_from: int
     comparisons: int
     iterations: int | None
+    run: str = ""
 
     def says(self) -> str:
         """One sentence for a person."""
         noise = f"two runs of a block differ by {self.noise_pct:.1f}% (at most {self.noise_at_most_pct:.1f}%)"
+        noise += f" in run {self.run}" if self.run else ""
         if self.iterations is None:
             return f"{noise}: no {MOST} iterations would find {self.effect_pct:g}%, find the noise instead"
         return (
@@ -73,7 +82,7 @@ def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> Noise:
     rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], test)
     squares, df = 0.0, 0
     for _, here in rates.groupby(POINT):
-        for gaps in pair_gaps(here[here.pair == "ab"], study).values():
+        for gaps in pair_gaps(here[here.pair == "ab"], study, log_ratios).values():
             squares, df = squares + float(((gaps - gaps.mean()) ** 2).sum()), df + gaps.size - 1
         pair = np.log(here[here.pair == "aa"].value.to_numpy(float))
         if pair.size == 2:
@@ -124,20 +133,26 @@ def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:
         known_from=noise.df,
         comparisons=comparisons,
         iterations=iterations_for(effect_pct, noise.at_most, comparisons),
+        run=str(rows.run.iloc[0]) if "run" in rows else "",
     )
 
 
 def earlier_rows(study: Study, target: str) -> pd.DataFrame:
-    """The rows of the latest run of `study` on `target` here, finished or not.
+    """The rows of the latest run of `study` with the same LOAD on `target` here, finished or not.
 
     Raises BadInput where nothing was measured there yet.
     """
     for run in reversed(list_runs()):
-        if target_of(run) == (study.name, target):
-            rows = [row for entry in read_entries(run.journal) for row in entry["rows"]]
+        if target_of(run) == (study.name, target) and _same_load(run, study):
+            rows = [row for entry in entries_of_another(run) for row in entry["rows"]]
             if rows:
                 return pd.DataFrame(rows)
     raise BadInput(
-        f"nothing of study {study.name} was measured on target {target} yet, so its noise is not known: "
-        "run the study once, its A/A pair is enough"
+        f"nothing of study {study.name} was measured on target {target} yet with this {', '.join(LOAD)}, so "
+        "its noise is not known: run the study once with the same, its A/A pair is enough"
     )
+
+
+def _same_load(run: Run, study: Study) -> bool:
+    asked, wanted = read_study_file(run.folder)["parameters"], study.parameters.model_dump(mode="json")
+    return all(asked.get(name) == wanted[name] for name in LOAD)

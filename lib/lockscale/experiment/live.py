@@ -10,12 +10,16 @@ from lockscale.experiment.all_processes import STATISTICS, operation_of
 from lockscale.experiment.plan import WARM_UP
 from lockscale.progress import tell, updated_table
 
+AA = " (A/A)"
+OWN_STEPS = 3
+"""So many steps of this run are enough to say how long the others take; earlier runs no longer count."""
+
 
 def so_far(rows: Sequence[Mapping[str, Any]], test: str = "") -> pd.DataFrame:
     """Rates of `test` by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
 
     By default the operation of the rows' study. Text for a person; empty before the first rate. Of each
-    load the rate of all its processes.
+    load the rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
     """
     frame = pd.DataFrame(list(rows))
     if frame.empty:
@@ -26,6 +30,7 @@ def so_far(rows: Sequence[Mapping[str, Any]], test: str = "") -> pd.DataFrame:
     rates = rates[rates.statistic == named]
     if rates.empty:
         return pd.DataFrame()
+    rates = rates.assign(arm=rates.arm.where(rates.pair == "ab", rates.arm + AA))
     grouped = rates.groupby(["cpus", "threads", "arm"]).value.agg(["mean", "std", "count"])
     said = [_cell(*row) for row in grouped.itertuples(index=False)]
     return pd.Series(said, index=grouped.index).unstack("arm", fill_value="")
@@ -47,23 +52,27 @@ class Live:
     """The table of one run, shown anew after each step; in a notebook in its place."""
 
     def __init__(self, steps_s: Sequence[float], left: int) -> None:
-        self.known_s = list(steps_s)
+        self.earlier_s = list(steps_s)
+        self.own_s: list[float] = []
         self.show = updated_table()
         self.said(left)
 
     def said(self, left: int) -> None:
         """How long the steps that are left will take, before they start."""
-        if left and self.known_s:
-            sure = f"from {len(self.known_s)} earlier ones"
+        if left and self.earlier_s:
+            sure = f"from {len(self.earlier_s)} earlier ones"
             tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
         elif left:
             tell(f"{left} steps to do; how long one takes shows after the first")
 
     def left_s(self, left: int) -> float:
-        return left * sum(self.known_s) / len(self.known_s)
+        """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
+        known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
+        return left * sum(known_s) / len(known_s)
 
     def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
         """One more step, which took `wall_s`; rows of all steps so far."""
-        self.known_s.append(wall_s)
-        ending = f"{left} steps left, about {time_text(self.left_s(left))}" if left else "all steps are done"
+        self.own_s.append(wall_s)
+        steps = "1 step" if left == 1 else f"{left} steps"
+        ending = f"{steps} left, about {time_text(self.left_s(left))}" if left else "all steps are done"
         self.show(so_far(rows), ending)

@@ -25,7 +25,7 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """The interval leaves out zero at 95% or more: what a changelog marks with stars."""
+        """The interval leaves out zero at 95% or more, this difference taken alone; of tables: stars.py."""
         return self.level >= LEVEL and not self.low <= 0 <= self.high
 
     @property

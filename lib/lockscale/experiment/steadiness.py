@@ -20,6 +20,7 @@ LEAST_REPEATS = 5
 FAR = 3.5
 """Modified z score of an outlier (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993)."""
 MAD_TO_SD = 0.6745
+STEADY, NOT_STEADY = "no more than noise does", "the run was not steady"
 CELL = ["arm", "cpus", "threads"]
 Array = npt.NDArray[np.float64]
 
@@ -35,16 +36,31 @@ def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     first, p_first = warm_up(blocks)
     return pd.DataFrame(
         [
-            _told("drift", slope, p_drift, f"{100 * slope:+.2f}% a block over {blocks.size} blocks"),
-            _told("warm-up", first, p_first, f"the first block is {100 * first:+.2f}% off the others"),
+            _told("drift", slope, p_drift, f"{_pct(slope):+.2f}% a block over {blocks.size} blocks"),
+            _told("warm-up", first, p_first, f"the first block is {_pct(first):+.2f}% off the others"),
         ]
     )
+
+
+def steady_lines(rows: pd.DataFrame, test: str = "") -> list[str]:
+    """steadiness() for a person, a line each: what it is, its p, and whether noise alone would do it."""
+    said = []
+    for one in steadiness(rows, test).to_dict("records"):
+        judged = (
+            f" (p {one['p']:.2g}): {NOT_STEADY if one['found'] else STEADY}" if pd.notna(one["p"]) else ""
+        )
+        said.append(f"{one['what']}: {one['says']}{judged}")
+    return said
 
 
 def _told(name: str, effect: float, p: float | None, says: str) -> dict[str, Any]:
     found = p is not None and p < ALPHA
     doubt = "" if p is not None else f": {LEAST_BLOCKS} blocks are needed to tell it from noise"
-    return {"what": name, "effect_pct": 100 * effect, "p": p, "found": found, "says": says + doubt}
+    return {"what": name, "effect_pct": _pct(effect), "p": p, "found": found, "says": says + doubt}
+
+
+def _pct(log_change: float) -> float:
+    return 100 * float(np.expm1(log_change))
 
 
 def drift(blocks: Array) -> tuple[float, float | None]:

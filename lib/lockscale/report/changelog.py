@@ -119,7 +119,7 @@ def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
             f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.4f} (  0.00%)   "
             f"{row[base]:>14.4f} {change}"
         )
-    return [Block(f"{counter} (*: significant at 5%):"), Block("\n".join(lines), fixed=True)]
+    return [Block(f"{counter} (*: significant at 5% over all rows):"), Block("\n".join(lines), fixed=True)]
 
 
 def percent(before: float, after: float, significant: bool) -> str:
@@ -139,7 +139,7 @@ def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
         )
     head = (
         f"The extra ones under {before} with their interval ({extra.level_pct.min():.1f}%, by "
-        f"ranks), and the repeat spread (largest less smallest) of {base}:"
+        f"ranks, each row alone), and the repeat spread (largest less smallest) of {base}:"
     )
     return [Block(head), Block("\n".join(lines), fixed=True)]
 

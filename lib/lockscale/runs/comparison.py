@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import POINT, counted, proof_of, rates, unit_of
+from lockscale.experiment.compare import counted, proof_of, rates, unit_of
 from lockscale.experiment.layout import Run, find_run
+from lockscale.experiment.run_files import read_provenance, read_study_file
+from lockscale.experiment.stars import POINT
 from lockscale.experiment.where import origin_of
 from lockscale.runs.listed import runs_table
 from lockscale.story import open_story
@@ -91,8 +93,7 @@ def _two(first: str, second: str) -> tuple[Run, Run]:
 
 
 def _study(run: Run) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads((run.folder / "study.json").read_text())
-    return said
+    return read_study_file(run.folder)
 
 
 def _means(run: Run) -> pd.DataFrame:
@@ -112,7 +113,7 @@ def _settings(run: Run) -> dict[str, str]:
     said = _study(run)
     flat = {**{k: v for k, v in said.items() if k != "parameters"}, **said["parameters"]}
     if run.provenance.is_file():
-        known = json.loads(run.provenance.read_text())
+        known = read_provenance(run.folder)
         flat |= {k: known.get(k) for k in ("origin", "accel", "host", "packages")}
         flat |= {f"build-id of {arm}": one.get("build_id") for arm, one in known.get("kernels", {}).items()}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in flat.items()}

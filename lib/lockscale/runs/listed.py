@@ -13,7 +13,9 @@ from urllib.parse import quote
 import pandas as pd
 
 from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, is_curated
+from lockscale.experiment.run_files import read_provenance, read_study_file
 
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]
 STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$")
@@ -85,10 +87,10 @@ def notebooks_of(run: Run) -> list[Path]:
 def _row(run: Run) -> dict[str, Any]:
     row = dict.fromkeys(COLUMNS[:-1]) | {"run": _name(run), "place": _place(run), "state": DAMAGED}
     try:
-        said = json.loads((run.folder / "study.json").read_text())
+        said = read_study_file(run.folder)
         row |= {"study": str(said["name"]), "target": str(said["target"]), "origin": _origin(run)}
         rows = pd.read_csv(run.rows, usecols=["arm", "started_utc"]) if run.rows.is_file() else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (BadInput, OSError, ValueError):
         return row
     arms = said["arms"] if rows is None else rows.arm.unique()
     began = _stamp(run.id) if rows is None or rows.empty else str(rows.started_utc.min())
@@ -115,7 +117,7 @@ def _place(run: Run) -> str:
 
 def _origin(run: Run) -> str | None:
     """What its provenance says: qemu, hardware and so on; None where nothing was measured."""
-    return str(json.loads(run.provenance.read_text())["origin"]) if run.provenance.is_file() else None
+    return str(read_provenance(run.folder)["origin"]) if run.provenance.is_file() else None
 
 
 def _stamp(text: str) -> str | None:
