@@ -6,7 +6,7 @@ import pandas as pd
 
 from lockscale.fitting.column import Column
 from lockscale.headlines import audited, built, counted, judged, measured, predicted, simulated, written
-from lockscale.judge import Fitted
+from lockscale.judge import CANNOT_BE_TOLD, NO, YES, Fitted
 from lockscale.report.headline import MIME, Headline
 
 NO_CURVE = Fitted(
@@ -70,7 +70,7 @@ def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
 
 
 def test_only_what_was_predicted_can_hold():
-    guests = pd.DataFrame({"holds": [True, False, None]}, dtype=object)
+    guests = pd.DataFrame({"holds": [YES, NO, None]}, dtype=object)
     counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
     no_bounds, no_counts = guests[2:], counters[3:]
     of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
@@ -78,6 +78,13 @@ def test_only_what_was_predicted_can_hold():
     assert judged(NO_CURVE, guests, no_counts).says == of_bounds
     assert judged(NO_CURVE, no_bounds, counters).says == of_counts
     assert judged(NO_CURVE, no_bounds, no_counts).says == "nothing was predicted that was counted"
+
+
+def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
+    guests = pd.DataFrame({"holds": [YES, CANNOT_BE_TOLD, CANNOT_BE_TOLD, NO]})
+    found = judged(NO_CURVE, guests, pd.DataFrame({"inside": []}))
+    assert found.says == "1 of 4 predicted bounds hold, 2 cannot be told"
+    assert (found.numbers["bounds_hold"], found.numbers["bounds_not_decided"]) == (1, 2)
 
 
 def test_the_changelogs_widest_line_is_told():

@@ -7,7 +7,15 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.rows import read_rows
-from lockscale.judge import fit_rates, fullest_guest, judge_counters, judge_guests
+from lockscale.judge import (
+    CANNOT_BE_TOLD,
+    NO,
+    YES,
+    fit_rates,
+    fullest_guest,
+    judge_counters,
+    judge_guests,
+)
 from lockscale.study import load_study
 from lockscale.whatif import predict
 
@@ -42,7 +50,50 @@ def test_cpus_that_were_not_measured_are_one_sentence(rows: pd.DataFrame):
 def test_the_prediction_is_judged_at_every_measured_point(rows: pd.DataFrame):
     judged = judge_guests(predict(STUDY), rows, STUDY).set_index("threads")
     assert list(judged.index) == [1, 2, 4, 8]
-    assert judged.holds[[1, 4, 8]].all()
+    assert list(judged.holds[[1, 4, 8]]) == [YES] * 3
+
+
+@pytest.mark.parametrize(
+    ("before", "upstream", "processes", "holds"),
+    [
+        # More retries than two processors can make, without any doubt, and fewer than none at all.
+        ((1.5, 1.6, 1.7), (0.0, 0.0, 0.0), 2, NO),
+        ((0.0, 0.0, 0.0), (0.5, 0.5, 0.5), 2, NO),
+        # One process alone loses nothing; if it did, nobody could have told.
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1, YES),
+        ((0.5, 0.6, 0.7), (0.0, 0.0, 0.0), 1, NO),
+        # Lost claims that are seen, or that drown in what the upstream arm itself varies by.
+        ((0.2, 0.3, 0.4), (0.0, 0.0, 0.01), 2, YES),
+        ((0.2, 0.3, 0.4), (0.0, 0.0, 0.35), 2, CANNOT_BE_TOLD),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 2, CANNOT_BE_TOLD),
+        ((0.8, 1.2, 1.3), (0.0, 0.0, 0.0), 2, CANNOT_BE_TOLD),
+    ],
+)
+def test_a_bound_holds_or_not_or_the_counts_do_not_tell(before, upstream, processes: int, holds: str):
+    rows = access_counts(processes, {"steal-retry": before, "search-locked": upstream})
+    (judged,) = judge_guests({"guests": [claims_lost(processes)]}, rows, STUDY).to_dict("records")
+    assert judged["holds"] == holds
+
+
+def claims_lost(processes: int) -> dict[str, object]:
+    """At most the others' claims, on a processor each."""
+    high = float(processes - 1)
+    metric = "extra jbd2_journal_get_write_access"
+    return {"cpus": 4, "threads": processes, "metric": metric, "low": 0.0, "high": high}
+
+
+def access_counts(processes: int, extra_of: dict[str, tuple[float, ...]]) -> pd.DataFrame:
+    """Profiles of 1000 creates a block, of 8 calls each and so many more."""
+    where = {"study": "inode-claim", "cpus": 4, "threads": processes, "pair": "ab", "origin": "qemu"}
+    return pd.DataFrame(
+        {**where, "arm": arm, "block": k, "iteration": k, "tool": "ftrace_cost", "metric": name, "value": v}
+        for arm, values in extra_of.items()
+        for k, extra in enumerate(values, start=1)
+        for name, v in (
+            ("creates", 1000.0),
+            ("jbd2_journal_get_write_access.calls", 1000 * (8 + extra)),
+        )
+    )
 
 
 WAITS = "waits for an orphan lock"
@@ -77,13 +128,31 @@ def orphan_counts(waits: tuple[float, ...], arm: str = "orphan-locked", threads:
 
 def test_counts_of_an_arm_stand_beside_what_another_one_told_of_them():
     said = {"guests": [fitted("orphan-locked", 2, 0.6, 0.1, 0.7), fitted("orphan-locked", 4, 0.6, 0.1, 0.7)]}
-    judged = judge_counters(said, orphan_counts((40, 60)), load_study("orphan-file"))
+    judged = judge_counters(said, orphan_counts((40, 50, 60)), load_study("orphan-file"))
     here, not_counted = judged.to_dict("records")
-    assert here["measured"] == pytest.approx(0.5) and here["blocks"] == 2 and here["inside"]
+    assert here["measured"] == pytest.approx(0.5) and here["blocks"] == 3 and here["inside"]
     assert here["error"] == pytest.approx(0.1) and here["error_pct"] == pytest.approx(20)
-    # Student's t of two blocks: 12.706 x 0.1414 / sqrt(2)
-    assert here["measured_high"] - 0.5 == pytest.approx(1.2706, rel=1e-3)
+    # Student's t of three blocks: 4.303 x 0.1 / sqrt(3)
+    assert here["measured_high"] - 0.5 == pytest.approx(0.2484, rel=1e-3)
+    assert here["measured_low"] == pytest.approx(0.5 - 0.2484, rel=1e-3)
     assert not_counted["blocks"] == 0 and pd.isna(not_counted["error_pct"])
+
+
+def test_two_blocks_have_no_interval_and_no_count_has_one_below_none():
+    said = {"guests": [fitted("orphan-locked", 2, 0.6, 0.1, 0.7)]}
+    study = load_study("orphan-file")
+    (two,) = judge_counters(said, orphan_counts((40, 60)), study).to_dict("records")
+    assert two["measured"] == pytest.approx(0.5) and two["inside"]
+    assert pd.isna(two["measured_low"]) and pd.isna(two["measured_high"])
+    (three,) = judge_counters(said, orphan_counts((0, 0, 30)), study).to_dict("records")
+    assert three["measured_low"] == 0 < three["measured_high"]
+
+
+def test_more_of_a_counter_than_the_upstream_arm_may_be_less_than_none():
+    counts = {"steal-retry": (-0.1, 0.0, 0.1), "search-locked": (0.0, 0.0, 0.0)}
+    said = {**claims_lost(2), "kind": "fitted", "arm": "steal-retry", "value": 0.1}
+    (judged,) = judge_counters({"guests": [said]}, access_counts(2, counts), STUDY).to_dict("records")
+    assert judged["measured_low"] == pytest.approx(-0.2484, rel=1e-3)
 
 
 def test_a_prediction_that_is_far_off_is_shown_with_its_error():

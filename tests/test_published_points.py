@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.judge import judge_guests, judge_published
+from lockscale.judge import NO, YES, judge_guests, judge_published
 from lockscale.report.study_figures import counted_against_upstream, table_beside_simulated
 from lockscale.sim import load_model
 from lockscale.simulated import errors, table_points, unfitted_check
@@ -117,9 +117,9 @@ def test_bounds_are_judged_where_they_are_of_the_counter_that_was_counted():
     assert none["extra"] == pytest.approx(0.5) and none["holds"] is None
     bound = {"cpus": 4, "threads": 8, "low": 0.0, "high": 1.0, "metric": f"extra {study.counter}"}
     (held,) = judge_guests({"guests": [bound]}, rows, study).to_dict("records")
-    assert held["holds"] and (held["predicted_low"], held["predicted_high"]) == (0, 1)
+    assert held["holds"] == YES and (held["predicted_low"], held["predicted_high"]) == (0, 1)
     (missed,) = judge_guests({"guests": [{**bound, "high": 0.4}]}, rows, study).to_dict("records")
-    assert not missed["holds"]
+    assert missed["holds"] == NO
 
 
 def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():

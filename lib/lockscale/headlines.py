@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.experiment.where import in_words
-from lockscale.judge import Fitted
+from lockscale.judge import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.report.headline import Headline
 
 
@@ -73,15 +73,17 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
 def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame) -> Headline:
     """07: how many predictions for the guests hold, and the model that ranks first."""
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
-    holds, inside = int(bounds.holds.astype(bool).sum()), int(counts.inside.astype(bool).sum())
-    said = [f"{holds} of {len(bounds)} predicted bounds hold"] * (len(bounds) > 0)
+    holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
+    inside = int(counts.inside.astype(bool).sum())
+    undecided = f", {open_} cannot be told" if open_ else ""
+    said = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
     said += [f"{inside} of {len(counts)} predicted counts lie in their intervals"] * (len(counts) > 0)
     said = said or ["nothing was predicted that was counted"]
     best = found.comparison.best if found.comparison else None
     if best:
         said += [f"{best.model} describes {found.column.name} best"]
-    numbers = {"bounds": len(bounds), "bounds_hold": holds, "counts": len(counts), "counts_inside": inside}
-    return Headline("; ".join(said), numbers)
+    of_bounds = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
+    return Headline("; ".join(said), {**of_bounds, "counts": len(counts), "counts_inside": inside})
 
 
 def written(text: str, where: str) -> Headline:

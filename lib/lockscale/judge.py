@@ -12,10 +12,19 @@ from lockscale.experiment.where import is_benchmark, origin_of
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.queueing.comparison.compare import Comparison
-from lockscale.sim.results import mean_interval
+from lockscale.sim.results import mean_interval, rate_interval
 from lockscale.study import Study
 from lockscale.study_tables import EXTREMES
 from lockscale.tables import published
+
+YES, NO, CANNOT_BE_TOLD = "yes", "no", "cannot be told"
+"""Whether a bound holds; the last where the counts do not resolve it."""
+
+EXTRA = "extra "
+"""Before a counter's name: more of it than the upstream arm has."""
+
+FEWEST_BLOCKS = 3
+"""For an interval of what was measured: that of two blocks is 13 times as wide as they lie apart."""
 
 
 @dataclass(frozen=True)
@@ -98,22 +107,33 @@ def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
 
 
 def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Predicted bounds of more of the proof's counter, the measured interval, and whether they overlap.
+    """Predicted bounds of more of the proof's counter, the measured interval, and whether the bounds hold.
 
-    Where no bound of that counter was predicted the bounds and `holds` are empty.
+    holds: YES, NO or CANNOT_BE_TOLD. Where no bound of that counter was predicted it is empty, as the
+    bounds are.
     """
     counter = proof_of(rows, study)
     bounds_of = [one for one in prediction["guests"] if one.get("kind", "bound") == "bound"]
-    said = [one for one in bounds_of if one["metric"] == f"extra {counter}"]
+    said = [one for one in bounds_of if one["metric"] == f"{EXTRA}{counter}"]
     bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
     found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
     table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
     if bounds.empty:
         return table.assign(holds=None)
-    above = (table.low > table.spread) | (table.predicted_high == 0)
-    table["holds"] = above & (table.extra - table.spread <= table.predicted_high)
-    return table
+    return table.assign(holds=[_held(row) for row in table.itertuples()])
+
+
+def _held(row: Any) -> str:
+    """Of one point of judge_guests(): its bounds, and the measured extra with interval and base's spread.
+
+    More than `predicted_low` is what was predicted, so an interval that reaches down into the spread
+    of the base's own repeats shows neither more nor none.
+    """
+    if row.low - row.spread > row.predicted_high or row.high + row.spread < row.predicted_low:
+        return NO
+    shows = row.low > row.predicted_low + row.spread or row.predicted_high == 0
+    return YES if shows and row.extra - row.spread <= row.predicted_high else CANNOT_BE_TOLD
 
 
 JUDGED = [
@@ -127,7 +147,8 @@ def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study)
     """What one arm's counts said of the others' beside what these counted, an interval of 95% each.
 
     Columns JUDGED. inside: the measured mean lies in the predicted interval. What was not counted is
-    empty; there are no rows where nothing was predicted.
+    empty, as is the measured interval of fewer than FEWEST_BLOCKS; there are no rows where nothing was
+    predicted.
     """
     said = [one for one in prediction["guests"] if one.get("kind") == "fitted"]
     found = [{**one, **_judged(one, _repeats(rows, study, one))} for one in said]
@@ -137,11 +158,11 @@ def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study)
 def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[float]:
     """The counter of the arm at the point, a value a block; of an extra, above the upstream arm's mean."""
     try:
-        table = counted(rows, study, said["metric"].removeprefix("extra "))
+        table = counted(rows, study, said["metric"].removeprefix(EXTRA))
     except BadInput:  # the run was cut before it counted
         return []
     here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
-    extra = said["metric"].startswith("extra ")
+    extra = said["metric"].startswith(EXTRA)
     base = here.value[here.arm == study.arm("upstream").name].mean() if extra else 0.0
     return [float(value - base) for value in here.value[here.arm == said["arm"]]]
 
@@ -150,13 +171,16 @@ def _judged(said: dict[str, Any], repeats: list[float]) -> dict[str, Any]:
     predicted = {f"predicted{end}": said[of] for end, of in _ENDS.items()}
     if not repeats:
         return {**predicted, "blocks": 0}
-    measured, low, high = mean_interval(repeats)
+    # Counts have no interval below 0, but an extra is a difference, and noise can make it less than none.
+    between = mean_interval if said["metric"].startswith(EXTRA) else rate_interval
+    measured, low, high = between(repeats)
+    told = len(repeats) >= FEWEST_BLOCKS
     error = said["value"] - measured
     return {
         **predicted,
         "measured": measured,
-        "measured_low": low,
-        "measured_high": high,
+        "measured_low": low if told else None,
+        "measured_high": high if told else None,
         "blocks": len(repeats),
         "error": error,
         "error_pct": 100 * error / measured if measured else None,

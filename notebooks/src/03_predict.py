@@ -5,7 +5,10 @@
 # From the base columns and the base profile alone, where one is published; a constant from outside them
 # is measured on its own, and its uncertainty is carried. The prediction is kept with its hash; notebook 07
 # compares it with what was measured. `lockscale whatif` prints the same. In a run one arm, and no other, is
-# counted here on the run's own target, for a prediction of what the others will count there.
+# counted here on the run's own target, for a prediction of what the others will count there. For
+# group-trylock and orphan-file that is the kernel before the patch. For inode-claim it is the patched one,
+# from whose counts the retries of the unpatched one are told: that tests the model, and is no prediction
+# before the patch.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -77,7 +80,8 @@ pd.DataFrame(answer.ideas)
 # What notebook 05 will count on `cpus` processors with `threads` processes. Of kind `bound`: what the
 # algorithm alone sets. Of kind `fitted`: one factor of the simulator's model, the time outside the locks, is
 # fitted to the counts of the arm `fitted_arm`, and the model then says what the other arms count, from `low`
-# to `high` at 95% for as many blocks as are measured.
+# to `high` at 95% for as many blocks as are measured. That takes the model to be right, so the intervals are
+# too narrow: [data](../data/README.md#what-falls-short) says how many missed.
 
 # %%
 pd.DataFrame(prediction["guests"])

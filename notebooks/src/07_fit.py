@@ -39,7 +39,9 @@ best and story.show(draw_fit(found.column, best), fit_numbers(found.column, best
 # %% [markdown]
 # ## The prediction
 #
-# The prediction that notebook 03 wrote, beside what was published and what was measured.
+# The prediction that notebook 03 wrote, beside what was published and what was measured. A bound `holds`, or
+# not, or it cannot be told: where more of the counter was predicted, and what was counted may as well be the
+# spread of the upstream arm's own repeats.
 
 # %%
 judge_published(story.read_prediction(), story.study)
@@ -52,8 +54,10 @@ guests
 # ## One arm's counts, and the others
 #
 # What the counts of `fitted_arm`, taken before any other arm was booted, said of the others, and what these
-# counted; also where it is far off. `own_processors`: the host has a processor for each process. Else it
-# stops holders of locks, which the model leaves out. Empty where nothing was predicted.
+# counted; also where it is far off. For inode-claim that arm is the patched one. `own_processors`: the host
+# has a processor for each process. Else it stops holders of locks, which the model leaves out. The predicted
+# intervals take the model to be right, so they are too narrow; two blocks give no measured one. Empty where
+# nothing was predicted.
 
 # %%
 counters = judge_counters(story.read_prediction(), story.rows, story.study)

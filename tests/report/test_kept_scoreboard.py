@@ -6,11 +6,13 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting.published_table import all_published_columns
+from lockscale.fitting.simulated_rows import SMALL_N
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import simulated_targets
 from lockscale.fitting.whole_scoreboard import SIMULATED
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
+from lockscale.report.scoreboard_how import with_how
 from lockscale.sim import simulate
 
 ROWS = kept_scoreboard()
@@ -75,6 +77,19 @@ def test_its_table_has_both_models_of_a_curve_side_by_side():
     assert list(table.kind) == ["queueing", "simulator"] * 2
     assert list(table.target_pct) == [5, 6, 6, 6]
     assert list(scoreboard_table(["s2_five_runs"]).kind) == ["none"] * 4
+
+
+def test_figures_of_one_name_that_are_got_by_different_fits_say_by_which():
+    """Coverage of a queueing model is of points left out in turn, the simulator's of what lies ahead."""
+    for figure in ("coverage", "extrapolation"):
+        by = {"queueing": set(), "simulator": set(), "none": set()}
+        for row in ROWS:
+            assert (row[f"{figure}_from"] is None) == (row[f"{figure}_pct"] is None)
+            by[row["kind"]].add(row[f"{figure}_from"])
+        assert by["none"] == {None}
+        assert by["simulator"] == {None, f"a fit of all columns to N <= {SMALL_N}"}
+        assert not (by["queueing"] - {None}) & by["simulator"]
+    assert with_how(ROWS) == ROWS
 
 
 def test_without_it_a_sentence_says_how_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path):

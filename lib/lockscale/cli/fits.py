@@ -90,11 +90,12 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     """
     from lockscale.fitting.whole_scoreboard import whole_scoreboard
     from lockscale.report.kept_scoreboard import keep_scoreboard
+    from lockscale.report.scoreboard_how import with_how
     from lockscale.report.scoreboard_text import scoreboard_text
     from lockscale.report.unexplained import unexplained_rows
 
     rows = whole_scoreboard()
-    rows += unexplained_rows(rows)
+    rows = with_how([*rows, *unexplained_rows(rows)])
     if keep:
         keep_scoreboard(rows)
     show(rows, as_json, scoreboard_text(rows))

@@ -14,7 +14,8 @@ from lockscale.files import write_json
 FILE = paths.DATA / "scoreboard.json"
 COLUMNS = (
     *("table", "column", "kind", "model", "points", "free_parameters", "calibrated", "noise_pct"),
-    *("mape_pct", "loo_pct", "extrapolation_pct", "coverage_pct", "target_pct", "target_loo_pct", "met"),
+    *("mape_pct", "loo_pct", "extrapolation_pct", "extrapolation_from", "coverage_pct", "coverage_from"),
+    *("target_pct", "target_loo_pct", "met"),
 )
 
 

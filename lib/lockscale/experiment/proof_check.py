@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Whether a study can end in its proof: what it counts is known before a kernel is built for it."""
+
+from fnmatch import fnmatchcase
+
+from lockscale.errors import BadInput
+from lockscale.experiment.compare import ACCESS
+from lockscale.experiment.counting import observed_counters
+from lockscale.study import Study
+
+PROFILER = "ftrace_cost"
+
+
+def refuse_unprovable(study: Study) -> None:
+    """Raises BadInput where notebooks 05 to 07 would miss what they count, after all is measured.
+
+    The counter is one of arms.toml or a profiled function. ACCESS is always profiled: the A/A pair is
+    compared by it, and it is the proof where no observe kernel runs.
+    """
+    file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
+    if PROFILER not in study.parameters.profilers:
+        raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the proof: add it")
+    known = observed_counters(study.name)
+    if study.counter not in known and not _matched(study.counter, profiled):
+        listed = ", ".join(known) or "none"
+        raise BadInput(
+            f"{file}: counter {study.counter!r} is neither in profiled_functions nor a counter of "
+            f"kernel-patches/{study.name}/arms.toml (which has: {listed}): name one of them"
+        )
+    if not _matched(ACCESS, profiled):
+        raise BadInput(f"{file}: profiled_functions lacks {ACCESS}, which compares the A/A pair: add it")
+
+
+def _matched(function: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(function, pattern) for pattern in patterns)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""data/README.md: what it says falls short, against the kept runs, the scoreboard and the tables."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from lockscale import paths
+from lockscale.experiment.compare import calls_per_operation
+from lockscale.experiment.layout import Run, curated_run
+from lockscale.experiment.observe import observed
+from lockscale.experiment.rows import read_rows
+from lockscale.judge import judge_counters
+from lockscale.queueing.laws.retry_storm import gain_from_attempts
+from lockscale.report.kept_scoreboard import kept_scoreboard
+from lockscale.study import list_studies, load_study
+from lockscale.tables import function_cost, list_tables, published
+from lockscale.whatif import ask
+from lockscale.whatif.own import ask_files
+
+SAID = " ".join((paths.DATA / "README.md").read_text().split())
+S1 = function_cost("s1_function_cost").set_index("function")
+CREATES = S1["count"]["ext4_create"]
+ACCESS = S1["count"]["jbd2_journal_get_write_access"] / CREATES
+THREADS = 48
+
+
+def rows_of(run: Run) -> pd.DataFrame:
+    files = [run.rows, observed(run).rows]
+    return pd.concat([read_rows(file) for file in files if file.is_file()], ignore_index=True)
+
+
+@cache
+def judged(study: str) -> pd.DataFrame:
+    """What was told of the counters of the latest kept run, beside what they counted."""
+    run = curated_run(study)
+    asked = json.loads((run.folder / "study.json").read_text())["parameters"]
+    said: dict[str, Any] = json.loads(run.prediction.read_text())
+    return judge_counters(said, rows_of(run), load_study(study, asked)).dropna(subset=["inside"])
+
+
+def of_tables(kind: str) -> Iterator[dict[str, Any]]:
+    yield from (row for row in kept_scoreboard() if row["kind"] == kind)
+
+
+def test_it_counts_the_predictions_for_guests_that_held():
+    inside = {study: int(judged(study).inside.astype(bool).sum()) for study in list_studies()}
+    told = {study: len(judged(study)) for study in list_studies()}
+    assert f"{inside['group-trylock']} of {told['group-trylock']} of group-trylock lie in their 95%" in SAID
+    assert f"{inside['inode-claim']} of {told['inode-claim']} of inode-claim and" in SAID
+    assert f"and {inside['orphan-file']} of {told['orphan-file']} of orphan-file. The last six" in SAID
+    missed, all_told = sum(told.values()) - sum(inside.values()), sum(told.values())
+    readme = " ".join((paths.ROOT / "README.md").read_text().split())
+    assert f"in QEMU {missed} of {all_told} predicted counts missed" in readme
+
+
+def test_it_tells_the_largest_misses_and_the_emptiest_intervals():
+    group, claim, orphan = (judged(name) for name in ("group-trylock", "inode-claim", "orphan-file"))
+    two = group[(group.arm == "trylock") & (group.threads == 2) & (group.metric == "waits for a group lock")]
+    (one,) = two.to_dict("records")
+    assert one["own_processors"] and not one["inside"]
+    assert f"waited {one['measured']:.4f} times" in SAID
+    assert f"{one['predicted']:.4f} was said, and {one['predicted_high']:.3f} at most" in SAID
+    (four,) = claim[claim.threads == 4].to_dict("records")
+    assert not four["own_processors"] and not four["inside"]
+    assert f"made {four['measured']:.3f} more calls a create" in SAID
+    assert f"{four['predicted']:.3f} was said, and {four['predicted_high']:.3f} at most" in SAID
+    zero = orphan[orphan.predicted_high == 0]
+    assert len(zero) == 4 and set(zero.arm) == {"orphan-lockless", "orphan-off"}
+    ends = [(row.predicted_low, row.predicted_high) for row in orphan[orphan.predicted_high > 0].itertuples()]
+    told = " and ".join(f"from {low:.1g} to {high:.2g}" for low, high in ends).replace("2e-05", "0.00002")
+    assert f"{told} waits an orphan" in SAID
+
+
+def test_it_names_every_curve_of_the_scoreboard_that_misses_its_target():
+    missed = [row for row in of_tables("queueing") if row["met"] is False]
+    assert len([row for row in of_tables("queueing") if row["met"] is not None]) == 8
+    assert [row["column"].split()[0] for row in missed] == ["wait-group", "orphan-lockless"]
+    group, orphan = missed
+    assert f"has {group['mape_pct']:.1f}% in sample and {group['loo_pct']:.1f}% with each number" in SAID
+    assert (group["target_pct"], group["target_loo_pct"], group["n_min"]) == (3, 6, 2)
+    assert len(group["not_laws"]) == 2 and all(o["mape_pct"] < group["mape_pct"] for o in group["not_laws"])
+    assert f"has {orphan['mape_pct']:.1f}% in sample, where {orphan['target_pct']:g}% was asked" in SAID
+    attempts, spin = (row for row in of_tables("simulator") if row["met"] is False)
+    assert f"makes {attempts['mape_pct']:.1f}% more attempts" in SAID
+    assert f"spin is {spin['mape_pct']:.0f}% too long" in SAID and attempts["target_pct"] == 5
+
+
+def test_what_it_says_of_attempts_follows_from_the_table():
+    of_create = THREADS / S1.avg_us["ext4_create"]
+    journal, spin = (
+        of_create * S1.total_us[name] / CREATES for name in ("jbd2__journal_start", "_raw_spin_lock")
+    )
+    attempts = 1 + ACCESS - 7.93
+    assert f"By the table {journal:.1f} of the 48 threads" in SAID and f"and {spin:.1f} spin" in SAID
+    assert f"48 - {journal:.1f} = {THREADS - journal:.1f} at most" in SAID
+    assert f"The table has {attempts:.1f} of them: the first, and its {ACCESS:.1f} calls" in SAID
+    assert f"would be {100 * (1 - (THREADS - journal) / attempts):.0f}% too few" in SAID
+    assert f"Only {1 + ACCESS - (THREADS - journal):.1f} such calls" in SAID
+
+
+def test_it_says_what_hangs_on_the_calls_without_a_retry():
+    of = {one.name: one for one in ask("inode-claim").parameters}
+    calls, gain = of["calls_without_retry"], of["gain"]
+    assert f"takes {calls.value:.3f} +-{calls.high - calls.value:.3f}" in SAID
+    assert f"S1's gain, {gain.low:.1f} to {gain.high:.1f} times" in SAID
+    for without, said in ((7, "{} times with 7 calls"), (9, "{} with 9"), (11.8, "{} with 11.8")):
+        low, high = (gain_from_attempts(THREADS, ACCESS - without + first) for first in (0, 1))
+        assert said.format(f"{low:.1f} to {high:.1f}") in SAID
+    profiles = calls_per_operation(read_rows(curated_run("inode-claim").rows))
+    alone = profiles[profiles.threads == 1].value
+    assert f"all have {alone.min():.2f} to {alone.max():.2f}" in SAID
+    (curve,) = (row["curve"] for row in of_tables("simulator") if row["column"] == "steal-retry attempts")
+    error_pct = 100 * (curve[0]["model"] / (1 + ACCESS - calls.value) - 1)
+    assert f"are {error_pct:.1f}% too many" in SAID
+
+
+@pytest.mark.parametrize("table", ["s1_function_cost", "s2_function_cost_without", "s2_function_cost_with"])
+def test_it_says_how_many_functions_of_a_profile_nothing_explains(table: str):
+    """Of S1 the rate comes from ext4_create, and jbd2__journal_start is argued about."""
+    explained = [row for row in of_tables("simulator") if row["table"] == table]
+    assert table in list_tables() and len(explained) == 2
+    used = 4 if table.startswith("s1") else 2
+    left = len(function_cost(table)) - used
+    assert left == {"s1_function_cost": 4, "s2_function_cost_without": 20, "s2_function_cost_with": 15}[table]
+    assert "Four are left" in SAID and re.search(r"20 and 15 functions are left", SAID)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("table", "base", "patched", "model", "arm"),
+    [
+        ("s3_fallocate2", "wait-group", "inode-goal-scan0", "group_trylock", "per_inode_goal"),
+        ("s4_creat_clo", "orphan-mutex", "orphan-lockless", "creat_clo", "patched"),
+    ],
+)
+def test_it_says_how_many_published_values_the_bases_rates_alone_tell(
+    table: str, base: str, patched: str, model: str, arm: str, tmp_path: Path
+):
+    """As a user would: the base's column as a CSV, and a profile that is of something else."""
+    rows = published(table)
+    rows = rows[rows.metric.isin(["throughput", "fallocate_rate"])]
+    rows = rows.assign(total=rows.value * (rows.threads if table == "s3_fallocate2" else 1))
+    column = rows[rows.arm == base][["threads", "total"]].rename(columns={"total": "value"})
+    column.to_csv(tmp_path / "rates.csv", index=False)
+    told = ask_files(paths.ROOT / "docs/own-study/costs.txt", tmp_path / "rates.csv", model)
+    truth = rows[rows.arm == patched].set_index("threads").total
+    spans = [one for one in told.predictions if one.arm == arm and one.threads in truth.index]
+    held = sum(one.low <= truth[one.threads] <= one.high for one in spans)
+    place = " in creat_clo" if model == "creat_clo" else ""
+    assert f"`{patched}`{place} {held} of {len(spans)}" in SAID
