@@ -3,6 +3,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -30,6 +31,16 @@ hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE"
 def pytest_collection_finish() -> None:
     """Modules and tests live to the end: each search for garbage need not go through them again."""
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_machine_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Both processors run tests: each has a machine of its own to hold, and its children the same one."""
+    with pytest.MonkeyPatch.context() as patched:
+        lock = tmp_path_factory.getbasetemp() / "this-machine.lock"
+        patched.setattr(paths, "MACHINE_LOCK", lock)
+        patched.setenv("LOCKSCALE_MACHINE_LOCK", str(lock))
+        yield
 
 
 @pytest.fixture(scope="session")

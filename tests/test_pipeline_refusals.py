@@ -97,6 +97,11 @@ def test_a_study_beside_which_nothing_published_stands(place: Path):
     assert refusal(place).startswith("inode-claim.yaml: tables: List should have at least 1 item")
 
 
+def test_a_counter_that_nothing_counts(place: Path):
+    change(place, "counter: jbd2_journal_get_write_access", "counter: unknown things")
+    assert "unknown things" in refusal(place)
+
+
 def test_a_table_that_was_not_published(place: Path):
     change(place, "s1_rates", "s1_ratios")
     assert "s1_ratios" in refusal(place)

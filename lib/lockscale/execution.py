@@ -15,7 +15,7 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import full_disk_is_one_sentence
-from lockscale.notebooks import parameters_of, private_kernel
+from lockscale.notebooks import ENDS_S, parameters_of, private_kernel
 from lockscale.progress import FILE_VARIABLE, TABLE_MARK
 
 HEARTBEAT_S = 10.0
@@ -26,11 +26,18 @@ class Interrupted(RunFailed):
 
 
 def execute(
-    notebook: Path, output: Path, parameters: Mapping[str, Any], log: Path, *, shown: bool = True
+    notebook: Path,
+    output: Path,
+    parameters: Mapping[str, Any],
+    log: Path,
+    *,
+    shown: bool = True,
+    ends_s: float = ENDS_S,
 ) -> None:
     """Run `notebook` with those of `parameters` that it knows and write it to `output`, cell by cell.
 
-    Its progress goes into `log`, and with `shown` to standard error. Raises the library's own sentence
+    Its progress goes into `log`, and with `shown` to standard error. ends_s: how long it may take to end
+    what it does when it is interrupted. Raises the library's own sentence
     where a cell did, else RunFailed with the cell; Interrupted for an interrupt.
     """
     with warnings.catch_warnings():  # papermill imports modules that warn of their own age
@@ -41,7 +48,7 @@ def execute(
     with (
         _told(notebook.stem, log, shown),
         full_disk_is_one_sentence(output.parent),
-        private_kernel() as config,
+        private_kernel(ends_s) as config,
     ):
         config.NotebookClient.store_widget_state = False  # megabytes, and nobody is there to move them
         config.NotebookClient.extra_arguments = ["--IPKernelApp.log_level=CRITICAL"]  # cron would mail it

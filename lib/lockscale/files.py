@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that are whole or absent: write beside, fsync, rename."""
+"""Files that are whole or absent: write beside, fsync, rename, fsync the folder."""
 
 import contextlib
 import errno
@@ -13,8 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput
+from lockscale.printable import printable
+from lockscale.user import now_utc, user_name
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def expanded(path: str) -> Path:
+    """`path` with ~ or ~user as that home folder. Raises BadInput where there is no such user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise BadInput(
+            f"{printable(path)!r} begins with no home folder of this machine: write it whole"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -23,22 +36,28 @@ def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in _FULL:
             raise
         raise BadInput(f"the disk under {where} is full: {MAKE_ROOM}") from error
+
+
+def is_full_disk(error: BadInput) -> bool:
+    """Whether it is the sentence of full_disk_is_one_sentence()."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content` so that a reader or a crash sees the old or the new, never half."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with full_disk_is_one_sentence(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         try:
             with beside.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             beside.replace(path)
+            sync_folder(path.parent)
         finally:
             beside.unlink(missing_ok=True)
 
@@ -57,17 +76,46 @@ def append_line(path: Path, line: str) -> None:
     A line that does not fit on the disk is taken back whole.
     """
     with full_disk_is_one_sentence(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        before = path.stat().st_size if path.exists() else 0
+        _make_folder(path.parent)
+        is_new = not path.exists()
+        before = 0 if is_new else path.stat().st_size
         try:
             with path.open("a") as stream:
                 stream.write(line + "\n")
                 stream.flush()
                 os.fsync(stream.fileno())
+            if is_new:
+                sync_folder(path.parent)
         except OSError:
             if path.exists():
                 os.truncate(path, before)
             raise
+
+
+def sync_folder(folder: Path) -> None:
+    """fsync the names in `folder`, without which a crash may forget a file whose content was synced.
+
+    A folder that may not be read, or a file system that syncs none, is let be.
+    """
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make `folder` and those above it, each of whose names is then on disk."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
 
 
 def sha256_of(path: Path) -> str:
@@ -115,25 +163,27 @@ def _need_writable(folder: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold an exclusive lock on `path`; a second holder is refused with one sentence."""
+    """Hold an exclusive lock on `path`; a second holder is told who holds it, and since when."""
 
     def refusal(said: str) -> str:
-        return f"{what} is in use by process {said.strip() or 'unknown'}: wait until it ends"
+        return f"{what} is in use by {printable(said, 120) or 'somebody unknown'}: wait until it ends"
 
-    with hold_lock(path, str(os.getpid()), refusal):
+    with hold_lock(path, f"{user_name()} since {now_utc()} (process {os.getpid()})", refusal):
         yield
 
 
 @contextlib.contextmanager
-def hold_lock(path: Path, says: str, refusal: Callable[[str], str]) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, which holds `says` meanwhile.
+def hold_lock(
+    path: Path, says: str, refusal: Callable[[str], str], *, for_all: bool = False
+) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, which holds `says` meanwhile; for_all: every user may take it.
 
     Raises BadInput with refusal(what the first holder says) for a second one. The kernel lets go of it when
     the last process that has it open ends, however it ends.
     """
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+") as stream:
+        with open(path, "a+", opener=_for_all if for_all else None) as stream:
             os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,3 +195,17 @@ def hold_lock(path: Path, says: str, refusal: Callable[[str], str]) -> Iterator[
             stream.write(says)
             stream.flush()
             yield
+
+
+def _for_all(path: str, flags: int) -> int:
+    """A file in a folder that everybody writes to, where O_CREAT is refused on another user's file.
+
+    See fs.protected_regular in proc_sys_fs(5); a link, which could lead elsewhere, is not followed.
+    """
+    flags |= os.O_NOFOLLOW
+    try:
+        return os.open(path, flags & ~os.O_CREAT)
+    except FileNotFoundError:
+        made = os.open(path, flags, 0o666)
+        os.fchmod(made, 0o666)  # whatever the umask
+        return made

@@ -24,6 +24,8 @@ from lockscale.files import write_text
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 INDEX = "Index: [Notebooks](README.md), [Runs](runs.ipynb)"
+ENDS_S = 5.0
+"""How long an interrupted kernel may take to end what it does, as jupyter_client has it."""
 HEADING = re.compile(r"^## (.+)$", re.M)
 
 
@@ -110,14 +112,15 @@ def _short_title(source: Path) -> str:
 
 
 @contextlib.contextmanager
-def private_kernel() -> Iterator[Config]:
+def private_kernel(ends_s: float = ENDS_S) -> Iterator[Config]:
     """The `config` of papermill and nbclient for one kernel: over TCP anybody on the machine could listen.
 
     The connection file has to be named: without one the sockets lie in the working directory, which
     the kernel and its client need not share.
     """
     with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
-        yield Config({"KernelManager": {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}})
+        manager = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": {**manager, "shutdown_wait_time": 2 * ends_s}})
 
 
 def main() -> None:

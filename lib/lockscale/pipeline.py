@@ -1,32 +1,40 @@
 # SPDX-License-Identifier: MIT
 """Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
 
-import json
 import re
+import shutil
 from typing import Any
+
+import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.execution import Interrupted, execute
+from lockscale.experiment.arm_tables import aa_rates
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
 from lockscale.experiment.layout import Run, find_run, is_curated, new_run
 from lockscale.experiment.place_qemu import refuse_too_large
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
+from lockscale.experiment.run_files import read_study_file
+from lockscale.experiment.steadiness import outliers, steady_lines
+from lockscale.experiment.target_work import refuse_unfit
 from lockscale.files import locked, need_free_space
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
-from lockscale.notebooks import notebook_of, sources
+from lockscale.notebooks import ENDS_S, notebook_of, sources
+from lockscale.progress import progress
 from lockscale.report.text_table import text_table
-from lockscale.sim import load_model
 from lockscale.story import keep_study
 from lockscale.study import LocalTarget, QemuTarget, SshTarget, Study, Target, load_study, load_target
+from lockscale.study_check import check_study
 from lockscale.study_tables import beside, changed_tables, study_tables
 from lockscale.tools import need
 
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
+HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel
 
 
 def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | None = None) -> Run:
@@ -39,20 +47,33 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
     else:
         preflight(study, where, resume)
     run = resume or new_run(study.name)
-    with locked(run.folder / "pipeline.lock", f"run {run.id}"):
-        keep_study(run, study, target)
-        if local:  # workloads only: no arm is booted, so there is no story to tell
-            run_plan(run, study, where)
-        else:
-            _tell_story(run, {"study": name, "target": target, "run": str(run.folder)})
+    try:
+        with locked(run.folder / "pipeline.lock", f"run {run.id}"):
+            keep_study(run, study, target)
+            if local:  # workloads only: no arm is booted, so there is no story to tell
+                run_plan(run, study, where)
+            else:
+                ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
+                _tell_story(run, {"study": name, "target": target, "run": str(run.folder)}, ends_s)
+    except BaseException:
+        if not resume:
+            _forget_unbegun(run)
+        raise
     return run
 
 
-def _tell_story(run: Run, parameters: dict[str, str]) -> None:
+def _forget_unbegun(run: Run) -> None:
+    """Leave no run behind that was refused before anything of it was told or measured."""
+    if {path.name for path in run.folder.iterdir()} <= {"study.json", "lock", "pipeline.lock"}:
+        shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
     """Every numbered notebook, in order."""
+    log = run.folder / "progress.log"
     for notebook in map(notebook_of, sources()):
         try:
-            execute(notebook, run.notebooks / notebook.name, parameters, run.folder / "progress.log")
+            execute(notebook, run.notebooks / notebook.name, parameters, log, ends_s=ends_s)
         except Interrupted:
             raise RunFailed(f"interrupted: `lockscale study resume {run.id}` goes on with it") from None
 
@@ -60,12 +81,16 @@ def _tell_story(run: Run, parameters: dict[str, str]) -> None:
 def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:
     """How many iterations find a change of `percent` on `target`, from its earlier rows of the study.
 
-    Raises BadInput where no 1000 do, and where the iterations are given besides.
+    Raises BadInput where no 1000 do, the iterations are given besides, or the target compares no arms.
     """
     if "iterations" in changes:
         raise BadInput("--detect says how many iterations there are: leave out -p iterations")
     wanted, study = parse_percent(percent), load_study(name, changes)
-    load_target(target)
+    if isinstance(load_target(target), LocalTarget):
+        raise BadInput(
+            f"target {target} measures the one kernel that runs there, so nothing is compared that --detect "
+            "could plan for: give -p iterations, or a target that boots the arms"
+        )
     told = detection(earlier_rows(study, target), study, wanted)
     if told.iterations is None:
         raise BadInput(told.says())
@@ -73,10 +98,23 @@ def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percen
 
 
 def outcome(run: Run) -> str:
-    """The changelog's text; of a run without arms its rates."""
+    """The changelog's text; of a run without arms its rates, and whether it was steady."""
     if run.changelog.is_file():
         return run.changelog.read_text()
-    return text_table(rates(read_rows(run.rows)))
+    rows = read_rows(run.rows)
+    return "\n".join([text_table(rates(rows)), *_steady_text(rows)])
+
+
+def _steady_text(rows: pd.DataFrame) -> list[str]:
+    """What notebook 05 tells of a run with arms: drift, the A/A pair, the repeats that lie apart."""
+    said = [*steady_lines(rows), ""]
+    aa = aa_rates(rows, load_study(str(rows.study.iloc[0])))
+    if len(aa):
+        pair = aa[["cpus", "threads", "first", "second", "difference_pct"]]
+        said += ["The A/A pair, the same twice (ops/s), which is in no mean above:", text_table(pair)]
+    if len(apart := outliers(rows)):
+        said += ["Far from the median of their point, and left in:", text_table(apart)]
+    return said
 
 
 def resume_study(name: str) -> Run:
@@ -84,7 +122,7 @@ def resume_study(name: str) -> Run:
     run = find_run(name)
     if is_curated(run):
         raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
-    said = json.loads((run.folder / "study.json").read_text())
+    said = read_study_file(run.folder)
     study = load_study(said["name"], said["parameters"])
     if run.journal.is_file() and {**study.model_dump(mode="json"), "target": said["target"]} != said:
         raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
@@ -98,13 +136,12 @@ def _check_tables(study: Study, resume: Run | None) -> None:
 
 
 def preflight(study: Study, target: Target | None = None, resume: Run | None = None) -> None:
-    """Refuse what would fail later: a missing series, model, table, tool or source, a full disk."""
+    """Refuse what would fail later: a missing series, model, table, tool or source, a full disk, a server."""
     if isinstance(target, QemuTarget):
         refuse_too_large(study)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
-        load_model(study.model_of(arm)).bind(arm.model_parameters)
-    _check_tables(study, resume)
+    check_study(study, [resume.tables] if resume else [])
     for folder in (paths.ROOT, paths.CACHE):
         if re.search(r"[\s:,]", str(folder)):
             raise BadInput(
@@ -117,3 +154,6 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
         need(tool)
     find_source(study.parameters.kernel_source or None)
     need_free_space(paths.RUNS, 500, "a run")
+    if isinstance(target, SshTarget):
+        with progress(f"ask {target.name} what it lacks"):
+            refuse_unfit(target)

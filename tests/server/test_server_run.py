@@ -131,6 +131,7 @@ def test_the_guests_study_runs_on_a_server_and_outlives_its_controller(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("installed")
 def test_whatever_happens_to_a_run_its_rows_are_those_of_the_guests(
     server: Server, targets: Path, target: SshTarget, short_run: Run, run: Run
 ):

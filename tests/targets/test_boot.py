@@ -127,3 +127,30 @@ def test_grub_arms_two_equal_stages_and_locks_them():
     assert "write_dword 0x${wdt}0 0xf000" in commands
     assert "write_dword 0x${wdt}4 0xf000" in commands
     assert commands[-1] == "setpci -d 8086:25ab 68.b=3"
+
+
+def test_a_server_that_runs_a_kernel_of_its_own_by_hand_is_never_rebooted():
+    """As after an upgrade of its default: where it would come back, it would not be as it was."""
+    server = ToldServer(READY | {"uname -r": "6.1.0-57-amd64\n", "cat /proc/cmdline": "root=UUID=A ro\n"})
+    for work in (lambda: go_home(server, 60), lambda: boot_once(server, Built(), NoGuard(), 60)):
+        with pytest.raises(BadInput, match=rf"runs Linux 6\.1\.0-57-amd64, .* its default, {OLD}: reboot it"):
+            work()
+    assert server.booted == 0 and not server.written
+
+
+def test_an_interrupt_waits_for_the_reboot_that_it_met():
+    """Only a server that is reached can be taken home."""
+
+    class Interrupted(ToldServer):
+        def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
+            if self.booted == 0 and "met" not in self.written:
+                self.written["met"] = "an interrupt"
+                raise KeyboardInterrupt
+            super().reconnect(timeout_s, after=after)
+
+    server = Interrupted(READY, [ON_TRIAL, HOME])
+    with pytest.raises(KeyboardInterrupt):
+        boot_once(server, Built(), NoGuard(), 60)
+    assert server.booted == 1
+    go_home(server, 60)
+    assert server.booted == 2

@@ -46,7 +46,7 @@ def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     assert not disk["ok"] and disk["fix"].endswith("is not formatted: it is not there")
     assert "no environment block" in lines["its GRUB boots a kernel once"]["fix"]
     assert lines["its boot guard"]["ok"] and not lines["a kernel for it brings it back"]["ok"]
-    assert all(line["fix"] for line in lines.values() if not line["ok"])
+    assert all(bool(line["fix"]) != line["ok"] for line in lines.values())
 
 
 def test_a_server_that_does_not_answer_is_one_line(lockscale: Lockscale, target: SshTarget, tmp_path: Path):
@@ -56,6 +56,31 @@ def test_a_server_that_does_not_answer_is_one_line(lockscale: Lockscale, target:
     assert told.status == 1
     (line,) = told.value["checks"]
     assert "refuses the connection" in line["fix"]
+
+
+def test_a_run_is_refused_by_what_its_server_lacks_before_anything_of_it_is_made(
+    lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    from lockscale.targets import ssh_lock
+
+    monkeypatch.setattr(ssh_lock.ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    told = lockscale("study", "run", "inode-claim", "--target", "example-server")
+    assert told.status == 2 and "its GRUB boots a kernel once: no, " in told.err.splitlines()[-1]
+    assert "`lockscale target check example-server`" in told.err.splitlines()[-1]
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_a_dry_run_holds_nothing_and_reboots_nothing(
+    lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch
+):
+    def never(*_, **__):
+        raise AssertionError("a dry run did more than look")
+
+    for name in ("held", "at_home", "boot_once"):
+        monkeypatch.setattr(target_work, name, never)
+    told = lockscale("target", "prepare", "example-server", "--dry-run")
+    assert told.status == 2 and "is not formatted: it is not there" in told.err
 
 
 @pytest.mark.parametrize("command", ["check", "prepare", "kernels"])

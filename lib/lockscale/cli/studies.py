@@ -38,16 +38,22 @@ def study_list(as_json: bool) -> None:
 @click.argument("name", metavar="STUDY|RUN")
 @as_json
 def study_show(name: str, as_json: bool) -> None:
-    """One study as its file says, or how to repeat a run: commands, versions, hashes."""
+    """One study as its file says, or how to repeat a run: commands, versions, hashes.
+
+    A study that names a model, a table or a counter that is not there is refused.
+    """
     from lockscale.experiment.layout import find_run, is_run
     from lockscale.experiment.repeat import how_to_repeat, text_of
     from lockscale.study import list_studies, load_study
+    from lockscale.study_check import check_study
 
     if name not in list_studies() and is_run(name):
         told = how_to_repeat(find_run(name))
         show(told, as_json, text_of(told))
         return
-    said = load_study(name).model_dump(mode="json")
+    found = load_study(name)
+    check_study(found)
+    said = found.model_dump(mode="json")
     show(said, as_json, json.dumps(said, indent=2))
 
 
@@ -79,7 +85,7 @@ def study_run(
     from lockscale.pipeline import iterations_to_detect, run_study
     from lockscale.study import DEFAULT_TARGET, parse_parameter
 
-    where, changes = target or DEFAULT_TARGET, dict(map(parse_parameter, parameters))
+    where, changes = DEFAULT_TARGET if target is None else target, dict(map(parse_parameter, parameters))
     if detect is not None:
         told = iterations_to_detect(name, where, changes, detect)
         click.echo(told.says(), err=True)

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: MIT
 """One run at a time on a target: who holds it, for which run, and since when."""
 
-import getpass
 import json
-import os
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 
 from lockscale import paths
 from lockscale.files import hold_lock
 from lockscale.printable import printable
-
-NAME_VARIABLE = "LOCKSCALE_NAME"  # what others read of who holds a target; else the user's name
+from lockscale.user import now_utc, user_name
 
 
 @dataclass(frozen=True)
@@ -35,11 +31,7 @@ class Holder:
 
 def holder_of(run: str) -> Holder:
     """This user, as the holder of a target from now on, for the run of that name."""
-    try:
-        who = os.environ.get(NAME_VARIABLE) or getpass.getuser()
-    except (KeyError, OSError):  # a user without an entry, as in some containers
-        who = "an unnamed user"
-    return Holder(printable(who, 40), run, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    return Holder(user_name(), run, now_utc())
 
 
 def read_holder(text: str) -> Holder:
@@ -57,4 +49,4 @@ def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
     def refusal(said: str) -> str:
         return read_holder(said).refusal(target)
 
-    return hold_lock(paths.CACHE / "this-machine.lock", holder_of(run).json(), refusal)
+    return hold_lock(paths.MACHINE_LOCK, holder_of(run).json(), refusal, for_all=True)

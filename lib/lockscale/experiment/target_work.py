@@ -2,6 +2,7 @@
 """A server outside of a run: what it lacks, its disk's first token, one boot of one arm."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
@@ -9,15 +10,15 @@ from lockscale.experiment.place_ssh import at_home, install, recipe_of
 from lockscale.experiment.servers import disk_of, guard_of, held, machine_of, refuse_other_kind
 from lockscale.kernels.series import named_series, refuse_unsafe
 from lockscale.study import SshTarget, Target
-from lockscale.targets.boot import boot_once
+from lockscale.targets.boot import boot_once, home_of
 from lockscale.targets.format import formatting
-from lockscale.targets.grub import read_grub
 from lockscale.targets.machine import Machine, must
 from lockscale.targets.noise import read, refuse_other_load
 from lockscale.targets.prepare import needed
 from lockscale.targets.server_kernels import OnServer, installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
 from lockscale.targets.ssh_needs import Check, needs, not_reached
+from lockscale.targets.trial import is_on_trial
 
 
 def server_target(target: Target) -> SshTarget:
@@ -31,15 +32,8 @@ def check_server(target: SshTarget) -> Iterator[Check]:
     """What keeps it from carrying out a run, one line each, and the fix. Nothing on it is changed."""
     try:
         with machine_of(target) as server:
-            yield from needs(target.name, server)
-            yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
-            yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
-            yield _asked("nothing else measures on it", lambda: refuse_other_load(read(server)))
-            yield _asked("its settings can be prepared", lambda: _changes(server, target))
-            yield _asked(
-                "its GRUB boots a kernel once", lambda: f"and then {read_grub(server).default.release}"
-            )
-            yield _asked("its boot guard", lambda: _guard(server, target))
+            yield from _quick(target, server)
+            yield from _at_rest(target, server)
             yield _asked(
                 "a kernel for it brings it back", lambda: recipe_of(server, target, None).config.mode
             )
@@ -47,12 +41,43 @@ def check_server(target: SshTarget) -> Iterator[Check]:
         yield from not_reached(target.name, error)
 
 
+def refuse_unfit(target: SshTarget) -> None:
+    """Raise BadInput with what is found missing on a server within seconds, before hours of a run.
+
+    An arm that a dead controller left running there is not held against it: the run goes on from it.
+    """
+    with held(target, "a first look"), machine_of(target) as server:
+        checks = list(_quick(target, server))
+        if all(check.ok for check in checks) and not is_on_trial(server):
+            checks += _at_rest(target, server)
+    if missing := [check for check in checks if not check.ok]:
+        fixes = "; ".join(f"{check.name}: {check.found}, {check.fix}" for check in missing)
+        raise BadInput(f"{target.name} cannot take a run ({fixes}): `lockscale target check {target.name}`")
+
+
+def _quick(target: SshTarget, server: SshMachine) -> Iterator[Check]:
+    """The lines that are the same whatever runs on the server."""
+    yield from needs(target.name, server)
+    yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
+    yield _asked("its settings can be prepared", lambda: _changes(server, target))
+    yield _asked("its GRUB boots a kernel once", lambda: f"and then {home_of(server)}")
+    yield _asked("its boot guard", lambda: _guard(server, target))
+
+
+def _at_rest(target: SshTarget, server: SshMachine) -> Iterator[Check]:
+    """The lines that hold only while none of our runs is on the server."""
+    yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
+    yield _asked("nothing else measures on it", lambda: refuse_other_load(read(server)))
+
+
 def prepare_disk(target: SshTarget, token: str | None, dry_run: bool) -> dict[str, Any]:
     """Put this project's mark on the disk, the first time with its token. {device, commands, done}.
 
-    dry_run: only say what would be done. Raises BadInput with every reason against the disk.
+    dry_run: only say what would be done; nothing is written there, nor is the server held. It is
+    never rebooted. Raises BadInput with every reason against the disk.
     """
-    with at_home(target, "target prepare") as (server, _):
+    with nullcontext() if dry_run else held(target, "target prepare"), machine_of(target) as server:
+        refuse_other_kind(target, server)
         planned = formatting(server, disk_of(target), token=token)
         if not dry_run:
             planned.carry_out(server)

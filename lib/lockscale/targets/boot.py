@@ -15,6 +15,7 @@ from lockscale.targets.grub import boot_next, environment, pin_default, read_gru
 from lockscale.targets.guard import Guard
 from lockscale.targets.machine import must, must_all
 from lockscale.targets.server import RemoteServer
+from lockscale.targets.server_kernels import OURS
 
 Method = Literal["grub", "kexec"]
 SHUTDOWN_S = 120  # systemd gives a unit 90 s to stop
@@ -40,8 +41,7 @@ def boot_once(
     `timeout_s`: how long a boot may take until the server is reached. RunFailed is one sentence that
     names what the kernel did, and the server is then back on its default kernel.
     """
-    grub = read_grub(server)
-    home = str(grub.default.release)
+    grub, home = read_grub(server), home_of(server)
     if kernel.release == home:
         raise BadInput(f"Linux {home} is the server's default kernel: it cannot be on trial")
     against = list(guard.reasons_against(server, kernel.release))
@@ -63,9 +63,23 @@ def boot_once(
     return _judge(server, asked)
 
 
+def home_of(server: RemoteServer) -> str:
+    """The release that the server is left on: its default.
+
+    Raises BadInput where it runs another one that is not ours, as after an upgrade: it would be lost.
+    """
+    home, running = str(read_grub(server).default.release), _running(server)
+    if running != home and not OURS.fullmatch(running) and not trial.is_on_trial(server):
+        raise BadInput(
+            f"the server runs Linux {running}, and a boot would leave it on its default, {home}: "
+            f"reboot it by hand, or choose the one that runs with grub-set-default"
+        )
+    return home
+
+
 def go_home(server: RemoteServer, timeout_s: int) -> None:
-    """Reboot into the default kernel, unless it runs already."""
-    home = str(read_grub(server).default.release)
+    """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
+    home = home_of(server)
     if _running(server) == home and not trial.is_on_trial(server):
         return
     stuck = (
@@ -131,6 +145,9 @@ def _restart(server: RemoteServer, verb: str, boot_id: str, timeout_s: int, if_n
         server.reconnect(timeout_s, after=boot_id)
     except RunFailed:
         raise RunFailed(if_never) from None
+    except KeyboardInterrupt:  # only a server that is reached again can be taken home
+        server.reconnect(timeout_s, after=boot_id)
+        raise
 
 
 def _running(server: RemoteServer) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.progress import progress
+from lockscale.progress import progress, told_if_long
 from lockscale.targets.machine import Completed, Step
 from lockscale.targets.ssh_host import HostKeyRefused, LoginRefused, Lost, SshHost, Unreachable
 
@@ -45,7 +45,8 @@ class SshMachine:
 
     def __enter__(self) -> Self:
         try:
-            self._connect()
+            with told_if_long(f"connect to {self.host.host}"):
+                self._connect()
             self._open_session()
         except BaseException:
             self._hang_up()

@@ -53,9 +53,10 @@ def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Check]:
 def needs(name: str, machine: Machine) -> Iterator[Check]:
     """The lines for a server that is reached."""
     yield Check(f"{name} is reached", True, "by ssh, its host key known")
-    identity = machine.run(["id", "-u"])
-    yield Check(f"{name} lets root in", identity.stdout.strip() == "0", "uid " + identity.stdout.strip())
+    uid = machine.run(["id", "-u"]).stdout.strip()
+    fix = "" if uid == "0" else f"log in as root, or let sudo on {name} ask for no password"
+    yield Check(f"{name} lets root in", uid == "0", f"uid {uid}", fix)
     answers = machine.run(["sh", "-c", _WHERE, "sh", *TOOLS]).stdout.splitlines()
     for (tool, package), where in zip(TOOLS.items(), answers, strict=True):
-        fix = f"install {package} on {name}"
-        yield Check(f"{tool} on {name}", where != "absent", where, fix)
+        there = where != "absent"
+        yield Check(f"{tool} on {name}", there, where, "" if there else f"install {package} on {name}")
