@@ -3,6 +3,7 @@
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.files import (
     append_line,
+    expanded,
     locked,
     need_free_space,
     need_place_for_file,
@@ -78,6 +80,50 @@ def test_lines_are_appended_in_order(inside: Path):
     assert (inside / "new" / "journal.jsonl").read_text() == "first\nsecond\n"
 
 
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, list[str]]]:
+    """Each folder that is synced, with the names that are in it then."""
+    found: list[tuple[Path, list[str]]] = []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").resolve()
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            found.append((path, names(path)))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return found
+
+
+def test_the_name_of_a_new_file_is_on_disk_as_its_content_is(inside: Path, synced):
+    write_bytes(inside / "a" / "b" / "rows.csv", b"x")
+    assert (inside, ["a"]) in synced and (inside / "a", ["b"]) in synced
+    assert synced[-1] == (inside / "a" / "b", ["rows.csv"])
+    append_line(inside / "run" / "journal", "first")
+    assert synced[-1] == (inside / "run", ["journal"]) and (inside, ["a", "run"]) in synced
+    known = len(synced)
+    append_line(inside / "run" / "journal", "second")
+    assert len(synced) == known  # its name is there already
+    write_bytes(inside / "run" / "journal", b"new")
+    assert synced[known:] == [(inside / "run", ["journal"])]
+
+
+def test_a_file_system_that_syncs_no_folder_is_written_to(inside: Path, monkeypatch: pytest.MonkeyPatch):
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_bytes(inside / "x", b"x")
+    assert (inside / "x").read_bytes() == b"x"
+
+
+def test_a_home_folder_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert expanded("~/x") == Path("/somewhere/x") and expanded("/~x") == Path("/~x")
+    with pytest.raises(BadInput, match="'~no-such-user/x' begins with no home folder of this machine"):
+        expanded("~no-such-user/x")
+
+
 def test_sha256_agrees_with_coreutils(inside: Path):
     path = inside / "x"
     path.write_bytes(os.urandom(100_000))
@@ -91,14 +137,17 @@ def test_a_content_key_does_not_depend_on_the_order_of_keys(value):
     assert sha256_of_json({"in": value}) != sha256_of_json(value)
 
 
-def test_a_second_holder_is_refused_by_the_pid_of_the_first(inside: Path):
+def test_a_second_holder_is_told_who_the_first_is_and_since_when(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("LOCKSCALE_NAME", "Ada\x1b[1mL")
     lock = inside / "room" / "lock"
     argv = [sys.executable, "-c", HOLD, str(lock)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(BadInput, match=rf"the lock is in use by process {holder.pid}: wait"):
+        who = rf"Ada\?\[1mL since \d{{4}}-\d\d-\d\dT[\d:]+Z \(process {holder.pid}\)"
+        with pytest.raises(BadInput, match=rf"^the lock is in use by {who}: wait until it ends$"):
             locked(lock, "the lock").__enter__()
-        assert lock.read_text() == str(holder.pid)
         holder.stdin.close()
 
 
@@ -108,7 +157,7 @@ def test_a_lock_is_free_again_after_its_holder_was_killed(inside: Path):
         holder.stdout.readline()
         holder.kill()
     with locked(inside / "lock", "the lock"):
-        assert (inside / "lock").read_text() == str(os.getpid())
+        assert f"(process {os.getpid()})" in (inside / "lock").read_text()
 
 
 def test_more_than_the_disk_has_is_refused_before_the_first_byte(inside: Path):

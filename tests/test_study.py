@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.source import find_source
 from lockscale.sim import load_model
 from lockscale.study import (
     Parameters,
@@ -108,6 +109,57 @@ def test_a_value_of_the_wrong_type_or_range_is_refused_by_its_place(name, value)
     with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: parameters\.{name}.*: ") as refused:
         load_study("inode-claim", {name: value})
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("guests", [{"cpus": 1, "processes": [1, 1]}], "1 is named 2 times: name each once"),
+        (
+            "guests",
+            [{"cpus": 1, "processes": [1]}, {"cpus": 1, "processes": [2, 1]}],
+            "1 processes on 1 CPUs are named 2 times: name each once",
+        ),
+        ("simulated_threads", [1, 8, 8, 8], "8 is named 3 times: name each once"),
+    ],
+)
+def test_a_point_is_named_once_as_its_repeats_would_pass_for_iterations(name, value, reason):
+    with pytest.raises(BadInput, match=reason):
+        load_study("inode-claim", {name: value})
+
+
+def test_one_number_of_processes_may_be_measured_on_several_numbers_of_cpus():
+    guests = [{"cpus": 1, "processes": [1]}, {"cpus": 2, "processes": [1]}, {"cpus": 2, "processes": [2]}]
+    assert len(load_study("inode-claim", {"guests": guests}).parameters.guests) == 3
+
+
+ADDRESSES = [
+    "https://bob:hunter2@host/x", "https:/bob:hunter2@host/x", "bob:hunter2@host:/x", "bob:hun/ter2@host",
+    "git@host:repo", "host.example:/x", "ftp+x://host/x", "bob:hunter2@host",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ADDRESSES)
+def test_a_kernel_source_is_a_path_and_no_address_and_no_password_is_repeated(
+    source: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", source)
+    for call in (lambda: load_study("inode-claim", {"kernel_source": source}), find_source):
+        with pytest.raises(BadInput, match="looks like an address, and nothing is fetched") as refused:
+            call()
+        assert "hun" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "source", ["/srv/linux@6.12", "~/a:b@c", "./a@b", "kernels/l@6.12.tar.xz", "a:b", ""]
+)
+def test_a_path_may_have_the_signs_of_an_address(source: str):
+    assert load_study("inode-claim", {"kernel_source": source}).parameters.kernel_source == source
+
+
+def test_a_kernel_source_in_the_home_of_nobody_is_a_sentence():
+    with pytest.raises(BadInput, match="'~nobody-here/x' begins with no home folder of this machine"):
+        find_source("~nobody-here/x")
 
 
 def test_a_key_that_no_study_has_is_refused(studies: Path):

@@ -217,6 +217,7 @@ def test_a_curated_run_keeps_it_too(home: Path, tmp_path: Path, monkeypatch: pyt
     run = Run(paths.RUNS / "mine-20260101T000000Z")
     keep_study(run, mine(home), "qemu")
     run.rows.write_text("")
+    run.provenance.write_text('{"origin": "qemu", "kernels": {"steal-retry": {}}}')
     kept = curate(run)
     (home / "rates.csv").write_text(MINE.replace("20,", "21,"))
     (found,) = open_story("mine", str(kept)).tables

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.experiment.servers import host_of
 from lockscale.study import LocalTarget, QemuTarget, SshTarget, guest_target, load_target
 
 SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
@@ -88,13 +89,66 @@ def test_a_server_without_one_of_its_parts_is_refused(targets: Path, key: str):
 
 
 def test_what_no_server_has_is_refused_in_printable_words(targets: Path):
-    said = refused(targets, {**SERVER, "pass\x1b[31mword\n": "x"})
+    said = refused(targets, {**SERVER, "lo\x1b[31mgin\n": "x"})
     assert "Extra inputs are not permitted" in said
+
+
+@pytest.mark.parametrize("key", ["password", "Passwort", "passphrase", "api_token", "client-secret"])
+def test_a_password_is_refused_without_repeating_it(targets: Path, key: str):
+    said = refused(targets, {**SERVER, key: "hunter2secret"})
+    assert said == (
+        f"example-server.yaml: ssh.{key}: no password is stored in such a file: "
+        "take the line out, and log in with a key or an agent"
+    )
+
+
+@pytest.mark.parametrize("value", ["hunter2secret", ["hunter2secret"], {"deep": "hunter2secret"}])
+def test_the_value_of_what_no_server_has_is_not_repeated(targets: Path, value: object):
+    assert "hunter2" not in refused(targets, {**SERVER, "login": value})
+    assert "hunter2" not in refused(targets, {"password": value, "name": "example-server"})
+    assert "hunter2" not in refused(targets, {**SERVER, "host": "ssh://bob:hunter2secret@server"})
+
+
+@pytest.mark.parametrize("folder", ["../../rel", "rel", "~nobody-here/x", "~", "", "/a\nb", "/a\x1b[31m", 5])
+def test_the_folder_of_loads_is_a_whole_path(targets: Path, folder: object):
+    (targets / "here.yaml").write_text(yaml.safe_dump({"name": "here", "kind": "local", "folder": folder}))
+    with pytest.raises(BadInput, match=r"^here\.yaml: local\.folder: "):
+        load_target("here")
+
+
+def test_the_folder_of_loads_may_be_in_this_users_home(targets: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    (targets / "here.yaml").write_text("name: here\nkind: local\nfolder: ~/loads\n")
+    here = load_target("here")
+    assert isinstance(here, LocalTarget) and here.room == Path("/somewhere/loads")
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_a_key_in_the_home_of_nobody_is_a_sentence(targets: Path, place: str):
+    said = yaml.safe_dump(changed((place,), "~nobody-here/key"))
+    (targets / "example-server.yaml").write_text(said)
+    target = load_target("example-server")
+    assert isinstance(target, SshTarget)
+    with pytest.raises(BadInput, match="'~nobody-here/key' begins with no home folder of this machine"):
+        host_of(target)
 
 
 def test_a_tag_runs_nothing(targets: Path, inside: Path):
     refused(targets, 'host: !!python/object/apply:os.mkdir ["ran"]\n')
     assert not (inside / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["my-server", "server.example", "192.0.2.1", "2001:db8::1", "::1", "fe80::1%eth0"]
+)
+def test_a_name_or_an_address_is_a_host(targets: Path, host: str):
+    (targets / "example-server.yaml").write_text(yaml.safe_dump({**SERVER, "host": host}))
+    assert load_target("example-server").host == host
+
+
+def test_a_file_without_a_kind_says_which_there_are(targets: Path):
+    without = {name: value for name, value in SERVER.items() if name != "kind"}
+    assert "kind is missing: say kind: ssh, qemu or local" in refused(targets, without)
 
 
 def test_a_file_is_named_as_its_target(targets: Path):

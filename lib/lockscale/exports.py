@@ -21,7 +21,7 @@ from lockscale.experiment.compare import (
     rates,
     unit_of,
 )
-from lockscale.experiment.layout import find_run, target_of
+from lockscale.experiment.layout import curated_run, find_run, target_of
 from lockscale.files import need_place_for_folder, write_text
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
@@ -98,7 +98,10 @@ def _writers(name: str, run: str) -> Writer:
 
 def _curated(study: str) -> str:
     """The latest run of the study in data/measured, or nothing."""
-    return max((path.parent.name for path in paths.MEASURED.glob(f"{study}-2*/rows.csv")), default="")
+    try:
+        return curated_run(study).id
+    except BadInput:
+        return ""
 
 
 def _write_drawings(

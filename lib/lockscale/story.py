@@ -19,6 +19,7 @@ from lockscale.experiment.places import kernels_ahead
 from lockscale.experiment.profiles import folded_stacks
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
+from lockscale.experiment.run_files import read_provenance, read_study_file
 from lockscale.experiment.where import where
 from lockscale.files import sha256_of_json, write_json
 from lockscale.report.flame_graph import flame_graph, top_stacks
@@ -74,8 +75,7 @@ class Story:
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.measured.provenance.read_text())
-        return said
+        return read_provenance(self.measured.folder)
 
     @property
     def where(self) -> str:
@@ -145,7 +145,7 @@ def open_story(study: str, run: str = "", **changes: Any) -> Story:
     if not run:
         return Story(load_study(study, given), by_hand, by_hand=True)
     found = find_run(run)
-    said = json.loads((found.folder / "study.json").read_text())
+    said = read_study_file(found.folder)
     if said["name"] != study:
         raise BadInput(f"run {found.id} is of study {said['name']}, not of {study}: name that study")
     resolved = load_study(study, {**said["parameters"], **given})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
+from pydantic_core import ErrorDetails
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -60,6 +61,9 @@ def _table_or_file(name: str) -> str:
 Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
 
 TableName = Annotated[str, pydantic.AfterValidator(_table_or_file)]
+
+_SECRET = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
+_WITH_PASSWORD = re.compile(r":.*@", re.DOTALL)
 
 DEFAULT_TARGET = "qemu"  # where everything runs that names no target
 
@@ -234,13 +238,25 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(printable(part) for part in first["loc"])
-        got = "" if first["type"] == "missing" else f" (got {_short(first['input'])})"
         where = f"{where}: " if where else ""
-        raise BadInput(f"{path.name}: {where}{printable(first['msg'], 200)}{got}") from None
+        raise BadInput(f"{path.name}: {where}{_why(first)}") from None
+
+
+def _why(first: ErrorDetails) -> str:
+    """The sentence of pydantic's error, and the value where it is sure to be no secret."""
+    if first["type"] == "extra_forbidden" and first["loc"] and _SECRET.search(str(first["loc"][-1])):
+        return "no password is stored in such a file: take the line out, and log in with a key or an agent"
+    if first["type"] == "union_tag_not_found":
+        return "its kind is missing: say kind: ssh, qemu or local"
+    said = printable(first["msg"].removeprefix("Value error, "), 200)
+    untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict)
+    return said if untold else f"{said} (got {_short(first['input'])})"
 
 
 def _short(value: Any) -> str:
     """What was said, cut to a readable length; YAML's aliases can make it enormous."""
+    if isinstance(value, str) and _WITH_PASSWORD.search(value):
+        return "a text that looks like an address with a password"
     try:
         return reprlib.repr(value)[:80]
     except ValueError:  # an integer of more digits than Python prints

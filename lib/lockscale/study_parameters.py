@@ -1,14 +1,34 @@
 # SPDX-License-Identifier: MIT
 """What papermill and `-p name=value` may change of a study."""
 
+from collections import Counter
 from typing import Annotated, Literal
 
 import pydantic
 
+from lockscale.kernels.source import refuse_address
 from lockscale.target_file import Count, Name
 
 # It reaches a command line as no path, no second option and no control character.
 Function = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
+
+
+def _once(numbers: list[int]) -> list[int]:
+    """`numbers`, none of them twice; ValueError is pydantic's."""
+    for number, times in Counter(numbers).items():
+        if times > 1:
+            raise ValueError(f"{number} is named {times} times: name each once, iterations repeat it")
+    return numbers
+
+
+Counts = Annotated[list[Count], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
+
+
+def _path(source: str) -> str:
+    """`source`, which must be a path of this machine, or nothing; ValueError is pydantic's."""
+    if why := refuse_address(source):
+        raise ValueError(why)
+    return source
 
 
 class _Strict(pydantic.BaseModel):
@@ -19,7 +39,18 @@ class GuestPoints(_Strict):
     """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
 
     cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
-    processes: Annotated[list[Count], pydantic.Field(min_length=1)]
+    processes: Counts
+
+
+def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
+    """`guests`, no point of them twice: it would pass for an iteration; ValueError is pydantic's."""
+    points = Counter((guest.cpus, n) for guest in guests for n in guest.processes)
+    for (cpus, n), times in points.items():
+        if times > 1:
+            raise ValueError(
+                f"{n} processes on {cpus} CPUs are named {times} times: name each once, iterations repeat it"
+            )
+    return guests
 
 
 ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
@@ -28,7 +59,9 @@ ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
 class Parameters(_Strict):
     """What papermill and `-p name=value` may change."""
 
-    guests: Annotated[list[GuestPoints], pydantic.Field(min_length=1)]
+    guests: Annotated[
+        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
+    ]
     # Operations of a point, whatever they are, shared out over its processes.
     creates_per_point: Count
     # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.
@@ -39,11 +72,11 @@ class Parameters(_Strict):
     tool: Literal["auto", "fsload", "mdtest"]
     accel: Literal["auto", "kvm", "tcg"]
     seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
-    simulated_threads: Annotated[list[Count], pydantic.Field(min_length=1)]
+    simulated_threads: Counts
     replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
     # Blocks before the A/A pair whose rows are compared with nothing.
     warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
     # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
     ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
     latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
-    kernel_source: Annotated[str, pydantic.Field(strict=True)]
+    kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]

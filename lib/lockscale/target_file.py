@@ -10,15 +10,27 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from lockscale.errors import BadInput
+from lockscale.files import expanded
 from lockscale.targets.prepare import Preparation
+
+
+def _whole_path(folder: str) -> str:
+    """`folder`, which must begin at / or at this user's home; ValueError is pydantic's."""
+    if not folder.startswith(("/", "~/")):
+        raise ValueError("write the whole path, which begins with / or with ~/")
+    if not folder.isprintable():
+        raise ValueError("a control character is in it: write the path without")
+    return folder
+
 
 Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
-Host = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:%-]*$", max_length=253)]
+Host = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_:][A-Za-z0-9_.:%-]*$", max_length=253)]
 User = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=32)]
 Port = Annotated[int, pydantic.Field(ge=1, le=65535, strict=True)]
 ById = Annotated[str, pydantic.Field(pattern=r"^/dev/disk/by-id/[A-Za-z0-9_][A-Za-z0-9_.:+-]*$")]
 Key = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
+Folder = Annotated[str, pydantic.Field(max_length=4096), pydantic.AfterValidator(_whole_path)]
 ConfigFile = Annotated[str, pydantic.Field(pattern=r"^(/|~/)[^\x00-\x1f\x7f]+$", max_length=4096)]
 
 
@@ -109,7 +121,7 @@ class LocalTarget(_Strict):
     name: Name
     kind: Literal["local"]
     disposable: Literal[False] = False
-    folder: Key | None = None
+    folder: Folder | None = None
 
     def public(self) -> dict[str, Any]:
         """What provenance says of it; the folder is this user's own."""
@@ -117,8 +129,8 @@ class LocalTarget(_Strict):
 
     @property
     def room(self) -> Path | None:
-        """Where loads make their folder; None: where temporary files go."""
-        return Path(self.folder).expanduser() if self.folder else None
+        """Where loads make their folder; None: where temporary files go. BadInput for no home folder."""
+        return expanded(self.folder) if self.folder else None
 
 
 Target = QemuTarget | SshTarget | LocalTarget

@@ -52,6 +52,4 @@ def test_an_output_that_is_a_file(lockscale: Lockscale, storm: Path):
 
 def test_a_batch_that_runs_already(lockscale: Lockscale, storm: Path):
     with locked(paths.RUNS / "storm" / "batch.lock", "it"):
-        assert "batch storm in" in refusal(lockscale, storm) and "is in use by process" in refusal(
-            lockscale, storm
-        )
+        assert "batch storm in" in refusal(lockscale, storm) and "is in use by " in refusal(lockscale, storm)

@@ -44,8 +44,12 @@ CONTROLLER = (
     for left in (0, 4, 8, 12, 16, 20):
         run = Run(Path(f"run-{left}").resolve())
         run.folder.mkdir()
+        if not left:  # begun by lockscale study run
+            (run.folder / "study.json").write_text("{}")
         said = refused(runner.run_plan, run, study(20), here)
         assert said.startswith(f"the disk under {run.folder}"), said
+        again = "running this again" if left else f"`lockscale study resume {run.id}`"
+        assert said.endswith(f"no finished step is lost, {again} goes on with it"), said
         done = len(read_entries(run.journal))
         assert done == 1 and not run.rows.exists(), done
         left = None

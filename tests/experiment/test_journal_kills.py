@@ -32,7 +32,7 @@ KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock of this machine is one per cache; the compiled load generator is kept for the session."""
+    """The compiled load generator is kept for the session."""
     monkeypatch.setattr(paths, "CACHE", tmp_path_factory.getbasetemp() / "cache")
 
 
@@ -153,7 +153,7 @@ def test_a_second_controller_is_refused_with_who_and_since_when(folder: Path):
             BadInput, match=r"^target here is in use by Ada since \d{4}-.*Z \(run run\): wait"
         ):
             resume(folder.parent / "two")
-        with pytest.raises(BadInput, match="run run is in use by process"):
+        with pytest.raises(BadInput, match=rf"run run is in use by Ada since .*Z \(process {first}\): wait"):
             resume(folder)
     finally:
         os.kill(first, signal.SIGKILL)

@@ -10,15 +10,17 @@ import pytest
 from synthetic_rows import rates
 
 from command import Lockscale
+from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment import place_local
-from lockscale.experiment.detect import detection
+from lockscale.experiment.detect import detection, earlier_rows, noise_of
 from lockscale.experiment.layout import Run
 from lockscale.experiment.live import so_far, time_text
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
 from lockscale.pipeline import iterations_to_detect
 from lockscale.study import LocalTarget, load_study
+from lockscale.tools import need
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 40, "iterations": 2}
 pytestmark = pytest.mark.usefixtures("own_places")
@@ -49,7 +51,8 @@ def test_warm_up_blocks_are_marked(run: Run):
     rows = read_rows(run_plan(run, load_study("inode-claim", {**SMALL, "warm_up_blocks": 1}), HERE))
     assert list(rows.pair.unique()) == ["warm-up", "aa", "ab"]
     table = so_far(rows.to_dict("records"))
-    assert table.loc[(1, 2), "as-found"].endswith("(4)")  # an A/A pair and two blocks
+    assert table.loc[(1, 2), "as-found"].endswith("(2)")
+    assert table.loc[(1, 2), "as-found (A/A)"].endswith("(2)")
 
 
 def test_more_processors_than_there_are_is_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch):
@@ -57,6 +60,34 @@ def test_more_processors_than_there_are_is_one_sentence(run: Run, monkeypatch: p
     points = {"guests": [{"cpus": 2, "processes": [1]}]}
     with pytest.raises(BadInput, match="asks for 2 CPUs and target here has 1"):
         run_plan(run, load_study("inode-claim", points), HERE)
+
+
+def test_mdtest_is_refused_where_it_is_not_before_a_run_is_begun(
+    lockscale: Lockscale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for tool in ("setpriv", "sh"):
+        (tmp_path / tool).symlink_to(need(tool))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    argv = ("study", "run", "inode-claim", "--target", "local", *parameters(), "-p", "tool=mdtest")
+    said = lockscale(*argv)
+    assert said.status == 2 and "the target has no mdtest with mpirun: install IOR" in said.err
+    assert not list(paths.RUNS.glob("*"))
+
+
+def test_a_place_for_runs_that_cannot_be_one_is_said_with_what_to_do(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    argv = ("study", "run", "inode-claim", "--target", "local", *parameters())
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "file")
+    said = lockscale(*argv)
+    assert said.status == 2
+    assert said.err.endswith("file is a file: name another folder in LOCKSCALE_RUNS\n")
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as on a file system that is read-only
+    said = lockscale(*argv)
+    assert said.status == 2 and "is not writable: name another place in LOCKSCALE_RUNS" in said.err
+    assert not paths.RUNS.exists()
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]))
@@ -96,8 +127,11 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
     again = lockscale("study", "resume", name)
     assert again.status == 0 and "4 steps" not in again.err
     points = {name: value for name, value in SMALL.items() if name != "iterations"}
-    told = iterations_to_detect("inode-claim", "local", points, "900%")
-    assert told.iterations is not None and told.known_from >= 2
+    assert (
+        noise_of(earlier_rows(load_study("inode-claim", SMALL), "local"), load_study("inode-claim")).df >= 2
+    )
+    with pytest.raises(BadInput, match="nothing is compared"):
+        iterations_to_detect("inode-claim", "local", points, "900%")
     with pytest.raises(BadInput, match="leave out -p iterations"):
         iterations_to_detect("inode-claim", "local", SMALL, "3%")
 
@@ -111,11 +145,11 @@ def test_detect_asks_for_as_many_iterations_as_the_noise_needs(
     monkeypatch.setattr("lockscale.pipeline.run_study", asked)
     rows = rates(1, 3, noise=0.01).to_dict("records")
     monkeypatch.setattr("lockscale.pipeline.earlier_rows", lambda *_: pd.DataFrame(rows))
-    told = lockscale("study", "run", "inode-claim", "--target", "local", "--detect", "5%", "-p", "seed=2")
+    told = lockscale("study", "run", "inode-claim", "--target", "qemu", "--detect", "5%", "-p", "seed=2")
     sentence, refused = told.err.splitlines()
     planned = detection(pd.DataFrame(rows), load_study("inode-claim"), 5)
     assert told.status == 2 and sentence == planned.says() and f"{planned.iterations} iterations" in sentence
-    assert refused == f"lockscale: inode-claim local {{'seed': 2, 'iterations': {planned.iterations}}}"
+    assert refused == f"lockscale: inode-claim qemu {{'seed': 2, 'iterations': {planned.iterations}}}"
 
 
 def test_a_time_is_said_as_a_person_says_it():

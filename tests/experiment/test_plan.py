@@ -15,7 +15,7 @@ guests = st.lists(
     st.builds(
         GuestPoints,
         cpus=st.integers(1, 64),
-        processes=st.lists(st.integers(1, 96), min_size=1, max_size=4),
+        processes=st.lists(st.integers(1, 96), min_size=1, max_size=4, unique=True),
     ),
     min_size=1,
     max_size=3,

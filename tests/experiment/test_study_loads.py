@@ -152,7 +152,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             self.arms = study.arm_names
 
         def describe(self) -> dict[str, object]:
-            return {"kernels": dict.fromkeys(self.arms), "host": {"cpus": 2}}
+            return {"kernels": {arm: {} for arm in self.arms}, "host": {"cpus": 2}}
 
         @contextmanager
         def boot(self, arm: str, cpus: int) -> Iterator[Booted]:

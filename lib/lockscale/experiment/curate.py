@@ -11,6 +11,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
+from lockscale.experiment.run_files import read_provenance
 from lockscale.experiment.scrub import scrub
 from lockscale.files import write_bytes
 
@@ -30,9 +31,17 @@ MAX_FILE_BYTES = 2_000_000
 
 
 def curate(run: Run) -> Path:
-    """Copy what is worth keeping of `run` into data/measured/<run>, scrubbed; the folder's path."""
+    """Copy what is worth keeping of `run` into data/measured/<run>, scrubbed; the folder's path.
+
+    Raises BadInput for a run without rows, or of no kernels of ours: notebooks 06 to 08 compare those.
+    """
     if not run.rows.is_file():
         raise BadInput(f"run {run.id} has no rows.csv: measure it to its end before it is kept")
+    if not read_provenance(run.folder)["kernels"]:
+        raise BadInput(
+            f"run {run.id} names no kernels, as it measured a machine as it is: data/measured holds runs "
+            "that compare a study's arms, so let this one stay where it is"
+        )
     into = paths.MEASURED / run.id
     for pattern in KEPT:
         for path in sorted(run.folder.glob(pattern)):

@@ -5,19 +5,34 @@ A step that it names is never done again; whatever ends a controller, the rest o
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pydantic
+
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run, list_runs
 from lockscale.experiment.plan import Step
+from lockscale.experiment.rows import Row
+from lockscale.experiment.run_files import read_study_file
 from lockscale.files import append_line, sha256_of_json, write_bytes
 from lockscale.study import Study
 
 Entry = dict[str, Any]
+
+
+class _Line(pydantic.BaseModel):
+    """What each line of a journal has, and of which type."""
+
+    model_config = pydantic.ConfigDict(extra="allow", strict=True)
+
+    step: str
+    study_sha256: str
+    rows: list[Row]
+    as_found: dict[str, Any] = {}
+    wall_s: float = 0.0
 
 
 @dataclass
@@ -52,16 +67,40 @@ def open_journal(run: Run, study: Study) -> Journal:
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The whole lines of a journal; none where there is no journal."""
-    return [json.loads(line) for line in _whole(path)]
+    """The whole lines of a journal; none where there is no journal.
+
+    Raises BadInput with the line where one of them was never written by add().
+    """
+    return [_entry(path, number, line) for number, line in enumerate(_whole(path).split(b"\n")[:-1], start=1)]
 
 
-def _whole(path: Path) -> list[str]:
-    return re.findall(r"^.*\n", path.read_text(), re.MULTILINE) if path.is_file() else []
+def entries_of_another(run: Run) -> list[Entry]:
+    """The same of a run that is only looked at; none where its journal is damaged."""
+    try:
+        return read_entries(run.journal)
+    except BadInput:
+        return []
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        _Line.model_validate_json(line)
+        said: Entry = json.loads(line)
+    except ValueError:  # pydantic's is one too
+        raise BadInput(
+            f"{path} line {number} is damaged: delete the line, so that its step is done again, "
+            "or start a new run"
+        ) from None
+    return said
+
+
+def _whole(path: Path) -> bytes:
+    content = path.read_bytes() if path.is_file() else b""
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _drop_torn_line(path: Path) -> None:
-    whole = "".join(_whole(path)).encode()
+    whole = _whole(path)
     if path.is_file() and len(whole) < path.stat().st_size:
         write_bytes(path, whole)
 
@@ -96,7 +135,7 @@ def step_seconds(run: Run, study: Study, target: str) -> list[float]:
     """
     for one in [run, *reversed(list_runs())]:
         if one.folder == run.folder or _same_points(one, study, target):
-            found = [entry["wall_s"] for entry in read_entries(one.journal) if "wall_s" in entry]
+            found = [entry["wall_s"] for entry in entries_of_another(one) if "wall_s" in entry]
             if found:
                 return found
     return []
@@ -104,9 +143,9 @@ def step_seconds(run: Run, study: Study, target: str) -> list[float]:
 
 def _same_points(run: Run, study: Study, target: str) -> bool:
     try:
-        said = json.loads((run.folder / "study.json").read_text())
+        said = read_study_file(run.folder)
         asked, points = said["parameters"], study.parameters.model_dump(mode="json")
         alike = all(asked[name] == points[name] for name in ("guests", "creates_per_point", "profilers"))
         return bool(alike and said["name"] == study.name and said["target"] == target)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (BadInput, KeyError):
         return False

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What lies where in runs/<id>/, and which run is the latest."""
 
-import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import full_disk_is_one_sentence
+from lockscale.experiment.run_files import names_kernels, read_study_file
+from lockscale.files import full_disk_is_one_sentence, need_place_for_folder, sync_folder
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,25 @@ class Run:
 
 
 def new_run(study: str) -> Run:
-    """A new folder runs/<study>-<UTC time>."""
+    """A new folder runs/<study>-<UTC time>. Raises BadInput where there can be none."""
+    _need_place_for_runs()
     while True:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         run = Run(paths.RUNS / f"{study}-{stamp}")
         with full_disk_is_one_sentence(paths.RUNS):
             try:
                 run.folder.mkdir(parents=True)
+                sync_folder(paths.RUNS)
                 return run
             except FileExistsError:  # another run began in the same second
                 time.sleep(0.2)
+
+
+def _need_place_for_runs() -> None:
+    try:
+        need_place_for_folder(paths.RUNS)
+    except BadInput as error:
+        raise BadInput(f"{error} in LOCKSCALE_RUNS") from None
 
 
 def list_runs() -> list[Run]:
@@ -81,10 +91,10 @@ def list_runs() -> list[Run]:
 def target_of(run: Run) -> tuple[str, str] | None:
     """The study and the target that a run is of; None where its study.json is damaged."""
     try:
-        said = json.loads((run.folder / "study.json").read_text())
-        return str(said["name"]), str(said["target"])
-    except (OSError, ValueError, KeyError, TypeError):
+        said = read_study_file(run.folder)
+    except BadInput:
         return None
+    return str(said["name"]), str(said["target"])
 
 
 def find_run(name: str) -> Run:
@@ -111,16 +121,24 @@ def is_curated(run: Run) -> bool:
 
 def curated_run(study: str) -> Run:
     """The latest run of `study` in data/measured. Raises BadInput where there is none."""
-    measured = sorted(paths.MEASURED.glob(f"{study}-2*/rows.csv"))
-    if not measured:
-        raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
-    return Run(measured[-1].parent)
+    for run in _of_our_kernels(paths.MEASURED, study):
+        return run
+    raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
 
 
 def latest_run(study: str) -> Run:
-    """The latest measured run of `study` here, else the curated one in data/measured."""
+    """The latest run of `study` here that measured kernels of ours, else the curated one in data/measured.
+
+    A run on a machine as it is, of kind local, has no arms to tell of. Raises BadInput where there is none.
+    """
     for folder in (paths.RUNS, paths.MEASURED):
-        measured = sorted(folder.glob(f"{study}-2*/rows.csv"))
-        if measured:
-            return Run(measured[-1].parent)
+        for run in _of_our_kernels(folder, study):
+            return run
     raise BadInput(f"study {study} has no measured run: make study STUDY={study}")
+
+
+def _of_our_kernels(folder: Path, study: str) -> Iterator[Run]:
+    """The measured runs of `study` in `folder` whose provenance names kernels, the latest first."""
+    for rows in sorted(folder.glob(f"{study}-2*/rows.csv"), reverse=True):
+        if names_kernels(rows.parent):
+            yield Run(rows.parent)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One arm of a study counted before anything is measured: what a prediction of the others is made from."""
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -12,6 +10,7 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.observe import count_steps
 from lockscale.experiment.plan import Step
 from lockscale.experiment.rows import read_rows
+from lockscale.experiment.run_files import read_provenance
 from lockscale.study import LocalTarget, Study, Target
 
 FEWEST = 2
@@ -70,7 +69,7 @@ def read_base(run: Run, why_none: str = BY_HAND) -> BaseCounts:
     into = base_of(run)
     if not into.rows.is_file():
         return BaseCounts(None, why_none=why_none)
-    said: dict[str, Any] = json.loads(into.provenance.read_text())
+    said = read_provenance(into.folder)
     guest = said["origin"] == "qemu"
     return BaseCounts(read_rows(into.rows), int(said["host"]["cpus"]) if guest else None)
 

@@ -17,6 +17,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.holder import hold_this_machine
 from lockscale.experiment.layout import Run
+from lockscale.experiment.load import choose_load
 from lockscale.experiment.places import Booted
 from lockscale.experiment.rows import Origin
 from lockscale.experiment.this_machine import host
@@ -50,6 +51,7 @@ class LocalPlace:
             raise BadInput(
                 f"the study asks for {most} CPUs and target {target.name} has {has}: ask for fewer"
             )
+        choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
         self.label = target.name
         self.origin: Origin = "virtual" if _is_virtual() else "hardware"
         self.folder = target.room / f"lockscale-{run.id}" if target.room else run.folder / "load"

@@ -7,7 +7,8 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
-from lockscale.study import load_study
+from lockscale.experiment.run_files import prediction_sha256, read_provenance, read_study_file
+from lockscale.study import load_study, load_target
 
 KERNEL = ("release", "build_id", "series", "series_sha256", "source_sha256", "config_sha256", "compiler")
 
@@ -15,34 +16,37 @@ KERNEL = ("release", "build_id", "series", "series_sha256", "source_sha256", "co
 def how_to_repeat(run: Run) -> dict[str, Any]:
     """What a run was, as JSON: its commands, seed, kernels, tools, mkfs lines, packages and hashes.
 
-    What the run does not know is None. Raises BadInput for a run that was not measured.
+    What the run does not know is None; `needs` are sentences on why its commands do not work as it is.
+    Raises BadInput for a run that was not measured.
     """
     if not run.provenance.is_file():
         raise BadInput(
             f"run {run.id} has no provenance.json: it was not measured, so there is nothing to repeat"
         )
-    said, asked = json.loads(run.provenance.read_text()), json.loads((run.folder / "study.json").read_text())
-    found = list(said["as_found"].values())
+    said, asked = read_provenance(run.folder), read_study_file(run.folder)
+    found = list(said.get("as_found", {}).values())
     return {
         "run": run.id,
         "study": asked["name"],
         "target": asked["target"],
         "origin": said["origin"],
         "commands": _commands(asked),
-        "seed": said["seed"],
+        "needs": _needs(asked),
+        "seed": said.get("seed"),
         "kernels": {arm: {k: one.get(k) for k in KERNEL} for arm, one in said["kernels"].items()},
         "tools": sorted({f"{one['tool']} {one['tool_version']}" for one in found}),
-        "mkfs": sorted({one["file_system"]["mkfs_line"] for one in found if one["file_system"]}),
-        "packages": said["packages"],
-        "study_sha256": said["study_sha256"],
-        "prediction_sha256": _prediction(run),
+        "mkfs": sorted({one["file_system"]["mkfs_line"] for one in found if one.get("file_system")}),
+        "packages": said.get("packages", {}),
+        "study_sha256": said.get("study_sha256"),
+        "prediction_sha256": prediction_sha256(run.folder),
     }
 
 
 def text_of(told: dict[str, Any]) -> str:
     """The same for a person."""
     lines = [f"{told['run']}: study {told['study']} on target {told['target']} ({told['origin']})", ""]
-    lines += ["To repeat it:", *(f"  {command}" for command in told["commands"]), ""]
+    lines += ["To repeat it:", *(f"  {command}" for command in told["commands"])]
+    lines += [*(f"That does not work as it is: {sentence}" for sentence in told["needs"]), ""]
     for arm, one in told["kernels"].items():
         lines += [f"arm {arm}: Linux {one['release']}, build-id {one['build_id']}"]
         lines += [f"  {name} {one[name]}" for name in KERNEL[3:]]
@@ -57,6 +61,20 @@ def _commands(asked: dict[str, Any]) -> list[str]:
     return [check, run_command(asked["name"], asked["parameters"], asked["target"])]
 
 
+def _needs(asked: dict[str, Any]) -> list[str]:
+    """What the study's and the target's file lack for it, one sentence each."""
+    found = []
+    try:
+        load_study(asked["name"], asked["parameters"])
+    except BadInput as error:
+        found.append(f"{error} (the run's study.json says what it said)")
+    try:
+        load_target(asked["target"])
+    except BadInput as error:
+        found.append(str(error))
+    return found
+
+
 def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
     """The command line of a study, with each parameter that is not as its study file says now."""
     try:
@@ -66,9 +84,3 @@ def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
     changed = {k: v for k, v in parameters.items() if k not in now or now[k] != v}
     given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
     return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])
-
-
-def _prediction(run: Run) -> str | None:
-    if not run.prediction.is_file():
-        return None
-    return str(json.loads(run.prediction.read_text()).get("sha256"))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import RunFailed
+from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment import provenance
 from lockscale.experiment.journal import (
     Journal,
@@ -25,7 +25,7 @@ from lockscale.experiment.places import Booted, Place, open_place
 from lockscale.experiment.plan import Step, plan
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.experiment.session import Session, measure
-from lockscale.files import locked, write_bytes
+from lockscale.files import is_full_disk, locked, write_bytes
 from lockscale.kernels.series import read_series, refuse_unsafe
 from lockscale.progress import Progress, progress
 from lockscale.study import Study, Target
@@ -35,7 +35,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
     """Measure every step of the study's plan on `target` that is left; returns the path of rows.csv."""
     for arm in study.arms:
         refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
-    with locked(run.folder / "lock", f"run {run.id}"), _interrupt_is_a_sentence(run):
+    with locked(run.folder / "lock", f"run {run.id}"), _says_how_to_go_on(run):
         journal = open_journal(run, study)
         with open_place(run, study, target) as place:
             steps = plan(study, place.arms)
@@ -49,13 +49,19 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
 
 
 @contextmanager
-def _interrupt_is_a_sentence(run: Run) -> Iterator[None]:
+def _says_how_to_go_on(run: Run) -> Iterator[None]:
+    """Interrupted, or out of disk: what a person does then to have the rest."""
+    known = (run.folder / "study.json").is_file()
+    again = f"`lockscale study resume {run.id}`" if known else "running this again"
+    how = f"no finished step is lost, {again} goes on with it"
     try:
         yield
     except KeyboardInterrupt:
-        known = (run.folder / "study.json").is_file()
-        how = f"`lockscale study resume {run.id}`" if known else "running this again"
-        raise RunFailed(f"interrupted: no finished step is lost, {how} goes on with it") from None
+        raise RunFailed(f"interrupted: {how}") from None
+    except BadInput as error:
+        if is_full_disk(error):
+            raise BadInput(f"{error}; {how}") from error.__cause__
+        raise
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,8 @@ class _Within:
 def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
     left = work.journal.left(steps)
     live = Live(known_s, len(left))
-    with progress(f"measure {work.study.name} on {work.place.label}", len(steps)) as shown:
+    what = f"measure {work.study.name} on {work.place.label}"
+    with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
         for k, step in enumerate(left, start=1):
             started_s = time.monotonic()
             at = len(steps) - len(left) + k

@@ -9,6 +9,7 @@ other files in the folder for temporary files                TMP/...
 this user's home, /home/NAME, and what is in /root           HOME
 the host that mds-survey says it runs on                     HOST
 IPv4, IPv6, and hardware addresses                           IP, MAC
+user and password before the host of an address              USER
 names of this machine and of further ones, the user's name   HOST, USER
 
 A path loses its first slashes with it where it had some, and begins where a path does: /var/tmp is not
@@ -77,6 +78,7 @@ def _scrub_addresses(text: str, hosts: Sequence[str]) -> str:
     for host in filter(_is_address, hosts):
         behind = r"[\w:]" if ":" in host else r"\w|\.\d"  # behind IPv4's colon is a port
         text = re.sub(rf"(?i)(?<![\w.:]){re.escape(host)}(?!{behind})", "HOST", text)
+    text = re.sub(r"(?<=://)[^\s/@\"']+@(?=[\w\[])", "USER@", text)
     text = re.sub(_MAC, "MAC", text, flags=re.IGNORECASE)
     return re.sub(f"{_IPV4}|{_IPV6}", _hidden, text, flags=re.IGNORECASE)
 

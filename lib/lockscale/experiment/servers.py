@@ -9,6 +9,7 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.experiment.holder import holder_of, read_holder
+from lockscale.files import expanded
 from lockscale.study import SshTarget
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.guard import Guard, I6300esb, NoGuard
@@ -21,7 +22,7 @@ JOBS = "/run/lockscale-jobs"  # the file system under test is mounted on /run/lo
 
 def host_of(target: SshTarget) -> SshHost:
     """How the server is reached."""
-    key, hosts = (Path(x).expanduser() if x else None for x in (target.identity_file, target.known_hosts))
+    key, hosts = (expanded(x) if x else None for x in (target.identity_file, target.known_hosts))
     return SshHost(target.host, target.user, target.port, identity_file=key, known_hosts=hosts)
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import sha256_of_json, write_text
+from lockscale.files import expanded, sha256_of_json, write_text
 from lockscale.kernels.base import RATE, Kind, base
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import read_config, refuse_malformed, refuse_unknown, spin_lock_kind
@@ -93,7 +93,7 @@ def _of_server(facts: ServerFacts) -> Given:
 
 
 def _given(path: Path) -> Given:
-    return Given(read_text(path.expanduser()), f"the configuration {str(path)!a}")
+    return Given(read_text(expanded(str(path))), f"the configuration {str(path)!a}")
 
 
 def of_servers(kind: Kind) -> Kind:

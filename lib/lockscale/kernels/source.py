@@ -14,13 +14,14 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import full_disk_is_one_sentence, need_free_space, sha256_of, write_json
+from lockscale.files import expanded, full_disk_is_one_sentence, need_free_space, sha256_of, write_json
 from lockscale.kernels.base import base
 from lockscale.kernels.steps import run_step
 from lockscale.tools import need
 
 VARIABLE = "LOCKSCALE_KERNEL_SOURCE"
 UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB
+_ADDRESS = re.compile(r"://|^[A-Za-z][\w+.-]*:/|^[^/~.][^/]*@|^[^/~.].*:.*@")  # of a web page, of ssh
 FILES_IN_A_TREE = 93_000  # only scales the progress bar
 _REFUSED: dict["Source", str] = {}  # source -> the sentence that refused it
 
@@ -37,10 +38,22 @@ class Source:
         return self.path.is_dir()
 
 
+def refuse_address(said: str) -> str:
+    """Why `said` is no path of a kernel source, or nothing; what it says is not repeated.
+
+    An address is never fetched, may hold a password, and would be kept in every run's provenance.
+    """
+    if _ADDRESS.search(said):
+        return "this looks like an address, and nothing is fetched: give the whole path of a tarball or tree"
+    return "" if said.isprintable() else "a control character is in it: give the path of a tarball or tree"
+
+
 def find_source(override: str | None = None) -> Source:
     """The source to build from: `override`, else LOCKSCALE_KERNEL_SOURCE, else the package's."""
     said = override or os.environ.get(VARIABLE)
-    path = Path(said).expanduser().resolve() if said else base().tarball
+    if said and (why := refuse_address(said)):
+        raise BadInput(f"the kernel source ({VARIABLE} or -p kernel_source): {why}")
+    path = expanded(said).resolve() if said else base().tarball
     if not path.exists():
         fix = "give a kernel tarball or tree" if said else f"apt-get install {base().package}"
         raise BadInput(f"the kernel source {path} is not there: {fix}")
