@@ -15,8 +15,8 @@ import signal, sys
 from pathlib import Path
 from lockscale import paths
 paths.RUNS = Path(sys.argv[1])
-if sys.argv[2] == "nohup":
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# the tests themselves may run under nohup
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[2] == "nohup" else signal.SIG_DFL)
 from lockscale.cli import main
 point = "guests=[{cpus: 1, processes: [1]}]"
 own = ["-p", point, "-p", "creates_per_point=40", "-p", "iterations=200"]
