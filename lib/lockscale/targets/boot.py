@@ -11,7 +11,7 @@ from typing import Literal
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets import kexec, trial
 from lockscale.targets.assertions import Built, assert_runs
-from lockscale.targets.grub import boot_next, environment, pin_default, read_grub
+from lockscale.targets.grub import Grub, boot_next, environment, pin_default, read_grub
 from lockscale.targets.guard import Guard
 from lockscale.targets.machine import must, must_all
 from lockscale.targets.server import RemoteServer
@@ -41,7 +41,8 @@ def boot_once(
     `timeout_s`: how long a boot may take until the server is reached. RunFailed is one sentence that
     names what the kernel did, and the server is then back on its default kernel.
     """
-    grub, home = read_grub(server), home_of(server)
+    grub = read_grub(server)
+    home = _home(server, grub)
     if kernel.release == home:
         raise BadInput(f"Linux {home} is the server's default kernel: it cannot be on trial")
     against = list(guard.reasons_against(server, kernel.release))
@@ -68,7 +69,11 @@ def home_of(server: RemoteServer) -> str:
 
     Raises BadInput where it runs another one that is not ours, as after an upgrade: it would be lost.
     """
-    home, running = str(read_grub(server).default.release), _running(server)
+    return _home(server, read_grub(server))
+
+
+def _home(server: RemoteServer, grub: Grub) -> str:
+    home, running = str(grub.default.release), _running(server)
     if running != home and not OURS.fullmatch(running) and not trial.is_on_trial(server):
         raise BadInput(
             f"the server runs Linux {running}, and a boot would leave it on its default, {home}: "
