@@ -9,5 +9,9 @@ class BadInput(Exception):
     """
 
 
+class FullDisk(BadInput):
+    """A disk took no more; with room again what was begun can go on."""
+
+
 class RunFailed(Exception):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""

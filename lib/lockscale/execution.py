@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
-from lockscale.files import full_disk_is_one_sentence
+from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.files import FULL, MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.notebooks import ENDS_S, parameters_of, private_kernel
 from lockscale.progress import FILE_VARIABLE, TABLE_MARK
 
 HEARTBEAT_S = 10.0
+NO_SPACE = tuple(f"[Errno {number}]" for number in FULL)
 
 
 class Interrupted(RunFailed):
@@ -71,13 +72,19 @@ def execute(
 
 def _as_sentence(error: Any, output: Path) -> Exception:
     """The library's own sentence where it raised one, else which cell of which notebook failed."""
-    if error.ename == "BadInput":
-        return BadInput(error.evalue)
-    if error.ename == "RunFailed":
-        return RunFailed(error.evalue)
+    for ours in (FullDisk, BadInput, RunFailed):
+        if error.ename in _names(ours):
+            return ours(error.evalue)
+    if error.ename == "OSError" and error.evalue.startswith(NO_SPACE):
+        return FullDisk(f"a disk is full ({output.name}, cell {error.exec_count}): {MAKE_ROOM}")
     return RunFailed(
         f"{output.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (see {output})"
     )
+
+
+def _names(ours: type[Exception]) -> list[str]:
+    """Of a kind of error and all that are of it."""
+    return [ours.__name__, *(name for kind in ours.__subclasses__() for name in _names(kind))]
 
 
 @contextmanager

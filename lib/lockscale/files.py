@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, FullDisk
 from lockscale.printable import printable
 from lockscale.user import now_utc, user_name
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def expanded(path: str) -> Path:
@@ -36,14 +36,9 @@ def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             raise
-        raise BadInput(f"the disk under {where} is full: {MAKE_ROOM}") from error
-
-
-def is_full_disk(error: BadInput) -> bool:
-    """Whether it is the sentence of full_disk_is_one_sentence()."""
-    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
+        raise FullDisk(f"the disk under {where} is full: {MAKE_ROOM}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:

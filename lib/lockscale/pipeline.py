@@ -2,19 +2,19 @@
 """Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
 
 import re
-import shutil
 from typing import Any
 
 import pandas as pd
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput
 from lockscale.execution import Interrupted, execute
 from lockscale.experiment.arm_tables import aa_rates
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
 from lockscale.experiment.layout import Run, find_run, is_curated, new_run
 from lockscale.experiment.place_qemu import refuse_too_large
+from lockscale.experiment.resumable import forget_unbegun, says_how_to_go_on
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
 from lockscale.experiment.run_files import read_study_file
@@ -50,22 +50,17 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
     try:
         with locked(run.folder / "pipeline.lock", f"run {run.id}"):
             keep_study(run, study, target)
-            if local:  # workloads only: no arm is booted, so there is no story to tell
-                run_plan(run, study, where)
-            else:
-                ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
-                _tell_story(run, {"study": name, "target": target, "run": str(run.folder)}, ends_s)
+            with says_how_to_go_on(run):
+                if local:  # workloads only: no arm is booted, so there is no story to tell
+                    run_plan(run, study, where)
+                else:
+                    ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
+                    _tell_story(run, {"study": name, "target": target, "run": str(run.folder)}, ends_s)
     except BaseException:
         if not resume:
-            _forget_unbegun(run)
+            forget_unbegun(run)
         raise
     return run
-
-
-def _forget_unbegun(run: Run) -> None:
-    """Leave no run behind that was refused before anything of it was told or measured."""
-    if {path.name for path in run.folder.iterdir()} <= {"study.json", "lock", "pipeline.lock"}:
-        shutil.rmtree(run.folder, ignore_errors=True)
 
 
 def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
@@ -75,7 +70,7 @@ def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
         try:
             execute(notebook, run.notebooks / notebook.name, parameters, log, ends_s=ends_s)
         except Interrupted:
-            raise RunFailed(f"interrupted: `lockscale study resume {run.id}` goes on with it") from None
+            raise KeyboardInterrupt from None
 
 
 def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:

@@ -11,7 +11,8 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment import provenance
-from lockscale.experiment.journal import open_journal, read_entries, step_seconds
+from lockscale.experiment.alike import step_seconds
+from lockscale.experiment.journal import open_journal, read_entries
 from lockscale.experiment.layout import Run, curated_run, latest_run
 from lockscale.experiment.plan import Step
 from lockscale.experiment.repeat import how_to_repeat

@@ -9,11 +9,9 @@ import pandas as pd
 from scipy import stats
 
 from lockscale.errors import BadInput
+from lockscale.experiment.alike import LOAD, entries_alike
 from lockscale.experiment.all_processes import of_all_processes
 from lockscale.experiment.blocked import log_ratios
-from lockscale.experiment.journal import entries_of_another
-from lockscale.experiment.layout import Run, list_runs, target_of
-from lockscale.experiment.run_files import read_study_file
 from lockscale.experiment.stars import ALPHA, POINT, pair_gaps
 from lockscale.printable import printable
 from lockscale.study import Study
@@ -22,8 +20,6 @@ POWER = 0.8
 SURE = 0.8
 """How sure it is that the noise is not larger than assumed: a short pilot tells it badly."""
 MOST = 1000  # of Parameters.iterations
-LOAD = ("guests", "creates_per_point", "tool")
-"""The parameters that the noise depends on: rows of another load do not tell it."""
 
 
 @dataclass(frozen=True)
@@ -142,17 +138,10 @@ def earlier_rows(study: Study, target: str) -> pd.DataFrame:
 
     Raises BadInput where nothing was measured there yet.
     """
-    for run in reversed(list_runs()):
-        if target_of(run) == (study.name, target) and _same_load(run, study):
-            rows = [row for entry in entries_of_another(run) for row in entry["rows"]]
-            if rows:
-                return pd.DataFrame(rows)
+    for entries in entries_alike(study, target):
+        if rows := [row for entry in entries for row in entry["rows"]]:
+            return pd.DataFrame(rows)
     raise BadInput(
         f"nothing of study {study.name} was measured on target {target} yet with this {', '.join(LOAD)}, so "
         "its noise is not known: run the study once with the same, its A/A pair is enough"
     )
-
-
-def _same_load(run: Run, study: Study) -> bool:
-    asked, wanted = read_study_file(run.folder)["parameters"], study.parameters.model_dump(mode="json")
-    return all(asked.get(name) == wanted[name] for name in LOAD)

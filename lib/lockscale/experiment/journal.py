@@ -13,10 +13,9 @@ from typing import Any
 import pydantic
 
 from lockscale.errors import BadInput
-from lockscale.experiment.layout import Run, list_runs
+from lockscale.experiment.layout import Run
 from lockscale.experiment.plan import Step
 from lockscale.experiment.rows import Row
-from lockscale.experiment.run_files import read_study_file
 from lockscale.files import append_line, sha256_of_json, write_bytes
 from lockscale.study import Study
 
@@ -126,26 +125,3 @@ def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
                 f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "
                 "start a new run, or bring the first kernel's folder of .cache/kernels along"
             )
-
-
-def step_seconds(run: Run, study: Study, target: str) -> list[float]:
-    """How long steps took: of this run, else of the latest one of the same points on the same target.
-
-    Empty where nothing was measured yet.
-    """
-    for one in [run, *reversed(list_runs())]:
-        if one.folder == run.folder or _same_points(one, study, target):
-            found = [entry["wall_s"] for entry in entries_of_another(one) if "wall_s" in entry]
-            if found:
-                return found
-    return []
-
-
-def _same_points(run: Run, study: Study, target: str) -> bool:
-    try:
-        said = read_study_file(run.folder)
-        asked, points = said["parameters"], study.parameters.model_dump(mode="json")
-        alike = all(asked[name] == points[name] for name in ("guests", "creates_per_point", "profilers"))
-        return bool(alike and said["name"] == study.name and said["target"] == target)
-    except (BadInput, KeyError):
-        return False

@@ -3,29 +3,27 @@
 
 import gzip
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment import provenance
+from lockscale.experiment.alike import step_seconds
 from lockscale.experiment.journal import (
     Journal,
     open_journal,
     refuse_other,
     refuse_other_build,
-    step_seconds,
 )
 from lockscale.experiment.layout import Run
 from lockscale.experiment.live import Live
 from lockscale.experiment.places import Booted, Place, open_place
 from lockscale.experiment.plan import Step, plan
+from lockscale.experiment.resumable import says_how_to_go_on
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.experiment.session import Session, measure
-from lockscale.files import is_full_disk, locked, write_bytes
+from lockscale.files import locked, write_bytes
 from lockscale.kernels.series import read_series, refuse_unsafe
 from lockscale.progress import Progress, progress
 from lockscale.study import Study, Target
@@ -35,7 +33,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
     """Measure every step of the study's plan on `target` that is left; returns the path of rows.csv."""
     for arm in study.arms:
         refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
-    with locked(run.folder / "lock", f"run {run.id}"), _says_how_to_go_on(run):
+    with locked(run.folder / "lock", f"run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(run, study)
         with open_place(run, study, target) as place:
             steps = plan(study, place.arms)
@@ -46,22 +44,6 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         rows = [Row(**row) for step in steps for row in journal.entries[step.name]["rows"]]
         write_rows(run.rows, rows)
     return run.rows
-
-
-@contextmanager
-def _says_how_to_go_on(run: Run) -> Iterator[None]:
-    """Interrupted, or out of disk: what a person does then to have the rest."""
-    known = (run.folder / "study.json").is_file()
-    again = f"`lockscale study resume {run.id}`" if known else "running this again"
-    how = f"no finished step is lost, {again} goes on with it"
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise RunFailed(f"interrupted: {how}") from None
-    except BadInput as error:
-        if is_full_disk(error):
-            raise BadInput(f"{error}; {how}") from error.__cause__
-        raise
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import FullDisk, RunFailed
 from lockscale.files import MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.progress import progress
 
@@ -30,7 +30,7 @@ def run_step(
 ) -> None:
     """Run `argv`; each line of output is a step of about `lines_expected`; all of it goes to `log`.
 
-    Raises RunFailed with the first line that looks like an error, or BadInput for a full disk. Whatever
+    Raises RunFailed with the first line that looks like an error, or FullDisk. Whatever
     interrupts it ends the command and its children too; what outlives a kill -9 of ours holds the locks
     that we held (files.locked), so that nobody else builds in the same folder meanwhile.
     """
@@ -78,7 +78,7 @@ def _own_environment() -> dict[str, str]:
 def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
     text = log.read_text(errors="replace")
     if NO_SPACE.search(text):
-        return BadInput(f"the disk under {log.parent} is full ({what}): {MAKE_ROOM}")
+        return FullDisk(f"the disk under {log.parent} is full ({what}): {MAKE_ROOM}")
     lines = text.splitlines()
     first = next(filter(SAYS_WHY.search, lines), lines[-1] if lines else "nothing was said")
     return RunFailed(f"{what} failed ({Path(argv[0]).name}): {first.strip()} (whole log: {log})")

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Earlier runs that tell something of the next one: of the same study, target and load."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from lockscale.errors import BadInput
+from lockscale.experiment.journal import Entry, entries_of_another
+from lockscale.experiment.layout import Run, list_runs, target_of
+from lockscale.experiment.run_files import read_study_file
+from lockscale.study import Study
+
+LOAD = ("guests", "creates_per_point", "tool")
+"""The parameters that the noise and the time of a step depend on: those of another load do not tell them."""
+
+
+def entries_alike(study: Study, target: str, *besides: str) -> Iterator[list[Entry]]:
+    """The journals of those of `study` on `target` with the same LOAD, the latest first, finished or not.
+
+    besides: further parameters that have to be the same.
+    """
+    for run in reversed(list_runs()):
+        if target_of(run) == (study.name, target) and _is_alike(run, study, (*LOAD, *besides)):
+            yield entries_of_another(run)
+
+
+def _is_alike(run: Run, study: Study, names: tuple[str, ...]) -> bool:
+    try:
+        asked = read_study_file(run.folder)["parameters"]
+    except BadInput:
+        return False
+    wanted = study.parameters.model_dump(mode="json")
+    return all(asked.get(name) == wanted[name] for name in names)
+
+
+def step_seconds(run: Run, study: Study, target: str) -> list[float]:
+    """How long steps took: of this run, else of the latest one alike with the same profilers.
+
+    Empty where nothing was measured yet.
+    """
+    for entries in chain([entries_of_another(run)], entries_alike(study, target, "profilers")):
+        if found := [entry["wall_s"] for entry in entries if "wall_s" in entry]:
+            return found
+    return []
