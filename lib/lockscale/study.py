@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.printable import printable
+from lockscale.spelling import spelt
 from lockscale.study_parameters import GuestPoints, Parameters, ProfilerName
 from lockscale.target_file import (
     LocalTarget,
@@ -35,10 +36,10 @@ __all__ = [
 M = TypeVar("M", bound=pydantic.BaseModel)
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
-Text = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-MkfsWord = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_^=,.:%-]+$")]
-MountOption = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_=.:-]*$")]
-Feature = Annotated[str, pydantic.Field(pattern=r"^\^?[a-z0-9_-]+$")]
+Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
+MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs.ext4, such as -O")]
+MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
+Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 _TABLE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv")
 
 
@@ -237,7 +238,8 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
         return model.model_validate(said)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(printable(part) for part in first["loc"])
+        kind = issubclass(model, TargetFile) and "kind" in said  # pydantic's first word then, not the file's
+        where = ".".join(printable(part) for part in first["loc"][kind:])
         where = f"{where}: " if where else ""
         raise BadInput(f"{path.name}: {where}{_why(first)}") from None
 

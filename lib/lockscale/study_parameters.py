@@ -7,10 +7,13 @@ from typing import Annotated, Literal
 import pydantic
 
 from lockscale.kernels.source import refuse_address
+from lockscale.spelling import spelt
 from lockscale.target_file import Count, Name
 
 # It reaches a command line as no path, no second option and no control character.
-Function = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.*?\[\]-]+$")]
+Function = Annotated[
+    str, spelt(r"[A-Za-z0-9_.*?\[\]-]+", "write a kernel function's name, or a pattern of names with * and ?")
+]
 
 
 def _once(numbers: list[int]) -> list[int]:

@@ -11,6 +11,7 @@ import pydantic
 
 from lockscale.errors import BadInput
 from lockscale.files import expanded
+from lockscale.spelling import spelt
 from lockscale.targets.prepare import Preparation
 
 
@@ -23,15 +24,38 @@ def _whole_path(folder: str) -> str:
     return folder
 
 
-Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
+Name = Annotated[str, spelt(r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _", 64)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
-Host = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_:][A-Za-z0-9_.:%-]*$", max_length=253)]
-User = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", max_length=32)]
+Host = Annotated[
+    str,
+    spelt(
+        r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*",
+        "write a host's name, its address or its alias in ~/.ssh/config",
+        253,
+    ),
+]
+User = Annotated[str, spelt(r"[A-Za-z_][A-Za-z0-9_.-]*", "write the name of the server's user", 32)]
 Port = Annotated[int, pydantic.Field(ge=1, le=65535, strict=True)]
-ById = Annotated[str, pydantic.Field(pattern=r"^/dev/disk/by-id/[A-Za-z0-9_][A-Za-z0-9_.:+-]*$")]
-Key = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=4096)]
+ById = Annotated[
+    str,
+    spelt(
+        r"/dev/disk/by-id/[A-Za-z0-9_][A-Za-z0-9_.:+-]*",
+        "write the disk's name that stays: /dev/disk/by-id/..., as `ls /dev/disk/by-id` shows",
+    ),
+]
+Serial = Annotated[
+    str,
+    spelt(r"[A-Za-z0-9_.:+-]+", "write the serial number, as `lsblk -o NAME,SERIAL` shows", 64),
+]
+Key = Annotated[str, spelt(r"[^\x00-\x1f\x7f]+", "write the path of a file")]
 Folder = Annotated[str, pydantic.Field(max_length=4096), pydantic.AfterValidator(_whole_path)]
-ConfigFile = Annotated[str, pydantic.Field(pattern=r"^(/|~/)[^\x00-\x1f\x7f]+$", max_length=4096)]
+Config = Annotated[
+    str,
+    spelt(
+        r"localmodconfig|full|~?/[^\x00-\x1f\x7f]+",
+        "write full, localmodconfig, or the path of a kernel's configuration, which begins with / or with ~/",
+    ),
+]
 
 
 class _Strict(pydantic.BaseModel):
@@ -41,7 +65,7 @@ class _Strict(pydantic.BaseModel):
 class TargetDisk(_Strict):
     """A guest's only disk that may be formatted."""
 
-    serial: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=20)]
+    serial: Annotated[str, spelt(r"[A-Za-z0-9_.-]+", "write letters, digits, ., - and _", 20)]
     size_mib: Annotated[int, pydantic.Field(ge=64, strict=True)]
 
 
@@ -64,7 +88,7 @@ class ServerDisk(_Strict):
     """The server's only disk that may be formatted; all three have to be true of it."""
 
     by_id: ById
-    serial: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9_.:+-]+$", max_length=64)]
+    serial: Serial
     size_bytes: Count
 
 
@@ -78,7 +102,7 @@ class ServerBoot(_Strict):
     method: Literal["grub", "kexec"] = "grub"
     guard: Literal["none", "i6300esb"] = "none"
     boot_timeout_s: Count = 600
-    config: Literal["localmodconfig", "full"] | ConfigFile = "full"
+    config: Config = "full"
 
     @property
     def start(self) -> Literal["localmodconfig", "full"] | Path:

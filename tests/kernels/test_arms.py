@@ -92,7 +92,7 @@ def test_an_arm_may_be_the_kernel_of_another_one_mounted_differently(file: Path)
         (
             LOAD + '[[counter]]\nname = "x"\ncount = ["rate:x"]\nper = ["trace:y"]\nunit = "1"\n'
             'expect = ["arm = 0"]\n',
-            "counter.0.count.0: String should match",
+            "counter.0.count.0: write trace:, calls:, acquisitions: or contentions: before",
         ),
         (
             LOAD + '[[counter]]\nname = "x"\ncount = ["trace:x"]\nper = ["trace:y"]\nunit = "1"\n'

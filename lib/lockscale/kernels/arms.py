@@ -16,10 +16,17 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.text import read_toml
+from lockscale.spelling import spelt
 
-Name = Annotated[str, pydantic.Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Name = Annotated[str, spelt(r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
-Source = Annotated[str, pydantic.Field(pattern=r"^(trace|calls|acquisitions|contentions):\S.*$")]
+Source = Annotated[
+    str,
+    spelt(
+        r"(trace|calls|acquisitions|contentions):\S.*",
+        "write trace:, calls:, acquisitions: or contentions: before the name of what is counted",
+    ),
+]
 TEST = re.compile(r'^\t\.name = "(\w+)",$', re.MULTILINE)  # in each test's own file of lib/fsload
 RELATION = re.compile(r"\s+(>=|>|=)\s+")
 

@@ -13,6 +13,7 @@ import pydantic
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.printable import printable
+from lockscale.spelling import spelt
 from lockscale.targets.changes import JOURNAL, Change, of_line
 from lockscale.targets.machine import Completed, Machine, must
 from lockscale.targets.noise import CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
@@ -29,7 +30,7 @@ class Preparation(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    governor: Annotated[str, pydantic.Field(pattern=r"^[a-z_]+$", max_length=16)] | None = None
+    governor: Annotated[str, spelt(r"[a-z_]+", "write a name such as performance", 16)] | None = None
     turbo: pydantic.StrictBool | None = None
     thp: Literal["always", "madvise", "never"] | None = None
     numa_balancing: pydantic.StrictBool | None = None
