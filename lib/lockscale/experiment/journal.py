@@ -51,6 +51,10 @@ class Journal:
     def left(self, steps: Iterable[Step]) -> list[Step]:
         return [step for step in steps if step.name not in self.entries]
 
+    def rows(self, steps: Iterable[Step]) -> list[Row]:
+        """Of all `steps`, in their order, each of which has to be done."""
+        return [Row(**row) for step in steps for row in self.entries[step.name]["rows"]]
+
 
 def open_journal(run: Run, study: Study) -> Journal:
     """What the run has done already. A last line cut by a crash is dropped: that step is done again.

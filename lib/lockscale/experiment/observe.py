@@ -60,8 +60,7 @@ def count_steps(
             said = {"run": run.id, "origin": place.origin, **place.describe()}
             write_json(into.provenance, said)
             _count_all(_Work(run, study, place, journal, sources), steps)
-        rows = [Row(**row) for step in steps for row in journal.entries[step.name]["rows"]]
-        write_rows(into.rows, rows)
+        write_rows(into.rows, journal.rows(steps))
     return into.rows
 
 

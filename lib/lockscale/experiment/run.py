@@ -41,8 +41,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
             said = provenance.begin(run, study, target, place, found)
             _carry_out(_Work(run, study, place, journal, said), steps, step_seconds(run, study, target.name))
-        rows = [Row(**row) for step in steps for row in journal.entries[step.name]["rows"]]
-        write_rows(run.rows, rows)
+        write_rows(run.rows, journal.rows(steps))
     return run.rows
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What a base profile says of patches that are not written yet: the answer and its parts."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Estimate:
     high: float
     status: str
     source: str
+
+    @classmethod
+    def between(cls, name: str, unit: str, ends: Sequence[float], status: str, source: str) -> Self:
+        """Anywhere from the smallest of `ends` to the largest; its value is their mean."""
+        return cls(name, unit, sum(ends) / len(ends), min(ends), max(ends), status, source)
 
 
 @dataclass(frozen=True)

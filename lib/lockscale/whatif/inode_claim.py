@@ -72,24 +72,19 @@ def _read(base: Base) -> _Read:
 
 
 def _parameters(read: _Read, storms: list[Storm]) -> list[Estimate]:
-    def between(name: str, unit: str, ends: list[float], status: str, source: str) -> Estimate:
-        return Estimate(name, unit, sum(ends) / 2, min(ends), max(ends), status, source)
-
     rates = f"{RATES}: N - W threads make the creates"
     return [
         Estimate(
             "calls_without_retry", "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]
         ),
-        between(
-            "attempts",
-            "attempts/create",
-            list(read.in_loop),
-            "identified",
-            f"{COST} less these calls",
+        Estimate.between(
+            "attempts", "attempts/create", read.in_loop, "identified", f"{COST} less these calls"
         ),
-        between("gain", "x", list(read.gain), "identified", "N / (N - attempts)"),
-        between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
-        between("attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"),
+        Estimate.between("gain", "x", read.gain, "identified", "N / (N - attempts)"),
+        Estimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
+        Estimate.between(
+            "attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"
+        ),
     ]
 
 
@@ -101,17 +96,7 @@ def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.
     spread = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
     return [
-        Predicted(
-            arm,
-            THREADS,
-            "create_rate",
-            "creates/s",
-            value,
-            low,
-            most,
-            naive,
-            verdict.sign(low, most, read.rate_per_s[0]),
-        )
+        verdict.creates(arm, THREADS, value, (low, most), naive, read.rate_per_s[0])
         for arm, most in ((UPSTREAM, high), (OURS, high * spread))
     ]
 

@@ -5,7 +5,7 @@ What the argument of a study says (no retry is left, nobody sleeps) moves the in
 nothing beside them: an interval that holds the base says that the sign is not known.
 """
 
-from lockscale.whatif.answer import Idea
+from lockscale.whatif.answer import Idea, Predicted
 
 LEAST_GAIN = 1.05  # assumed: what a patch's own code may cost again (left.OWN_WORK); less is not worth one
 
@@ -19,6 +19,14 @@ def sign(low: float, high: float, base: float, *, is_time: bool = False) -> str:
     """`faster` or `slower` where the whole interval is, else `not known`."""
     least, most = gains(low, high, base, is_time=is_time)
     return "faster" if least > 1 else "slower" if most < 1 else "not known"
+
+
+def creates(
+    arm: str, threads: int, value: float, interval: tuple[float, float], naive: float, base_per_s: float
+) -> Predicted:
+    """A creation rate with what its interval says of the sign."""
+    said = sign(*interval, base_per_s)
+    return Predicted(arm, threads, "create_rate", "creates/s", value, *interval, naive, said)
 
 
 def worth(least: float, most: float) -> str:

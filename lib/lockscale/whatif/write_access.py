@@ -99,18 +99,17 @@ def _parameters(
 ) -> list[Estimate]:
     thresholds = sorted(threshold_us(THREADS, z) for z in read.think_us)
 
-    def between(name: str, ends: list[float], status: str, source: str) -> Estimate:
-        return Estimate(name, "us", sum(ends) / 2, min(ends), max(ends), status, source)
-
     outside = f"{COST}: N / X less get_write_access, with and without its callers outside the loop"
     contended = (
         "given" if given else f"a free lock call and {LINES} lines of {LINE_US} us, to a lock never free"
     )
     return [
-        between("elsewhere_us", list(read.think_us), "identified", outside),
-        between("storm_above_us", thresholds, "identified", "4 Z / N^2"),
-        between("slower_above_us", limits, "identified", "the storm at the slow kernel's rate"),
-        between("contended_us", list(costs_us), "outside" if given else "open", contended),
+        Estimate.between("elsewhere_us", "us", read.think_us, "identified", outside),
+        Estimate.between("storm_above_us", "us", thresholds, "identified", "4 Z / N^2"),
+        Estimate.between(
+            "slower_above_us", "us", limits, "identified", "the storm at the slow kernel's rate"
+        ),
+        Estimate.between("contended_us", "us", costs_us, "outside" if given else "open", contended),
     ]
 
 
@@ -135,16 +134,7 @@ def _predictions(read: _Read, costs_us: tuple[float, float]) -> list[Predicted]:
     # A sleep after a lost claim: from the storm without it to no storm at all.
     ends = {FAST: (low, high), **dict.fromkeys(CURED, cured), BACKOFF: (low, cured[1])}
     return [
-        Predicted(
-            arm,
-            THREADS,
-            "create_rate",
-            "creates/s",
-            _middle(*both),
-            *both,
-            naive,
-            verdict.sign(*both, read.rate_per_s),
-        )
+        verdict.creates(arm, THREADS, _middle(*both), both, naive, read.rate_per_s)
         for arm, both in ends.items()
     ]
 
