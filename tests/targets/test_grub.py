@@ -7,8 +7,11 @@ import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets import grub
-from lockscale.targets.grub import boot_next, pin_default, read_grub, without_ours
+from lockscale.targets.grub import boot_next, pin_default, read_grub
+from lockscale.targets.grub_custom import BEGIN, CUSTOM, END
 from targets.told_server import MENU, NEW, OLD, SOUND, ToldServer
+
+SUPERUSERS = f"grep -shE ^\\s*set superusers= /boot/grub/grub.cfg {CUSTOM}"
 
 
 def changed(**answers: str) -> ToldServer:
@@ -70,22 +73,26 @@ def test_a_server_without_grub_or_with_a_lost_default_is_refused():
         read_grub(changed(editenv="saved_entry=gone\n"))
 
 
-def test_the_trial_is_an_entry_of_its_own_and_other_lines_stay():
+def test_the_trial_is_an_entry_of_its_own():
     armed = {"grub-editenv - list": f"saved_entry=old\nnext_entry=lockscale-trial-{NEW}\n"}
-    more = {f"grub-reboot lockscale-trial-{NEW}": "", "sync": "", f"mv {grub.CUSTOM}.part {grub.CUSTOM}": ""}
-    theirs = "set color=blue\n"
-    old_block = f"{grub.BEGIN}\nmenuentry 'x' {{\n}}\n{grub.END}\n"
-    server = ToldServer(SOUND | armed | more | {f"cat {grub.CUSTOM}": theirs + old_block})
+    server = ToldServer(SOUND | armed | {f"grub-reboot lockscale-trial-{NEW}": "", "sync": ""})
     boot_next(server, read_grub(server).entry_of(NEW), ["insmod setpci"], "panic=10")
-    assert server.written[f"{grub.CUSTOM}.part"] == (
-        f"{theirs}{grub.BEGIN}\nmenuentry 'Linux {NEW} on trial' --id lockscale-trial-{NEW} {{\n"
-        f"insmod setpci\n\tlinux /boot/vmlinuz-{NEW} root=/dev/vda1 ro panic=10\n}}\n{grub.END}\n"
+    assert server.custom == (
+        f"{BEGIN}\nmenuentry 'Linux {NEW} on trial' --unrestricted --id lockscale-trial-{NEW} {{\n"
+        f"insmod setpci\n\tlinux /boot/vmlinuz-{NEW} root=/dev/vda1 ro panic=10\n}}\n{END}\n"
     )
-    assert without_ours(server.written[f"{grub.CUSTOM}.part"]) == theirs
+
+
+def test_a_default_that_waits_for_a_password_is_refused():
+    """Nobody is at the console when the server reboots."""
+    asks = {SUPERUSERS: 'set superusers="root"\n'}
+    with pytest.raises(BadInput, match=r"asks for a password before it boots its default.*--unrestricted"):
+        read_grub(ToldServer(SOUND | asks))
+    free = MENU.replace("menuentry 'Old'", "menuentry 'Old' --unrestricted")
+    assert read_grub(ToldServer(SOUND | asks | {"cat /boot/grub/grub.cfg": free})).default.release == OLD
 
 
 def test_a_one_shot_that_grub_did_not_take_is_an_error():
-    more = {f"grub-reboot lockscale-trial-{NEW}": "", "sync": "", f"mv {grub.CUSTOM}.part {grub.CUSTOM}": ""}
-    server = ToldServer(SOUND | more)
+    server = ToldServer(SOUND | {f"grub-reboot lockscale-trial-{NEW}": "", "sync": ""})
     with pytest.raises(RunFailed, match="did not take"):
         boot_next(server, read_grub(server).entry_of(NEW), [], "panic=10")

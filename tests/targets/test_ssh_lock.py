@@ -15,7 +15,7 @@ from loopback_sshd import Sshd
 BOOT_S = 10**9  # longer than this machine is up: as if it had just been booted
 
 
-def lock(sshd: Sshd, folder: Path, run: str = "one", boot_s: int = 600) -> ServerLock:
+def lock(sshd: Sshd, folder: Path, run: str | None = "one", boot_s: int = 600) -> ServerLock:
     return ServerLock(sshd.host(), run, f'{{"who": "{run}"}}', boot_s, str(folder))
 
 
@@ -104,6 +104,20 @@ def test_a_run_that_died_in_its_reboot_is_resumed_and_forgotten_later(sshd: Sshd
         again = lock(sshd, tmp_path, run, boot_s)
         again.take()
         again.release()
+
+
+def test_what_is_no_run_is_taken_over_by_nobody_that_does_the_same(sshd: Sshd, tmp_path: Path):
+    """Two `target boot` of one arm are two, also while the first one's server reboots."""
+    first, other = lock(sshd, tmp_path, None), lock(sshd, tmp_path, None, BOOT_S)
+    first.take()
+    first._let_go()
+    rebooted(tmp_path)
+    with pytest.raises(HeldByOther):
+        other.take()
+    first.take()
+    first.release()
+    other.take()
+    other.release()
 
 
 def test_words_of_a_holder_are_no_command(sshd: Sshd, tmp_path: Path):

@@ -47,14 +47,16 @@ PROGRAMS = "/var/lib/lockscale/bin"  # /run is mounted noexec
 @contextmanager
 def hold_server(run: Run, study: Study, target: SshTarget, kind: str = RATE) -> Iterator["SshPlace"]:
     """The server held for the run, every arm installed; at the end it runs its own kernel again."""
-    with at_home(target, run.id) as (server, lock):
+    with at_home(target, run.id, run=run.id) as (server, lock):
         yield SshPlace(study, target, server, lock, kind)
 
 
 @contextmanager
-def at_home(target: SshTarget, run: str) -> Iterator[tuple[SshMachine, ServerLock]]:
+def at_home(
+    target: SshTarget, what: str, *, run: str | None = None
+) -> Iterator[tuple[SshMachine, ServerLock]]:
     """The server held, on its own kernel now and at the end, whatever was booted in between."""
-    with held(target, run) as lock, machine_of(target) as server:
+    with held(target, what, run=run) as lock, machine_of(target) as server:
         server.end_others()
         _go_home(server, target, lock)  # a controller that died may have left an arm running
         refuse_other_kind(target, server)

@@ -42,9 +42,12 @@ def guard_of(target: SshTarget) -> Guard:
 
 
 @contextmanager
-def held(target: SshTarget, run: str) -> Iterator[ServerLock]:
-    """The server's lock, taken for the run of that name. Raises BadInput with who has it and since when."""
-    lock = ServerLock(host_of(target), run, holder_of(run).json(), target.boot.boot_timeout_s)
+def held(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[ServerLock]:
+    """The server's lock, taken for `what`. Raises BadInput with who has it and since when.
+
+    run: a run that another controller may go on with. Anything else is nobody else's, whatever it is called.
+    """
+    lock = ServerLock(host_of(target), run, holder_of(what).json(), target.boot.boot_timeout_s)
     try:
         lock.take()
         yield lock

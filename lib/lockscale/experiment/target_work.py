@@ -41,12 +41,13 @@ def check_server(target: SshTarget) -> Iterator[Check]:
         yield from not_reached(target.name, error)
 
 
-def refuse_unfit(target: SshTarget) -> None:
+def refuse_unfit(target: SshTarget, run: str | None = None) -> None:
     """Raise BadInput with what is found missing on a server within seconds, before hours of a run.
 
-    An arm that a dead controller left running there is not held against it: the run goes on from it.
+    run: one that goes on, for which its dead controller may still hold the server. An arm that it left
+    running there is not held against it.
     """
-    with held(target, "a first look"), machine_of(target) as server:
+    with held(target, "a first look", run=run), machine_of(target) as server:
         checks = list(_quick(target, server))
         if all(check.ok for check in checks) and not is_on_trial(server):
             checks += _at_rest(target, server)

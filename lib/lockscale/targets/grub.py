@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.targets.grub_custom import CUSTOM, write_custom
 from lockscale.targets.grub_menu import Entry, entries
-from lockscale.targets.machine import Completed, Machine, Write, must, must_all
+from lockscale.targets.machine import Completed, Machine, must, must_all
 
 FOLDER = "/boot/grub"
-CUSTOM = f"{FOLDER}/custom.cfg"  # read at the end of the menu, and no update-grub is needed for it
-BEGIN, END = "# lockscale: the kernel on trial", "# lockscale: end"
 SAVED_ONE = 'set default="${saved_entry}"'
 CANNOT_WRITE = ("btrfs", "zfs")  # GRUB reads these only (grub manual, "Environment block")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -26,6 +25,7 @@ _QUESTIONS: tuple[Sequence[str], ...] = (
     ("grep", "-rsh", "^GRUB_DEFAULT=", "/etc/default/grub", "/etc/default/grub.d"),
     ("grep", "-sx", "LOAD_KEXEC=true", "/etc/default/kexec"),
     ("od", "-A", "n", "-t", "u1", "-j", "4", SECURE_BOOT),
+    ("grep", "-shE", r"^\s*set superusers=", f"{FOLDER}/grub.cfg", CUSTOM),
     ("uname", "-r"),
 )
 
@@ -46,19 +46,28 @@ class Grub:
 def read_grub(server: Machine) -> Grub:
     """What the server's GRUB would do. Raises BadInput when it cannot boot a kernel once and go back."""
     answers = server.run_all(_QUESTIONS)
-    reasons = list(_reasons(*answers[:-1]))
+    asks_password, running = answers[-2].stdout.strip(), answers[-1].stdout.strip()
+    reasons = list(_reasons(*answers[:-2]))
     if reasons:
         raise BadInput(f"the server's GRUB cannot boot a kernel once: {'; '.join(reasons)}")
     menu = tuple(entry for entry in entries(answers[0].stdout) if entry.release)
     saved = environment(answers[1].stdout).get("saved_entry", "")
-    if not saved:
-        return Grub(menu, _entry_of(menu, answers[-1].stdout.strip()), is_pinned=False)
-    default = next((entry for entry in menu if entry.is_called(saved)), None)
-    if default is None:
+    default = _default_of(menu, saved) if saved else _entry_of(menu, running)
+    if asks_password and not default.is_unrestricted:
+        raise BadInput(
+            "the server's GRUB asks for a password before it boots its default, and nobody is there to type "
+            "it: give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
+        )
+    return Grub(menu, default, is_pinned=saved == default.path)
+
+
+def _default_of(menu: Sequence[Entry], saved: str) -> Entry:
+    found = next((entry for entry in menu if entry.is_called(saved)), None)
+    if found is None:
         raise BadInput(
             f"the server's saved default {saved!r} is no entry of its menu: choose one with grub-set-default"
         )
-    return Grub(menu, default, is_pinned=saved == default.path)
+    return found
 
 
 def _reasons(
@@ -116,21 +125,10 @@ def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: s
     """
     name = f"lockscale-trial-{entry.release}"
     commands = (*before, *entry.with_arguments(arguments))
-    block = [BEGIN, f"menuentry 'Linux {entry.release} on trial' --id {name} {{", *commands, "}", END]
-    write_custom(server, "\n".join(block) + "\n")
+    # GRUB would ask for a password where its menu has one; the default is free of it (read_grub)
+    opens = f"menuentry 'Linux {entry.release} on trial' --unrestricted --id {name} {{"
+    write_custom(server, [opens, *commands, "}"])
     must_all(server, [["grub-reboot", name], ["sync"]])
     armed = environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry")
     if armed != name:
         raise RunFailed(f"GRUB did not take {name} as its next entry: it has {armed!r}")
-
-
-def write_custom(server: Machine, block: str) -> None:
-    """Replace our part of custom.cfg by `block`; what others wrote there stays."""
-    kept = without_ours(server.run(["cat", CUSTOM]).stdout)
-    must_all(server, [Write(f"{CUSTOM}.part", kept + block), ["mv", f"{CUSTOM}.part", CUSTOM]])
-
-
-def without_ours(custom: str) -> str:
-    """custom.cfg without our part of it."""
-    before, begin, rest = custom.partition(f"{BEGIN}\n")
-    return before + rest.partition(f"{END}\n")[2] if begin else custom

@@ -18,6 +18,7 @@ class Entry:
     titles: tuple[str, ...]
     places: tuple[int, ...]
     body: tuple[str, ...]
+    is_unrestricted: bool = False  # booted without a password, whatever the menu asks for
 
     @property
     def path(self) -> str:
@@ -72,7 +73,7 @@ def _entries(
             if kind == "submenu":
                 yield from _entries(lines, *here)
             else:
-                yield Entry(*here, tuple(_body(lines)))
+                yield Entry(*here, tuple(_body(lines)), "--unrestricted" in rest.split())
             place += 1
         elif line.strip() == "}" and ids:
             return

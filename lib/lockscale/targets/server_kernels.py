@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.targets.grub import BEGIN, CUSTOM, pin_default, read_grub, write_custom
+from lockscale.targets.grub import pin_default, read_grub
+from lockscale.targets.grub_custom import forget_custom
 from lockscale.targets.machine import must, must_all
 from lockscale.targets.server import RemoteServer
 from lockscale.targets.trial import forget_trials
@@ -96,6 +97,5 @@ def remove_kernel(server: RemoteServer, release: str) -> None:
     files = [f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
     must_all(server, [["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{release}"]])
     must(server, ["update-grub"], timeout_s=INSTALL_S)
-    if f"{BEGIN}\n" in server.run(["cat", CUSTOM]).stdout:
-        write_custom(server, "")  # the entry of the last trial may be of this kernel
+    forget_custom(server)  # the entry of the last trial may be of this kernel
     forget_trials(server)

@@ -58,13 +58,17 @@ class HeldByOther(Exception):
 class ServerLock:
     """A server held for one run. take() again after each reboot; the connection is the lock's own.
 
-    holder: one line, what a second controller is told. boot_s: how long a boot of this run may take.
+    run: who else names it may take the lock over once a reboot let go of it; None for nobody. holder: one
+    line, what a second controller is told. boot_s: how long a boot of this run may take.
     """
 
-    def __init__(self, host: SshHost, run: str, holder: str, boot_s: int, folder: str = FOLDER) -> None:
+    def __init__(
+        self, host: SshHost, run: str | None, holder: str, boot_s: int, folder: str = FOLDER
+    ) -> None:
         self.host, self.folder = host, folder
-        name = hashlib.sha256(run.encode()).hexdigest()[:16]
-        self.told = [secrets.token_hex(16), name, holder, str(boot_s)]
+        token = secrets.token_hex(16)
+        name = hashlib.sha256((token if run is None else run).encode()).hexdigest()[:16]
+        self.told = [token, name, holder, str(boot_s)]
         self._connection: Connection | None = None
         self._shell: RootShell | None = None
 
