@@ -252,6 +252,7 @@ def _why(first: ErrorDetails) -> str:
         return "its kind is missing: say kind: ssh, qemu or local"
     said = printable(first["msg"].removeprefix("Value error, "), 200)
     untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict)
+    untold |= first["loc"][-1:] == ("user",) and ":" in str(first["input"])  # as in user:password
     return said if untold else f"{said} (got {_short(first['input'])})"
 
 

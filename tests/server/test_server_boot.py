@@ -13,8 +13,10 @@ from lockscale.kernels.build import Kernel
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.targets.boot import boot_once, go_home
+from lockscale.targets.grub import PINNED, environment
+from lockscale.targets.grub_custom import CUSTOM
 from lockscale.targets.guard import I6300esb, NoGuard
-from lockscale.targets.machine import must
+from lockscale.targets.machine import must, must_all
 from lockscale.targets.server_kernels import installed_kernels, remove_kernel
 from lockscale.targets.ssh import SshMachine
 from server.kernels import breaking, install_image
@@ -129,10 +131,46 @@ def test_a_kernel_that_never_reaches_user_space_is_named(
 
 
 @pytest.mark.long
+def test_a_menu_with_a_password_boots_a_trial_and_keeps_its_secret(
+    machine: SshMachine, installed: ServerKernel
+):
+    """Debian's entries are free of it, as they must be where nobody sits; custom.cfg is root's alone."""
+    theirs, script, kept = (
+        'set superusers="boss"\npassword boss M\xfcller\n',
+        "/etc/grub.d/10_linux",
+        "/root/10_linux",
+    )
+    must_all(
+        machine,
+        [
+            ["cp", "-p", script, kept],
+            ["sed", "-i", 's/^CLASS="/CLASS="--unrestricted /', script],
+            ["sh", "-c", 'umask 077; printf %s "$1" > "$2"', "sh", theirs, CUSTOM],
+        ],
+    )
+    try:
+        must(machine, ["update-grub"], timeout_s=300)
+        assert boot_once(machine, installed, GUARD, BOOT_S) == installed.build_id
+        assert must(machine, ["head", "-n", "2", CUSTOM]) == theirs
+        assert must(machine, ["stat", "-c", "%a", CUSTOM]).strip() == "600"
+        go_home(machine, BOOT_S)
+        must(machine, ["mv", kept, script])
+        must(machine, ["update-grub"], timeout_s=300)
+        with pytest.raises(BadInput, match="asks for a password before it boots its default"):
+            boot_once(machine, installed, GUARD, BOOT_S)
+    finally:
+        machine.run(["mv", kept, script])
+        must(machine, ["rm", "-f", CUSTOM])
+        must(machine, ["update-grub"], timeout_s=300)
+
+
+@pytest.mark.long
 def test_ours_are_removed_on_request_and_nothing_else(machine: SshMachine, installed: ServerKernel):
     for ours in installed_kernels(machine):
         remove_kernel(machine, ours.release)
     assert installed_kernels(machine) == []
+    assert not environment(must(machine, ["grub-editenv", "-", "list"])).get("saved_entry")  # as in the image
+    assert machine.run(["test", "-e", PINNED]).status
     left = must(machine, ["ls", "/boot"]).split()
     assert f"vmlinuz-{home(machine)}" in left
     assert not [name for name in left if "lockscale" in name]

@@ -22,8 +22,6 @@ class Built:
 
 
 READY = SOUND | {
-    "cat /boot/grub/custom.cfg": "",
-    "mv /boot/grub/custom.cfg.part /boot/grub/custom.cfg": "",
     f"grub-reboot lockscale-trial-{NEW}": "",
     "grub-editenv - list": f"saved_entry=old\nnext_entry=lockscale-trial-{NEW}\n",
     "sync": "",
@@ -154,3 +152,14 @@ def test_an_interrupt_waits_for_the_reboot_that_it_met():
     assert server.booted == 1
     go_home(server, 60)
     assert server.booted == 2
+
+
+def test_what_was_armed_and_never_rebooted_is_disarmed_on_the_way_home():
+    """Else the administrator's next reboot would be the trial."""
+    unset = "grub-editenv - unset next_entry"
+    running = {"cat /proc/cmdline": "root=UUID=A ro\n", unset: ""}
+    server = ToldServer({key: text for key, text in READY.items() if key != "date +%s"} | running)
+    with pytest.raises(RunFailed, match="date"):
+        boot_once(server, Built(), NoGuard(), 60)
+    go_home(server, 60)
+    assert server.asked.count(unset) == 1 and server.booted == 0

@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets import grub
-from lockscale.targets.grub import boot_next, pin_default, read_grub
+from lockscale.targets.grub import PINNED, boot_next, disarm, pin_default, read_grub, unpin_default
 from lockscale.targets.grub_custom import BEGIN, CUSTOM, END
 from targets.told_server import MENU, NEW, OLD, SOUND, ToldServer
 
@@ -32,9 +32,28 @@ def test_the_saved_default_is_read_and_pinned():
 def test_a_default_that_a_new_kernel_could_take_over_is_saved_by_its_name(saved: str):
     read = read_grub(changed(editenv=saved))
     assert (read.default.release, read.is_pinned) == (OLD, False)
-    server = ToldServer({"grub-set-default old": ""})
+    server = ToldServer({"mkdir -p /var/lib/lockscale": "", "grub-set-default old": ""})
     pin_default(server, read)
-    assert server.asked == ["grub-set-default old"]
+    assert server.asked[-1] == "grub-set-default old"
+    assert server.written[PINNED] == f"{saved.strip().removeprefix('saved_entry=')}\nold\n"
+
+
+@pytest.mark.parametrize(
+    ("note", "saved", "said"),
+    [
+        ("\nold\n", "old", "grub-editenv - unset saved_entry"),
+        ("1\nold\n", "old", "grub-set-default 1"),
+        ("1\nold\n", "other", None),
+    ],
+)
+def test_the_default_is_saved_as_it_was_unless_somebody_chose_another(
+    note: str, saved: str, said: str | None
+):
+    answers = {f"cat {PINNED}": note, "grub-editenv - list": f"saved_entry={saved}\n", f"rm -f {PINNED}": ""}
+    server = ToldServer(answers | {said or "": ""})
+    unpin_default(server)
+    assert server.asked[2:] == [*([said] if said else []), f"rm -f {PINNED}"]
+    unpin_default(ToldServer({}))  # never pinned
 
 
 def test_every_reason_is_named_at_once():
@@ -67,8 +86,10 @@ def test_a_file_system_that_grub_only_reads_is_refused(file_system: str):
 
 
 def test_a_server_without_grub_or_with_a_lost_default_is_refused():
-    with pytest.raises(BadInput, match=re.escape("no /boot/grub/grub.cfg")):
+    with pytest.raises(BadInput, match=re.escape("no /boot/grub/grub.cfg: run update-grub")):
         read_grub(ToldServer({"uname -r": OLD}))
+    with pytest.raises(BadInput, match=r"block cannot be read: .*grub-editenv /boot/grub/grubenv create"):
+        read_grub(ToldServer({key: text for key, text in SOUND.items() if "editenv" not in key}))
     with pytest.raises(BadInput, match="'gone' is no entry"):
         read_grub(changed(editenv="saved_entry=gone\n"))
 
@@ -96,3 +117,13 @@ def test_a_one_shot_that_grub_did_not_take_is_an_error():
     server = ToldServer(SOUND | {f"grub-reboot lockscale-trial-{NEW}": "", "sync": ""})
     with pytest.raises(RunFailed, match="did not take"):
         boot_next(server, read_grub(server).entry_of(NEW), [], "panic=10")
+
+
+@pytest.mark.parametrize(
+    ("armed", "is_ours"), [(f"lockscale-trial-{NEW}", True), ("memtest", False), ("", False)]
+)
+def test_only_a_trial_of_ours_is_disarmed(armed: str, is_ours: bool):
+    unset = "grub-editenv - unset next_entry"
+    server = ToldServer({"grub-editenv - list": f"saved_entry=old\nnext_entry={armed}\n", unset: ""})
+    assert disarm(server) is is_ours
+    assert (unset in server.asked) is is_ours

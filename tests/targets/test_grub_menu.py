@@ -73,3 +73,16 @@ def test_what_debian_writes_is_read():
     assert usual.arguments == "root=UUID=6a129244-2649-463a-84af-9b183d71ccd5 ro console=ttyS0"
     assert recovery.arguments.split()[2] == "single"
     assert usual.body[-1].split() == ["initrd", "/boot/initrd.img-6.1.0-56-amd64"]
+
+
+@pytest.mark.parametrize(
+    ("submenu", "entry", "is_free"),
+    [("", "", False), ("", "--unrestricted", False), ("--unrestricted", "--unrestricted", True)],
+)
+def test_an_entry_is_free_of_the_password_only_with_the_menus_above_it(
+    submenu: str, entry: str, is_free: bool
+):
+    inside = f"menuentry 'Linux' {entry} --id one {{\nlinux /vmlinuz-6.1\n}}\n"
+    menu = f"submenu 'Old ones' {submenu} --id old {{\n{inside}}}\n"
+    (found,) = entries(menu)
+    assert (found.path, found.is_unrestricted) == ("old>one", is_free)

@@ -31,7 +31,9 @@ FORGET = "rm -f /var/lib/lockscale/trial " + " ".join(
 
 
 def test_the_default_is_pinned_before_a_package_is_installed():
-    server = ToldServer(ROOMY | {"grub-editenv - list": "", "grub-set-default old": ""})
+    server = ToldServer(
+        ROOMY | {"grub-editenv - list": "", "mkdir -p /var/lib/lockscale": "", "grub-set-default old": ""}
+    )
     with pytest.raises(RunFailed, match="the server's default"):
         install_package(server, NEW, DEB)  # this server does not keep what it was told to save
     assert server.asked.index("grub-set-default old") < server.asked.index(INSTALL)
@@ -97,4 +99,4 @@ def test_a_package_is_purged_and_an_image_is_deleted():
         server = ToldServer(WITH_OURS | rest | gone)
         remove_kernel(server, release)
         assert [line for line in server.asked if line.startswith("dpkg ")] == purged
-        assert server.asked[-3:] == ["update-grub", LOOK, FORGET]
+        assert server.asked[-4:] == ["update-grub", "grub-editenv - list", LOOK, FORGET]

@@ -44,7 +44,7 @@ def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     assert lines["example-server is reached"]["ok"] and lines["example-server lets root in"]["ok"]
     disk = lines["its disk may be formatted"]
     assert not disk["ok"] and disk["fix"].endswith("is not formatted: it is not there")
-    assert "no environment block" in lines["its GRUB boots a kernel once"]["fix"]
+    assert "has no /boot/grub/grub.cfg: run update-grub" in lines["its GRUB boots a kernel once"]["fix"]
     assert lines["its boot guard"]["ok"] and not lines["a kernel for it brings it back"]["ok"]
     assert all(bool(line["fix"]) != line["ok"] for line in lines.values())
 

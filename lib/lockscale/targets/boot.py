@@ -11,13 +11,15 @@ from typing import Literal
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets import kexec, trial
 from lockscale.targets.assertions import Built, assert_runs
-from lockscale.targets.grub import Grub, boot_next, environment, pin_default, read_grub
+from lockscale.targets.grub import Grub, boot_next, disarm, pin_default, read_grub
 from lockscale.targets.guard import Guard
-from lockscale.targets.machine import must, must_all
+from lockscale.targets.machine import must
 from lockscale.targets.server import RemoteServer
 from lockscale.targets.server_kernels import OURS
 
 Method = Literal["grub", "kexec"]
+UNLESS = ", unless its power was cut"  # which looks the same from here
+SYNC_S = 600.0  # a load may just have left as much as the page cache holds
 SHUTDOWN_S = 120  # systemd gives a unit 90 s to stop
 
 
@@ -53,6 +55,7 @@ def boot_once(
     pin_default(server, grub)
     trial.prepare_trial(server, guard, timeout_s)
     arguments = " ".join((*trial.ARGUMENTS, *guard.kernel_arguments))
+    must(server, ["sync"], timeout_s=SYNC_S)  # before anything is armed: it may take long
     if method == "kexec":
         kexec.load(server, grub.entry_of(kernel.release), arguments)
     else:
@@ -85,6 +88,7 @@ def _home(server: RemoteServer, grub: Grub) -> str:
 def go_home(server: RemoteServer, timeout_s: int) -> None:
     """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
     home = home_of(server)
+    disarm(server)  # whoever armed it was ended before the reboot
     if _running(server) == home and not trial.is_on_trial(server):
         return
     stuck = (
@@ -115,8 +119,7 @@ def _judge(server: RemoteServer, asked: _Asked) -> str:
 def _what_happened(server: RemoteServer, asked: _Asked) -> str:
     """Why the trial ended before anybody reached it, from its note and from how long it took."""
     name = f"Linux {asked.kernel.release}"
-    if environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry"):
-        must(server, ["grub-editenv", "-", "unset", "next_entry"])
+    if disarm(server):
         return f"{name} was never started: the reboot went past GRUB"
     note = trial.how_far(server)
     if note == trial.UNREACHED:
@@ -125,8 +128,8 @@ def _what_happened(server: RemoteServer, asked: _Asked) -> str:
     took_s = _booted_at_s(server) - asked.clock_s
     limit_s = asked.guard.timeout_s
     if limit_s and took_s >= limit_s:
-        return f"{name} hangs {where}: the guard reset it, {took_s} s after the reboot was asked for"
-    return f"{name} panicked {where}: it reset the server {took_s} s after the reboot was asked for"
+        return f"{name} hangs {where}: the guard reset it, {took_s} s after the reboot was asked for{UNLESS}"
+    return f"{name} panicked {where}: it reset the server {took_s} s after the reboot was asked for{UNLESS}"
 
 
 def _never_back(asked: _Asked) -> str:
@@ -145,7 +148,8 @@ def _restart(server: RemoteServer, verb: str, boot_id: str, timeout_s: int, if_n
     """`systemctl VERB`, and wait for another boot than `boot_id`: that ssh answers says nothing by itself."""
     # A moment later, so that the answer comes before the connection goes.
     later = ["systemd-run", "--quiet", "--on-active=1s", "--timer-property=AccuracySec=100ms"]
-    must_all(server, [["sync"], [*later, "systemctl", verb]])
+    must(server, ["sync"], timeout_s=SYNC_S)
+    must(server, [*later, "systemctl", verb])
     try:
         server.reconnect(timeout_s, after=boot_id)
     except RunFailed:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.grub_custom import CUSTOM, write_custom
 from lockscale.targets.grub_menu import Entry, entries
-from lockscale.targets.machine import Completed, Machine, must, must_all
+from lockscale.targets.machine import Completed, Machine, Write, must, must_all
 
 FOLDER = "/boot/grub"
 SAVED_ONE = 'set default="${saved_entry}"'
+PINNED = "/var/lib/lockscale/default"  # a line with what was saved before, and one with what we saved
+TRIAL = "lockscale-trial-"  # how our entries are called
 CANNOT_WRITE = ("btrfs", "zfs")  # GRUB reads these only (grub manual, "Environment block")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
@@ -36,6 +38,7 @@ class Grub:
 
     entries: tuple[Entry, ...]
     default: Entry
+    saved: str  # how the environment block names it; empty for the first entry
     is_pinned: bool  # the default is saved by a name that no further kernel can take over
 
     def entry_of(self, release: str) -> Entry:
@@ -58,7 +61,7 @@ def read_grub(server: Machine) -> Grub:
             "the server's GRUB asks for a password before it boots its default, and nobody is there to type "
             "it: give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
         )
-    return Grub(menu, default, is_pinned=saved == default.path)
+    return Grub(menu, default, saved, is_pinned=saved == default.path)
 
 
 def _default_of(menu: Sequence[Entry], saved: str) -> Entry:
@@ -79,8 +82,11 @@ def _reasons(
     kexec: Completed,
     secure_boot: Completed,
 ) -> Iterator[str]:
-    if menu.status or environment_block.status:
-        yield f"it has no {FOLDER}/grub.cfg or no environment block there"
+    if menu.status:
+        yield f"it has no {FOLDER}/grub.cfg: run update-grub"
+        return
+    if environment_block.status:
+        yield f"its environment block cannot be read: make it by `grub-editenv {FOLDER}/grubenv create`"
         return
     if SAVED_ONE not in menu.stdout:
         line = configured.stdout.strip().splitlines()
@@ -115,7 +121,21 @@ def _entry_of(menu: Sequence[Entry], release: str) -> Entry:
 def pin_default(server: Machine, grub: Grub) -> None:
     """Save the default by its name, so that a further kernel does not take its place in the menu."""
     if not grub.is_pinned:
+        note = f"{grub.saved}\n{grub.default.path}\n"
+        must_all(server, [["mkdir", "-p", PINNED.rpartition("/")[0]], Write(PINNED, note)])
         must(server, ["grub-set-default", grub.default.path])
+
+
+def unpin_default(server: Machine) -> None:
+    """Save again what was saved before pin_default(), unless somebody has chosen another default since."""
+    note = server.run(["cat", PINNED])
+    if note.status:
+        return
+    before, pinned = [*note.stdout.splitlines(), "", ""][:2]
+    if environment(must(server, ["grub-editenv", "-", "list"])).get("saved_entry") == pinned:
+        back = ["grub-set-default", before] if before else ["grub-editenv", "-", "unset", "saved_entry"]
+        must(server, back)
+    must(server, ["rm", "-f", PINNED])
 
 
 def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: str) -> None:
@@ -123,12 +143,23 @@ def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: s
 
     `before` are GRUB commands that run right before the entry's own.
     """
-    name = f"lockscale-trial-{entry.release}"
+    name = f"{TRIAL}{entry.release}"
     commands = (*before, *entry.with_arguments(arguments))
     # GRUB would ask for a password where its menu has one; the default is free of it (read_grub)
     opens = f"menuentry 'Linux {entry.release} on trial' --unrestricted --id {name} {{"
     write_custom(server, [opens, *commands, "}"])
-    must_all(server, [["grub-reboot", name], ["sync"]])
-    armed = environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry")
-    if armed != name:
+    must(server, ["grub-reboot", name])
+    if (armed := _next_entry(server)) != name:
         raise RunFailed(f"GRUB did not take {name} as its next entry: it has {armed!r}")
+
+
+def disarm(server: Machine) -> bool:
+    """Whether the server's next boot was to be a trial of ours; it is not any more."""
+    if not _next_entry(server).startswith(TRIAL):
+        return False
+    must(server, ["grub-editenv", "-", "unset", "next_entry"])
+    return True
+
+
+def _next_entry(server: Machine) -> str:
+    return environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry", "")

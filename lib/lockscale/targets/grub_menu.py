@@ -18,7 +18,7 @@ class Entry:
     titles: tuple[str, ...]
     places: tuple[int, ...]
     body: tuple[str, ...]
-    is_unrestricted: bool = False  # booted without a password, whatever the menu asks for
+    is_unrestricted: bool = False  # reached and booted without a password, whatever the menu asks for
 
     @property
     def path(self) -> str:
@@ -54,13 +54,21 @@ class Entry:
 
 def entries(grub_cfg: str) -> list[Entry]:
     """Every entry of a generated grub.cfg, in the menu's order."""
-    return list(_entries(iter(grub_cfg.splitlines()), (), (), ()))
+    return list(_entries(iter(grub_cfg.splitlines()), (), (), (), is_free=True))
 
 
 def _entries(
-    lines: Iterator[str], ids: tuple[str, ...], titles: tuple[str, ...], places: tuple[int, ...]
+    lines: Iterator[str],
+    ids: tuple[str, ...],
+    titles: tuple[str, ...],
+    places: tuple[int, ...],
+    *,
+    is_free: bool,
 ) -> Iterator[Entry]:
-    """The entries up to the brace that closes this menu; GRUB counts entries and submenus alike."""
+    """The entries up to the brace that closes this menu; GRUB counts entries and submenus alike.
+
+    is_free: no menu above asks for a password.
+    """
     place = 0
     for line in lines:
         opened = _OPENS.match(line)
@@ -70,10 +78,11 @@ def _entries(
             named = _ID.search(rest)
             name = (named.group(1) or named.group(2)) if named else title
             here = ((*ids, name), (*titles, title), (*places, place))
+            free = is_free and "--unrestricted" in rest.split()
             if kind == "submenu":
-                yield from _entries(lines, *here)
+                yield from _entries(lines, *here, is_free=free)
             else:
-                yield Entry(*here, tuple(_body(lines)), "--unrestricted" in rest.split())
+                yield Entry(*here, tuple(_body(lines)), free)
             place += 1
         elif line.strip() == "}" and ids:
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.targets.grub import pin_default, read_grub
+from lockscale.targets.grub import disarm, pin_default, read_grub, unpin_default
 from lockscale.targets.grub_custom import forget_custom
 from lockscale.targets.machine import must, must_all
 from lockscale.targets.server import RemoteServer
@@ -85,8 +85,12 @@ def _installed(server: RemoteServer) -> Iterator[OnServer]:
 
 
 def remove_kernel(server: RemoteServer, release: str) -> None:
-    """Remove one of ours, never the one that runs or that boots by default."""
-    found = next((kernel for kernel in installed_kernels(server) if kernel.release == release), None)
+    """Remove one of ours, never the one that runs or that boots by default.
+
+    With the last one goes what was kept for them: the default is then saved as it was found.
+    """
+    ours = installed_kernels(server)
+    found = next((kernel for kernel in ours if kernel.release == release), None)
     if found is None:
         raise BadInput(f"the server has no kernel of ours called {release!r}: list them first")
     if found.is_running or found.is_default:
@@ -97,5 +101,8 @@ def remove_kernel(server: RemoteServer, release: str) -> None:
     files = [f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
     must_all(server, [["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{release}"]])
     must(server, ["update-grub"], timeout_s=INSTALL_S)
+    disarm(server)
     forget_custom(server)  # the entry of the last trial may be of this kernel
     forget_trials(server)
+    if ours == [found]:
+        unpin_default(server)

@@ -20,10 +20,11 @@ FOLDER = "/var/lib/lockscale"
 TAKE_S = 60.0
 
 # $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder. Says `mine`, `full`, or
-# `held` and the holder's words, and then waits for the connection's end or the word `release`.
+# `held` and the holder's words, and then waits for the connection's end or the word `release`. The file is
+# first opened by true(1): a shell ends where a redirection of its special builtins fails.
 _TAKE = """\
 umask 022
-mkdir -p "$5" && cd "$5" && : 2> /dev/null >> holder.lock || { echo full; exit; }
+{ mkdir -p "$5" && cd "$5" && true >> holder.lock; } 2> /dev/null || { echo full; exit; }
 exec 9>> holder.lock
 boot=$(cat /proc/sys/kernel/random/boot_id)
 held() { echo held; sed -n 2p holder 2> /dev/null || echo; exit; }
@@ -87,7 +88,7 @@ class ServerLock:
             self._let_go()
             if word == "held":
                 raise HeldByOther(said)
-            raise BadInput(f"{self.folder} on {self.host.host} cannot be written: is its disk full?")
+            raise BadInput(f"{self.folder} on {self.host.host} cannot be written: is it full or read-only?")
 
     def keep(self) -> None:
         """Take it again where its connection was lost meanwhile."""

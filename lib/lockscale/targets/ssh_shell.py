@@ -39,7 +39,8 @@ class RootShell:
         self.deadline_s = time.monotonic() + timeout_s
         self._read = b""
         mark = secrets.token_hex(16)
-        text = f"echo {mark}\n{shlex.join(['set', '--', *arguments])}\n{script}".encode()
+        # What the user's shell printed at the login may end without an end of its line.
+        text = f"echo; echo {mark}\n{shlex.join(['set', '--', *arguments])}\n{script}".encode()
         try:
             self.channel = connection.transport.open_session(timeout=timeout_s)
             self.channel.settimeout(timeout_s)
