@@ -50,8 +50,9 @@ def test_a_sudo_that_refuses_is_one_sentence(own_sshd: Sshd, room: Path, sudo: s
     assert reached.ok and not root.ok and root.fix == str(said)
 
 
-def test_what_a_login_shell_prints_is_no_answer(tmp_path: Path, room: Path) -> None:
-    noise = 'ForceCommand echo "welcome"; echo "$(date)" >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"'
+@pytest.mark.parametrize("end", ["\\n", ""])
+def test_what_a_login_shell_prints_is_no_answer(tmp_path: Path, room: Path, end: str) -> None:
+    noise = f'ForceCommand printf "a\\nwelcome{end}"; echo "$(date)" >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"'
     made = Sshd(tmp_path / "noisy", (noise,))
     made.start()
     try:

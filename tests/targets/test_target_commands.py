@@ -130,3 +130,10 @@ def test_what_a_server_is_made_of_is_told_without_its_name(target: SshTarget):
     with machine_of(target) as machine:
         found = host_facts(machine)
     assert found["cpus"] and found["memory_bytes"] > 1 << 20 and found["kernel"]
+
+
+def test_a_damaged_target_file_hides_no_other(lockscale: Lockscale, target: SshTarget):
+    (paths.TARGETS / "torn.yaml").write_text("name: torn\n")
+    told = lockscale("target", "list", "--json")
+    assert told.status == 2 and "torn.yaml: its kind is missing" in told.err
+    assert "example-server" in told.out

@@ -4,6 +4,7 @@
 import click
 
 from lockscale.cli.output import as_json, show, table
+from lockscale.errors import BadInput
 
 
 @click.group()
@@ -57,8 +58,15 @@ def target_list(as_json: bool) -> None:
     """Every target file."""
     from lockscale.study import list_targets, load_target
 
-    rows = [load_target(name).model_dump(mode="json") for name in list_targets()]
+    rows, damaged = [], []
+    for name in list_targets():
+        try:
+            rows.append(load_target(name).model_dump(mode="json"))
+        except BadInput as error:
+            damaged.append(str(error))
     show(rows, as_json, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
+    if damaged:
+        raise BadInput("; ".join(damaged))
 
 
 @target.command("check")
@@ -69,9 +77,14 @@ def target_check(name: str, as_json: bool) -> int:
     from dataclasses import asdict
 
     from lockscale.experiment.target_work import check_server, server_target
+    from lockscale.progress import progress
     from lockscale.study import load_target
 
-    rows = [asdict(need) for need in check_server(server_target(load_target(name)))]
+    rows = []
+    with progress(f"check {name}") as shown:
+        for done, need in enumerate(check_server(server_target(load_target(name))), start=1):
+            rows.append(asdict(need))
+            shown.update(done, need.name)
     ok = all(row["ok"] for row in rows)
     show({"ok": ok, "checks": rows}, as_json, table(rows))
     return 0 if ok else 1

@@ -30,7 +30,7 @@ else
 fi
 printf %s "$4" >> "$half"
 sync "$half"
-mv "$half" "$1"
+if [ -s "$half" ]; then mv "$half" "$1"; else rm -f "$1"; fi
 sync "${1%/*}"
 """
 
