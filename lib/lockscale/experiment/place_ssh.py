@@ -22,6 +22,7 @@ from lockscale.experiment.servers import (
     is_emulated,
     machine_of,
     refuse_other_kind,
+    told_who,
 )
 from lockscale.kernels.base import RATE
 from lockscale.kernels.coverage import check_coverage
@@ -38,7 +39,7 @@ from lockscale.targets.processors import online, only
 from lockscale.targets.server_facts import server_facts
 from lockscale.targets.server_kernels import install_package, installed_kernels
 from lockscale.targets.ssh import SshMachine
-from lockscale.targets.ssh_lock import HeldByOther, ServerLock
+from lockscale.targets.ssh_lock import ServerLock
 from lockscale.workloads import fsload
 
 PROGRAMS = "/var/lib/lockscale/bin"  # /run is mounted noexec
@@ -71,7 +72,8 @@ def at_home(
 def _go_home(server: SshMachine, target: SshTarget, lock: ServerLock) -> None:
     """The server on its own kernel, and still held: a reboot lets go of the lock, a failed one too."""
     before = server.boot_id()
-    lock.keep()
+    with told_who(target):
+        lock.keep()
     go_home(server, target.boot.boot_timeout_s)
     if server.boot_id() != before:
         lock.take()
@@ -81,7 +83,7 @@ def _home_after(error: BaseException, server: SshMachine, target: SshTarget, loc
     """Home whatever went wrong; where that fails too, the sentence says both."""
     try:
         _go_home(server, target, lock)
-    except (BadInput, RunFailed, HeldByOther) as later:
+    except (BadInput, RunFailed) as later:
         raise RunFailed(f"{error or 'interrupted'}; besides, {later}") from error
 
 

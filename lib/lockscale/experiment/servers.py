@@ -49,12 +49,20 @@ def held(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[Se
     """
     lock = ServerLock(host_of(target), run, holder_of(what).json(), target.boot.boot_timeout_s)
     try:
-        lock.take()
-        yield lock
-    except HeldByOther as other:
-        raise BadInput(read_holder(other.said).refusal(target.name)) from None
+        with told_who(target):
+            lock.take()
+            yield lock
     finally:
         lock.release()
+
+
+@contextmanager
+def told_who(target: SshTarget) -> Iterator[None]:
+    """Who has the server instead, and since when, as one sentence."""
+    try:
+        yield
+    except HeldByOther as other:
+        raise BadInput(read_holder(other.said).refusal(target.name)) from None
 
 
 def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
