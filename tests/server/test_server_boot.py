@@ -145,6 +145,7 @@ def test_a_menu_with_a_password_boots_a_trial_and_keeps_its_secret(
         [
             ["cp", "-p", script, kept],
             ["sed", "-i", 's/^CLASS="/CLASS="--unrestricted /', script],
+            ["rm", "-f", CUSTOM],  # an earlier trial's
             ["sh", "-c", 'umask 077; printf %s "$1" > "$2"', "sh", theirs, CUSTOM],
         ],
     )
@@ -162,6 +163,7 @@ def test_a_menu_with_a_password_boots_a_trial_and_keeps_its_secret(
         machine.run(["mv", kept, script])
         must(machine, ["rm", "-f", CUSTOM])
         must(machine, ["update-grub"], timeout_s=300)
+        go_home(machine, BOOT_S)
 
 
 @pytest.mark.long
