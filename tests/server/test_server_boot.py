@@ -138,7 +138,7 @@ def test_a_menu_with_a_password_boots_a_trial_and_keeps_its_secret(
     theirs, script, kept = (
         'set superusers="boss"\npassword boss M\xfcller\n',
         "/etc/grub.d/10_linux",
-        "/root/10_linux",
+        "/var/tmp/10_linux",
     )
     must_all(
         machine,
