@@ -96,7 +96,7 @@ def test_a_server_without_grub_or_with_a_lost_default_is_refused():
 
 def test_the_trial_is_an_entry_of_its_own():
     armed = {"grub-editenv - list": f"saved_entry=old\nnext_entry=lockscale-trial-{NEW}\n"}
-    server = ToldServer(SOUND | armed | {f"grub-reboot lockscale-trial-{NEW}": "", "sync": ""})
+    server = ToldServer(SOUND | armed | {f"grub-reboot lockscale-trial-{NEW}": ""})
     boot_next(server, read_grub(server).entry_of(NEW), ["insmod setpci"], "panic=10")
     assert server.custom == (
         f"{BEGIN}\nmenuentry 'Linux {NEW} on trial' --unrestricted --id lockscale-trial-{NEW} {{\n"
@@ -114,7 +114,7 @@ def test_a_default_that_waits_for_a_password_is_refused():
 
 
 def test_a_one_shot_that_grub_did_not_take_is_an_error():
-    server = ToldServer(SOUND | {f"grub-reboot lockscale-trial-{NEW}": "", "sync": ""})
+    server = ToldServer(SOUND | {f"grub-reboot lockscale-trial-{NEW}": ""})
     with pytest.raises(RunFailed, match="did not take"):
         boot_next(server, read_grub(server).entry_of(NEW), [], "panic=10")
 

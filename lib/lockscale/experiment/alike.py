@@ -3,10 +3,11 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.experiment.journal import Entry, entries_of_another
-from lockscale.experiment.layout import Run, list_runs, target_of
+from lockscale.experiment.layout import Run, list_runs
 from lockscale.experiment.run_files import read_study_file
 from lockscale.study import Study
 
@@ -19,18 +20,20 @@ def entries_alike(study: Study, target: str, *besides: str) -> Iterator[list[Ent
 
     besides: further parameters that have to be the same.
     """
+    wanted = study.parameters.model_dump(mode="json", include={*LOAD, *besides})
     for run in reversed(list_runs()):
-        if target_of(run) == (study.name, target) and _is_alike(run, study, (*LOAD, *besides)):
+        if _is_alike(run, study.name, target, wanted):
             yield entries_of_another(run)
 
 
-def _is_alike(run: Run, study: Study, names: tuple[str, ...]) -> bool:
+def _is_alike(run: Run, study: str, target: str, wanted: dict[str, Any]) -> bool:
     try:
-        asked = read_study_file(run.folder)["parameters"]
+        said = read_study_file(run.folder)
     except BadInput:
         return False
-    wanted = study.parameters.model_dump(mode="json")
-    return all(asked.get(name) == wanted[name] for name in names)
+    asked = said["parameters"]
+    same_load = all(asked.get(name) == value for name, value in wanted.items())
+    return same_load and (said["name"], said["target"]) == (study, target)
 
 
 def step_seconds(run: Run, study: Study, target: str) -> list[float]:

@@ -71,12 +71,12 @@ def at_home(
 
 def _go_home(server: SshMachine, target: SshTarget, lock: ServerLock) -> None:
     """The server on its own kernel, and still held: a reboot lets go of the lock, a failed one too."""
-    before = server.boot_id()
     with told_who(target):
+        before = server.boot_id()
         lock.keep()
-    go_home(server, target.boot.boot_timeout_s)
-    if server.boot_id() != before:
-        lock.take()
+        go_home(server, target.boot.boot_timeout_s)
+        if server.boot_id() != before:
+            lock.take()
 
 
 def _home_after(error: BaseException, server: SshMachine, target: SshTarget, lock: ServerLock) -> None:

@@ -132,7 +132,7 @@ def unpin_default(server: Machine) -> None:
     if note.status:
         return
     before, pinned = [*note.stdout.splitlines(), "", ""][:2]
-    if environment(must(server, ["grub-editenv", "-", "list"])).get("saved_entry") == pinned:
+    if _saved(server, "saved_entry") == pinned:
         back = ["grub-set-default", before] if before else ["grub-editenv", "-", "unset", "saved_entry"]
         must(server, back)
     must(server, ["rm", "-f", PINNED])
@@ -149,17 +149,18 @@ def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: s
     opens = f"menuentry 'Linux {entry.release} on trial' --unrestricted --id {name} {{"
     write_custom(server, [opens, *commands, "}"])
     must(server, ["grub-reboot", name])
-    if (armed := _next_entry(server)) != name:
+    if (armed := _saved(server, "next_entry")) != name:
         raise RunFailed(f"GRUB did not take {name} as its next entry: it has {armed!r}")
 
 
 def disarm(server: Machine) -> bool:
     """Whether the server's next boot was to be a trial of ours; it is not any more."""
-    if not _next_entry(server).startswith(TRIAL):
+    if not _saved(server, "next_entry").startswith(TRIAL):
         return False
     must(server, ["grub-editenv", "-", "unset", "next_entry"])
     return True
 
 
-def _next_entry(server: Machine) -> str:
-    return environment(must(server, ["grub-editenv", "-", "list"])).get("next_entry", "")
+def _saved(server: Machine, name: str) -> str:
+    """What the environment block holds under `name`; empty for nothing."""
+    return environment(must(server, ["grub-editenv", "-", "list"])).get(name, "")

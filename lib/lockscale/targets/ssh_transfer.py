@@ -2,7 +2,6 @@
 """Files to and from a server by sftp as root: written beside, compared by sha256, renamed."""
 
 import contextlib
-import errno
 import hashlib
 import os
 import posixpath
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 import paramiko
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import full_disk_is_one_sentence, sha256_of
+from lockscale.files import FULL, full_disk_is_one_sentence, sha256_of
 from lockscale.printable import printable
 from lockscale.progress import progress
 from lockscale.targets import ssh_scripts
@@ -110,7 +109,7 @@ def _download(connection: Connection, remote: str, beside: Path) -> None:
             copy.flush()
             os.fsync(copy.fileno())
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in FULL:
             raise
         raise BadInput(f"{printable(remote)} on {connection.host.host} cannot be fetched") from None
 
