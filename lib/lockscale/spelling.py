@@ -5,6 +5,9 @@ import re
 
 import pydantic
 
+NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")
+"""Of a study, a target, an arm: the first arguments of spelt()."""
+
 
 def spelt(pattern: str, otherwise: str, most: int = 4096) -> pydantic.AfterValidator:
     """Take texts of at most `most` characters that `pattern` matches whole; `otherwise` says what to write.

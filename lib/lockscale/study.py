@@ -40,7 +40,6 @@ Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without c
 MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs.ext4, such as -O")]
 MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
-_TABLE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv")
 
 
 def _of_fsload(workload: str) -> str:
@@ -50,18 +49,15 @@ def _of_fsload(workload: str) -> str:
     return workload
 
 
-def _table_or_file(name: str) -> str:
-    """`name`, which must be one of a published table or of a CSV file; ValueError is pydantic's."""
-    if not _TABLE.fullmatch(name):
-        raise ValueError(
-            "name a published table, or a CSV file that lies right beside the study file, such as rates.csv"
-        )
-    return name
-
-
 Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
 
-TableName = Annotated[str, pydantic.AfterValidator(_table_or_file)]
+TableName = Annotated[
+    str,
+    spelt(
+        r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv",
+        "name a published table, or a CSV file that lies right beside the study file, such as rates.csv",
+    ),
+]
 
 _SECRET = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
 _WITH_PASSWORD = re.compile(r":.*@", re.DOTALL)
@@ -238,8 +234,10 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
         return model.model_validate(said)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        kind = issubclass(model, TargetFile) and "kind" in said  # pydantic's first word then, not the file's
-        where = ".".join(printable(part) for part in first["loc"][kind:])
+        within = first["loc"]
+        if issubclass(model, TargetFile):  # its kind is pydantic's first word, not one of the file's
+            within = within[1:]
+        where = ".".join(printable(part) for part in within)
         where = f"{where}: " if where else ""
         raise BadInput(f"{path.name}: {where}{_why(first)}") from None
 

@@ -11,7 +11,7 @@ import pydantic
 
 from lockscale.errors import BadInput
 from lockscale.files import expanded
-from lockscale.spelling import spelt
+from lockscale.spelling import NAME, spelt
 from lockscale.targets.prepare import Preparation
 
 
@@ -24,7 +24,7 @@ def _whole_path(folder: str) -> str:
     return folder
 
 
-Name = Annotated[str, spelt(r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _", 64)]
+Name = Annotated[str, spelt(*NAME, 64)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 Host = Annotated[
     str,

@@ -16,9 +16,9 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.text import read_toml
-from lockscale.spelling import spelt
+from lockscale.spelling import NAME, spelt
 
-Name = Annotated[str, spelt(r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")]
+Name = Annotated[str, spelt(*NAME)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
 Source = Annotated[
     str,
