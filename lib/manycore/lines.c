@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who holds which cache line, as a directory of a MESI protocol would know it: a line costs a CPU
+ * nothing while it holds it, and the price of a transfer otherwise, from a CPU of the same socket or of
+ * another one. A line that is on its way to one CPU is not to be had by the next before it has arrived,
+ * and none gets it earlier than its holder last wrote it. A line that was never seen costs nothing:
+ * capacity and memory are not modelled.
+ */
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES (1u << 20) /* direct-mapped by a hash */
+#define DIRECT_MAP 0xffff888000000000ull /* page_offset_base without KASLR and with 4 levels */
+#define FIXMAP 0xffffffffff000000ull
+#define USER(va) (!((va) >> 63))
+
+struct line {
+	uint64_t number; /* of 64 bytes; 0: none */
+	uint64_t holders;
+	uint64_t free, written, moved;
+	int16_t owner; /* who may write it, or -1 */
+};
+
+static struct line *lines;
+
+void make_lines(void)
+{
+	lines = calloc(LINES, sizeof(*lines));
+	if (!lines)
+		abort();
+}
+
+void forget_lines(void)
+{
+	memset(lines, 0, LINES * sizeof(*lines));
+	for (unsigned int n = 0; n < MAX_CPUS; n++)
+		memset(machine.cpu[n].filter, 0, sizeof(machine.cpu[n].filter));
+}
+
+static struct line *line_of(uint64_t number)
+{
+	return &lines[(number * 0x9e3779b97f4a7c15ull) >> 44];
+}
+
+bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int count)
+{
+	const uint64_t bit = 1ull << (cpu - machine.cpu);
+
+	for (unsigned int k = 0; k < count; k++) {
+		const struct line *line = line_of(numbers[k]);
+
+		if (line->number != numbers[k] || !(line->holders & bit))
+			return false;
+	}
+	return true;
+}
+
+static struct filter *filter_of(struct cpu *cpu, uint64_t number)
+{
+	return &cpu->filter[number % FILTER];
+}
+
+static uint64_t price_of(const struct cpu *cpu, const struct line *line, uint64_t others)
+{
+	const unsigned int number = (unsigned int)(cpu - machine.cpu), socket = number / machine.per_socket;
+	const unsigned int from = socket * machine.per_socket;
+	const uint64_t mine = machine.per_socket >= 64 ? ~0ull : ((1ull << machine.per_socket) - 1) << from;
+	const uint64_t holders = line->owner >= 0 ? 1ull << line->owner : others;
+
+	return holders & mine ? machine.price.near : machine.price.far;
+}
+
+/* CPUs that spin on a line see it taken at a time. */
+static void tell_spinning(uint64_t number, uint64_t holders, uint64_t at)
+{
+	for (uint64_t left = machine.spinning & holders; left; left &= left - 1) {
+		struct cpu *cpu = &machine.cpu[__builtin_ctzll(left)];
+
+		for (unsigned int k = 0; k < cpu->spins_reads; k++)
+			if (cpu->spins_on[k] == number) {
+				stop_spinning(cpu, at);
+				break;
+			}
+	}
+}
+
+/* Nobody of `holders` holds it from now on; when the last of them wrote it. */
+static uint64_t take_from(struct line *line, uint64_t holders)
+{
+	uint64_t written = line->written;
+
+	for (uint64_t left = holders; left; left &= left - 1) {
+		struct filter *found = filter_of(&machine.cpu[__builtin_ctzll(left)], line->number);
+
+		if (found->line == line->number) {
+			if (found->writable && found->written > written)
+				written = found->written;
+			found->line = 0;
+		}
+	}
+	return written;
+}
+
+static void first_touch(struct line *line, const struct cpu *cpu, uint64_t number, bool writes)
+{
+	if (line->number) {
+		tell_spinning(line->number, line->holders, now_of(cpu));
+		take_from(line, line->holders);
+	}
+	memset(line, 0, sizeof(*line));
+	line->number = number;
+	line->holders = 1ull << (cpu - machine.cpu);
+	line->owner = writes ? (int16_t)(cpu - machine.cpu) : -1;
+}
+
+/* The line comes to `cpu`. One that is written or was written elsewhere moves, and others queue. */
+static void transfer(struct line *line, struct cpu *cpu, uint64_t bit, bool writes, bool atomic)
+{
+	const uint64_t now = now_of(cpu), others = line->holders & ~bit;
+	const uint64_t price = price_of(cpu, line, others);
+	const bool moves = writes || line->owner >= 0;
+	uint64_t start = now, ready = line->free;
+
+	if (moves) {
+		line->written = take_from(line, writes ? others : line->owner >= 0 ? 1ull << line->owner : 0);
+		if (line->written > ready)
+			ready = line->written;
+	}
+	if (ready > start)
+		start = ready;
+	add_time(cpu, start - now + price);
+	cpu->spent.queue += start - now;
+	cpu->spent.transfer += price;
+	cpu->spent.near += price == machine.price.near;
+	cpu->spent.far += price != machine.price.near;
+	if (moves)
+		line->free = start + price + (atomic ? machine.price.atomic : 0);
+	line->moved = start + price;
+	if (writes) {
+		if (machine.spinning & others)
+			tell_spinning(line->number, others, start + price);
+		line->holders = bit;
+		line->owner = (int16_t)(cpu - machine.cpu);
+		line->written = line->free;
+	} else {
+		line->holders |= bit;
+		line->owner = -1;
+	}
+}
+
+static void remember(struct cpu *cpu, uint64_t number)
+{
+	if (cpu->reads < RING)
+		cpu->ring[cpu->reads] = number;
+	cpu->reads++;
+}
+
+static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
+{
+	const uint64_t bit = 1ull << (cpu - machine.cpu);
+	struct filter *held = filter_of(cpu, number);
+	struct line *line;
+	bool mine;
+
+	if (writes)
+		cpu->wrote = true;
+	else
+		remember(cpu, number);
+	if (held->line == number && (held->writable || !writes)) {
+		if (writes)
+			held->written = now_of(cpu);
+		return;
+	}
+	line = line_of(number);
+	if (line->number != number) {
+		first_touch(line, cpu, number, writes);
+		return;
+	}
+	mine = writes ? line->holders == bit : (line->holders & bit) != 0;
+	if (!mine) {
+		transfer(line, cpu, bit, writes, atomic);
+	} else if (writes) {
+		line->owner = (int16_t)(cpu - machine.cpu);
+		if (now_of(cpu) > line->written)
+			line->written = now_of(cpu);
+	}
+	if (now_of(cpu) < line->moved + machine.live) {
+		cpu->strict = true;
+		let_run_for(cpu, 0);
+	} else {
+		*held = (struct filter){ number, line->written, line->owner == cpu - machine.cpu };
+	}
+}
+
+static void charge_atomic(struct cpu *cpu)
+{
+	add_time(cpu, machine.price.atomic);
+	cpu->spent.atomic += machine.price.atomic;
+	cpu->spent.atomics++;
+}
+
+void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	struct cpu *cpu = &machine.cpu[number];
+	const bool stores = qemu_plugin_mem_is_store(info);
+
+	if (va >= FIXMAP && va < 0xffffffffffe00000ull) {
+		add_time(cpu, machine.price.io);
+		cpu->spent.io += machine.price.io;
+		cpu->wrote = true;
+		atomic_fetch_add_explicit(&interrupts, 1, memory_order_relaxed); /* to another CPU, perhaps */
+		return;
+	}
+	if (!machine.priced)
+		return;
+	if (USER(va)) {
+		touch_user(number, info, va, atomic);
+		return;
+	}
+	touch(cpu, va >> 6, stores || atomic, atomic != NULL);
+	if (atomic && stores)
+		charge_atomic(cpu);
+}
+
+/* A user's address is another process's too: its line is known by where the kernel maps it. */
+void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	struct cpu *cpu = &machine.cpu[number];
+	const bool stores = qemu_plugin_mem_is_store(info);
+	struct qemu_plugin_hwaddr *where;
+
+	if (!machine.priced)
+		return;
+	where = qemu_plugin_get_hwaddr(info, va);
+	if (!where || qemu_plugin_hwaddr_is_io(where))
+		return;
+	touch(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, stores || atomic, atomic != NULL);
+	if (atomic && stores)
+		charge_atomic(cpu);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A machine of up to 64 CPUs in virtual time, over QEMU's round-robin TCG (accel tcg,thread=single).
+ *
+ * Every virtual CPU has its own time, made of prices: each instruction, pause, atomic operation and
+ * transfer of a cache line costs some picoseconds. One host thread runs all CPUs in turn; which of them
+ * may run, and how far, is decided by their times alone (schedule.c). QEMU's clock is the time that all
+ * CPUs have reached (clock.c), so what a guest measures does not depend on how fast or busy the host is.
+ *
+ * All times are picoseconds unless a name says otherwise. Everything here runs on QEMU's one vCPU thread,
+ * but for the clock's side of the main loop.
+ */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include "qemu_plugin.h"
+
+#include <stdatomic.h>
+
+#define MAX_CPUS 64
+#define NEVER UINT64_MAX
+#define US 1000000ull
+#define MS 1000000000ull
+/* Outside sections: how far CPUs may be apart, and what one step of a loop that waits costs. */
+#define OUTSIDE_QUANTUM (5 * US)
+#define WAITING_STEP US
+
+/* What everything costs, in picoseconds; notebooks/targets/manycore.yaml has sources and ranges. */
+struct prices {
+	uint64_t insn, pause, atomic, near, far, io, tsc, wake;
+};
+
+/* Where a CPU's time in a section went. What is left of busy_ps are instructions. */
+struct spent {
+	uint64_t busy, pause, atomic, transfer, queue, io, idle;
+	uint64_t insns, near, far, atomics, pauses, yields;
+};
+
+enum state { OFF, RUNS, SPINS, HALTED };
+
+#define FILTER 1024 /* lines that a CPU is known to hold; a power of two */
+#define RING 8      /* lines that a spinning loop may read */
+
+struct filter {
+	uint64_t line; /* 0: none; bit 63 is never set in a line's number */
+	uint64_t written;
+	bool writable;
+};
+
+struct cpu {
+	uint64_t base;  /* its time is base + *used: see schedule.c */
+	uint64_t *used; /* the counter that translated code adds to */
+	uint64_t at;    /* its time when it last stopped running */
+	enum state state;
+	bool strict;    /* it touched a line that moves: no CPU may be behind it when it goes on */
+	uint64_t visit_pc;                /* where its last turn began */
+	uint64_t pause_pc, pause_at;      /* its last pause: from which turn, and when */
+	uint64_t ring[RING], spins_on[RING];
+	unsigned int reads, spins_reads;  /* since its last pause */
+	bool wrote;
+	uint64_t iteration;               /* one turn of the loop in which it spins */
+	uint64_t seen;                    /* `interrupts` when it last looked for one */
+	struct spent spent;
+	struct filter filter[FILTER];
+} __attribute__((aligned(128)));
+
+struct machine {
+	struct prices price;
+	uint64_t quantum, slack, live;
+	unsigned int cpus, per_socket;
+	bool priced; /* memory is, in a section */
+	uint64_t spinning; /* bit per CPU that is SPINS */
+	struct cpu cpu[MAX_CPUS];
+	int current; /* the CPU that runs, or -1 */
+};
+
+extern struct machine machine;
+
+static inline uint64_t now_of(const struct cpu *cpu)
+{
+	return cpu->base + *cpu->used;
+}
+
+/* A block of translated code. */
+struct block {
+	uint64_t pc, price;
+};
+
+/* schedule.c */
+#define BUDGET_END (1ull << 62) /* the count at which translated code calls take_turn() */
+void let_run_for(struct cpu *cpu, uint64_t ps);
+void add_time(struct cpu *cpu, uint64_t ps);
+void take_turn(unsigned int number, void *block);
+void halt(unsigned int number, void *unused);
+void pause_loop(unsigned int number, void *pc);
+void stop_spinning(struct cpu *cpu, uint64_t at);
+void end_turn_soon(void);
+void bring_clock_up(void);
+void settle_all(void);
+bool find_internals(void);
+void translate_for_all(unsigned int number);
+void before_turn(struct CPUState *offered);
+extern uint64_t broken_waits;
+extern _Atomic uint64_t interrupts; /* how often one may have come */
+
+/* lines.c */
+void make_lines(void);
+void forget_lines(void);
+bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int count);
+void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+
+/* sections.c */
+void mark_section(unsigned int number, void *begins);
+bool open_statistics(const char *path);
+void note_section_idle(uint64_t from, uint64_t to);
+
+/* clock.c */
+extern _Atomic uint64_t clock_ps;    /* what QEMU sees */
+extern _Atomic uint64_t deadline_ps; /* QEMU's next timer */
+extern _Atomic uint64_t idle_jumps, held_jumps, late_timers;
+void vcpu_thread_is_this(void);
+bool main_loop_is_behind(void);
+void let_main_loop_run(void);
+uint64_t real_ns(void);
+
+#endif
