@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What test cases call; see fsload.h. */
 #include "runner.h"
+#include "section.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +18,14 @@ void start_timing(struct worker *worker)
 		atomic_store(&shared->begun, true);
 		kill(shared->clock_keeper, SIGUSR1);
 	}
+	begin_section();
 	worker->timing->start_ns = now_ns();
 }
 
 void stop_timing(struct worker *worker)
 {
 	worker->timing->end_ns = now_ns();
+	end_section();
 	worker->timing->count = worker->done;
 }
 

@@ -13,6 +13,7 @@ from lockscale.experiment.arm_tables import aa_rates
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
 from lockscale.experiment.layout import Run, find_run, is_curated, new_run
+from lockscale.experiment.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
 from lockscale.experiment.place_qemu import refuse_too_large
 from lockscale.experiment.resumable import forget_unbegun, says_how_to_go_on
 from lockscale.experiment.rows import read_rows
@@ -28,7 +29,16 @@ from lockscale.notebooks import ENDS_S, notebook_of, sources
 from lockscale.progress import progress
 from lockscale.report.text_table import text_table
 from lockscale.story import keep_study
-from lockscale.study import LocalTarget, QemuTarget, SshTarget, Study, Target, load_study, load_target
+from lockscale.study import (
+    LocalTarget,
+    ManycoreTarget,
+    QemuTarget,
+    SshTarget,
+    Study,
+    Target,
+    load_study,
+    load_target,
+)
 from lockscale.study_check import check_study
 from lockscale.study_tables import beside, changed_tables, study_tables
 from lockscale.tools import need
@@ -39,8 +49,8 @@ HOME_S = 900.0  # how long an interrupted run may take to reboot its server into
 
 def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | None = None) -> Run:
     """Run every notebook of `name` on `target`; a wrong name or type is refused before anything runs."""
-    study = load_study(name, changes)
     where = load_target(target)
+    study = study_on(where, name, changes)
     local = isinstance(where, LocalTarget)
     if local:
         _check_tables(study, resume)
@@ -61,6 +71,15 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
             forget_unbegun(run)
         raise
     return run
+
+
+def study_on(target: Target, name: str, changes: dict[str, Any]) -> Study:
+    """The study `name` with `changes`, at the points that it measures on a target of this kind."""
+    study = load_study(name, changes)
+    if not isinstance(target, ManycoreTarget) or "guests" in changes:
+        return study
+    points = [guest.model_dump(exclude_none=True) for guest in study.parameters.manycore]
+    return load_study(name, {**changes, "guests": points})
 
 
 def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
@@ -134,6 +153,9 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk, a server."""
     if isinstance(target, QemuTarget):
         refuse_too_large(study)
+    if isinstance(target, ManycoreTarget):
+        refuse_too_many_cpus(study, target)
+        machine_in_virtual_time(target)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
     check_study(study, [resume.tables] if resume else [])

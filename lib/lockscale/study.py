@@ -17,6 +17,7 @@ from lockscale.spelling import spelt
 from lockscale.study_parameters import GuestPoints, Parameters, ProfilerName
 from lockscale.target_file import (
     LocalTarget,
+    ManycoreTarget,
     Name,
     QemuTarget,
     SshTarget,
@@ -28,9 +29,25 @@ from lockscale.workloads.fsload import PHASES
 from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
 
 __all__ = [
-    "DEFAULT_TARGET", "Arm", "Constant", "GuestPoints", "LocalTarget", "Parameters", "ProfilerName",
-    "QemuTarget", "SshTarget", "Study", "Target", "guest_target", "list_studies", "list_targets",
-    "load_study", "load_target", "parse_parameter",
+    "DEFAULT_TARGET",
+    "RATES_TARGET",
+    "Arm",
+    "Constant",
+    "GuestPoints",
+    "LocalTarget",
+    "ManycoreTarget",
+    "Parameters",
+    "ProfilerName",
+    "QemuTarget",
+    "SshTarget",
+    "Study",
+    "Target",
+    "guest_target",
+    "list_studies",
+    "list_targets",
+    "load_study",
+    "load_target",
+    "parse_parameter",
 ]  # fmt: skip
 
 M = TypeVar("M", bound=pydantic.BaseModel)
@@ -62,7 +79,8 @@ TableName = Annotated[
 _SECRET = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
 _WITH_PASSWORD = re.compile(r":.*@", re.DOTALL)
 
-DEFAULT_TARGET = "qemu"  # where everything runs that names no target
+DEFAULT_TARGET = "qemu"  # where kernels are proven and counted when no target is named
+RATES_TARGET = "manycore"  # where a study is run then
 
 
 class _Strict(pydantic.BaseModel):

@@ -43,6 +43,11 @@ class GuestPoints(_Strict):
 
     cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
     processes: Counts
+    profiled: list[Count] | None = None  # those of `processes` that are profiled too; by default all
+
+    def is_profiled(self, processes: int) -> bool:
+        """Whether this point is measured under the profilers too."""
+        return self.profiled is None or processes in self.profiled
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
@@ -65,6 +70,10 @@ class Parameters(_Strict):
     guests: Annotated[
         list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
     ]
+    # In place of `guests` on a machine in virtual time, whose CPUs cost the host no more than they do.
+    manycore: Annotated[
+        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
+    ] = [GuestPoints(cpus=64, processes=[1, 2, 4, 8, 16, 32, 48, 64])]
     # Operations of a point, whatever they are, shared out over its processes.
     creates_per_point: Count
     # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.

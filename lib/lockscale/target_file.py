@@ -84,6 +84,75 @@ class QemuTarget(_Strict):
         return self.model_dump(mode="json")
 
 
+class Price(_Strict):
+    """What something costs in ns, the range in which published measurements of it lie, and whose they are."""
+
+    ns: Annotated[float, pydantic.Field(gt=0)]
+    low_ns: Annotated[float, pydantic.Field(gt=0)]
+    high_ns: Annotated[float, pydantic.Field(gt=0)]
+    source: Annotated[str, pydantic.Field(min_length=10, max_length=600)]
+
+    @pydantic.model_validator(mode="after")
+    def _in_its_range(self) -> "Price":
+        if not self.low_ns <= self.ns <= self.high_ns:
+            raise ValueError(f"{self.ns} ns is not between {self.low_ns} and {self.high_ns} ns")
+        return self
+
+
+class Prices(_Strict):
+    """Of a machine in virtual time: lib/manycore/machine.h says what each is."""
+
+    instruction: Price
+    pause: Price
+    atomic: Price
+    near_line: Price
+    far_line: Price
+    io: Price
+    tsc: Price
+    wake: Price
+
+
+class MemoryDisk(_Strict):
+    """The disk of a machine in virtual time: null_blk in the guest's memory."""
+
+    size_mib: Annotated[int, pydantic.Field(ge=64, le=65536, strict=True)]
+    completion_ns: Annotated[int, pydantic.Field(gt=0, lt=1_000_000_000, strict=True)]
+    queues: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)]
+
+
+class ManycoreTarget(_Strict):
+    """A guest of many CPUs in virtual time: what its CPUs, lines and disk cost is all that it is.
+
+    quantum_ns: how far CPUs may be apart that share nothing. order_ns: how far those that do. live_ns: for
+    how long after it moved a line counts as shared.
+    """
+
+    name: Name
+    kind: Literal["manycore"]
+    disposable: Annotated[bool, pydantic.Field(strict=True)]
+    memory_mib: Count
+    boot_timeout_s: Count
+    most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
+    cpus_per_socket: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
+    quantum_ns: Annotated[float, pydantic.Field(gt=0, le=100_000)]
+    order_ns: Annotated[float, pydantic.Field(ge=0, le=1000)]
+    live_ns: Annotated[float, pydantic.Field(gt=0, le=1_000_000)]
+    prices: Prices
+    disk: MemoryDisk
+
+    def public(self) -> dict[str, Any]:
+        """What provenance says of it."""
+        return self.model_dump(mode="json")
+
+    @property
+    def plugin_options(self) -> dict[str, int]:
+        """The machine as the plugin is told of it: picoseconds, and CPUs a socket."""
+        short = {"instruction": "insn", "near_line": "near", "far_line": "far"}
+        prices = {f"{short.get(name, name)}_ps": price.ns for name, price in self.prices}
+        said = {**prices, "quantum_ps": self.quantum_ns, "slack_ps": self.order_ns, "live_ps": self.live_ns}
+        return {**{name: round(1000 * ns) for name, ns in said.items()}, "per_socket": self.cpus_per_socket}
+
+
 class ServerDisk(_Strict):
     """The server's only disk that may be formatted; all three have to be true of it."""
 
@@ -157,7 +226,8 @@ class LocalTarget(_Strict):
         return expanded(self.folder) if self.folder else None
 
 
-Target = QemuTarget | SshTarget | LocalTarget
+Target = QemuTarget | ManycoreTarget | SshTarget | LocalTarget
+BootsGuests = QemuTarget | ManycoreTarget
 
 
 class TargetFile(pydantic.RootModel[Annotated[Target, pydantic.Field(discriminator="kind")]]):
@@ -165,7 +235,7 @@ class TargetFile(pydantic.RootModel[Annotated[Target, pydantic.Field(discriminat
 
 
 def guest_target(target: Target) -> QemuTarget:
-    """`target` as one that boots guests. Raises BadInput for a server or this machine."""
+    """`target` as one that boots guests in real time. Raises BadInput for any other."""
     if not isinstance(target, QemuTarget):
         raise BadInput(
             f"target {target.name} is of kind {target.kind}: this boots guests, name one of kind qemu"

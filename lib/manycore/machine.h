@@ -95,7 +95,7 @@ void halt(unsigned int number, void *unused);
 void pause_loop(unsigned int number, void *pc);
 void stop_spinning(struct cpu *cpu, uint64_t at);
 void end_turn_soon(void);
-void bring_clock_up(void);
+uint64_t bring_clock_up(void);
 void settle_all(void);
 bool find_internals(void);
 void translate_for_all(unsigned int number);
@@ -111,9 +111,9 @@ void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, 
 void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
 
 /* sections.c */
-void mark_section(unsigned int number, void *begins);
+#define MARKS 4 /* end, begin, half the quantum, the whole quantum */
+void take_mark(unsigned int number, void *mark);
 bool open_statistics(const char *path);
-void note_section_idle(uint64_t from, uint64_t to);
 
 /* clock.c */
 extern _Atomic uint64_t clock_ps;    /* what QEMU sees */

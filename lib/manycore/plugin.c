@@ -30,7 +30,7 @@ static void start_cpu(qemu_plugin_id_t id, unsigned int number)
 
 struct instruction {
 	bool pause, halt, tsc, io, atomic;
-	int mark; /* of a section: 1 begins, 0 ends; -1: none */
+	int mark; /* lib/fsload/section.h; -1: none */
 };
 
 static bool is_prefix(uint8_t byte)
@@ -93,8 +93,8 @@ static uint64_t watch(struct qemu_plugin_insn *insn)
 	const bool user = !(qemu_plugin_insn_vaddr(insn) >> 63);
 	uint64_t price = machine.price.insn;
 
-	if (found.mark == 0 || found.mark == 1)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, mark_section, QEMU_PLUGIN_CB_NO_REGS,
+	if (found.mark >= 0 && found.mark < MARKS)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, take_mark, QEMU_PLUGIN_CB_NO_REGS,
 						       (void *)(uintptr_t)found.mark);
 	if (found.halt)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, halt, QEMU_PLUGIN_CB_NO_REGS, NULL);

@@ -134,10 +134,11 @@ static void advance_clock(uint64_t to)
 		atomic_store(&clock_ps, to);
 }
 
-/* A device asks for the time in a CPU's turn. */
-void bring_clock_up(void)
+/* A device asks for the time in a CPU's turn, or somebody wakes up in it. */
+uint64_t bring_clock_up(void)
 {
 	advance_clock(slowest_but(NULL));
+	return atomic_load_explicit(&clock_ps, memory_order_relaxed);
 }
 
 void stop_spinning(struct cpu *cpu, uint64_t at)
@@ -162,7 +163,7 @@ void stop_spinning(struct cpu *cpu, uint64_t at)
 static void wake(struct cpu *cpu)
 {
 	const uint64_t slept = now_of(cpu);
-	uint64_t at = atomic_load_explicit(&clock_ps, memory_order_relaxed) + machine.price.wake;
+	uint64_t at = bring_clock_up() + machine.price.wake;
 
 	if (cpu->state == HALTED) {
 		if (at < slept)
@@ -273,7 +274,7 @@ void take_turn(unsigned int number, void *code)
 		if (cpu->state == SPINS)
 			leave(number, block, (uintptr_t)__builtin_return_address(0));
 	} else if (cpu->state == SPINS) {
-		stop_spinning(cpu, atomic_load(&clock_ps)); /* an interrupt */
+		stop_spinning(cpu, bring_clock_up()); /* an interrupt */
 	} else if (cpu->state != RUNS) {
 		wake(cpu);
 	}

@@ -76,13 +76,27 @@ static void end(void)
 		atomic_load(&late_timers) - late_before, broken_waits - broken_before);
 }
 
-void mark_section(unsigned int number, void *begins)
+void take_mark(unsigned int number, void *mark)
 {
+	static uint64_t whole;
+
 	(void)number;
-	if (begins) {
+	switch ((uintptr_t)mark) {
+	case 0:
+		if (inside && !--inside)
+			end();
+		break;
+	case 1:
 		if (!inside++)
 			begin();
-	} else if (inside && !--inside) {
-		end();
+		break;
+	case 2:
+		if (!whole)
+			whole = machine.quantum;
+		machine.quantum = whole / 2;
+		break;
+	default:
+		if (whole)
+			machine.quantum = whole;
 	}
 }

@@ -83,9 +83,9 @@ def study_run(
     --detect takes the noise from earlier rows of the target, an A/A pair at least.
     """
     from lockscale.pipeline import iterations_to_detect, run_study
-    from lockscale.study import DEFAULT_TARGET, parse_parameter
+    from lockscale.study import RATES_TARGET, parse_parameter
 
-    where, changes = DEFAULT_TARGET if target is None else target, dict(map(parse_parameter, parameters))
+    where, changes = RATES_TARGET if target is None else target, dict(map(parse_parameter, parameters))
     if detect is not None:
         told = iterations_to_detect(name, where, changes, detect)
         click.echo(told.says(), err=True)

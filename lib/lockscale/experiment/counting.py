@@ -12,6 +12,7 @@ from lockscale.kernels.arms import ArmsFile, Counter, Options, arms_file, has_ar
 from lockscale.profilers import event_counts, ftrace_cost, lock_stat
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, Step, Write, must, must_all
+from lockscale.targets.memory_disk import InMemory
 
 SYSTEM = "ext4"
 OBSERVE = "observe"
@@ -52,7 +53,7 @@ def sources_of(file: ArmsFile) -> Sources:
 
 def count_points(
     machine: Machine,
-    disk: NamedDisk,
+    disk: NamedDisk | InMemory,
     options: Options,
     loads: Mapping[int, Sequence[str]],
     sources: Sources,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from lockscale.errors import RunFailed
 from lockscale.kernels.arms import Options
 from lockscale.targets.disk import NamedDisk
-from lockscale.targets.format import formatting
+from lockscale.targets.format import formatting, formatting_in_memory
 from lockscale.targets.machine import Machine, Write, must, must_all
+from lockscale.targets.memory_disk import InMemory
 
 MOUNT_POINT = "/run/lockscale"
 
@@ -27,15 +28,13 @@ class FileSystem:
     mount_line: str
 
 
-def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> FileSystem:
+def make(machine: Machine, wanted: Options, disk: NamedDisk | InMemory, size: str = "") -> FileSystem:
     """mkfs on the one disk that may be formatted, then mount; features asserted with dumpe2fs.
 
     `size` as mkfs.ext4 takes it leaves the rest of the disk free; by default nothing is left. Knobs
     are set once it is mounted; one that this kernel lacks is a failure.
     """
-    planned = formatting(machine, disk, wanted.mkfs, size)
-    device = planned.device
-    mkfs_line = planned.carry_out(machine)
+    device, mkfs_line = _formatted(machine, wanted, disk, size)
     knobs = f"/sys/fs/ext4/{device.removeprefix('/dev/')}"
     header, *_, mounts = must_all(
         machine,
@@ -49,6 +48,15 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk, size: str = "") -> 
     )
     mounted = next(x for x in mounts.stdout.splitlines() if x.split()[1] == MOUNT_POINT)
     return _as_found(header.stdout, wanted.mkfs_asserts, device, mkfs_line, mounted)
+
+
+def _formatted(machine: Machine, wanted: Options, disk: NamedDisk | InMemory, size: str) -> tuple[str, str]:
+    """The device, and the line of the mkfs that was run on it."""
+    if isinstance(disk, InMemory):
+        memory = formatting_in_memory(disk, wanted.mkfs, size)
+        return memory.device, memory.carry_out(machine)
+    planned = formatting(machine, disk, wanted.mkfs, size)
+    return planned.device, planned.carry_out(machine)
 
 
 def mount_command(device: str, mount: Sequence[str]) -> list[str]:

@@ -49,35 +49,43 @@ def choose_load(
     *,
     workload: str = CREATES,
     latency: bool = False,
+    pin: bool = False,
+    section: str = "",
 ) -> Load:
     """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`.
 
     program: fsload's path on the machine, by default where a guest sees this machine's own. latency:
-    fsload times every operation; mdtest does not.
+    fsload times every operation; mdtest does not. pin: fsload keeps each worker on one CPU. section: a
+    program that marks a tool without marks of its own, on a machine in virtual time.
     """
     if workload != CREATES:
         if asked == "mdtest":
             raise BadInput(f"mdtest has no {workload}: -p tool=fsload, or leave the tool out")
-        return fsload_load(workload, folder, program, latency=latency)
+        return fsload_load(workload, folder, program, latency=latency, pin=pin)
     has_mdtest = machine.run(["sh", "-c", "command -v mdtest && command -v mpirun"]).status == 0
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
     if asked != "fsload" and has_mdtest:
         return Load(
             mdtest.TOOL,
-            lambda n, items, phase: mdtest.command(n, items, folder, phase=phase, as_root=True),
+            lambda n, items, phase: [
+                *([section] if section else []),
+                *mdtest.command(n, items, folder, phase=phase, as_root=True),
+            ],
             mdtest.parse,
         )
-    return fsload_load(workload, folder, program, latency=latency)
+    return fsload_load(workload, folder, program, latency=latency, pin=pin)
 
 
-def fsload_load(workload: str, folder: str, program: str | None = None, *, latency: bool = False) -> Load:
+def fsload_load(
+    workload: str, folder: str, program: str | None = None, *, latency: bool = False, pin: bool = False
+) -> Load:
     """`workload` by fsload, for whoever needs no other tool; arguments as for choose_load."""
     binary = Path(program) if program else fsload.build(paths.CACHE / "bin")
     return Load(
         fsload.TOOL,
         lambda n, items, phase: fsload.command(
-            binary, folder, processes=n, items=items, phase=phase, test=workload, latency=latency
+            binary, folder, processes=n, items=items, phase=phase, test=workload, latency=latency, pin=pin
         ),
         fsload.parse,
         fsload.PHASES[workload],

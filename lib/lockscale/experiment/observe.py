@@ -7,7 +7,7 @@ rate is ever in them, and no rate is compared with them.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,13 @@ class _Work:
 
 
 def steps_of(study: Study) -> list[Step]:
-    """The blocks of the study's plan: warm-up and the A/A pair are for rates."""
-    return [step for step in plan(study) if step.pair == "ab"]
+    """The blocks of the study's plan at the points that are profiled; the A/A pair is for rates."""
+    guests = {(guest.cpus, tuple(guest.processes)): guest for guest in study.parameters.guests}
+    return [
+        replace(step, processes=tuple(filter(guests[step.cpus, step.processes].is_profiled, step.processes)))
+        for step in plan(study)
+        if step.pair == "ab"
+    ]
 
 
 def _count_all(work: _Work, steps: Sequence[Step]) -> None:

@@ -11,7 +11,7 @@ from lockscale.experiment.observe import count_steps
 from lockscale.experiment.plan import Step
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run_files import read_provenance
-from lockscale.study import LocalTarget, Study, Target
+from lockscale.study import LocalTarget, ManycoreTarget, Study, Target
 
 FEWEST = 2
 """Processes: one alone meets nobody."""
@@ -20,6 +20,7 @@ BLOCKS = 4
 """At least: fewer say hardly anything of how far counts vary."""
 
 LOCAL = "a local target boots no kernel of ours, so nothing of the base is counted there"
+IN_VIRTUAL_TIME = "a machine in virtual time gives rates: for a prediction of counts name target qemu"
 BY_HAND = "the base is counted by a run alone, before it measures: lockscale study run"
 LATE = "arms were measured before the base was counted, and a prediction made now would be none"
 ALONE = "no point of the study has two processors, so nobody meets anybody"
@@ -57,6 +58,8 @@ def count_base(run: Run, study: Study, target: Target, base: Base | None) -> Bas
         return BaseCounts(None, why_none=NONE_NAMED)
     if isinstance(target, LocalTarget):
         return BaseCounts(None, why_none=LOCAL)
+    if isinstance(target, ManycoreTarget):
+        return BaseCounts(None, why_none=IN_VIRTUAL_TIME)
     if run.journal.is_file():
         return read_base(run, LATE)
     if steps := base_steps(study, base.arm):

@@ -53,7 +53,7 @@ class LocalPlace:
             )
         choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
         self.label = target.name
-        self.origin: Origin = "virtual" if _is_virtual() else "hardware"
+        self.origin: Origin = "vm" if _is_virtual() else "hardware"
         self.folder = target.room / f"lockscale-{run.id}" if target.room else run.folder / "load"
 
     def describe(self) -> dict[str, Any]:

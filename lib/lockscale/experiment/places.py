@@ -11,9 +11,11 @@ from lockscale.experiment.layout import Run
 from lockscale.experiment.rows import Origin
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
-from lockscale.study import LocalTarget, QemuTarget, Study, Target
+from lockscale.study import LocalTarget, ManycoreTarget, QemuTarget, Study, Target
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine
+from lockscale.targets.memory_disk import InMemory
+from lockscale.targets.virtual_time import Section
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,21 @@ class Booted:
     build_id: str
     folder: str
     fsload: str
-    disk: NamedDisk | None
+    disk: NamedDisk | InMemory | None
     found: dict[str, Any] = field(default_factory=dict)
+    virtual_time: "InVirtualTime | None" = None
+
+
+class InVirtualTime(Protocol):
+    """What a machine in virtual time offers besides.
+
+    section: a program in the guest that marks a command as a section. sections: see QemuMachine.
+    """
+
+    @property
+    def section(self) -> str: ...
+
+    def sections(self, skip: int = 0) -> list[Section]: ...
 
 
 class Place(Protocol):
@@ -65,7 +80,7 @@ class Place(Protocol):
 
 def kernels_ahead(study: Study, target: Target) -> dict[str, Kernel]:
     """The kernels that can be built before the target is held: a guest's; a server's depend on the server."""
-    return build_arms(study) if isinstance(target, QemuTarget) else {}
+    return build_arms(study) if isinstance(target, QemuTarget | ManycoreTarget) else {}
 
 
 def open_place(run: Run, study: Study, target: Target, kind: str = RATE) -> AbstractContextManager[Place]:
@@ -77,6 +92,10 @@ def open_place(run: Run, study: Study, target: Target, kind: str = RATE) -> Abst
         from lockscale.experiment.place_qemu import hold_qemu
 
         return hold_qemu(run, study, target, kind)
+    if isinstance(target, ManycoreTarget):
+        from lockscale.experiment.place_manycore import hold_manycore
+
+        return hold_manycore(run, study, target, kind)
     if isinstance(target, LocalTarget):
         from lockscale.experiment.place_local import hold_local
 

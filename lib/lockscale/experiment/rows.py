@@ -13,8 +13,8 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.files import write_text
 
-Origin = Literal["published", "simulated", "qemu", "virtual", "hardware"]
-"""virtual: on a virtual machine of which no more is known."""
+Origin = Literal["published", "simulated", "qemu", "virtual", "vm", "hardware"]
+"""virtual: a real kernel in virtual time. vm: on a virtual machine of which no more is known."""
 
 
 @dataclass(frozen=True)

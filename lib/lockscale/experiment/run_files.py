@@ -37,7 +37,7 @@ class _Found(_File):
 class _ProvenanceFile(_File):
     """kernels: by arm; none where the machine was measured under its own."""
 
-    origin: Literal["qemu", "virtual", "hardware"]
+    origin: Literal["qemu", "virtual", "vm", "hardware"]
     kernels: dict[str, dict[str, Any]]
     as_found: dict[str, _Found] = {}
     controllers: list[dict[str, Any]] = []

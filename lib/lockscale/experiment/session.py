@@ -18,27 +18,15 @@ from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import Step
+from lockscale.experiment.point import Point, Reading
 from lockscale.experiment.profiling import profile, profilers
+from lockscale.experiment.virtual_time import half_quantum, where_time_went
 from lockscale.profilers import lock_events
 from lockscale.progress import Progress
-from lockscale.study import Study
+from lockscale.study import GuestPoints, Study
 from lockscale.targets.machine import Machine, Write, must, must_all
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One number of one point: `profiled` ones are never rates."""
-
-    tool: str
-    test: str
-    threads: int
-    metric: str
-    statistic: str
-    unit: str
-    value: float
-    profiled: bool
 
 
 @dataclass
@@ -68,11 +56,13 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
         for done, processes in enumerate(step.processes):
             shown.update(done, f"{processes} processes")
             items = max(1, asked.creates_per_point // processes)
-            points = [_Point(load, processes, items)]
-            points += [_Point(one, processes, items, one.operation) for one in beside]
+            points = [Point(load, processes, items)]
+            points += [Point(one, processes, items, one.operation) for one in beside]
             # generators, carried out in turn: neither always finds the younger file system
             parts = [_rate(booted, point, session) for point in points]
-            if booted.disk:
+            if booted.virtual_time and step.pair == "aa" and processes == max(step.processes):
+                parts.append(half_quantum(booted, points[0]))
+            if booted.disk and _guest_of(study, step).is_profiled(processes):
                 parts.append(_profiles(machine, points[0], step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):
                 session.readings += part
@@ -83,8 +73,18 @@ def _loads(booted: Booted, study: Study) -> list[Load]:
     """The study's workload, then those beside it."""
     where = (booted.folder, booted.fsload)
     asked = study.parameters
-    load = choose_load(booted.machine, asked.tool, *where, workload=study.workload, latency=asked.latency)
-    return [load, *(fsload_load(one, *where, latency=asked.latency) for one in study.workloads_beside)]
+    pin, section = booted.virtual_time is not None, booted.virtual_time.section if booted.virtual_time else ""
+    load = choose_load(
+        booted.machine,
+        asked.tool,
+        *where,
+        workload=study.workload,
+        latency=asked.latency,
+        pin=pin,
+        section=section,
+    )
+    beside = (fsload_load(one, *where, latency=asked.latency, pin=pin) for one in study.workloads_beside)
+    return [load, *beside]
 
 
 @contextmanager
@@ -104,22 +104,13 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
     unmount_and_check(machine, session.file_system)
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A load at one number of processes, each doing `items` operations."""
-
-    load: Load
-    processes: int
-    items: int
-    raw: str = "rate"  # how the names of its raw output begin
-
-    def command(self, phase: str) -> list[str]:
-        return self.load.command(self.processes, self.items, phase)
-
-    def reading(
-        self, tool: str, test: str, metric: str, statistic: str, unit: str, value: float, profiled: bool
-    ) -> Reading:
-        return Reading(tool, test, self.processes, metric, statistic, unit, value, profiled)
+def _guest_of(study: Study, step: Step) -> GuestPoints:
+    """The points of the study that a step measures."""
+    return next(
+        guest
+        for guest in study.parameters.guests
+        if guest.cpus == step.cpus and tuple(guest.processes) == step.processes
+    )
 
 
 def _age(machine: Machine, load: Load, study: Study, step: Step, session: Session) -> None:
@@ -133,12 +124,13 @@ def _age(machine: Machine, load: Load, study: Study, step: Step, session: Sessio
     session.tool_version = load.parse(text).version
 
 
-def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
+def _rate(booted: Booted, point: Point, session: Session) -> Iterator[Reading]:
     """Rates of each phase with no profiler on, and latencies where the load times operations.
 
     Rates of single ranks stay in the raw output. With a disk also the lock events of the whole load.
     """
     reads = [lock_events.READ] if booted.disk else []
+    known = len(booted.virtual_time.sections()) if booted.virtual_time else 0
     steps = [["sync", "--file-system", booted.folder], *reads, point.command("both"), *reads]
     done = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
     said = done[1 + len(reads)].stdout
@@ -147,6 +139,8 @@ def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
         if row.metric in ("rate", "latency") and not row.statistic.startswith("rank"):
             number = (row.metric, row.statistic, row.unit, row.value)
             yield point.reading(point.load.tool, row.test, *number, False)
+    if booted.virtual_time:
+        yield from where_time_went(booted.virtual_time.sections(known), point)
     if reads:
         before, after = (lock_events.parse(done[k].stdout) for k in (1, -1))
         delta = lock_events.difference(before, after)
@@ -156,9 +150,7 @@ def _rate(booted: Booted, point: _Point, session: Session) -> Iterator[Reading]:
             )
 
 
-def _profiles(
-    machine: Machine, point: _Point, cpus: int, study: Study, session: Session
-) -> Iterator[Reading]:
+def _profiles(machine: Machine, point: Point, cpus: int, study: Study, session: Session) -> Iterator[Reading]:
     """The first phase alone under each profiler; its rate says what the profiler costs, no more."""
     asked, test = study.parameters, point.load.operation
     operations = point.processes * point.items

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.printable import printable
+from lockscale.targets import memory_disk
 from lockscale.targets.disk import OUR_LABEL, NamedDisk, judged
 from lockscale.targets.disk_look import LOOK_FUNCTION, TOKENS_TYPED
 from lockscale.targets.machine import Machine, must
+from lockscale.targets.memory_disk import InMemory
 
 # While file 9 is open the kernel gives the disk's number to no other disk, so mkfs writes to the very
 # disk that was looked at, whatever becomes of its names. It is closed for the look itself: only this
@@ -78,8 +80,18 @@ def formatting(
     """
     _refuse_options(options, size)
     seen = judged(machine, disk, token)
-    command = ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *options, seen.device, *([size] if size else [])]
+    command = _mkfs(options, seen.device, size)
     return Formatting(disk, seen.device, tuple(command), _sha256(seen.text), token is not None)
+
+
+def formatting_in_memory(disk: InMemory, options: Sequence[str], size: str = "") -> memory_disk.Formatting:
+    """The same of a disk in a guest's own memory, which is nobody's. Raises BadInput for such an option."""
+    _refuse_options(options, size)
+    return memory_disk.formatting(disk, _mkfs(options, memory_disk.DEVICE, size))
+
+
+def _mkfs(options: Sequence[str], device: str, size: str) -> list[str]:
+    return ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *options, device, *([size] if size else [])]
 
 
 def _refuse_options(options: Sequence[str], size: str) -> None:

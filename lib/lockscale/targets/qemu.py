@@ -16,6 +16,14 @@ from typing import Protocol, Self
 from lockscale.errors import BadInput, RunFailed
 from lockscale.targets.channel import Channel
 from lockscale.targets.machine import Completed, Step
+from lockscale.targets.virtual_time import (
+    KERNEL_ARGUMENTS,
+    SECTIONS,
+    Section,
+    VirtualTime,
+    read_sections,
+    refuse_library,
+)
 from lockscale.tools import find, need
 
 CONSOLE_LINES_SHOWN = 12
@@ -29,7 +37,7 @@ class Attached(Protocol):
     """A disk, or several, of a guest."""
 
     def qemu_options(self) -> str:
-        """The options that attach it, separated by blanks."""
+        """The options that attach it, separated by blanks; none for one in the guest's own memory."""
         ...
 
 
@@ -37,7 +45,8 @@ class Attached(Protocol):
 class Guest:
     """What to boot: a kernel image, the size of the machine, how it is accelerated, its disk.
 
-    ``kernel_arguments`` go behind virtme-ng's own on the kernel's command line.
+    ``kernel_arguments`` go behind virtme-ng's own on the kernel's command line. virtual_time: the machine
+    that it is, in place of as many threads as it has CPUs.
     """
 
     image: Path
@@ -47,6 +56,7 @@ class Guest:
     boot_timeout_s: float
     disk: Attached | None = None
     kernel_arguments: tuple[str, ...] = ()
+    virtual_time: VirtualTime | None = None
 
 
 def vng() -> str:
@@ -72,21 +82,34 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
     argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
     argv += ["--cpus", str(guest.cpus), "--memory", f"{guest.memory_mib}M"]
     argv += ["--cwd", "/", "--rwdir", str(shared), "--exec", script]
-    for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *guest.kernel_arguments):
+    of_machine = KERNEL_ARGUMENTS if guest.virtual_time else ()
+    for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
-    if guest.accel != "kvm":
+    if guest.virtual_time:
+        argv += [
+            "--disable-kvm",
+            "--disable-microvm",
+            "--qemu",
+            str(guest.virtual_time.starter(shared.parent)),
+        ]
+        argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
+    elif guest.accel != "kvm":
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
-    if guest.disk:
+    if guest.disk and guest.disk.qemu_options():
         argv += [f"--qemu-opts={guest.disk.qemu_options()}"]
     return argv
 
 
 def qemu_line(guest: Guest) -> str:
     """The exact qemu line that virtme-ng would run for `guest`, for a person to read or repeat."""
-    shared = Path(tempfile.gettempdir())
-    argv = [*command(guest, shared, "true"), "--dry-run"]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment())
+    with tempfile.TemporaryDirectory(prefix="lockscale-line-") as room:
+        shared = Path(room) / "shared"
+        shared.mkdir()
+        argv = [*command(guest, shared, "true"), "--dry-run"]
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment()
+        )
     if done.returncode:
         raise RunFailed(f"vng --dry-run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout.strip()
@@ -101,7 +124,8 @@ class QemuMachine:
 
     def __init__(self, guest: Guest, room: Path | None = None) -> None:
         self.guest = guest
-        self.emulated = guest.accel == "tcg"
+        # in virtual time one thread runs all CPUs: none patches what another executes
+        self.emulated = guest.accel == "tcg" and guest.virtual_time is None
         self.room = Path(tempfile.mkdtemp(prefix="lockscale-guest-", dir=room))
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
@@ -149,6 +173,10 @@ class QemuMachine:
         except BrokenPipeError:
             raise self._end("the guest ended before its work did") from None
 
+    def sections(self, skip: int = 0) -> list[Section]:
+        """In virtual time, what was counted between marks, but for the first `skip` of this boot."""
+        return read_sections(self.room / SECTIONS, skip)
+
     def cut(self) -> None:
         """Kill the guest where it stands: nothing is synced, unmounted or powered off."""
         self._kill()
@@ -174,6 +202,7 @@ class QemuMachine:
     def _boots(self) -> None:
         assert self.process
         if self.process.poll() is not None and PANIC not in self._console_text():
+            refuse_library(self._console_text())
             raise NeverReady(str(self._end("QEMU ended while the guest booted")))
         self._alive()
 

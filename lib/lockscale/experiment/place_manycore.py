@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""A guest of many CPUs in virtual time, booted anew for each step, with a disk in its own memory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.experiment.arms import build_arms
+from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.holder import hold_this_machine
+from lockscale.experiment.layout import Run
+from lockscale.experiment.places import Booted
+from lockscale.experiment.rows import Origin
+from lockscale.experiment.this_machine import host
+from lockscale.kernels.base import RATE
+from lockscale.study import ManycoreTarget, Study
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.memory_disk import InMemory
+from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
+from lockscale.targets.qemu_backport import find_qemu
+from lockscale.targets.virtual_time import Section, VirtualTime, build_library, build_section
+from lockscale.workloads import fsload
+
+
+def refuse_too_many_cpus(study: Study, target: ManycoreTarget) -> None:
+    """Raises BadInput where the study asks for more processors than the machine has."""
+    most = max(guest.cpus for guest in study.parameters.guests)
+    if most > target.most_cpus:
+        raise BadInput(
+            f"the study asks for {most} CPUs and target {target.name} has {target.most_cpus}: ask for fewer"
+        )
+
+
+def machine_in_virtual_time(target: ManycoreTarget) -> VirtualTime:
+    """The machine of a target file: QEMU found or fetched, the plugin compiled."""
+    return VirtualTime(find_qemu(), build_library(), target.plugin_options)
+
+
+def guest_in_virtual_time(target: ManycoreTarget, image: Any, cpus: int, machine: VirtualTime) -> Guest:
+    """A kernel `image` on `cpus` CPUs of that machine, with its disk."""
+    disk = InMemory(target.disk.size_mib, target.disk.completion_ns, min(cpus, target.disk.queues))
+    return Guest(
+        image, cpus, target.memory_mib, "tcg", target.boot_timeout_s, disk, disk.kernel_arguments, machine
+    )
+
+
+@contextmanager
+def hold_manycore(
+    run: Run, study: Study, target: ManycoreTarget, kind: str = RATE
+) -> Iterator["ManycorePlace"]:
+    """This machine held, every arm built."""
+    refuse_too_many_cpus(study, target)
+    with hold_this_machine(run.id, target.name):
+        yield ManycorePlace(study, target, kind)
+
+
+@dataclass(frozen=True)
+class _InVirtualTime:
+    machine: QemuMachine
+    section: str
+
+    def sections(self, skip: int = 0) -> list[Section]:
+        return self.machine.sections(skip)
+
+
+class ManycorePlace:
+    """The guests of one run in virtual time: their machine and their kernels."""
+
+    origin: Origin = "virtual"
+
+    def __init__(self, study: Study, target: ManycoreTarget, kind: str) -> None:
+        self.target, self.kernels = target, build_arms(study, kind)
+        self.arms = list(self.kernels)
+        self.machine = machine_in_virtual_time(target)
+        self.label = f"{target.name} (virtual time)"
+
+    def _guest(self, arm: str, cpus: int) -> Guest:
+        return guest_in_virtual_time(self.target, self.kernels[arm].image, cpus, self.machine)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "accel": None,
+            "qemu_line": qemu_line(self._guest(self.arms[0], self.target.most_cpus)),
+            "qemu_version": self.machine.qemu.version,
+            "host": host(),
+            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
+        }
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        guest = self._guest(arm, cpus)
+        with QemuMachine(guest) as machine:
+            kernel = self.kernels[arm]
+            build_id = assert_runs(machine, kernel)
+            program = str(fsload.build(paths.CACHE / "bin"))
+            assert isinstance(guest.disk, InMemory)
+            virtual_time = _InVirtualTime(machine, str(build_section()))
+            yield Booted(
+                machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
+            )
+
+    def scrub(self, text: str) -> str:
+        return text

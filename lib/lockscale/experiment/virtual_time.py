@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What a machine in virtual time says of a point beside its rate: where the time went, and its own error."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from lockscale.experiment.load import LOAD_TIMEOUT_S
+from lockscale.experiment.places import Booted
+from lockscale.experiment.plan import WARM_UP
+from lockscale.experiment.point import Point, Reading
+from lockscale.targets.machine import must_all
+from lockscale.targets.virtual_time import Section, refuse_broken
+
+TOOL = "manycore"
+SHARE = "time_in."
+HALF = "rate_at_half_quantum"
+COUNTS = ("near", "far")
+
+
+def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Reading]:
+    """Shares of the time of all CPUs that were not idle, and lines that moved, for each phase of a load.
+
+    A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
+    rates are none.
+    """
+    named = (
+        point.load.phases
+        if len(sections) == len(point.load.phases)
+        else (point.load.together,) * len(sections)
+    )
+    for phase, section in zip(named, sections, strict=True):
+        refuse_broken(section, f"{phase} by {point.processes} processes")
+        for part, share in section.shares.items():
+            yield point.reading(TOOL, phase, f"{SHARE}{part}", "share", "1", share, False)
+        for name in COUNTS:
+            yield point.reading(TOOL, phase, f"lines_{name}", "total", "lines", section.counts[name], False)
+        yield point.reading(TOOL, phase, "section", "virtual", "ns", section.virtual_ns, False)
+        yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
+
+
+def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
+    """The same load with CPUs at most half as far apart in time: what the quantum does to the rate."""
+    assert booted.virtual_time is not None, "only a machine in virtual time has a quantum"
+    mark = booted.virtual_time.section
+    steps = [[mark, "--half-quantum"], point.command("both"), [mark, "--whole-quantum"]]
+    _, load, _ = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
+    for row in point.load.parse(load.stdout).rows:
+        if row.metric == "rate" and row.statistic in ("total", "slowest_rank"):
+            yield point.reading(TOOL, row.test, HALF, row.statistic, row.unit, row.value, False)
+
+
+POINT = ["arm", "test", "cpus", "threads"]
+
+
+def time_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a point: in percent, where the time of all CPUs went; empty for another kind of target."""
+    here = rows[(rows.tool == TOOL) & rows.metric.str.startswith(SHARE) & (rows.pair != WARM_UP)]
+    wide = here.pivot_table(index=POINT, columns="metric", values="value").rename(
+        columns=lambda x: x[len(SHARE) :]
+    )
+    return (100 * wide).round(1).add_suffix("_pct").reset_index()
+
+
+def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
+    """The A/A pair's rates with half the quantum against those with the whole, in percent."""
+    pair = rows[rows.pair == "aa"]
+    half = pair[pair.metric == HALF].set_index([*POINT, "iteration", "statistic"]).value
+    whole = pair[pair.metric == "rate"].set_index([*POINT, "iteration", "statistic"]).value
+    both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
+    both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)
+    return both.reset_index()

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In a guest in virtual time: section COMMAND... runs a command that has no marks of its own with memory
+ * priced; section --half-quantum, section --whole-quantum set how far CPUs may be apart.
+ */
+#include "../../fsload/section.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int run(char **command)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		execvp(command[0], command);
+		fprintf(stderr, "section: %s: %s\n", command[0], strerror(errno));
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0) {
+		fprintf(stderr, "section: %s\n", strerror(errno));
+		return 1;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+	int status = 0;
+
+	if (argc < 2) {
+		fputs("section: name a command, --half-quantum or --whole-quantum\n", stderr);
+		return 2;
+	}
+	if (!strcmp(argv[1], "--half-quantum")) {
+		halve_quantum();
+	} else if (!strcmp(argv[1], "--whole-quantum")) {
+		restore_quantum();
+	} else {
+		begin_section();
+		status = run(argv + 1);
+		end_section();
+	}
+	return status;
+}
