@@ -29,6 +29,7 @@
 #define STARVED_NS 5000000000ull /* the main loop did not run for so long while CPUs waited for it */
 #define OUTSIDE_PACE 64 /* outside sections idle time passes this much faster than real time */
 #define MOST_FDS 2048
+#define CPU_SIZE 65536 /* no more than a CPU's state takes, and as much as its lock lies within */
 
 _Atomic uint64_t clock_ps = 1000 * MS, deadline_ps = NEVER;
 _Atomic uint64_t idle_jumps, held_jumps, late_timers;
@@ -42,6 +43,7 @@ static ssize_t (*real_write)(int, const void *, size_t);
 static int (*real_cond_wait)(pthread_cond_t *, pthread_mutex_t *);
 static int (*real_unlock)(pthread_mutex_t *);
 static struct CPUState **offered_cpu; /* QEMU's current_cpu, of the vCPU thread */
+static pthread_mutex_t *big_lock;     /* QEMU's, as known from who sleeps with it */
 
 /* Other libraries may start before this one. */
 static void find_real(void)
@@ -193,15 +195,37 @@ void let_main_loop_run(void)
 	}
 }
 
-/* QEMU lets go of its lock before it runs a CPU. */
+/*
+ * QEMU looks at a CPU's queue of work, under that CPU's own lock, and then lets go of its big lock and
+ * runs the CPU. The big lock alone is also let go of by a CPU that has asked a device.
+ */
+static void lock_was_dropped(pthread_mutex_t *mutex)
+{
+	static pthread_mutex_t *work_lock_of_first;
+	static bool offers;
+	struct CPUState *const first = first_cpu();
+	const uintptr_t from_cpu = (uintptr_t)mutex - (uintptr_t)first;
+
+	if (mutex == big_lock) {
+		if (offers && *offered_cpu) {
+			offers = false;
+			before_turn(offered_cpu);
+		}
+	} else if (!work_lock_of_first && from_cpu < CPU_SIZE) {
+		work_lock_of_first = mutex;
+	} else if (work_lock_of_first) {
+		offers |= is_of_some_cpu((uintptr_t)mutex - ((uintptr_t)work_lock_of_first - (uintptr_t)first));
+	}
+}
+
 EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	int result;
 
 	find_real();
 	result = real_unlock(mutex);
-	if (on_vcpu_thread() && offered_cpu && *offered_cpu)
-		before_turn(*offered_cpu);
+	if (on_vcpu_thread() && offered_cpu && big_lock)
+		lock_was_dropped(mutex);
 	return result;
 }
 
@@ -227,6 +251,7 @@ EXPORTED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 		return main_waits_for_vcpus(cond, mutex);
 	if (!on_vcpu_thread())
 		return real_cond_wait(cond, mutex);
+	big_lock = mutex;
 	atomic_store(&asleep, 1);
 	wake_main_loop();
 	result = real_cond_wait(cond, mutex);

@@ -99,7 +99,9 @@ uint64_t bring_clock_up(void);
 void settle_all(void);
 bool find_internals(void);
 void translate_for_all(unsigned int number);
-void before_turn(struct CPUState *offered);
+struct CPUState *first_cpu(void);
+bool is_of_some_cpu(uintptr_t state);
+void before_turn(struct CPUState **current);
 extern uint64_t broken_waits;
 extern _Atomic uint64_t interrupts; /* how often one may have come */
 

@@ -73,13 +73,16 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *addr);
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t element_size);
 void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score, unsigned int cpu);
 
-/* Not in the interface: leave the guest's code of one CPU before its next instruction. */
+/* Not in the interface: run one CPU, and leave its code before its next instruction. */
 struct CPUState;
+#define EXCP_ATOMIC 0x10005 /* what exec returns when one instruction has to be stepped alone */
 struct qemu_internals {
 	struct CPUState *get_cpu_of[64];
 	struct CPUState *(*get_cpu)(int index);         /* qemu_get_cpu */
 	void (*cpu_exit)(struct CPUState *cpu);         /* cpu_exit */
 	void (*loop_exit)(struct CPUState *cpu, uintptr_t host_pc); /* cpu_loop_exit_restore */
+	int (*exec)(struct CPUState *cpu);              /* tcg_cpu_exec */
+	void (*step_atomic)(struct CPUState *cpu);      /* cpu_exec_step_atomic */
 	void (*set_parallel)(struct CPUState *cpu, bool parallel);  /* tcg_cpu_init_cflags */
 };
 

@@ -33,7 +33,10 @@ bool find_internals(void)
 	*(void **)&qemu.cpu_exit = dlsym(RTLD_DEFAULT, "cpu_exit");
 	*(void **)&qemu.loop_exit = dlsym(RTLD_DEFAULT, "cpu_loop_exit_restore");
 	*(void **)&qemu.set_parallel = dlsym(RTLD_DEFAULT, "tcg_cpu_init_cflags");
-	return qemu.get_cpu && qemu.cpu_exit && qemu.loop_exit && qemu.set_parallel;
+	*(void **)&qemu.exec = dlsym(RTLD_DEFAULT, "tcg_cpu_exec");
+	*(void **)&qemu.step_atomic = dlsym(RTLD_DEFAULT, "cpu_exec_step_atomic");
+	return qemu.get_cpu && qemu.cpu_exit && qemu.loop_exit && qemu.set_parallel && qemu.exec &&
+	       qemu.step_atomic;
 }
 
 /*
@@ -84,6 +87,19 @@ static uint64_t slowest_but(const struct cpu *but)
 	return least;
 }
 
+struct CPUState *first_cpu(void)
+{
+	return qemu.get_cpu_of[0];
+}
+
+bool is_of_some_cpu(uintptr_t state)
+{
+	for (unsigned int n = 0; n < machine.cpus; n++)
+		if ((uintptr_t)qemu.get_cpu_of[n] == state)
+			return true;
+	return false;
+}
+
 static void find_slowest(void)
 {
 	slowest.at = NEVER;
@@ -107,18 +123,55 @@ static bool ahead(const struct cpu *cpu, uint64_t now, uint64_t others)
 }
 
 /*
+ * In a section QEMU's order of turns would be a round of all CPUs for each that may run. So the slowest
+ * runs here, again and again, in the place of the one that is offered a turn. Whenever an interrupt may
+ * have come, a whole round of QEMU's own comes first, as halted CPUs and spinning ones are not run here.
+ */
+#define TURNS_AHEAD 200
+
+static void run_the_slowest(struct CPUState **current, unsigned int offered)
+{
+	static uint64_t round_of;
+	static unsigned int round_left;
+	struct CPUState *const back = *current;
+
+	if (round_of != atomic_load_explicit(&interrupts, memory_order_relaxed)) {
+		round_of = atomic_load_explicit(&interrupts, memory_order_relaxed);
+		round_left = machine.cpus;
+	}
+	if (round_left) {
+		round_left--;
+		return;
+	}
+	for (unsigned int k = 0; k < TURNS_AHEAD && machine.priced; k++) {
+		find_slowest();
+		if (slowest.at == NEVER || slowest.cpu == (int)offered ||
+		    round_of != atomic_load_explicit(&interrupts, memory_order_relaxed))
+			break;
+		*current = qemu.get_cpu_of[slowest.cpu];
+		if (qemu.exec(*current) == EXCP_ATOMIC)
+			qemu.step_atomic(*current);
+	}
+	*current = back;
+	slowest.known = false;
+}
+
+/*
  * QEMU is about to offer a CPU a turn. One that would leave at once is told to before it looks for its
  * code, unless it spins and an interrupt may have come.
  */
-void before_turn(struct CPUState *offered)
+void before_turn(struct CPUState **current)
 {
 	static unsigned int next;
+	struct CPUState *const offered = *current;
 	const struct cpu *cpu;
 
 	for (unsigned int k = 0; k < machine.cpus; k++, next = (next + 1) % machine.cpus)
 		if (qemu.get_cpu_of[next] == offered)
 			break;
 	cpu = &machine.cpu[next];
+	if (machine.priced)
+		run_the_slowest(current, next);
 	if (!slowest.known)
 		find_slowest();
 	if (slowest.at == NEVER || slowest.cpu == (int)next)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""A machine in virtual time against what theory knows of it, on real kernels."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lockscale.kernels.build import Kernel
+from lockscale.targets.machine import must, must_all
+from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.virtual_time import refuse_broken
+from manycore.machine import Theory, booted, creates_per_s, described, with_files
+
+pytestmark = pytest.mark.guest
+CPUS = 64
+PROCESSES, OPERATIONS = 16, 1600
+
+
+@pytest.fixture(scope="module")
+def machine(kernels: dict[str, Kernel]) -> Iterator[QemuMachine]:
+    """64 CPUs in two sockets, the kernel of S1's fix, a small file system that one load has warmed."""
+    with booted(kernels["search-locked"], CPUS) as guest:
+        with_files(guest)
+        creates_per_s(guest, PROCESSES, OPERATIONS)
+        yield guest
+
+
+@pytest.fixture
+def theory(machine: QemuMachine) -> Theory:
+    return Theory(machine)
+
+
+def price(name: str) -> float:
+    return float(getattr(described().prices, name).ns)
+
+
+def test_what_shares_nothing_scales_with_the_cpus(theory: Theory):
+    times, rounds = 20, 100_000
+    alone = theory.ns_per_operation("private", [0], times, rounds)
+    assert alone == pytest.approx(2 * rounds * price("instruction"), rel=0.01)
+    for cpus in (2, 16, CPUS):
+        each = theory.ns_per_operation("private", list(range(cpus)), times, rounds)
+        assert alone / each >= 0.97 * cpus
+
+
+def test_a_critical_section_saturates_at_one_over_its_length(theory: Theory):
+    rounds = 33_333
+    hold_ns = 2 * rounds * price("instruction")
+    for cpus in (2, 8, 32):
+        each = theory.ns_per_operation("section", list(range(cpus)), 40, rounds)
+        assert each == pytest.approx(hold_ns, rel=0.03)
+
+
+@pytest.mark.parametrize("cpus", [4, 16, 32])
+def test_a_contended_counter_runs_at_one_over_the_price_of_its_line(theory: Theory, cpus: int):
+    each = theory.ns_per_operation("counter", list(range(cpus)), 4000)
+    assert each == pytest.approx(price("near_line") + price("atomic"), rel=0.05)
+
+
+@pytest.mark.parametrize(("other", "line"), [(1, "near_line"), (CPUS // 2, "far_line")])
+def test_a_line_that_goes_to_and_fro_costs_what_its_way_costs(theory: Theory, other: int, line: str):
+    each = theory.ns_per_operation("ping-pong", [0, other], 3000)
+    # a read takes the line from its writer, and a write takes it from the reader
+    assert each / 2 == pytest.approx(price(line), rel=0.05)
+
+
+def test_a_second_is_a_second_idle_and_loaded(machine: QemuMachine):
+    timed = ["sh", "-c", "read a b < /proc/uptime; sleep 1; read c d < /proc/uptime; echo $a $c"]
+    began, ended = map(float, must(machine, timed).split())
+    assert ended - began == pytest.approx(1, abs=0.021)  # /proc/uptime has hundredths
+    must_all(machine, [["sh", "-c", "for k in 1 2 3; do (while :; do :; done) & echo $! >> /run/busy; done"]])
+    began, ended = map(float, must(machine, timed, timeout_s=300).split())
+    must(machine, ["sh", "-c", "kill $(cat /run/busy)"])
+    assert ended - began == pytest.approx(1, abs=0.021)
+
+
+def rates(guest: QemuMachine) -> dict[str, float]:
+    known = len(guest.sections())
+    found = creates_per_s(guest, PROCESSES, OPERATIONS)
+    for section in guest.sections(known):
+        refuse_broken(section, "a test's load")
+    return found
+
+
+def agree(ones: dict[str, float], others: dict[str, float], within: float) -> None:
+    for test, rate in ones.items():
+        assert others[test] == pytest.approx(rate, rel=within), test
+
+
+def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
+    """Four processes that spin beside it, all kept on one core, against the host as it is."""
+    before = rates(machine)
+    assert machine.process
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    group = os.getpgid(machine.process.pid)
+    threads = [t for p in _processes_of(group) for t in os.listdir(f"/proc/{p}/task")]
+    allowed = os.sched_getaffinity(0)
+    one = {min(allowed)}
+    try:
+        for pid in [*map(int, threads), *(one.pid for one in spinning)]:
+            os.sched_setaffinity(pid, one)
+        time.sleep(0.5)
+        agree(before, rates(machine), 0.03)
+    finally:
+        for thread in map(int, threads):
+            os.sched_setaffinity(thread, allowed)
+        for process in spinning:
+            process.kill()
+            process.wait()
+    agree(before, rates(machine), 0.03)
+
+
+def _processes_of(group: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if os.getpgid(int(name)) == group:
+                    found.append(int(name))
+            except ProcessLookupError:
+                continue
+    return found
+
+
+def test_half_the_quantum_changes_no_rate(machine: QemuMachine):
+    from lockscale.targets.virtual_time import build_section
+
+    mark = str(build_section())
+    whole = rates(machine)
+    must(machine, [mark, "--half-quantum"])
+    half = rates(machine)
+    must(machine, [mark, "--whole-quantum"])
+    agree(whole, half, 0.03)
+
+
+def test_the_same_load_twice_gives_the_same_rates(machine: QemuMachine):
+    agree(rates(machine), rates(machine), 0.02)
