@@ -48,6 +48,7 @@ class Theory:
         folder = Path(__file__).parent
         program = c_program.build("theory", folder, paths.CACHE / "bin", [f"-I{paths.FSLOAD}"])
         numbers = ",".join(map(str, cpus))
+        must(self.machine, ["sh", "-c", "sync; sleep 6"])  # until no commit or kworker of a load is left
         return float(must(self.machine, [str(program), kind, numbers, str(times), str(rounds)], timeout_s=300))
 
 

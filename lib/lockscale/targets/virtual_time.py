@@ -20,9 +20,9 @@ from lockscale.workloads import c_program
 SECTIONS = "sections.jsonl"
 LIBRARY_FLAGS = ("-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden")
 # Its clock is exact, so it need not be measured against others; its CPUs are idle by HLT alone, which is
-# what the plugin sees; delay loops are known (a jiffy is 10 ms of a TSC of 1 GHz).
+# what the plugin sees; delay loops are known (a jiffy is 4 ms of a TSC of 1 GHz).
 KERNEL_ARGUMENTS = (
-    "tsc=reliable", "idle=halt", "lpj=10000000", "cpu_init_udelay=10", "no_timer_check",
+    "tsc=reliable", "idle=halt", "lpj=4000000", "cpu_init_udelay=10", "no_timer_check",
 )  # fmt: skip
 CPU = "max,-monitor,-waitpkg"
 MOST_BROKEN = 0.01
