@@ -212,6 +212,7 @@ void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, 
 		cpu->spent.io += machine.price.io;
 		cpu->wrote = true;
 		atomic_fetch_add_explicit(&interrupts, 1, memory_order_relaxed); /* to another CPU, perhaps */
+		let_run_for(cpu, 0);
 		return;
 	}
 	if (!machine.priced)

@@ -59,7 +59,7 @@ struct cpu {
 	unsigned int reads, spins_reads;  /* since its last pause */
 	bool wrote;
 	uint64_t iteration;               /* one turn of the loop in which it spins */
-	uint64_t seen;                    /* `interrupts` when it last looked for one */
+	uint64_t seen, made_way;          /* `interrupts` when it last looked for one, and left for it */
 	struct spent spent;
 	struct filter filter[FILTER];
 } __attribute__((aligned(128)));

@@ -331,6 +331,11 @@ void take_turn(unsigned int number, void *code)
 	} else if (cpu->state != RUNS) {
 		wake(cpu);
 	}
+	if (cpu->made_way != atomic_load_explicit(&interrupts, memory_order_relaxed)) {
+		/* a halted CPU may have been sent one: QEMU has to offer each a turn */
+		cpu->made_way = atomic_load_explicit(&interrupts, memory_order_relaxed);
+		leave(number, block, (uintptr_t)__builtin_return_address(0));
+	}
 	budget = budget_of(cpu, block);
 	if (!budget && ++refused < LOST_AFTER) {
 		cpu->spent.yields++;
