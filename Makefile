@@ -2,7 +2,7 @@
 # `make study` and `make test` do everything on a fresh Debian with git, make and python3.
 
 STUDY ?= inode-claim
-TARGET ?= qemu
+TARGET ?= manycore
 PYTHON = .venv/bin/python
 # two at a time what boots nothing; a file's tests stay together, as they share what is costly
 BESIDE = -n 2 --dist loadfile
@@ -22,7 +22,7 @@ env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale 
 test-env:
 	python3 setup/system.py test-packages.toml
 
-study: env  ## run one study end to end (STUDY=inode-claim TARGET=qemu)
+study: env  ## run one study end to end (STUDY=inode-claim TARGET=manycore)
 	.venv/bin/lockscale study run $(STUDY) --target $(TARGET)
 
 test: env test-env check kernels  ## every check and every test, with real kernels booted

@@ -14,14 +14,16 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT
 from lockscale.experiment.guests import guest_of
 from lockscale.experiment.load import Load, choose_load
+from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.kernels.source import find_source
 from lockscale.profilers import lock_events
-from lockscale.study import SshTarget, Target, load_target
+from lockscale.study import ManycoreTarget, SshTarget, Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
-from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.qemu import Guest, QemuMachine
+from lockscale.targets.qemu_backport import known_qemu
 from lockscale.targets.ssh_needs import Check, needs, not_reached
 from lockscale.tools import packages
 from lockscale.workloads import fsload
@@ -32,7 +34,7 @@ LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
 
 def doctor(target: str | None = None) -> dict[str, Any]:
     """{ok, checks, tools}; with a target also what it says of itself and its tools: a guest is booted."""
-    checks = [*_machine(), *_packages(), *_source(), *_kernels()]
+    checks = [*_machine(), *_virtual_time(), *_packages(), *_source(), *_kernels()]
     tools: list[Found] = []
     if target:
         checks += checks_of(load_target(target), tools)
@@ -58,6 +60,15 @@ def _machine() -> Iterator[Check]:
     usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
     said = "opens; a trial boot decides" if usable else "absent or closed: TCG is used"
     yield Check("kvm", True, said)  # never a fault: without it the guest is slower, not wrong
+
+
+def _virtual_time() -> Iterator[Check]:
+    """Never a fault: without it target qemu counts."""
+    known = known_qemu()
+    said = (
+        f"QEMU {known.version}, {known.program}" if known else "absent: fetched when target manycore is used"
+    )
+    yield Check("QEMU for virtual time", True, said)
 
 
 def _packages() -> Iterator[Check]:
@@ -123,7 +134,7 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
     if not kernels:
         return
     kernel = max(kernels, key=lambda k: k.image.stat().st_mtime)
-    guest = guest_of(target, kernel, LOAD_CPUS)
+    guest = _guest(target, kernel)
     try:
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
@@ -137,6 +148,12 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
             yield _queueing(machine, load)
     except RunFailed as error:
         yield Check(f"{target.name} boots", False, "no", str(error))
+
+
+def _guest(target: Target, kernel: Kernel) -> Guest:
+    if isinstance(target, ManycoreTarget):
+        return guest_in_virtual_time(target, kernel.image, LOAD_CPUS, machine_in_virtual_time(target))
+    return guest_of(target, kernel, LOAD_CPUS)
 
 
 def _tool(found: Found) -> Check:

@@ -113,7 +113,7 @@ void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, 
 void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
 
 /* sections.c */
-#define MARKS 4 /* end, begin, half the quantum, the whole quantum */
+#define MARKS 6 /* end, begin, half the quantum, the whole one, no sections, sections again */
 void take_mark(unsigned int number, void *mark);
 bool open_statistics(const char *path);
 

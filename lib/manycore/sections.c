@@ -79,15 +79,16 @@ static void end(void)
 void take_mark(unsigned int number, void *mark)
 {
 	static uint64_t whole;
+	static bool none;
 
 	(void)number;
 	switch ((uintptr_t)mark) {
 	case 0:
-		if (inside && !--inside)
+		if (!none && inside && !--inside)
 			end();
 		break;
 	case 1:
-		if (!inside++)
+		if (!none && !inside++)
 			begin();
 		break;
 	case 2:
@@ -95,8 +96,11 @@ void take_mark(unsigned int number, void *mark)
 			whole = machine.quantum;
 		machine.quantum = whole / 2;
 		break;
-	default:
+	case 3:
 		if (whole)
 			machine.quantum = whole;
+		break;
+	default:
+		none = (uintptr_t)mark == 4;
 	}
 }

@@ -56,8 +56,9 @@ aa_pair(story.rows)
 # %% [markdown]
 # ## The rates
 #
-# Rates under emulation are no benchmark; the counters are the proof (06). Lock events show the kind
-# of lock: `lock_slowpath` counts waiters that queued.
+# In a plain guest (target qemu) rates are no benchmark, and the counters are the proof (06); in virtual
+# time (target manycore) no host stops a CPU, and rates compare arms. Lock events show the kind of lock:
+# `lock_slowpath` counts waiters that queued.
 
 # %%
 shown = rates(story.rows)
@@ -81,6 +82,20 @@ compared_rates(story.rows, story.study)
 
 # %%
 compared_latencies(story.rows, story.study)
+
+# %% [markdown]
+# ## On a machine in virtual time
+#
+# Where the time of all CPUs that were not idle went, in percent, and what half the quantum (how far CPUs may
+# be apart in time) does to the rates of the A/A pair. Empty on other targets.
+
+# %%
+from lockscale.experiment.virtual_time import quantum_errors, time_shares
+
+time_shares(story.rows)
+
+# %%
+quantum_errors(story.rows)
 
 # %% [markdown]
 # ## Was it steady

@@ -29,7 +29,9 @@ def described() -> ManycoreTarget:
 
 
 @contextmanager
-def booted(kernel: Kernel, cpus: int, target: ManycoreTarget | None = None, **options: int) -> Iterator[QemuMachine]:
+def booted(
+    kernel: Kernel, cpus: int, target: ManycoreTarget | None = None, **options: int
+) -> Iterator[QemuMachine]:
     """`kernel` on `cpus` CPUs; `options` are the plugin's, in place of the target's."""
     target = target or described()
     machine = machine_in_virtual_time(target)
@@ -49,7 +51,9 @@ class Theory:
         program = c_program.build("theory", folder, paths.CACHE / "bin", [f"-I{paths.FSLOAD}"])
         numbers = ",".join(map(str, cpus))
         must(self.machine, ["sh", "-c", "sync; sleep 6"])  # until no commit or kworker of a load is left
-        return float(must(self.machine, [str(program), kind, numbers, str(times), str(rounds)], timeout_s=300))
+        return float(
+            must(self.machine, [str(program), kind, numbers, str(times), str(rounds)], timeout_s=300)
+        )
 
 
 def with_files(machine: QemuMachine) -> None:

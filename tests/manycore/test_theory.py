@@ -39,7 +39,7 @@ def price(name: str) -> float:
 
 
 def test_what_shares_nothing_scales_with_the_cpus(theory: Theory):
-    times, rounds = 20, 100_000
+    times, rounds = 100, 100_000
     alone = theory.ns_per_operation("private", [0], times, rounds)
     assert alone == pytest.approx(2 * rounds * price("instruction"), rel=0.01)
     for cpus in (2, 16, CPUS):

@@ -52,7 +52,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
     with _files(booted, study, step, session):
         load, *beside = _loads(booted, study)
         session.tool = load.tool
-        _age(machine, load, study, step, session)
+        _age(booted, load, study, step, session)
         for done, processes in enumerate(step.processes):
             shown.update(done, f"{processes} processes")
             items = max(1, asked.creates_per_point // processes)
@@ -113,13 +113,15 @@ def _guest_of(study: Study, step: Step) -> GuestPoints:
     )
 
 
-def _age(machine: Machine, load: Load, study: Study, step: Step, session: Session) -> None:
+def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session) -> None:
     """Unmeasured loads, as the study declares. S1's first run loads inode tables and bitmaps, so that
     the rest finds them cached."""
     processes = max(step.processes)
     items = max(1, study.parameters.creates_per_point // processes)
+    unpriced = [booted.virtual_time.section, "--unpriced"] if booted.virtual_time else []
+    command = [*unpriced, *load.command(processes, items, "both")]
     for _ in range(study.parameters.ageing_loads):
-        text = must(machine, load.command(processes, items, "both"), timeout_s=LOAD_TIMEOUT_S)
+        text = must(booted.machine, command, timeout_s=LOAD_TIMEOUT_S)
     session.raw["warm-up"] = text
     session.tool_version = load.parse(text).version
 

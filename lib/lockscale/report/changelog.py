@@ -81,7 +81,26 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
             f"({host['cpu_model']}){_worth(provenance)}. "
             f"Average of {extra.repeats.min()} interleaved runs an arm, and of the A/A pair."
         ),
+        *_machine_in_virtual_time(provenance),
         Block("\n".join(lines), fixed=True),
+    ]
+
+
+def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
+    """What a rate in virtual time is made of, and what it leaves out; nothing of another origin."""
+    if provenance["origin"] != "virtual":
+        return []
+    target = provenance["target"]
+    prices = ", ".join(
+        f"{name.replace('_', ' ')} {price['ns']:g}" for name, price in target["prices"].items()
+    )
+    cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
+    return [
+        Block(
+            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in ns: "
+            f"{prices}; disk in memory, {target['disk']['completion_ns'] / 1000:g} us a request. Left out: "
+            "capacity misses, memory bandwidth, SMT, out-of-order overlap, changes of frequency."
+        )
     ]
 
 

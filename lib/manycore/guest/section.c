@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In a guest in virtual time: section COMMAND... runs a command that has no marks of its own with memory
- * priced; section --half-quantum, section --whole-quantum set how far CPUs may be apart.
+ * priced; section --unpriced COMMAND... runs one whose marks do not count; section --half-quantum and
+ * section --whole-quantum set how far CPUs may be apart.
  */
 #include "../../fsload/section.h"
 
@@ -33,13 +34,17 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (argc < 2) {
-		fputs("section: name a command, --half-quantum or --whole-quantum\n", stderr);
+		fputs("section: name a command, --unpriced and a command, --half-quantum or --whole-quantum\n", stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "--half-quantum")) {
 		halve_quantum();
 	} else if (!strcmp(argv[1], "--whole-quantum")) {
 		restore_quantum();
+	} else if (!strcmp(argv[1], "--unpriced") && argc > 2) {
+		begin_unpriced();
+		status = run(argv + 2);
+		end_unpriced();
 	} else {
 		begin_section();
 		status = run(argv + 1);
