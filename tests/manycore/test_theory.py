@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
     assert machine.process
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     group = os.getpgid(machine.process.pid)
-    threads = [t for p in _processes_of(group) for t in os.listdir(f"/proc/{p}/task")]
+    threads = [t.name for p in _processes_of(group) for t in Path(f"/proc/{p}/task").iterdir()]
     allowed = os.sched_getaffinity(0)
     one = {min(allowed)}
     try:
@@ -116,7 +117,7 @@ def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
 
 def _processes_of(group: int) -> list[int]:
     found = []
-    for name in os.listdir("/proc"):
+    for name in (path.name for path in Path("/proc").iterdir()):
         if name.isdigit():
             try:
                 if os.getpgid(int(name)) == group:

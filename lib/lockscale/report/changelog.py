@@ -91,9 +91,8 @@ def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
     if provenance["origin"] != "virtual":
         return []
     target = provenance["target"]
-    prices = ", ".join(
-        f"{name.replace('_', ' ')} {price['ns']:g}" for name, price in target["prices"].items()
-    )
+    said = target["prices"].items()
+    prices = ", ".join(f"{name.replace('_', ' ')} {price['ns']:g}" for name, price in said)
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     return [
         Block(
