@@ -35,7 +35,7 @@ def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):
     rows = read_rows(run_plan(run, load_study("inode-claim", SMALL), HERE))
     assert set(rows.arm) == {"as-found"} and set(rows.target) == {"here"}
     assert set(rows.kernel) == {os.uname().release} and not rows.profiled.any()
-    assert set(rows.origin) in ({"virtual"}, {"hardware"})
+    assert set(rows.origin) in ({"vm"}, {"hardware"})
     said = json.loads(run.provenance.read_text())
     assert said["kernels"] == {} and said["accel"] is None and said["host"] == said["controllers"][-1]
     assert not (run.folder / "load").exists()

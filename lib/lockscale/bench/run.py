@@ -12,6 +12,7 @@ from lockscale.bench.folding import fold_row
 from lockscale.bench.rounds import engines
 from lockscale.bench.row import machine
 from lockscale.bench.setting import Setting
+from lockscale.bench.virtual_time import virtual_time_rows
 from lockscale.progress import progress
 
 
@@ -35,5 +36,6 @@ def bench(setting: Setting | None = None) -> list[dict[str, Any]]:
             *fit_rows(setting, done),
             fold_row(setting, done),
             *explorer_rows(setting, done),
+            *virtual_time_rows(setting, done),
         ]
     return [{**asdict(row), **here} for row in rows]

@@ -28,7 +28,14 @@ class Setting:
     compared_columns: int | None = None  # of the published tables; None: all
     folded_mib: int = 1024  # of perf script's text
     moves: int = 50  # of each slider of the lock explorer
+    virtual_operations: int = 2400  # of a load on a machine in virtual time; 0: none is booted
 
     def steps(self) -> int:
         """How often ``Done`` is told."""
-        return len(ENGINES) * (self.rounds + 1) + 4 * self.rounds + self.cold_starts + 4
+        return (
+            len(ENGINES) * (self.rounds + 1)
+            + 4 * self.rounds
+            + self.cold_starts
+            + 4
+            + (self.virtual_operations > 0)
+        )

@@ -82,5 +82,7 @@ def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
     except BadInput:
         now = {}
     changed = {k: v for k, v in parameters.items() if k not in now or now[k] != v}
+    if changed.get("guests") == parameters.get("manycore"):
+        changed.pop("guests", None)  # the target alone makes them so
     given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
     return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])

@@ -96,8 +96,8 @@ def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     return [
         Block(
-            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in ns: "
-            f"{prices}; disk in memory, {target['disk']['completion_ns'] / 1000:g} us a request. Left out: "
+            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in "
+            f"ns: {prices}; a disk in memory, {target['disk']['completion_ns']} a request. Left out: "
             "capacity misses, memory bandwidth, SMT, out-of-order overlap, changes of frequency."
         )
     ]

@@ -30,6 +30,8 @@ CONSOLE_LINES_SHOWN = 12
 PANIC = "Kernel panic"
 # virtme-ng's own flags and a cache: the guest's root is read-only, and without one every command is
 # read over 9p again. The shared folder is another mount, without a cache.
+# The kernel has drivers of disks in memory, which would make some by themselves.
+NO_OTHER_DISKS = ("null_blk.nr_devices=0", "brd.rd_nr=0")
 ROOT_FLAGS = "version=9p2000.L,trans=virtio,access=any,msize=524288,cache=loose"
 
 
@@ -82,7 +84,7 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
     argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
     argv += ["--cpus", str(guest.cpus), "--memory", f"{guest.memory_mib}M"]
     argv += ["--cwd", "/", "--rwdir", str(shared), "--exec", script]
-    of_machine = KERNEL_ARGUMENTS if guest.virtual_time else ()
+    of_machine = (*NO_OTHER_DISKS, *(KERNEL_ARGUMENTS if guest.virtual_time else ()))
     for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
     if guest.virtual_time:

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""How fast a machine in virtual time runs: guest instructions a second, real seconds a virtual millisecond."""
+
+import time
+from collections.abc import Iterator
+
+from lockscale.bench.row import Row
+from lockscale.bench.setting import Done, Setting
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment import file_system
+from lockscale.experiment.load import Load, fsload_load
+from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.kernels.arms import Options
+from lockscale.kernels.base import RATE
+from lockscale.kernels.build import Kernel, cached_kernels
+from lockscale.study import RATES_TARGET, ManycoreTarget, load_target
+from lockscale.targets.machine import must
+from lockscale.targets.memory_disk import InMemory
+from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.qemu_backport import known_qemu
+from lockscale.targets.virtual_time import Section, build_section
+
+CPUS = 64
+FILES = Options(mkfs=["-b", "4096", "-J", "size=64"], mount=["noatime"])
+
+
+def virtual_time_rows(setting: Setting, done: Done) -> list[Row]:
+    """Creates by 1 and by 64 processes on 64 CPUs; none without a built kernel and a QEMU for it."""
+    kernels = cached_kernels(RATE)
+    if not setting.virtual_operations or not kernels or known_qemu() is None:
+        return []
+    try:
+        rows = list(_rows(max(kernels, key=lambda one: one.image.stat().st_mtime), setting))
+    except (BadInput, RunFailed) as error:
+        rows = [Row("virtual_time", "manycore", 0.0, note=f"not measured: {error}")]
+    done("a machine in virtual time")
+    return rows
+
+
+def _rows(kernel: Kernel, setting: Setting) -> Iterator[Row]:
+    target = load_target(RATES_TARGET)
+    assert isinstance(target, ManycoreTarget), "studies are run in virtual time by default"
+    guest = guest_in_virtual_time(target, kernel.image, CPUS, machine_in_virtual_time(target))
+    load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
+    with QemuMachine(guest) as machine:
+        assert isinstance(guest.disk, InMemory), "its disk is in its memory"
+        file_system.make(machine, FILES, guest.disk)
+        _run(machine, load, CPUS, setting)
+        for processes in (1, CPUS):
+            known = len(machine.sections())
+            _run(machine, load, processes, setting)
+            yield _priced(processes, machine.sections(known), target)
+        priced = machine.sections()[-4:-2]  # of one process
+        yield _unpriced(machine, load, setting, sum(_instructions(one, target) for one in priced))
+
+
+def _run(machine: QemuMachine, load: Load, processes: int, setting: Setting, *before: str) -> float:
+    command = load.command(processes, max(1, setting.virtual_operations // processes), "both")
+    began_s = time.perf_counter()
+    must(machine, [*before, *command], timeout_s=600)
+    return time.perf_counter() - began_s
+
+
+def _instructions(section: Section, target: ManycoreTarget) -> float:
+    return section.shares["instructions"] * section.cpu_ns / target.prices.instruction.ns
+
+
+def _priced(processes: int, sections: list[Section], target: ManycoreTarget) -> Row:
+    real_s = sum(one.real_ns for one in sections) / 1e9
+    virtual_ms = sum(one.virtual_ns for one in sections) / 1e6
+    return Row(
+        case=f"virtual_time_{processes}_of_{CPUS}_cpus",
+        engine="manycore",
+        seconds=real_s,
+        events_per_s=sum(_instructions(one, target) for one in sections) / real_s,
+        note=f"memory priced; events are guest instructions; {real_s / virtual_ms:.3f} real s a virtual ms",
+    )
+
+
+def _unpriced(machine: QemuMachine, load: Load, setting: Setting, instructions: float) -> Row:
+    real_s = _run(machine, load, 1, setting, str(build_section()), "--unpriced")
+    return Row(
+        case=f"virtual_time_1_of_{CPUS}_cpus",
+        engine="manycore, unpriced",
+        seconds=real_s,
+        events_per_s=instructions / real_s,
+        note="memory not priced, the load's start included; instructions as many as priced",
+    )

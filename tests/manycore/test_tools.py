@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Whatever a guest measures with its own clock is in virtual time; its death is told as any guest's."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from lockscale.errors import RunFailed
+from lockscale.experiment import file_system
+from lockscale.experiment.load import LOAD_TIMEOUT_S, fsload_load
+from lockscale.experiment.profiling import Profile, profile, profilers
+from lockscale.kernels.build import Kernel
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.virtual_time import build_section
+from manycore.machine import booted, with_files
+
+pytestmark = pytest.mark.guest
+CPUS, PROCESSES, EACH = 8, 8, 100
+
+
+@pytest.fixture(scope="module")
+def machine(kernels: dict[str, Kernel]) -> Iterator[QemuMachine]:
+    with booted(kernels["steal-retry"], CPUS) as guest:
+        with_files(guest)
+        load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
+        must(guest, load.command(PROCESSES, EACH, "both"), timeout_s=LOAD_TIMEOUT_S)
+        yield guest
+
+
+def profiled(machine: QemuMachine, name: str) -> Profile:
+    load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
+    (one,) = profilers(machine, [name], CPUS, ["ext4_create", "_raw_spin_lock"])  # type: ignore[list-item]
+    create, remove = (load.command(PROCESSES, EACH, phase) for phase in load.phases)
+    return profile(machine, one, create, [remove], LOAD_TIMEOUT_S)
+
+
+def test_latencies_are_of_the_rates(machine: QemuMachine):
+    load = fsload_load("create_unlink", file_system.MOUNT_POINT, latency=True, pin=True)
+    rows = load.parse(must(machine, load.command(PROCESSES, EACH, "both"), timeout_s=LOAD_TIMEOUT_S)).rows
+    (rate,) = [row.value for row in rows if (row.test, row.statistic) == ("create", "total")]
+    (p50,) = [row.value for row in rows if (row.test, row.statistic) == ("create", "p50")]
+    assert 0.4 < p50 * rate / (1e9 * PROCESSES) < 1.3
+
+
+def test_the_function_profiler_times_in_virtual_time(machine: QemuMachine):
+    found = {number.metric: number.value for number in profiled(machine, "ftrace_cost").numbers}
+    assert found["ext4_create.calls"] == PROCESSES * EACH
+    each_us = found["ext4_create.time"] / found["ext4_create.calls"]
+    assert 5 < each_us < 500  # a create alone takes 20 us there
+
+
+def test_perf_sees_locks_and_where_the_processors_are(machine: QemuMachine):
+    waits = {number.metric: number.value for number in profiled(machine, "perf_lock").numbers}
+    assert waits["contentions"] > 0 and waits["wait"] > 0
+    sampled = profiled(machine, "perf_record")
+    assert sampled.numbers[0].value > 0 and "ext4_create" in sampled.raw
+
+
+def test_a_command_without_marks_is_one_section(machine: QemuMachine):
+    known = len(machine.sections())
+    must(machine, [str(build_section()), "sh", "-c", "echo 1 > /run/lockscale/one; rm /run/lockscale/one"])
+    (section,) = machine.sections(known)
+    assert section.virtual_ns > 0 and section.shares["instructions"] > 0.3
+    must(machine, [str(build_section()), "--unpriced", str(build_section()), "true"])
+    assert len(machine.sections()) == known + 1
+
+
+def test_a_panic_is_told(kernels: dict[str, Kernel]):
+    with (
+        pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"),
+        booted(kernels["search-locked"], 2) as guest,
+    ):
+        guest.run(["sh", "-c", "echo c > /proc/sysrq-trigger"])

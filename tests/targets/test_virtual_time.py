@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""A machine in virtual time, without a guest: its file, its QEMU, its sections and when they are none."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockscale import paths
+from lockscale.errors import BadInput, RunFailed
+from lockscale.experiment.place_manycore import refuse_too_many_cpus
+from lockscale.pipeline import study_on
+from lockscale.study import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
+from lockscale.target_file import TargetFile
+from lockscale.targets import qemu_backport
+from lockscale.targets.memory_disk import CHECK, InMemory, formatting
+from lockscale.targets.qemu_backport import find_qemu, is_enough, version_of
+from lockscale.targets.virtual_time import PARTS, read_sections, refuse_broken
+
+LINE = {
+    "section": 1, "virtual_ns": 7_000_000, "real_ns": 2_000_000_000, "cpu_ns": 100_000_000,
+    "pause_ns": 60_000_000, "atomic_ns": 1_000_000, "transfer_ns": 10_000_000, "queue_ns": 4_000_000,
+    "io_ns": 0, "near": 7, "far": 5, "atomics": 9, "pauses": 3, "turns_refused": 1000, "idle_jumps": 2,
+    "held_jumps": 0, "late_timers": 0, "broken_waits": 0,
+}  # fmt: skip
+
+
+def described() -> ManycoreTarget:
+    found = load_target("manycore")
+    assert isinstance(found, ManycoreTarget)
+    return found
+
+
+def said() -> dict[str, object]:
+    return yaml.safe_load((paths.TARGETS / "manycore.yaml").read_text())
+
+
+def test_a_study_runs_there_by_default_and_kernels_are_counted_in_plain_guests():
+    assert (RATES_TARGET, DEFAULT_TARGET) == ("manycore", "qemu")
+
+
+def test_every_price_has_a_source_and_lies_in_its_range():
+    for name, price in described().prices:
+        assert price.low_ns <= price.ns <= price.high_ns and len(price.source) > 30, name
+
+
+@pytest.mark.parametrize("wrong", [{"ns": 0.1}, {"low_ns": -1}, {"source": ""}, {"high_ns": 0.25}])
+def test_a_price_out_of_its_range_or_without_a_source_is_refused(wrong: dict[str, object]):
+    file = said()
+    file["prices"]["instruction"] |= wrong  # type: ignore[index]
+    with pytest.raises(ValueError):
+        TargetFile.model_validate(file)
+
+
+def test_the_plugin_is_told_picoseconds():
+    options = described().plugin_options
+    assert options["insn_ps"] == 300 and options["far_ps"] == 120_000 and options["quantum_ps"] == 500_000
+    assert options["per_socket"] == 32 and all(isinstance(value, int) for value in options.values())
+
+
+def test_only_the_target_changes_the_points_of_a_study():
+    plain = study_on(load_target("qemu"), "inode-claim", {})
+    many = study_on(described(), "inode-claim", {})
+    assert {guest.cpus for guest in plain.parameters.guests} == {4}
+    assert many.parameters.guests == load_study("inode-claim").parameters.manycore
+    own = study_on(described(), "inode-claim", {"guests": [{"cpus": 2, "processes": [1, 2]}]})
+    assert [guest.cpus for guest in own.parameters.guests] == [2]
+    refuse_too_many_cpus(many, described())
+    with pytest.raises(BadInput, match="has 32: ask for fewer"):
+        refuse_too_many_cpus(many, described().model_copy(update={"most_cpus": 32}))
+
+
+def test_shares_of_a_section_are_of_its_busy_time_and_sum_to_one(tmp_path: Path):
+    (tmp_path / "sections.jsonl").write_text(f"{json.dumps(LINE)}\n{json.dumps({**LINE, 'section': 2})}\n")
+    first, second = read_sections(tmp_path / "sections.jsonl")
+    assert sum(first.shares.values()) == pytest.approx(1) and first.shares["pause"] == pytest.approx(0.6)
+    assert first.shares["instructions"] == pytest.approx(0.25) and set(first.shares) == {
+        *PARTS,
+        "instructions",
+    }
+    assert read_sections(tmp_path / "sections.jsonl", 1) == [second]
+    assert read_sections(tmp_path / "absent") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"late_timers": 1}, "host starved"),
+        ({"held_jumps": 1}, "in flight"),
+        ({"broken_waits": 11}, "11 of 1000 waits"),
+    ],
+)
+def test_a_section_whose_rates_are_none_is_refused(tmp_path: Path, wrong: dict[str, int], why: str):
+    path = tmp_path / "sections.jsonl"
+    path.write_text("".join(json.dumps({**LINE, **more}) + "\n" for more in ({"broken_waits": 10}, wrong)))
+    good, bad = read_sections(path)
+    refuse_broken(good, "create")
+    with pytest.raises(RunFailed, match=why):
+        refuse_broken(bad, "create")
+
+
+def program(folder: Path, version: str, exports: str) -> Path:
+    path = folder / "qemu-system-x86_64"
+    path.write_text(f"#!/bin/sh\necho 'QEMU emulator version {version} (Debian 1:{version})' # {exports}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("version", "exports", "enough"),
+    [
+        ("9.1.0", "cpu_loop_exit_restore", True),
+        ("10.0.2", "cpu_loop_exit_restore", True),
+        ("9.0.9", "cpu_loop_exit_restore", False),
+        ("7.2.22", "cpu_loop_exit_restore", False),
+        ("10.0.2", "nothing", False),
+    ],
+)
+def test_a_qemu_is_enough_by_its_version_and_by_what_it_exports(
+    tmp_path: Path, version: str, exports: str, enough: bool
+):
+    found = program(tmp_path, version, exports)
+    assert version_of(found) == version and is_enough(found, version) == enough
+
+
+def test_without_qemu_and_without_a_mirror_one_sentence_says_that_qemu_still_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(qemu_backport, "UNPACKED", tmp_path / "qemu")
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    program(tmp_path, "7.2.22", "cpu_loop_exit_restore")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BadInput) as error:
+        find_qemu()
+    assert "needs QEMU 9.1 or newer" in str(error.value) and "target qemu still boots" in str(error.value)
+    assert "\n" not in str(error.value) and "://" not in str(error.value)
+    assert not (tmp_path / "qemu").exists()
+
+
+def test_the_disk_in_memory_is_whole_gibibytes_with_a_timer_for_its_latency():
+    disk = InMemory(3000, 20_000, 64)
+    assert {"null_blk.gb=3", "null_blk.irqmode=2", "null_blk.completion_nsec=20000"} < set(
+        disk.kernel_arguments
+    )
+    assert formatting(disk, ["mkfs.ext4", "/dev/nullb0"]).sectors == 3 << 21
+    assert disk.qemu_options() == ""
+    assert "memory_backed" in CHECK
