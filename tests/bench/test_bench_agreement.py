@@ -147,16 +147,9 @@ def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -
 def tiny() -> list[dict[str, Any]]:
     counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
     short = Setting(
-        rounds=1,
-        replications=2,
-        counted_us=counted,
-        cold_starts=0,
-        compared_columns=1,
-        folded_mib=1,
-        moves=2,
-        virtual_operations=0,
-        virtual_operations=0,
-    )
+        rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1,
+        moves=2, virtual_operations=0,
+    )  # fmt: skip
     return run.bench(short)
 
 

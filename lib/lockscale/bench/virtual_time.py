@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast a machine in virtual time runs: guest instructions a second, real seconds a virtual millisecond."""
+"""How fast a machine in virtual time runs: guest instructions a second, real time a virtual one."""
 
 import time
 from collections.abc import Iterator
