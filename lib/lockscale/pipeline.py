@@ -155,7 +155,6 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
         refuse_too_large(study)
     if isinstance(target, ManycoreTarget):
         refuse_too_many_cpus(study, target)
-        machine_in_virtual_time(target)
     for arm in study.arms:
         touched_files(read_series(study.name, arm.name))
     check_study(study, [resume.tables] if resume else [])
@@ -169,6 +168,8 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     )
     for tool in tools:
         need(tool)
+    if isinstance(target, ManycoreTarget):
+        machine_in_virtual_time(target)
     find_source(study.parameters.kernel_source or None)
     need_free_space(paths.RUNS, 500, "a run")
     if isinstance(target, SshTarget):

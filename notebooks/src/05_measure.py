@@ -84,20 +84,6 @@ compared_rates(story.rows, story.study)
 compared_latencies(story.rows, story.study)
 
 # %% [markdown]
-# ## On a machine in virtual time
-#
-# Where the time of all CPUs that were not idle went, in percent, and what half the quantum (how far CPUs may
-# be apart in time) does to the rates of the A/A pair. Empty on other targets.
-
-# %%
-from lockscale.experiment.virtual_time import quantum_errors, time_shares
-
-time_shares(story.rows)
-
-# %%
-quantum_errors(story.rows)
-
-# %% [markdown]
 # ## Was it steady
 #
 # Whether the run was steady, and the repeats that lie apart: told, and left in.

@@ -64,6 +64,20 @@ story.show_flame_graph(names[0], *point, says)
 story.show_flame_graph(names[1], *point, says)
 
 # %% [markdown]
+# ## On a machine in virtual time
+#
+# Where the time of all CPUs that were not idle went, in percent, and what half the quantum (how far CPUs may
+# be apart in time) does to the rates of the A/A pair. Empty on other targets.
+
+# %%
+from lockscale.experiment.virtual_time import quantum_errors, time_shares
+
+time_shares(story.rows)
+
+# %%
+quantum_errors(story.rows)
+
+# %% [markdown]
 # ## What looking cost
 #
 # What each profiler cost: the create rate with it on, against the rate without it in the same boot.
