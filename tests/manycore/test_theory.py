@@ -64,7 +64,7 @@ def test_a_contended_counter_runs_at_one_over_the_price_of_its_line(theory: Theo
 
 @pytest.mark.parametrize(("other", "line"), [(1, "near_line"), (CPUS // 2, "far_line")])
 def test_a_line_that_goes_to_and_fro_costs_what_its_way_costs(theory: Theory, other: int, line: str):
-    each = theory.ns_per_operation("ping-pong", [0, other], 3000)
+    each = theory.ns_per_operation("ping-pong", [0, other], 12_000)
     # a read takes the line from its writer, and a write takes it from the reader
     assert each / 2 == pytest.approx(price(line), rel=0.05)
 
