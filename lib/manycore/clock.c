@@ -42,6 +42,8 @@ static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *, const
 static ssize_t (*real_write)(int, const void *, size_t);
 static int (*real_cond_wait)(pthread_cond_t *, pthread_mutex_t *);
 static int (*real_unlock)(pthread_mutex_t *);
+static int (*real_signal)(pthread_cond_t *), (*real_broadcast)(pthread_cond_t *);
+static pthread_cond_t *_Atomic slept_on; /* by the vCPU thread */
 static struct CPUState **offered_cpu; /* QEMU's current_cpu, of the vCPU thread */
 static pthread_mutex_t *big_lock;     /* QEMU's, as known from who sleeps with it */
 
@@ -53,8 +55,10 @@ static void find_real(void)
 	real_ppoll = dlsym(RTLD_NEXT, "ppoll");
 	real_write = dlsym(RTLD_NEXT, "write");
 	real_cond_wait = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
+	real_signal = dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.3.2");
+	real_broadcast = dlvsym(RTLD_NEXT, "pthread_cond_broadcast", "GLIBC_2.3.2");
 	real_unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-	if (!real_ppoll || !real_write || !real_cond_wait || !real_unlock)
+	if (!real_ppoll || !real_write || !real_cond_wait || !real_signal || !real_broadcast || !real_unlock)
 		abort();
 }
 
@@ -252,11 +256,32 @@ EXPORTED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	if (!on_vcpu_thread())
 		return real_cond_wait(cond, mutex);
 	big_lock = mutex;
+	atomic_store(&slept_on, cond);
 	atomic_store(&asleep, 1);
 	wake_main_loop();
 	result = real_cond_wait(cond, mutex);
 	atomic_store(&asleep, 0);
 	return result;
+}
+
+/* Who is woken is not idle any more, however long the host takes to run it: the clock may not jump on. */
+static void woken(pthread_cond_t *cond)
+{
+	find_real();
+	if (cond == atomic_load(&slept_on))
+		atomic_store(&asleep, 0);
+}
+
+EXPORTED int pthread_cond_signal(pthread_cond_t *cond)
+{
+	woken(cond);
+	return real_signal(cond);
+}
+
+EXPORTED int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	woken(cond);
+	return real_broadcast(cond);
 }
 
 /* Whether another thread of QEMU works: then a request to the host is in flight. */
@@ -337,6 +362,7 @@ static int poll_in_virtual_time(struct pollfd *fds, nfds_t count, const sigset_t
 	const uint64_t since = real_ns(), from = atomic_load(&clock_ps);
 	const uint64_t until = atomic_load(&deadline_ps);
 	struct timespec limit = { 0, 0 };
+	bool sure = false; /* nothing was ready after no request was found in flight */
 
 	seen_to(atomic_load(&polling));
 	memcpy(more, fds, count * sizeof(*fds));
@@ -358,8 +384,11 @@ static int poll_in_virtual_time(struct pollfd *fds, nfds_t count, const sigset_t
 		if (atomic_load(&clock_ps) >= until)
 			break;
 		if (atomic_load(&asleep) && until != NEVER) {
+			const bool again = sure;
+
 			wait = may_jump(since, from, until);
-			if (!wait && atomic_load(&asleep)) {
+			sure = !wait;
+			if (!wait && again && atomic_load(&asleep)) {
 				atomic_store(&clock_ps, until);
 				atomic_fetch_add(&idle_jumps, 1);
 				break;

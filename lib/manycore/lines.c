@@ -63,13 +63,16 @@ static struct filter *filter_of(struct cpu *cpu, uint64_t number)
 	return &cpu->filter[number % FILTER];
 }
 
-static uint64_t price_of(const struct cpu *cpu, const struct line *line, uint64_t others)
+/* From its owner; read from the nearest who holds it, written once the farthest has let go of it. */
+static uint64_t price_of(const struct cpu *cpu, const struct line *line, uint64_t others, bool writes)
 {
 	const unsigned int number = (unsigned int)(cpu - machine.cpu), socket = number / machine.per_socket;
 	const unsigned int from = socket * machine.per_socket;
 	const uint64_t mine = machine.per_socket >= 64 ? ~0ull : ((1ull << machine.per_socket) - 1) << from;
 	const uint64_t holders = line->owner >= 0 ? 1ull << line->owner : others;
 
+	if (writes)
+		return holders & ~mine ? machine.price.far : machine.price.near;
 	return holders & mine ? machine.price.near : machine.price.far;
 }
 
@@ -114,13 +117,14 @@ static void first_touch(struct line *line, const struct cpu *cpu, uint64_t numbe
 	line->number = number;
 	line->holders = 1ull << (cpu - machine.cpu);
 	line->owner = writes ? (int16_t)(cpu - machine.cpu) : -1;
+	line->written = writes ? now_of(cpu) : 0;
 }
 
 /* The line comes to `cpu`. One that is written or was written elsewhere moves, and others queue. */
 static void transfer(struct line *line, struct cpu *cpu, uint64_t bit, bool writes, bool atomic)
 {
 	const uint64_t now = now_of(cpu), others = line->holders & ~bit;
-	const uint64_t price = price_of(cpu, line, others);
+	const uint64_t price = price_of(cpu, line, others, writes);
 	const bool moves = writes || line->owner >= 0;
 	uint64_t start = now, ready = line->free;
 

@@ -15,11 +15,11 @@ static void start_cpu(qemu_plugin_id_t id, unsigned int number)
 {
 	(void)id;
 	vcpu_thread_is_this();
-	translate_for_all(number);
 	if (number >= MAX_CPUS) {
 		fprintf(stderr, "manycore: at most %d CPUs\n", MAX_CPUS);
 		exit(1);
 	}
+	translate_for_all(number);
 	if (number >= machine.cpus)
 		machine.cpus = number + 1;
 	for (unsigned int n = 0; n < machine.cpus; n++) /* it may have moved as it grew */
@@ -120,6 +120,8 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *block = malloc(sizeof(*block));
 
 	(void)id;
+	if (!block)
+		abort();
 	*block = (struct block){ qemu_plugin_tb_vaddr(tb), 0 };
 	for (size_t n = 0; n < qemu_plugin_tb_n_insns(tb); n++)
 		block->price += watch(qemu_plugin_tb_get_insn(tb, n));
@@ -175,7 +177,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
 			return -1;
 		}
 	if (!find_internals()) {
-		fputs("manycore: this QEMU exports no qemu_get_cpu, cpu_exit, cpu_loop_exit_restore\n", stderr);
+		fputs("manycore: this QEMU does not export what it has to, such as cpu_loop_exit_restore\n", stderr);
 		return -1;
 	}
 	make_lines();

@@ -32,6 +32,7 @@ static void begin(void)
 	held_before = atomic_load(&held_jumps);
 	late_before = atomic_load(&late_timers);
 	broken_before = broken_waits;
+	forget_lines(); /* who held what before was not followed */
 	machine.priced = true;
 }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from lockscale.errors import RunFailed
 from lockscale.experiment.load import LOAD_TIMEOUT_S
 from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import WARM_UP
@@ -24,11 +25,14 @@ def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Readi
     A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
     rates are none.
     """
-    named = (
-        point.load.phases
-        if len(sections) == len(point.load.phases)
-        else (point.load.together,) * len(sections)
-    )
+    load = point.load
+    if len(sections) not in (1, len(load.phases)):
+        raise RunFailed(
+            f"{load.together} by {point.processes} processes: {len(sections)} sections were counted in place "
+            f"of {len(load.phases)}, so nothing says that its time was priced: run it again"
+        )
+    each = len(sections) == len(load.phases)
+    named = load.phases if each else (load.together,)
     for phase, section in zip(named, sections, strict=True):
         refuse_broken(section, f"{phase} by {point.processes} processes")
         for part, share in section.shares.items():
@@ -44,7 +48,10 @@ def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
     assert booted.virtual_time is not None, "only a machine in virtual time has a quantum"
     mark = booted.virtual_time.section
     steps = [[mark, "--half-quantum"], point.command("both"), [mark, "--whole-quantum"]]
+    known = len(booted.virtual_time.sections())
     _, load, _ = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
+    for section in booted.virtual_time.sections(known):
+        refuse_broken(section, f"half the quantum, {point.processes} processes")
     for row in point.load.parse(load.stdout).rows:
         if row.metric == "rate" and row.statistic in ("total", "slowest_rank"):
             yield point.reading(TOOL, row.test, HALF, row.statistic, row.unit, row.value, False)
