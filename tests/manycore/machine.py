@@ -18,6 +18,7 @@ from lockscale.targets.memory_disk import InMemory
 from lockscale.targets.qemu import QemuMachine
 from lockscale.workloads import c_program
 
+TRIES = 3
 SMALL = Options(mkfs=["-b", "4096", "-J", "size=64", "-O", "^orphan_file"], mount=["noatime"])
 
 
@@ -50,10 +51,10 @@ class Theory:
         folder = Path(__file__).parent
         program = c_program.build("theory", folder, paths.CACHE / "bin", [f"-I{paths.FSLOAD}"])
         numbers = ",".join(map(str, cpus))
+        argv = [str(program), kind, numbers, str(times), str(rounds)]
         must(self.machine, ["sh", "-c", "sync; sleep 6"])  # until no commit or kworker of a load is left
-        return float(
-            must(self.machine, [str(program), kind, numbers, str(times), str(rounds)], timeout_s=300)
-        )
+        # the kernel's own threads only add to it
+        return min(float(must(self.machine, argv, timeout_s=300)) for _ in range(TRIES))
 
 
 def with_files(machine: QemuMachine) -> None:
