@@ -45,10 +45,6 @@ class GuestPoints(_Strict):
     processes: Counts
     profiled: list[Count] | None = None  # those of `processes` that are profiled too; by default all
 
-    def is_profiled(self, processes: int) -> bool:
-        """Whether this point is measured under the profilers too."""
-        return self.profiled is None or processes in self.profiled
-
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
     """`guests`, no point of them twice: it would pass for an iteration; ValueError is pydantic's."""

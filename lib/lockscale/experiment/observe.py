@@ -18,7 +18,7 @@ from lockscale.experiment.journal import Journal, open_journal, refuse_other, re
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import fsload_load
 from lockscale.experiment.places import Booted, Place, open_place
-from lockscale.experiment.plan import Step, plan
+from lockscale.experiment.plan import Step, plan, profiled
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.files import locked, write_json
 from lockscale.kernels.arms import arms_file
@@ -77,12 +77,8 @@ class _Work:
 
 def steps_of(study: Study) -> list[Step]:
     """The blocks of the study's plan at the points that are profiled; the A/A pair is for rates."""
-    guests = {(guest.cpus, tuple(guest.processes)): guest for guest in study.parameters.guests}
-    return [
-        replace(step, processes=tuple(filter(guests[step.cpus, step.processes].is_profiled, step.processes)))
-        for step in plan(study)
-        if step.pair == "ab"
-    ]
+    steps = [step for step in plan(study) if step.pair == "ab"]
+    return [replace(step, processes=profiled(study, step)) for step in steps]
 
 
 def _count_all(work: _Work, steps: Sequence[Step]) -> None:

@@ -43,6 +43,18 @@ def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
     ]
 
 
+def profiled(study: Study, step: Step) -> tuple[int, ...]:
+    """The numbers of processes of a step of the study's plan that are measured under profilers too."""
+    asked = next(
+        one
+        for one in study.parameters.guests
+        if (one.cpus, tuple(one.processes)) == (step.cpus, step.processes)
+    )
+    return (
+        step.processes if asked.profiled is None else tuple(n for n in step.processes if n in asked.profiled)
+    )
+
+
 def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:
     """Each arm once an iteration, forwards in odd ones and backwards in even ones."""
     for iteration in range(1, iterations + 1):

@@ -17,13 +17,13 @@ from lockscale.experiment.file_system import (
 from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.places import Booted
-from lockscale.experiment.plan import Step
+from lockscale.experiment.plan import Step, profiled
 from lockscale.experiment.point import Point, Reading
 from lockscale.experiment.profiling import profile, profilers
 from lockscale.experiment.virtual_time import half_quantum, where_time_went
 from lockscale.profilers import lock_events
 from lockscale.progress import Progress
-from lockscale.study import GuestPoints, Study
+from lockscale.study import Study
 from lockscale.targets.machine import Machine, Write, must, must_all
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
@@ -62,7 +62,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
             parts = [_rate(booted, point, session) for point in points]
             if booted.virtual_time and step.pair == "aa" and processes == max(step.processes):
                 parts.append(half_quantum(booted, points[0]))
-            if booted.disk and _guest_of(study, step).is_profiled(processes):
+            if booted.disk and processes in profiled(study, step):
                 parts.append(_profiles(machine, points[0], step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):
                 session.readings += part
@@ -102,15 +102,6 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
     session.found |= {**booted.found, "caches_dropped": True, "knobs": options.knobs}
     yield
     unmount_and_check(machine, session.file_system)
-
-
-def _guest_of(study: Study, step: Step) -> GuestPoints:
-    """The points of the study that a step measures."""
-    return next(
-        guest
-        for guest in study.parameters.guests
-        if guest.cpus == step.cpus and tuple(guest.processes) == step.processes
-    )
 
 
 def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.printable import printable
-from lockscale.targets.machine import Machine
+from lockscale.targets.machine import Machine, must
 
 DEVICE = "/dev/nullb0"
 CHECK = f"""
@@ -64,10 +63,7 @@ class Formatting:
         done = machine.run(["sh", "-c", CHECK, "sh", str(self.sectors)])
         if done.status:
             raise RunFailed(f"{self.device} is not formatted: it is not the guest's own disk in memory")
-        done = machine.run(self.command, timeout_s=600)
-        if done.status:
-            said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
-            raise RunFailed(f"`{shlex.join(self.command)}` ended with {done.status}: {printable(said, 200)}")
+        must(machine, self.command, timeout_s=600)
         return shlex.join(self.command)
 
 
