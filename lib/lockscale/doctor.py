@@ -16,7 +16,7 @@ from lockscale.experiment.guests import guest_of
 from lockscale.experiment.load import Load, choose_load
 from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.kernels.base import RATE
-from lockscale.kernels.build import Kernel, cached_kernels
+from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.kernels.source import find_source
 from lockscale.profilers import lock_events
 from lockscale.study import ManycoreTarget, SshTarget, Target, load_target
@@ -133,7 +133,7 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
     kernels = cached_kernels(RATE)
     if not kernels:
         return
-    kernel = max(kernels, key=lambda k: k.image.stat().st_mtime)
+    kernel = newest(kernels)
     guest = _guest(target, kernel)
     try:
         with QemuMachine(guest) as machine:

@@ -199,17 +199,20 @@ static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
 	}
 }
 
-static void charge_atomic(struct cpu *cpu)
+/* One access, with what a locked operation costs besides: it reads and then stores. */
+static void access_line(struct cpu *cpu, uint64_t number, bool stores, bool atomic)
 {
-	add_time(cpu, machine.price.atomic);
-	cpu->spent.atomic += machine.price.atomic;
-	cpu->spent.atomics++;
+	touch(cpu, number, stores || atomic, atomic);
+	if (atomic && stores) {
+		add_time(cpu, machine.price.atomic);
+		cpu->spent.atomic += machine.price.atomic;
+		cpu->spent.atomics++;
+	}
 }
 
 void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
 {
 	struct cpu *cpu = &machine.cpu[number];
-	const bool stores = qemu_plugin_mem_is_store(info);
 
 	if (va >= FIXMAP && va < 0xffffffffffe00000ull) {
 		add_time(cpu, machine.price.io);
@@ -225,16 +228,13 @@ void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, 
 		touch_user(number, info, va, atomic);
 		return;
 	}
-	touch(cpu, va >> 6, stores || atomic, atomic != NULL);
-	if (atomic && stores)
-		charge_atomic(cpu);
+	access_line(cpu, va >> 6, qemu_plugin_mem_is_store(info), atomic != NULL);
 }
 
 /* A user's address is another process's too: its line is known by where the kernel maps it. */
 void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
 {
 	struct cpu *cpu = &machine.cpu[number];
-	const bool stores = qemu_plugin_mem_is_store(info);
 	struct qemu_plugin_hwaddr *where;
 
 	if (!machine.priced)
@@ -242,7 +242,6 @@ void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, vo
 	where = qemu_plugin_get_hwaddr(info, va);
 	if (!where || qemu_plugin_hwaddr_is_io(where))
 		return;
-	touch(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, stores || atomic, atomic != NULL);
-	if (atomic && stores)
-		charge_atomic(cpu);
+	access_line(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, qemu_plugin_mem_is_store(info),
+		    atomic != NULL);
 }

@@ -33,7 +33,7 @@ struct prices {
 /* Where a CPU's time in a section went. What is left of busy_ps are instructions. */
 struct spent {
 	uint64_t busy, pause, atomic, transfer, queue, io, idle;
-	uint64_t insns, near, far, atomics, pauses, yields;
+	uint64_t near, far, atomics, pauses, yields;
 };
 
 enum state { OFF, RUNS, SPINS, HALTED };

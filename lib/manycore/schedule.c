@@ -114,12 +114,15 @@ static void find_slowest(void)
 	slowest.known = true;
 }
 
+static uint64_t quantum(void)
+{
+	return machine.priced ? machine.quantum : OUTSIDE_QUANTUM;
+}
+
 /* Whether a CPU at `now` is too far ahead of the slowest other one. */
 static bool ahead(const struct cpu *cpu, uint64_t now, uint64_t others)
 {
-	const uint64_t quantum = machine.priced ? machine.quantum : OUTSIDE_QUANTUM;
-
-	return others != NEVER && now > others + (cpu->strict ? machine.slack : quantum);
+	return others != NEVER && now > others + (cpu->strict ? machine.slack : quantum());
 }
 
 /*
@@ -247,16 +250,9 @@ static void only_spinning(void)
 /* A CPU that QEMU never offers a turn (it was stopped without a HLT) must not hold the others. */
 static void give_up_the_lost(void)
 {
-	struct cpu *lost = NULL;
-
-	for (unsigned int n = 0; n < machine.cpus; n++) {
-		struct cpu *cpu = &machine.cpu[n];
-
-		if (cpu->state == RUNS && (!lost || now_of(cpu) < now_of(lost)))
-			lost = cpu;
-	}
-	if (lost)
-		lost->state = HALTED;
+	find_slowest();
+	if (slowest.at != NEVER)
+		machine.cpu[slowest.cpu].state = HALTED;
 	broken_waits++;
 	refused = 0;
 }
@@ -294,7 +290,7 @@ void end_turn_soon(void)
 static uint64_t budget_of(struct cpu *cpu, const struct block *block)
 {
 	const uint64_t others = slowest_but(cpu), now = now_of(cpu) - block->price;
-	uint64_t until = others == NEVER ? now + LONE_RUN : others + (machine.priced ? machine.quantum : OUTSIDE_QUANTUM);
+	uint64_t until = others == NEVER ? now + LONE_RUN : others + quantum();
 
 	advance_clock(now < others ? now : others);
 	if (main_loop_is_behind())

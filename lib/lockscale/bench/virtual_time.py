@@ -12,7 +12,7 @@ from lockscale.experiment.load import Load, fsload_load
 from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.kernels.arms import Options
 from lockscale.kernels.base import RATE
-from lockscale.kernels.build import Kernel, cached_kernels
+from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.study import RATES_TARGET, ManycoreTarget, load_target
 from lockscale.targets.machine import must
 from lockscale.targets.memory_disk import InMemory
@@ -30,7 +30,7 @@ def virtual_time_rows(setting: Setting, done: Done) -> list[Row]:
     if not setting.virtual_operations or not kernels or known_qemu() is None:
         return []
     try:
-        rows = list(_rows(max(kernels, key=lambda one: one.image.stat().st_mtime), setting))
+        rows = list(_rows(newest(kernels), setting))
     except (BadInput, RunFailed) as error:
         rows = [Row("virtual_time", "manycore", 0.0, note=f"not measured: {error}")]
     done("a machine in virtual time")

@@ -106,6 +106,11 @@ def cached_kernel(key: str) -> Kernel | None:
     return Kernel(**json.loads(record.read_text()))
 
 
+def newest(kernels: Iterable[Kernel]) -> Kernel:
+    """The one that was built last."""
+    return max(kernels, key=lambda kernel: kernel.image.stat().st_mtime)
+
+
 def cached_kernels(kind: str | None = None) -> list[Kernel]:
     """Every kernel in the cache, or those of one kind."""
     found = sorted(paths.KERNEL_CACHE.glob("*/kernel.json"))
