@@ -29,57 +29,25 @@
 #define STARVED_NS 5000000000ull /* the main loop did not run for so long while CPUs waited for it */
 #define OUTSIDE_PACE 64 /* outside sections idle time passes this much faster than real time */
 #define MOST_FDS 2048
-#define CPU_SIZE 65536 /* no more than a CPU's state takes, and as much as its lock lies within */
 
 _Atomic uint64_t clock_ps = 1000 * MS, deadline_ps = NEVER;
 _Atomic uint64_t idle_jumps, held_jumps, late_timers;
 
-static _Atomic int main_waits; /* for the vCPU thread, so that must not wait for it */
-static _Atomic int vcpu_thread, asleep, polling; /* polling: counts entries, odd while inside */
+static _Atomic int polling; /* counts entries, odd while inside */
 static _Atomic int stirred_at = -1; /* `polling` when the vCPU thread last told the main loop something */
 static int wake_fd = -1;
 static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 static ssize_t (*real_write)(int, const void *, size_t);
-static int (*real_cond_wait)(pthread_cond_t *, pthread_mutex_t *);
-static int (*real_unlock)(pthread_mutex_t *);
-static int (*real_signal)(pthread_cond_t *), (*real_broadcast)(pthread_cond_t *);
-static pthread_cond_t *_Atomic slept_on; /* by the vCPU thread */
-static struct CPUState **offered_cpu; /* QEMU's current_cpu, of the vCPU thread */
-static pthread_mutex_t *big_lock;     /* QEMU's, as known from who sleeps with it */
 
 /* Other libraries may start before this one. */
 static void find_real(void)
 {
-	if (real_unlock)
+	if (real_write)
 		return;
 	real_ppoll = dlsym(RTLD_NEXT, "ppoll");
 	real_write = dlsym(RTLD_NEXT, "write");
-	real_cond_wait = dlvsym(RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
-	real_signal = dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.3.2");
-	real_broadcast = dlvsym(RTLD_NEXT, "pthread_cond_broadcast", "GLIBC_2.3.2");
-	real_unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-	if (!real_ppoll || !real_write || !real_cond_wait || !real_signal || !real_broadcast || !real_unlock)
+	if (!real_ppoll || !real_write)
 		abort();
-}
-
-static int thread_id(void)
-{
-	static __thread int id;
-
-	if (!id)
-		id = (int)syscall(SYS_gettid);
-	return id;
-}
-
-static bool on_vcpu_thread(void)
-{
-	return thread_id() == atomic_load_explicit(&vcpu_thread, memory_order_relaxed);
-}
-
-void vcpu_thread_is_this(void)
-{
-	atomic_store(&vcpu_thread, thread_id());
-	offered_cpu = dlsym(RTLD_DEFAULT, "current_cpu");
 }
 
 uint64_t real_ns(void)
@@ -150,7 +118,7 @@ static void futex(_Atomic int *word, int operation, int value, const struct time
 	syscall(SYS_futex, word, operation, value, limit, NULL, 0);
 }
 
-static void wake_main_loop(void)
+void wake_main_loop(void)
 {
 	const uint64_t one = 1;
 
@@ -185,7 +153,7 @@ void let_main_loop_run(void)
 	while (main_loop_is_behind()) {
 		const int entered = atomic_load(&polling);
 
-		if (atomic_load(&main_waits))
+		if (main_loop_waits())
 			return;
 		if (real_ns() - from > STARVED_NS) {
 			atomic_fetch_add(&late_timers, 1);
@@ -197,91 +165,6 @@ void let_main_loop_run(void)
 			wake_main_loop();
 		futex(&polling, FUTEX_WAIT, entered, &limit);
 	}
-}
-
-/*
- * QEMU looks at a CPU's queue of work, under that CPU's own lock, and then lets go of its big lock and
- * runs the CPU. The big lock alone is also let go of by a CPU that has asked a device.
- */
-static void lock_was_dropped(pthread_mutex_t *mutex)
-{
-	static pthread_mutex_t *work_lock_of_first;
-	static bool offers;
-	struct CPUState *const first = first_cpu();
-	const uintptr_t from_cpu = (uintptr_t)mutex - (uintptr_t)first;
-
-	if (mutex == big_lock) {
-		if (offers && *offered_cpu) {
-			offers = false;
-			before_turn(offered_cpu);
-		}
-	} else if (!work_lock_of_first && from_cpu < CPU_SIZE) {
-		work_lock_of_first = mutex;
-	} else if (work_lock_of_first) {
-		offers |= is_of_some_cpu((uintptr_t)mutex - ((uintptr_t)work_lock_of_first - (uintptr_t)first));
-	}
-}
-
-EXPORTED int pthread_mutex_unlock(pthread_mutex_t *mutex)
-{
-	int result;
-
-	find_real();
-	result = real_unlock(mutex);
-	if (on_vcpu_thread() && offered_cpu && big_lock)
-		lock_was_dropped(mutex);
-	return result;
-}
-
-/* The main loop's thread waits for the vCPU thread when it starts, stops or pauses the machine. */
-static int main_waits_for_vcpus(pthread_cond_t *cond, pthread_mutex_t *mutex)
-{
-	int result;
-
-	atomic_store(&main_waits, 1);
-	futex(&polling, FUTEX_WAKE, 1, NULL);
-	result = real_cond_wait(cond, mutex);
-	atomic_store(&main_waits, 0);
-	return result;
-}
-
-/* The vCPU thread sleeps when every CPU is halted. */
-EXPORTED int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
-{
-	int result;
-
-	find_real();
-	if (thread_id() == getpid())
-		return main_waits_for_vcpus(cond, mutex);
-	if (!on_vcpu_thread())
-		return real_cond_wait(cond, mutex);
-	big_lock = mutex;
-	atomic_store(&slept_on, cond);
-	atomic_store(&asleep, 1);
-	wake_main_loop();
-	result = real_cond_wait(cond, mutex);
-	atomic_store(&asleep, 0);
-	return result;
-}
-
-/* Who is woken is not idle any more, however long the host takes to run it: the clock may not jump on. */
-static void woken(pthread_cond_t *cond)
-{
-	find_real();
-	if (cond == atomic_load(&slept_on))
-		atomic_store(&asleep, 0);
-}
-
-EXPORTED int pthread_cond_signal(pthread_cond_t *cond)
-{
-	woken(cond);
-	return real_signal(cond);
-}
-
-EXPORTED int pthread_cond_broadcast(pthread_cond_t *cond)
-{
-	woken(cond);
-	return real_broadcast(cond);
 }
 
 /* Whether another thread of QEMU works: then a request to the host is in flight. */
@@ -297,7 +180,7 @@ static bool host_works(void)
 		const char *state;
 		int fd;
 
-		if (!id || id == thread_id() || id == atomic_load(&vcpu_thread))
+		if (!id || id == thread_id() || id == vcpu_thread_id())
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -330,6 +213,12 @@ static uint64_t may_jump(uint64_t since_real, uint64_t from_ps, uint64_t until_p
 static uint64_t in_ns(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000ull + (uint64_t)time->tv_nsec;
+}
+
+/* The vCPU thread need not wait for the main loop any more, or looks again whether it has to. */
+void let_vcpus_go(void)
+{
+	futex(&polling, FUTEX_WAKE, 1, NULL);
 }
 
 static void heard(void)
@@ -383,12 +272,12 @@ static int poll_in_virtual_time(struct pollfd *fds, nfds_t count, const sigset_t
 		heard(); /* its word was for none of these files */
 		if (atomic_load(&clock_ps) >= until)
 			break;
-		if (atomic_load(&asleep) && until != NEVER) {
+		if (all_cpus_sleep() && until != NEVER) {
 			const bool again = sure;
 
 			wait = may_jump(since, from, until);
 			sure = !wait;
-			if (!wait && again && atomic_load(&asleep)) {
+			if (!wait && again && all_cpus_sleep()) {
 				atomic_store(&clock_ps, until);
 				atomic_fetch_add(&idle_jumps, 1);
 				break;
@@ -407,7 +296,7 @@ EXPORTED int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *limi
 
 	find_real();
 	atomic_fetch_add(&interrupts, 1); /* whatever the main loop did since its last poll */
-	if (thread_id() != getpid() || !atomic_load(&vcpu_thread) || !want_ns || count >= MOST_FDS)
+	if (thread_id() != getpid() || !vcpu_thread_id() || !want_ns || count >= MOST_FDS)
 		return real_ppoll(fds, count, limit, mask);
 	atomic_store(&deadline_ps, want_ns > NEVER / 2000 ? NEVER : atomic_load(&clock_ps) + want_ns * 1000);
 	atomic_fetch_add(&polling, 1);

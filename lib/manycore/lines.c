@@ -12,37 +12,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES (1u << 20) /* direct-mapped by a hash */
+#define LINES_LOG2 21
+#define PROBES 16 /* slots in which a line may be */
 #define DIRECT_MAP 0xffff888000000000ull /* page_offset_base without KASLR and with 4 levels */
 #define FIXMAP 0xffffffffff000000ull
+#define FIXMAP_END 0xffffffffffe00000ull
 #define USER(va) (!((va) >> 63))
 
 struct line {
-	uint64_t number; /* of 64 bytes; 0: none */
+	uint64_t number; /* of 64 bytes */
 	uint64_t holders;
 	uint64_t free, written, moved;
-	int16_t owner; /* who may write it, or -1 */
+	uint32_t section; /* in which it was touched: what is of an earlier one is none */
+	int16_t owner;    /* who may write it, or -1 */
 };
 
 static struct line *lines;
+static uint32_t section;
+uint64_t lost_lines;
 
 void make_lines(void)
 {
-	lines = calloc(LINES, sizeof(*lines));
+	lines = calloc((1u << LINES_LOG2) + PROBES, sizeof(*lines));
 	if (!lines)
 		abort();
 }
 
 void forget_lines(void)
 {
-	memset(lines, 0, LINES * sizeof(*lines));
+	section++;
 	for (unsigned int n = 0; n < MAX_CPUS; n++)
 		memset(machine.cpu[n].filter, 0, sizeof(machine.cpu[n].filter));
 }
 
-static struct line *line_of(uint64_t number)
+static struct line *slots_of(uint64_t number)
 {
-	return &lines[(number * 0x9e3779b97f4a7c15ull) >> 44];
+	return &lines[(number * 0x9e3779b97f4a7c15ull) >> (64 - LINES_LOG2)];
+}
+
+/* The line if it was touched in this section, or NULL. */
+static struct line *find_line(uint64_t number)
+{
+	struct line *line = slots_of(number);
+
+	for (unsigned int k = 0; k < PROBES && line[k].section == section; k++)
+		if (line[k].number == number)
+			return &line[k];
+	return NULL;
 }
 
 bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int count)
@@ -50,9 +66,9 @@ bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int coun
 	const uint64_t bit = 1ull << (cpu - machine.cpu);
 
 	for (unsigned int k = 0; k < count; k++) {
-		const struct line *line = line_of(numbers[k]);
+		const struct line *line = find_line(numbers[k]);
 
-		if (line->number != numbers[k] || !(line->holders & bit))
+		if (!line || !(line->holders & bit))
 			return false;
 	}
 	return true;
@@ -66,8 +82,7 @@ static struct filter *filter_of(struct cpu *cpu, uint64_t number)
 /* From its owner; read from the nearest who holds it, written once the farthest has let go of it. */
 static uint64_t price_of(const struct cpu *cpu, const struct line *line, uint64_t others, bool writes)
 {
-	const unsigned int number = (unsigned int)(cpu - machine.cpu), socket = number / machine.per_socket;
-	const unsigned int from = socket * machine.per_socket;
+	const uint64_t number = (uint64_t)(cpu - machine.cpu), from = number - number % machine.per_socket;
 	const uint64_t mine = machine.per_socket >= 64 ? ~0ull : ((1ull << machine.per_socket) - 1) << from;
 	const uint64_t holders = line->owner >= 0 ? 1ull << line->owner : others;
 
@@ -107,17 +122,34 @@ static uint64_t take_from(struct line *line, uint64_t holders)
 	return written;
 }
 
-static void first_touch(struct line *line, const struct cpu *cpu, uint64_t number, bool writes)
+/* Where a line goes that is not in the directory; where all its slots are taken, the stalest is lost. */
+static struct line *new_slot(uint64_t number, uint64_t now)
 {
-	if (line->number) {
-		tell_spinning(line->number, line->holders, now_of(cpu));
-		take_from(line, line->holders);
+	struct line *line = slots_of(number), *stalest = line;
+
+	for (unsigned int k = 0; k < PROBES; k++) {
+		if (line[k].section != section)
+			return &line[k];
+		if (line[k].moved < stalest->moved)
+			stalest = &line[k];
 	}
-	memset(line, 0, sizeof(*line));
-	line->number = number;
-	line->holders = 1ull << (cpu - machine.cpu);
-	line->owner = writes ? (int16_t)(cpu - machine.cpu) : -1;
-	line->written = writes ? now_of(cpu) : 0;
+	lost_lines++;
+	tell_spinning(stalest->number, stalest->holders, now);
+	take_from(stalest, stalest->holders);
+	return stalest;
+}
+
+static void first_touch(const struct cpu *cpu, uint64_t number, bool writes)
+{
+	const uint64_t now = now_of(cpu);
+
+	*new_slot(number, now) = (struct line){
+		.number = number,
+		.holders = 1ull << (cpu - machine.cpu),
+		.section = section,
+		.owner = writes ? (int16_t)(cpu - machine.cpu) : -1,
+		.written = writes ? now : 0,
+	};
 }
 
 /* The line comes to `cpu`. One that is written or was written elsewhere moves, and others queue. */
@@ -178,9 +210,9 @@ static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
 			held->written = now_of(cpu);
 		return;
 	}
-	line = line_of(number);
-	if (line->number != number) {
-		first_touch(line, cpu, number, writes);
+	line = find_line(number);
+	if (!line) {
+		first_touch(cpu, number, writes);
 		return;
 	}
 	mine = writes ? line->holders == bit : (line->holders & bit) != 0;
@@ -210,38 +242,55 @@ static void access_line(struct cpu *cpu, uint64_t number, bool stores, bool atom
 	}
 }
 
-void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+static void touch_io(struct cpu *cpu)
 {
-	struct cpu *cpu = &machine.cpu[number];
-
-	if (va >= FIXMAP && va < 0xffffffffffe00000ull) {
-		add_time(cpu, machine.price.io);
-		cpu->spent.io += machine.price.io;
-		cpu->wrote = true;
-		atomic_fetch_add_explicit(&interrupts, 1, memory_order_relaxed); /* to another CPU, perhaps */
-		let_run_for(cpu, 0);
-		return;
-	}
-	if (!machine.priced)
-		return;
-	if (USER(va)) {
-		touch_user(number, info, va, atomic);
-		return;
-	}
-	access_line(cpu, va >> 6, qemu_plugin_mem_is_store(info), atomic != NULL);
+	add_time(cpu, machine.price.io);
+	cpu->spent.io += machine.price.io;
+	cpu->wrote = true;
+	atomic_fetch_add_explicit(&interrupts, 1, memory_order_relaxed); /* to another CPU, perhaps */
+	let_run_for(cpu, 0);
 }
 
 /* A user's address is another process's too: its line is known by where the kernel maps it. */
-void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+static void touch_user(struct cpu *cpu, qemu_plugin_meminfo_t info, uint64_t va, bool stores, bool atomic)
+{
+	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, va);
+
+	if (where && !qemu_plugin_hwaddr_is_io(where))
+		access_line(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, stores, atomic);
+}
+
+static inline void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, bool stores,
+				bool atomic)
 {
 	struct cpu *cpu = &machine.cpu[number];
-	struct qemu_plugin_hwaddr *where;
 
-	if (!machine.priced)
-		return;
-	where = qemu_plugin_get_hwaddr(info, va);
-	if (!where || qemu_plugin_hwaddr_is_io(where))
-		return;
-	access_line(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, qemu_plugin_mem_is_store(info),
-		    atomic != NULL);
+	if (va >= FIXMAP && va < FIXMAP_END)
+		touch_io(cpu);
+	else if (machine.priced && USER(va))
+		touch_user(cpu, info, va, stores, atomic);
+	else if (machine.priced)
+		access_line(cpu, va >> 6, stores, atomic);
+}
+
+void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	touch_kernel(number, info, va, false, atomic);
+}
+
+void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	touch_kernel(number, info, va, true, atomic);
+}
+
+void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	if (machine.priced)
+		touch_user(&machine.cpu[number], info, va, false, atomic);
+}
+
+void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+{
+	if (machine.priced)
+		touch_user(&machine.cpu[number], info, va, true, atomic);
 }

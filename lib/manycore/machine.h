@@ -38,7 +38,7 @@ struct spent {
 
 enum state { OFF, RUNS, SPINS, HALTED };
 
-#define FILTER 1024 /* lines that a CPU is known to hold; a power of two */
+#define FILTER 256 /* lines that a CPU is known to hold; a power of two */
 #define RING 8      /* lines that a spinning loop may read */
 
 struct filter {
@@ -66,12 +66,14 @@ struct cpu {
 
 struct machine {
 	struct prices price;
-	uint64_t quantum, slack, live;
-	unsigned int cpus, per_socket;
+	uint64_t quantum, slack, live, per_socket;
+	unsigned int cpus;
 	bool priced; /* memory is, in a section */
+	bool watched; /* code is translated so that it tells of each access */
 	uint64_t spinning; /* bit per CPU that is SPINS */
 	struct cpu cpu[MAX_CPUS];
 	int current; /* the CPU that runs, or -1 */
+	uint64_t runs_at[MAX_CPUS]; /* the time of each CPU that RUNS, but of the current one; else NEVER */
 };
 
 extern struct machine machine;
@@ -79,6 +81,12 @@ extern struct machine machine;
 static inline uint64_t now_of(const struct cpu *cpu)
 {
 	return cpu->base + *cpu->used;
+}
+
+/* To be called when a CPU's time or state was changed. */
+static inline void note_time(const struct cpu *cpu)
+{
+	machine.runs_at[cpu - machine.cpu] = cpu->state == RUNS ? now_of(cpu) : NEVER;
 }
 
 /* A block of translated code. */
@@ -92,25 +100,38 @@ void let_run_for(struct cpu *cpu, uint64_t ps);
 void add_time(struct cpu *cpu, uint64_t ps);
 void take_turn(unsigned int number, void *block);
 void halt(unsigned int number, void *unused);
-void pause_loop(unsigned int number, void *pc);
-void stop_spinning(struct cpu *cpu, uint64_t at);
 void end_turn_soon(void);
 uint64_t bring_clock_up(void);
 void settle_all(void);
-bool find_internals(void);
-void translate_for_all(unsigned int number);
-struct CPUState *first_cpu(void);
-bool is_of_some_cpu(uintptr_t state);
 void before_turn(struct CPUState **current);
+uint64_t slowest_but(const struct cpu *but);
+void advance_clock(uint64_t to);
+void stop_current(void);
+void states_changed(void);
 extern uint64_t broken_waits;
 extern _Atomic uint64_t interrupts; /* how often one may have come */
 
+/* spin.c */
+void pause_loop(unsigned int number, void *pc);
+void stop_spinning(struct cpu *cpu, uint64_t at);
+void only_spinning(void);
+
+/* internals.c */
+bool find_internals(void);
+void translate_for_all(unsigned int number);
+void watch_memory(unsigned int number);
+struct CPUState *first_cpu(void);
+bool is_of_some_cpu(uintptr_t state);
+
 /* lines.c */
+extern uint64_t lost_lines;
 void make_lines(void);
 void forget_lines(void);
 bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int count);
-void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
-void touch_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
 
 /* sections.c */
 #define MARKS 6 /* end, begin, half the quantum, the whole one, no sections, sections again */
@@ -121,9 +142,18 @@ bool open_statistics(const char *path);
 extern _Atomic uint64_t clock_ps;    /* what QEMU sees */
 extern _Atomic uint64_t deadline_ps; /* QEMU's next timer */
 extern _Atomic uint64_t idle_jumps, held_jumps, late_timers;
-void vcpu_thread_is_this(void);
 bool main_loop_is_behind(void);
 void let_main_loop_run(void);
+void wake_main_loop(void);
+void let_vcpus_go(void);
 uint64_t real_ns(void);
+
+/* threads.c */
+int thread_id(void);
+int vcpu_thread_id(void);
+void vcpu_thread_is_this(void);
+bool on_vcpu_thread(void);
+bool main_loop_waits(void);
+bool all_cpus_sleep(void);
 
 #endif

@@ -24,6 +24,7 @@ static void start_cpu(qemu_plugin_id_t id, unsigned int number)
 		machine.cpus = number + 1;
 	for (unsigned int n = 0; n < machine.cpus; n++) /* it may have moved as it grew */
 		machine.cpu[n].used = qemu_plugin_scoreboard_find(board, n);
+	note_time(&machine.cpu[number]);
 	*machine.cpu[number].used = BUDGET_END;
 	machine.cpu[number].base = -BUDGET_END;
 }
@@ -110,18 +111,52 @@ static uint64_t watch(struct qemu_plugin_insn *insn)
 		price += machine.price.io;
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_io, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
-	qemu_plugin_register_vcpu_mem_cb(insn, user ? touch_user : touch_kernel, QEMU_PLUGIN_CB_NO_REGS,
-					 QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)found.atomic);
+	if (machine.watched) {
+		qemu_plugin_register_vcpu_mem_cb(insn, user ? read_user : read_kernel, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_R, (void *)(uintptr_t)found.atomic);
+		qemu_plugin_register_vcpu_mem_cb(insn, user ? write_user : write_kernel, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_W, (void *)(uintptr_t)found.atomic);
+	}
 	return price;
+}
+
+/* Blocks live until QEMU translates everything anew. */
+static struct page {
+	struct page *before;
+	unsigned int used;
+	struct block blocks[1000];
+} *pages;
+
+static struct block *new_block(void)
+{
+	if (!pages || pages->used == sizeof(pages->blocks) / sizeof(*pages->blocks)) {
+		struct page *page = malloc(sizeof(*page));
+
+		if (!page)
+			abort();
+		page->before = pages;
+		page->used = 0;
+		pages = page;
+	}
+	return &pages->blocks[pages->used++];
+}
+
+static void forget_blocks(qemu_plugin_id_t id)
+{
+	(void)id;
+	while (pages) {
+		struct page *before = pages->before;
+
+		free(pages);
+		pages = before;
+	}
 }
 
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	struct block *block = malloc(sizeof(*block));
+	struct block *block = new_block();
 
 	(void)id;
-	if (!block)
-		abort();
 	*block = (struct block){ qemu_plugin_tb_vaddr(tb), 0 };
 	for (size_t n = 0; n < qemu_plugin_tb_n_insns(tb); n++)
 		block->price += watch(qemu_plugin_tb_get_insn(tb, n));
@@ -131,51 +166,59 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 						  QEMU_PLUGIN_COND_GE, used, BUDGET_END, block);
 }
 
-static bool set_option(const char *option)
+static const struct {
+	const char *name;
+	uint64_t *value;
+} options[] = {
+	{ "insn_ps", &machine.price.insn }, { "pause_ps", &machine.price.pause },
+	{ "atomic_ps", &machine.price.atomic }, { "near_ps", &machine.price.near },
+	{ "far_ps", &machine.price.far }, { "io_ps", &machine.price.io },
+	{ "tsc_ps", &machine.price.tsc }, { "wake_ps", &machine.price.wake },
+	{ "quantum_ps", &machine.quantum }, { "live_ps", &machine.live },
+	{ "slack_ps", &machine.slack }, { "per_socket", &machine.per_socket },
+};
+#define OPTIONS (sizeof(options) / sizeof(*options))
+
+static bool set_option(const char *option, bool given[OPTIONS])
 {
-	const struct {
-		const char *name;
-		uint64_t *value;
-	} numbers[] = {
-		{ "insn_ps", &machine.price.insn }, { "pause_ps", &machine.price.pause },
-		{ "atomic_ps", &machine.price.atomic }, { "near_ps", &machine.price.near },
-		{ "far_ps", &machine.price.far }, { "io_ps", &machine.price.io },
-		{ "tsc_ps", &machine.price.tsc }, { "wake_ps", &machine.price.wake },
-		{ "quantum_ps", &machine.quantum }, { "live_ps", &machine.live },
-		{ "slack_ps", &machine.slack },
-	};
 	const char *value = strchr(option, '=');
 
 	if (!value)
 		return false;
 	if (!strncmp(option, "statistics=", 11))
 		return open_statistics(value + 1);
-	if (!strncmp(option, "per_socket=", 11)) {
-		machine.per_socket = (unsigned int)strtoul(value + 1, NULL, 10);
-		return machine.per_socket > 0;
-	}
-	for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
-		if (!strncmp(option, numbers[k].name, (size_t)(value - option)) &&
-		    !numbers[k].name[value - option]) {
-			*numbers[k].value = strtoull(value + 1, NULL, 10);
-			return true;
+	for (size_t k = 0; k < OPTIONS; k++)
+		if (!strncmp(option, options[k].name, (size_t)(value - option)) &&
+		    !options[k].name[value - option]) {
+			*options[k].value = strtoull(value + 1, NULL, 10);
+			return given[k] = true;
 		}
 	return false;
+}
+
+/* All of them: the target file has the prices, and nothing here would say where a default came from. */
+static bool set_options(int argc, char **argv)
+{
+	bool given[OPTIONS] = { false };
+
+	for (int k = 0; k < argc; k++)
+		if (!set_option(argv[k], given)) {
+			fprintf(stderr, "manycore: no option %s\n", argv[k]);
+			return false;
+		}
+	for (size_t k = 0; k < OPTIONS; k++)
+		if (!given[k] || (options[k].value == &machine.per_socket && !machine.per_socket)) {
+			fprintf(stderr, "manycore: option %s is missing\n", options[k].name);
+			return false;
+		}
+	return true;
 }
 
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
 	(void)info;
-	machine.price = (struct prices){ 300, 40000, 6000, 60000, 120000, 1000000, 8000, 1500000 };
-	machine.quantum = 500000;
-	machine.live = 5 * US;
-	machine.slack = 10000;
-	machine.per_socket = MAX_CPUS;
-	for (int k = 0; k < argc; k++)
-		if (!set_option(argv[k])) {
-			fprintf(stderr, "manycore: no option %s\n", argv[k]);
-			return -1;
-		}
+	if (!set_options(argc, argv))
+		return -1;
 	if (!find_internals()) {
 		fputs("manycore: this QEMU does not export what it has to, such as cpu_loop_exit_restore\n", stderr);
 		return -1;
@@ -185,5 +228,6 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
 	used = (qemu_plugin_u64){ board, 0 };
 	qemu_plugin_register_vcpu_init_cb(id, start_cpu);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_flush_cb(id, forget_blocks);
 	return 0;
 }

@@ -10,43 +10,22 @@
  */
 #include "machine.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-
 #define LONE_RUN (1000 * US) /* without another CPU and without a timer */
 #define LOST_AFTER (64 * MAX_CPUS)
 
 struct machine machine = { .current = -1 };
 uint64_t broken_waits;
-static struct qemu_internals qemu;
 static unsigned int refused; /* turns in a row that no CPU took */
 static struct {
-	bool known; /* no CPU has run since */
+	bool known; /* no CPU has run since, and none has begun or ceased to */
 	uint64_t at;
 	int cpu;
 } slowest;
 _Atomic uint64_t interrupts;
 
-bool find_internals(void)
+void states_changed(void)
 {
-	*(void **)&qemu.get_cpu = dlsym(RTLD_DEFAULT, "qemu_get_cpu");
-	*(void **)&qemu.cpu_exit = dlsym(RTLD_DEFAULT, "cpu_exit");
-	*(void **)&qemu.loop_exit = dlsym(RTLD_DEFAULT, "cpu_loop_exit_restore");
-	*(void **)&qemu.set_parallel = dlsym(RTLD_DEFAULT, "tcg_cpu_init_cflags");
-	*(void **)&qemu.exec = dlsym(RTLD_DEFAULT, "tcg_cpu_exec");
-	*(void **)&qemu.step_atomic = dlsym(RTLD_DEFAULT, "cpu_exec_step_atomic");
-	return qemu.get_cpu && qemu.cpu_exit && qemu.loop_exit && qemu.set_parallel && qemu.exec &&
-	       qemu.step_atomic;
-}
-
-/*
- * With one thread for all CPUs, QEMU would write the number of the CPU that translates a block into the
- * block as a constant (seen in 10.0), and the others run it too. Code for parallel CPUs asks for it.
- */
-void translate_for_all(unsigned int number)
-{
-	qemu.get_cpu_of[number] = qemu.get_cpu((int)number);
-	qemu.set_parallel(qemu.get_cpu_of[number], true);
+	slowest.known = false;
 }
 
 void let_run_for(struct cpu *cpu, uint64_t ps)
@@ -73,44 +52,37 @@ static void leave(unsigned int number, const struct block *block, uintptr_t host
 	qemu.loop_exit(cpu, host_pc);
 }
 
+static void note_current(void)
+{
+	if (machine.current >= 0)
+		note_time(&machine.cpu[machine.current]);
+}
+
 /* The time of the slowest CPU that runs, but for one; NEVER without any. */
-static uint64_t slowest_but(const struct cpu *but)
+uint64_t slowest_but(const struct cpu *but)
 {
-	uint64_t least = NEVER;
+	uint64_t kept = NEVER, least = NEVER;
 
-	for (unsigned int n = 0; n < machine.cpus; n++) {
-		const struct cpu *cpu = &machine.cpu[n];
-
-		if (cpu != but && cpu->state == RUNS && now_of(cpu) < least)
-			least = now_of(cpu);
+	note_current();
+	if (but) {
+		kept = machine.runs_at[but - machine.cpu];
+		machine.runs_at[but - machine.cpu] = NEVER;
 	}
+	for (unsigned int n = 0; n < MAX_CPUS; n++)
+		least = machine.runs_at[n] < least ? machine.runs_at[n] : least;
+	if (but)
+		machine.runs_at[but - machine.cpu] = kept;
 	return least;
-}
-
-struct CPUState *first_cpu(void)
-{
-	return qemu.get_cpu_of[0];
-}
-
-bool is_of_some_cpu(uintptr_t state)
-{
-	for (unsigned int n = 0; n < machine.cpus; n++)
-		if ((uintptr_t)qemu.get_cpu_of[n] == state)
-			return true;
-	return false;
 }
 
 static void find_slowest(void)
 {
-	slowest.at = NEVER;
-	for (unsigned int n = 0; n < machine.cpus; n++) {
-		const struct cpu *cpu = &machine.cpu[n];
-
-		if (cpu->state == RUNS && now_of(cpu) < slowest.at) {
-			slowest.at = now_of(cpu);
+	slowest.at = slowest_but(NULL);
+	for (unsigned int n = 0; slowest.at != NEVER && n < MAX_CPUS; n++)
+		if (machine.runs_at[n] == slowest.at) {
 			slowest.cpu = (int)n;
+			break;
 		}
-	}
 	slowest.known = true;
 }
 
@@ -184,7 +156,7 @@ void before_turn(struct CPUState **current)
 		qemu.cpu_exit(offered);
 }
 
-static void advance_clock(uint64_t to)
+void advance_clock(uint64_t to)
 {
 	if (to != NEVER && to > atomic_load_explicit(&clock_ps, memory_order_relaxed))
 		atomic_store(&clock_ps, to);
@@ -195,25 +167,6 @@ uint64_t bring_clock_up(void)
 {
 	advance_clock(slowest_but(NULL));
 	return atomic_load_explicit(&clock_ps, memory_order_relaxed);
-}
-
-void stop_spinning(struct cpu *cpu, uint64_t at)
-{
-	const uint64_t now = now_of(cpu);
-	uint64_t waited = 0;
-
-	if (at > now && cpu->iteration)
-		waited = (at - now + cpu->iteration - 1) / cpu->iteration * cpu->iteration;
-	cpu->base += waited;
-	cpu->at += waited;
-	cpu->spent.pause += waited;
-	cpu->spent.busy += waited;
-	cpu->state = RUNS;
-	cpu->strict = true;
-	slowest.known = false;
-	cpu->reads = 0;
-	cpu->pause_pc = 0;
-	machine.spinning &= ~(1ull << (cpu - machine.cpu));
 }
 
 static void wake(struct cpu *cpu)
@@ -229,35 +182,23 @@ static void wake(struct cpu *cpu)
 	cpu->base = at - *cpu->used;
 	cpu->at = at;
 	cpu->state = RUNS;
+	note_time(cpu);
 	slowest.known = false;
-}
-
-/* Nobody runs, and somebody spins: what ends that is a timer. */
-static void only_spinning(void)
-{
-	const uint64_t deadline = atomic_load(&deadline_ps);
-
-	if (deadline != NEVER && deadline > atomic_load(&clock_ps)) {
-		advance_clock(deadline);
-		let_main_loop_run();
-		return;
-	}
-	for (unsigned int n = 0; n < machine.cpus; n++)
-		if (machine.cpu[n].state == SPINS)
-			stop_spinning(&machine.cpu[n], atomic_load(&clock_ps));
 }
 
 /* A CPU that QEMU never offers a turn (it was stopped without a HLT) must not hold the others. */
 static void give_up_the_lost(void)
 {
 	find_slowest();
-	if (slowest.at != NEVER)
+	if (slowest.at != NEVER) {
 		machine.cpu[slowest.cpu].state = HALTED;
+		note_time(&machine.cpu[slowest.cpu]);
+	}
 	broken_waits++;
 	refused = 0;
 }
 
-static void stop_current(void)
+void stop_current(void)
 {
 	struct cpu *cpu = &machine.cpu[machine.current];
 	const uint64_t now = now_of(cpu);
@@ -266,6 +207,7 @@ static void stop_current(void)
 	cpu->at = now;
 	*cpu->used = BUDGET_END;
 	cpu->base = now - BUDGET_END;
+	note_time(cpu);
 }
 
 void settle_all(void)
@@ -354,51 +296,9 @@ void halt(unsigned int number, void *unused)
 	(void)unused;
 	stop_current();
 	cpu->state = HALTED;
+	note_time(cpu);
 	slowest.known = false;
 	cpu->pause_pc = 0;
 	others = slowest_but(NULL);
 	advance_clock(others == NEVER ? now_of(cpu) : others);
-}
-
-/* Whether the loop has now read the same lines twice between its pauses, and written none. */
-static bool repeats(struct cpu *cpu, uint64_t pc)
-{
-	bool same = pc && cpu->pause_pc == pc && !cpu->wrote && cpu->reads && cpu->reads <= RING &&
-		    cpu->reads == cpu->spins_reads;
-
-	for (unsigned int k = 0; same && k < cpu->reads; k++)
-		same = cpu->ring[k] == cpu->spins_on[k];
-	return same && holds_all(cpu, cpu->ring, cpu->reads); /* or it was taken since it was read */
-}
-
-/* PAUSE: a loop that waits for a line to change is not executed until one of its lines is taken. */
-void pause_loop(unsigned int number, void *unused)
-{
-	struct cpu *cpu = &machine.cpu[number];
-	const uint64_t now = now_of(cpu);
-
-	(void)unused;
-	if (!machine.priced) {
-		add_time(cpu, WAITING_STEP);
-		return;
-	}
-	cpu->spent.pause += machine.price.pause;
-	cpu->spent.pauses++;
-	if (repeats(cpu, cpu->visit_pc)) {
-		cpu->iteration = now - cpu->pause_at;
-		cpu->state = SPINS;
-		machine.spinning |= 1ull << number;
-		stop_current();
-	} else {
-		for (unsigned int k = 0; k < cpu->reads && k < RING; k++)
-			cpu->spins_on[k] = cpu->ring[k];
-		cpu->spins_reads = cpu->reads;
-		cpu->pause_pc = cpu->visit_pc;
-		let_run_for(cpu, 0);
-	}
-	slowest.known = false;
-	cpu->strict = true;
-	cpu->pause_at = now;
-	cpu->reads = 0;
-	cpu->wrote = false;
 }

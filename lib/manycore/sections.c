@@ -11,7 +11,7 @@
 
 static FILE *out;
 static unsigned int inside, sections;
-static uint64_t began_ps, began_real_ns, jumps_before, held_before, late_before, broken_before;
+static uint64_t began_ps, began_real_ns, jumps_before, held_before, late_before, broken_before, lost_before;
 
 bool open_statistics(const char *path)
 {
@@ -32,6 +32,7 @@ static void begin(void)
 	held_before = atomic_load(&held_jumps);
 	late_before = atomic_load(&late_timers);
 	broken_before = broken_waits;
+	lost_before = lost_lines;
 	forget_lines(); /* who held what before was not followed */
 	machine.priced = true;
 }
@@ -69,12 +70,13 @@ static void end(void)
 		"\"pause_ns\": %lu, \"atomic_ns\": %lu, \"transfer_ns\": %lu, \"queue_ns\": %lu, "
 		"\"io_ns\": %lu, \"near\": %lu, \"far\": %lu, \"atomics\": %lu, \"pauses\": %lu, "
 		"\"turns_refused\": %lu, \"idle_jumps\": %lu, \"held_jumps\": %lu, "
-		"\"late_timers\": %lu, \"broken_waits\": %lu}\n",
+		"\"late_timers\": %lu, \"broken_waits\": %lu, \"lost_lines\": %lu}\n",
 		sections, virtual_ps / 1000, real_ns() - began_real_ns, spent.busy / 1000,
 		spent.pause / 1000, spent.atomic / 1000, spent.transfer / 1000, spent.queue / 1000,
 		spent.io / 1000, spent.near, spent.far, spent.atomics, spent.pauses, spent.yields,
 		atomic_load(&idle_jumps) - jumps_before, atomic_load(&held_jumps) - held_before,
-		atomic_load(&late_timers) - late_before, broken_waits - broken_before);
+		atomic_load(&late_timers) - late_before, broken_waits - broken_before,
+		lost_lines - lost_before);
 }
 
 void take_mark(unsigned int number, void *mark)
@@ -82,15 +84,16 @@ void take_mark(unsigned int number, void *mark)
 	static uint64_t whole;
 	static bool none;
 
-	(void)number;
 	switch ((uintptr_t)mark) {
 	case 0:
 		if (!none && inside && !--inside)
 			end();
 		break;
 	case 1:
-		if (!none && !inside++)
+		if (!none && !inside++) {
+			watch_memory(number);
 			begin();
+		}
 		break;
 	case 2:
 		if (!whole)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A machine in virtual time against what theory knows of it, on real kernels."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -99,33 +100,33 @@ def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
     assert machine.process
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     group = os.getpgid(machine.process.pid)
-    threads = [t.name for p in _processes_of(group) for t in Path(f"/proc/{p}/task").iterdir()]
     allowed = os.sched_getaffinity(0)
-    one = {min(allowed)}
     try:
-        for pid in [*map(int, threads), *(one.pid for one in spinning)]:
-            os.sched_setaffinity(pid, one)
+        _keep_on([*_threads_of(group), *(one.pid for one in spinning)], {min(allowed)})
         time.sleep(0.5)
         agree(before, rates(machine), 0.03)
     finally:
-        for thread in map(int, threads):
-            os.sched_setaffinity(thread, allowed)
+        _keep_on(_threads_of(group), allowed)
         for process in spinning:
             process.kill()
             process.wait()
     agree(before, rates(machine), 0.03)
 
 
-def _processes_of(group: int) -> list[int]:
+def _threads_of(group: int) -> list[int]:
+    """Of every process of a group; one that ends meanwhile is left out."""
     found = []
     for name in (path.name for path in Path("/proc").iterdir()):
-        if name.isdigit():
-            try:
-                if os.getpgid(int(name)) == group:
-                    found.append(int(name))
-            except ProcessLookupError:
-                continue
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            if name.isdigit() and os.getpgid(int(name)) == group:
+                found += [int(thread.name) for thread in Path(f"/proc/{name}/task").iterdir()]
     return found
+
+
+def _keep_on(threads: list[int], processors: set[int]) -> None:
+    for thread in threads:
+        with contextlib.suppress(ProcessLookupError):  # QEMU's own workers come and go
+            os.sched_setaffinity(thread, processors)
 
 
 def test_half_the_quantum_changes_no_rate(machine: QemuMachine):

@@ -18,13 +18,20 @@ from lockscale.targets.qemu_backport import Qemu
 from lockscale.workloads import c_program
 
 SECTIONS = "sections.jsonl"
-LIBRARY_FLAGS = ("-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden")
+LIBRARY_FLAGS = ("-std=gnu11", "-O3", "-flto", "-shared", "-fPIC", "-fvisibility=hidden")
 # Its clock is exact, so it need not be measured against others; its CPUs are idle by HLT alone, which is
 # what the plugin sees; delay loops are known (a jiffy is 4 ms of a TSC of 1 GHz).
 KERNEL_ARGUMENTS = (
     "tsc=reliable", "idle=halt", "lpj=4000000", "cpu_init_udelay=10", "no_timer_check",
 )  # fmt: skip
 CPU = "max,-monitor,-waitpkg"
+# Whenever a device's registers move, QEMU maps memory anew for every CPU: one address space a CPU in place
+# of two, and one region a device in place of three, halve the time to boot.
+FEW_REGIONS = (
+    "-machine smm=off", "-global virtio-serial-device.max_ports=2",
+    *(f"-global {device}.{said}" for device in ("virtio-serial-pci", "virtio-9p-pci")
+      for said in ("disable-legacy=on", "vectors=0")),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class VirtualTime:
             f"-plugin {plugin}",
             f"-cpu {CPU}",
             "-rtc clock=vm",
+            *FEW_REGIONS,
         ]
 
 
