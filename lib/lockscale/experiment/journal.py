@@ -123,7 +123,7 @@ def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
 
 def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
     """An arm is one build in a whole run. Raises BadInput where a step of it ran another one."""
-    for row in (row for entry in journal.entries.values() for row in entry["rows"][:1]):
+    for row in (row for entry in list(journal.entries.values()) for row in entry["rows"][:1]):
         if row["arm"] == arm and row["build_id"] != build_id:
             raise BadInput(
                 f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "

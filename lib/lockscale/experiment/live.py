@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a run has measured so far: a table of points by arms, after each step, and the time left."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,8 +52,8 @@ def time_text(seconds: float) -> str:
 class Live:
     """The table of one run, shown anew after each step; in a notebook in its place."""
 
-    def __init__(self, steps_s: Sequence[float], left: int) -> None:
-        self.earlier_s = list(steps_s)
+    def __init__(self, steps_s: Sequence[float], left: int, at_once: int = 1) -> None:
+        self.earlier_s, self.at_once = list(steps_s), at_once
         self.own_s: list[float] = []
         self.show = updated_table()
         self.said(left)
@@ -68,7 +69,7 @@ class Live:
     def left_s(self, left: int) -> float:
         """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
         known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
-        return left * sum(known_s) / len(known_s)
+        return math.ceil(left / self.at_once) * sum(known_s) / len(known_s)
 
     def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
         """One more step, which took `wall_s`; rows of all steps so far."""

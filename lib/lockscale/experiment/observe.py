@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.experiment.arms import options_of
+from lockscale.experiment.at_once import carried_out
 from lockscale.experiment.counting import OBSERVE, Sources, count_points, observed_counters, sources_of
 from lockscale.experiment.journal import Journal, open_journal, refuse_other, refuse_other_build
 from lockscale.experiment.layout import Run
@@ -84,14 +85,20 @@ def steps_of(study: Study) -> list[Step]:
 def _count_all(work: _Work, steps: Sequence[Step]) -> None:
     left, place = work.journal.left(steps), work.place
     with progress(f"count {work.study.name} on {place.label}", len(steps)) as shown:
-        for k, step in enumerate(left):
+        shown.update(len(steps) - len(left))
+        done = carried_out(left, lambda step: _booted(work, step), place.at_once)
+        for k, (step, (rows, wall_s)) in enumerate(done, start=1):
+            work.journal.add(step, rows=rows, wall_s=round(wall_s, 1))
             shown.update(len(steps) - len(left) + k, step.name)
-            started_s = time.monotonic()
-            with place.boot(step.arm, step.cpus) as booted:
-                refuse_other_build(work.journal, step.arm, booted.build_id)
-                rows = [asdict(row) for row in _counted(work, step, booted)]
-            work.journal.add(step, rows=rows, wall_s=round(time.monotonic() - started_s, 1))
-        shown.update(len(steps))
+
+
+def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
+    """The rows of one boot, and how long it took in seconds."""
+    started_s = time.monotonic()
+    with work.place.boot(step.arm, step.cpus) as booted:
+        refuse_other_build(work.journal, step.arm, booted.build_id)
+        rows = [asdict(row) for row in _counted(work, step, booted)]
+    return rows, time.monotonic() - started_s
 
 
 def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:

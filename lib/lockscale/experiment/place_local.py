@@ -43,6 +43,7 @@ class LocalPlace:
     """Loads in a folder of the run's own, which is empty at each step and gone after it."""
 
     arms = (AS_FOUND,)
+    at_once = 1
 
     def __init__(self, run: Run, study: Study, target: LocalTarget) -> None:
         most = max(guest.cpus for guest in study.parameters.guests)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A guest of many CPUs in virtual time, booted anew for each step, with a disk in its own memory."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from lockscale import paths
@@ -16,6 +18,7 @@ from lockscale.experiment.places import Booted
 from lockscale.experiment.rows import Origin
 from lockscale.experiment.this_machine import host
 from lockscale.kernels.base import RATE
+from lockscale.kernels.build import Kernel
 from lockscale.study import ManycoreTarget, Study
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.memory_disk import InMemory
@@ -23,6 +26,8 @@ from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
 from lockscale.targets.qemu_backport import find_qemu
 from lockscale.targets.virtual_time import Section, VirtualTime, build_library, build_section
 from lockscale.workloads import fsload
+
+QEMU_MIB = 1536  # beside the guest's memory: translated code, and what is known of each line
 
 
 def refuse_too_many_cpus(study: Study, target: ManycoreTarget) -> None:
@@ -47,6 +52,14 @@ def guest_in_virtual_time(target: ManycoreTarget, image: Any, cpus: int, machine
     )
 
 
+def guests_at_once(target: ManycoreTarget) -> int:
+    """As many as this machine has processors and memory for: each runs on one, and no rate changes."""
+    said = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    available_mib = int(said["MemAvailable"].split()[0]) // 1024
+    room = available_mib // (target.memory_mib + QEMU_MIB)
+    return max(1, min(len(os.sched_getaffinity(0)), room))
+
+
 @contextmanager
 def hold_manycore(
     run: Run, study: Study, target: ManycoreTarget, kind: str = RATE
@@ -54,7 +67,11 @@ def hold_manycore(
     """This machine held, every arm built."""
     refuse_too_many_cpus(study, target)
     with hold_this_machine(run.id, target.name):
-        yield ManycorePlace(study, target, kind)
+        place = ManycorePlace(study, target, kind)
+        try:
+            yield place
+        finally:
+            place.end_guests()
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,8 @@ class ManycorePlace:
         self.target, self.kernels = target, build_arms(study, kind)
         self.arms = list(self.kernels)
         self.machine = machine_in_virtual_time(target)
+        self.at_once = guests_at_once(target)
+        self.running = set[QemuMachine]()
         self.label = f"{target.name} (virtual time)"
 
     def _guest(self, arm: str, cpus: int) -> Guest:
@@ -92,15 +111,27 @@ class ManycorePlace:
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
         guest = self._guest(arm, cpus)
-        with QemuMachine(guest) as machine:
-            kernel = self.kernels[arm]
-            build_id = assert_runs(machine, kernel)
-            program = str(fsload.build(paths.CACHE / "bin"))
-            assert isinstance(guest.disk, InMemory)
-            virtual_time = _InVirtualTime(machine, str(build_section()))
-            yield Booted(
-                machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
-            )
+        machine = QemuMachine(guest)
+        self.running.add(machine)
+        try:
+            with machine:
+                yield self._booted(machine, guest, self.kernels[arm])
+        finally:
+            self.running.discard(machine)
+
+    def _booted(self, machine: QemuMachine, guest: Guest, kernel: Kernel) -> Booted:
+        build_id = assert_runs(machine, kernel)
+        program = str(fsload.build(paths.CACHE / "bin"))
+        assert isinstance(guest.disk, InMemory)
+        virtual_time = _InVirtualTime(machine, str(build_section()))
+        return Booted(
+            machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
+        )
+
+    def end_guests(self) -> None:
+        """Those that still run, as after an error of another one."""
+        for machine in list(self.running):
+            machine.abandon()
 
     def scrub(self, text: str) -> str:
         return text

@@ -45,6 +45,7 @@ class QemuPlace:
     """The guests of one run: how they are accelerated, their kernels, their one scratch disk."""
 
     origin: Origin = "qemu"
+    at_once = 1
 
     def __init__(self, run: Run, study: Study, target: QemuTarget, kind: str) -> None:
         self.target, self.kernels = target, build_arms(study, kind)

@@ -122,6 +122,8 @@ def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
 class SshPlace:
     """The server of one run, each arm's package installed."""
 
+    at_once = 1
+
     def __init__(
         self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock, kind: str
     ) -> None:

@@ -53,8 +53,11 @@ class Place(Protocol):
     """A target that is held for one run.
 
     origin, label: what rows say of where they were measured. arms: what can be told apart there, in
-    the study's order.
+    the study's order. at_once: how many boots it can have at a time, none of which disturbs another.
     """
+
+    @property
+    def at_once(self) -> int: ...
 
     @property
     def origin(self) -> Origin: ...

@@ -10,6 +10,7 @@ from typing import Any
 
 from lockscale.experiment import provenance
 from lockscale.experiment.alike import step_seconds
+from lockscale.experiment.at_once import Shares, carried_out
 from lockscale.experiment.journal import (
     Journal,
     open_journal,
@@ -56,45 +57,49 @@ class _Work:
     said: dict[str, Any]
 
 
-class _Within:
-    """Progress inside one step of the plan, as a fraction of it."""
+@dataclass(frozen=True)
+class _Done:
+    """What one step gave, before it is on disk."""
 
-    def __init__(self, outer: Progress, at: int, step: Step) -> None:
-        self.outer, self.at, self.step = outer, at, step
-
-    def update(self, done: float, note: str = "") -> None:
-        share = (done + 1) / (len(self.step.processes) + 1)
-        self.outer.update(self.at + share, f"{self.step.name} {note}")
+    booted: Booted
+    session: Session
+    started_utc: str
+    wall_s: float
 
 
 def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
     left = work.journal.left(steps)
-    live = Live(known_s, len(left))
+    live = Live(known_s, len(left), work.place.at_once)
     what = f"measure {work.study.name} on {work.place.label}"
     with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
-        for k, step in enumerate(left, start=1):
-            started_s = time.monotonic()
-            at = len(steps) - len(left) + k
-            _do(work, step, _Within(shown, at - 1, step))
-            shown.update(at, step.name)
+        shares = Shares(shown, len(steps) - len(left))
+        done = carried_out(left, lambda step: _measured(work, step, shares.of(step)), work.place.at_once)
+        for k, (step, one) in enumerate(done, start=1):
+            _keep(work, step, one)
+            shares.tell(step, 1, "")
             rows = [row for entry in work.journal.entries.values() for row in entry["rows"]]
-            live.done(rows, time.monotonic() - started_s, len(left) - k)
+            live.done(rows, one.wall_s, len(left) - k)
 
 
-def _do(work: _Work, step: Step, shown: Progress) -> None:
-    """Boot once for `step`; its journal line, written last, holds its rows."""
-    started, started_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.monotonic()
+def _measured(work: _Work, step: Step, shown: Progress) -> _Done:
+    """Boot once for `step`."""
+    started_utc, started_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.monotonic()
     shown.update(-0.5, "boots")
     with work.place.boot(step.arm, step.cpus) as booted:
         refuse_other_build(work.journal, step.arm, booted.build_id)
         session = measure(booted, work.study, step, shown)
-    for name, text in session.raw.items():
+    return _Done(booted, session, started_utc, time.monotonic() - started_s)
+
+
+def _keep(work: _Work, step: Step, done: _Done) -> None:
+    """Put what it gave on disk: its journal line, written last, holds its rows."""
+    for name, text in done.session.raw.items():
         kept = gzip.compress(work.place.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
-    provenance.add_session(work.said, work.run, step.name, session)
-    rows = [asdict(row) for row in _rows(work, step, booted, session, started)]
-    wall_s = round(time.monotonic() - started_s, 1)
-    work.journal.add(step, rows=rows, as_found=work.said["as_found"][step.name], wall_s=wall_s)
+    provenance.add_session(work.said, work.run, step.name, done.session)
+    rows = [asdict(row) for row in _rows(work, step, done.booted, done.session, done.started_utc)]
+    as_found = work.said["as_found"][step.name]
+    work.journal.add(step, rows=rows, as_found=as_found, wall_s=round(done.wall_s, 1))
 
 
 def _rows(work: _Work, step: Step, booted: Booted, session: Session, started_utc: str) -> list[Row]:

@@ -132,12 +132,15 @@ class QemuMachine:
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
         self.process: subprocess.Popen[bytes] | None = None
+        self.abandoned = False
 
     def __enter__(self) -> Self:
         try:
             try:
                 self._boot()
             except NeverReady:
+                if self.abandoned:
+                    raise
                 # Emulation itself crashes now and then. What an arm does wrong while it boots, it does again.
                 print("QEMU ended while a guest booted: it is started once more", file=sys.stderr)
                 self._boot()
@@ -181,6 +184,11 @@ class QemuMachine:
 
     def cut(self) -> None:
         """Kill the guest where it stands: nothing is synced, unmounted or powered off."""
+        self._kill()
+
+    def abandon(self) -> None:
+        """From another thread: the guest ends, whatever it is asked to do meanwhile."""
+        self.abandoned = True
         self._kill()
 
     def __exit__(
