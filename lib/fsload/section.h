@@ -24,26 +24,27 @@ static inline void end_section(void)
 	SECTION_MARK(0);
 }
 
-/* From now on CPUs may be half as far apart in time, or again as far as the machine says. */
-static inline void halve_quantum(void)
+/* What follows is not measured: its sections are none. */
+static inline void begin_unpriced(void)
 {
 	SECTION_MARK(2);
 }
 
-static inline void restore_quantum(void)
+static inline void end_unpriced(void)
 {
 	SECTION_MARK(3);
 }
 
-/* What follows is not measured: its sections are none. */
-static inline void begin_unpriced(void)
+/* From now on the machine is as described (0), or one of its numbers is another: see its plugin's options. */
+#define LAST_SETTING 19
+#define SETTING(number) case number: SECTION_MARK(4 + number); break;
+static inline void take_setting(int number)
 {
-	SECTION_MARK(4);
-}
-
-static inline void end_unpriced(void)
-{
-	SECTION_MARK(5);
+	switch (number) {
+	SETTING(0) SETTING(1) SETTING(2) SETTING(3) SETTING(4) SETTING(5) SETTING(6) SETTING(7) SETTING(8)
+	SETTING(9) SETTING(10) SETTING(11) SETTING(12) SETTING(13) SETTING(14) SETTING(15) SETTING(16)
+	SETTING(17) SETTING(18) SETTING(19)
+	}
 }
 
 #endif

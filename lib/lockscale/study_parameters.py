@@ -70,6 +70,9 @@ class Parameters(_Strict):
     manycore: Annotated[
         list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
     ] = [GuestPoints(cpus=64, processes=[1, 2, 4, 8, 16, 32, 48, 64])]
+    # In virtual time: numbers of processes at which the first boot of each arm is also measured with every
+    # price at both ends of its range.
+    price_ends: list[Count] = []
     # Operations of a point, whatever they are, shared out over its processes.
     creates_per_point: Count
     # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.

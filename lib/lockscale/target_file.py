@@ -120,6 +120,15 @@ class MemoryDisk(_Strict):
     queues: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)]
 
 
+HALF_QUANTUM = "half_quantum"
+
+
+def _option(price: str) -> str:
+    """The plugin's name of a price."""
+    short = {"instruction": "insn", "near_line": "near", "far_line": "far"}
+    return f"{short.get(price, price)}_ps"
+
+
 class ManycoreTarget(_Strict):
     """A guest of many CPUs in virtual time: what its CPUs, lines and disk cost is all that it is.
 
@@ -147,10 +156,21 @@ class ManycoreTarget(_Strict):
     @property
     def plugin_options(self) -> dict[str, int]:
         """The machine as the plugin is told of it: picoseconds, and CPUs a socket."""
-        short = {"instruction": "insn", "near_line": "near", "far_line": "far"}
-        prices = {f"{short.get(name, name)}_ps": price.ns for name, price in self.prices}
+        prices = {_option(name): price.ns for name, price in self.prices}
         said = {**prices, "quantum_ps": self.quantum_ns, "slack_ps": self.order_ns, "live_ps": self.live_ns}
         return {**{name: round(1000 * ns) for name, ns in said.items()}, "per_socket": self.cpus_per_socket}
+
+    @property
+    def settings(self) -> dict[str, tuple[str, int]]:
+        """By name, the plugin's option of which a booted machine can take another value, and that value.
+
+        In the order in which the plugin is told them: a guest asks for the first by 1.
+        """
+        found = {HALF_QUANTUM: ("quantum_ps", round(1000 * self.quantum_ns / 2))}
+        for name, price in self.prices:
+            for end, ns in (("low", price.low_ns), ("high", price.high_ns)):
+                found[f"{name}.{end}"] = (_option(name), round(1000 * ns))
+        return found
 
 
 class ServerDisk(_Strict):

@@ -17,9 +17,8 @@ bool find_internals(void)
 	*(void **)&qemu.flush = dlsym(RTLD_DEFAULT, "tb_flush");
 	if (!qemu.flush) /* its name from QEMU 10.2 on */
 		*(void **)&qemu.flush = dlsym(RTLD_DEFAULT, "queue_tb_flush");
-	machine.watched = !qemu.flush;
 	return qemu.get_cpu && qemu.cpu_exit && qemu.loop_exit && qemu.set_parallel && qemu.exec &&
-	       qemu.step_atomic;
+	       qemu.step_atomic && qemu.flush;
 }
 
 /*
@@ -38,6 +37,12 @@ void watch_memory(unsigned int number)
 	if (machine.watched)
 		return;
 	machine.watched = true;
+	translate_anew(number);
+}
+
+/* What code does beside its work was decided when it was translated. */
+void translate_anew(unsigned int number)
+{
 	qemu.flush(qemu.get_cpu_of[number]);
 	atomic_fetch_add(&interrupts, 1); /* QEMU carries it out before another CPU's turn */
 }

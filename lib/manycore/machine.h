@@ -120,6 +120,7 @@ void only_spinning(void);
 bool find_internals(void);
 void translate_for_all(unsigned int number);
 void watch_memory(unsigned int number);
+void translate_anew(unsigned int number);
 struct CPUState *first_cpu(void);
 bool is_of_some_cpu(uintptr_t state);
 
@@ -133,8 +134,12 @@ void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, 
 void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
 void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
 
+/* plugin.c */
+void take_setting(unsigned int number, unsigned int setting);
+
 /* sections.c */
-#define MARKS 6 /* end, begin, half the quantum, the whole one, no sections, sections again */
+#define MARKS 24 /* end, begin, no sections, sections again, settings */
+#define FIRST_SETTING 4
 void take_mark(unsigned int number, void *mark);
 bool open_statistics(const char *path);
 

@@ -166,34 +166,82 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 						  QEMU_PLUGIN_COND_GE, used, BUDGET_END, block);
 }
 
-static const struct {
+static const struct option {
 	const char *name;
 	uint64_t *value;
+	bool translated; /* it is a part of translated code */
 } options[] = {
-	{ "insn_ps", &machine.price.insn }, { "pause_ps", &machine.price.pause },
-	{ "atomic_ps", &machine.price.atomic }, { "near_ps", &machine.price.near },
-	{ "far_ps", &machine.price.far }, { "io_ps", &machine.price.io },
-	{ "tsc_ps", &machine.price.tsc }, { "wake_ps", &machine.price.wake },
-	{ "quantum_ps", &machine.quantum }, { "live_ps", &machine.live },
-	{ "slack_ps", &machine.slack }, { "per_socket", &machine.per_socket },
+	{ "insn_ps", &machine.price.insn, true }, { "pause_ps", &machine.price.pause, true },
+	{ "atomic_ps", &machine.price.atomic, false }, { "near_ps", &machine.price.near, false },
+	{ "far_ps", &machine.price.far, false }, { "io_ps", &machine.price.io, true },
+	{ "tsc_ps", &machine.price.tsc, true }, { "wake_ps", &machine.price.wake, false },
+	{ "quantum_ps", &machine.quantum, false }, { "live_ps", &machine.live, false },
+	{ "slack_ps", &machine.slack, false }, { "per_socket", &machine.per_socket, false },
 };
 #define OPTIONS (sizeof(options) / sizeof(*options))
 
-static bool set_option(const char *option, bool given[OPTIONS])
-{
-	const char *value = strchr(option, '=');
+/* setting=NAME:VALUE, as often as wanted: a guest can ask for the first, the second, ... */
+static struct setting {
+	const struct option *option;
+	uint64_t described, other;
+} settings[MARKS - FIRST_SETTING - 1];
+static unsigned int known_settings;
 
-	if (!value)
-		return false;
-	if (!strncmp(option, "statistics=", 11))
-		return open_statistics(value + 1);
+void take_setting(unsigned int number, unsigned int setting)
+{
+	static unsigned int now;
+	bool translated = false;
+
+	if (setting == now || setting > known_settings)
+		return;
+	if (now) {
+		*settings[now - 1].option->value = settings[now - 1].described;
+		translated |= settings[now - 1].option->translated;
+	}
+	if (setting) {
+		struct setting *wanted = &settings[setting - 1];
+
+		wanted->described = *wanted->option->value;
+		*wanted->option->value = wanted->other;
+		translated |= wanted->option->translated;
+	}
+	now = setting;
+	if (translated)
+		translate_anew(number);
+}
+
+static const struct option *find_option(const char *name, size_t length)
+{
 	for (size_t k = 0; k < OPTIONS; k++)
-		if (!strncmp(option, options[k].name, (size_t)(value - option)) &&
-		    !options[k].name[value - option]) {
-			*options[k].value = strtoull(value + 1, NULL, 10);
-			return given[k] = true;
-		}
-	return false;
+		if (!strncmp(name, options[k].name, length) && !options[k].name[length])
+			return &options[k];
+	return NULL;
+}
+
+static bool add_setting(const char *said)
+{
+	const char *value = strchr(said, ':');
+	const struct option *option = value ? find_option(said, (size_t)(value - said)) : NULL;
+
+	if (!option || known_settings == sizeof(settings) / sizeof(*settings))
+		return false;
+	settings[known_settings++] = (struct setting){ option, 0, strtoull(value + 1, NULL, 10) };
+	return true;
+}
+
+static bool set_option(const char *said, bool given[OPTIONS])
+{
+	const char *value = strchr(said, '=');
+	const struct option *option = value ? find_option(said, (size_t)(value - said)) : NULL;
+
+	if (value && !strncmp(said, "statistics=", 11))
+		return open_statistics(value + 1);
+	if (value && !strncmp(said, "setting=", 8))
+		return add_setting(value + 1);
+	if (!option)
+		return false;
+	*option->value = strtoull(value + 1, NULL, 10);
+	return given[option - options] = true;
 }
 
 /* All of them: the target file has the prices, and nothing here would say where a default came from. */

@@ -79,12 +79,12 @@ static void end(void)
 		lost_lines - lost_before);
 }
 
-void take_mark(unsigned int number, void *mark)
+void take_mark(unsigned int number, void *which)
 {
-	static uint64_t whole;
+	const unsigned int mark = (unsigned int)(uintptr_t)which;
 	static bool none;
 
-	switch ((uintptr_t)mark) {
+	switch (mark) {
 	case 0:
 		if (!none && inside && !--inside)
 			end();
@@ -96,15 +96,10 @@ void take_mark(unsigned int number, void *mark)
 		}
 		break;
 	case 2:
-		if (!whole)
-			whole = machine.quantum;
-		machine.quantum = whole / 2;
-		break;
 	case 3:
-		if (whole)
-			machine.quantum = whole;
+		none = mark == 2;
 		break;
 	default:
-		none = (uintptr_t)mark == 4;
+		take_setting(number, mark - FIRST_SETTING);
 	}
 }

@@ -66,16 +66,19 @@ story.show_flame_graph(names[1], *point, says)
 # %% [markdown]
 # ## On a machine in virtual time
 #
-# Where the time of all CPUs that were not idle went, in percent, and what half the quantum (how far CPUs may
-# be apart in time) does to the rates of the A/A pair. Empty on other targets.
+# Where the time of all CPUs that were not idle went, in percent; what half the quantum (how far CPUs may be
+# apart in time) does to the rates of the A/A pair; and the gain with each price at either end of its range,
+# where the run has `price_ends`. Empty on other targets.
 
 # %%
-from lockscale.experiment.virtual_time import quantum_errors, time_shares
+from IPython.display import display
 
-time_shares(story.rows)
+from lockscale.experiment.virtual_time import gains_at_price_ends, quantum_errors, time_shares
+
+display(time_shares(story.rows), quantum_errors(story.rows))
 
 # %%
-quantum_errors(story.rows)
+gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
 # ## What looking cost

@@ -16,6 +16,7 @@ from lockscale.study import ManycoreTarget, load_target
 from lockscale.targets.machine import must
 from lockscale.targets.memory_disk import InMemory
 from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.virtual_time import MARKS, with_setting
 from lockscale.workloads import c_program
 
 TRIES = 3
@@ -49,7 +50,7 @@ class Theory:
 
     def ns_per_operation(self, kind: str, cpus: list[int], times: int, rounds: int = 0) -> float:
         folder = Path(__file__).parent
-        program = c_program.build("theory", folder, paths.CACHE / "bin", [f"-I{paths.FSLOAD}"])
+        program = c_program.build("theory", folder, paths.CACHE / "bin", headers=[MARKS])
         numbers = ",".join(map(str, cpus))
         argv = [str(program), kind, numbers, str(times), str(rounds)]
         must(self.machine, ["sh", "-c", "sync; sleep 6"])  # until no commit or kworker of a load is left
@@ -64,8 +65,16 @@ def with_files(machine: QemuMachine) -> None:
     file_system.make(machine, SMALL, disk)
 
 
-def creates_per_s(machine: QemuMachine, processes: int, operations: int) -> dict[str, float]:
-    """Rates of creates and removes by `processes`, pinned; the file system is warm after a first load."""
+def creates_per_s(
+    machine: QemuMachine, processes: int, operations: int, setting: str = ""
+) -> dict[str, float]:
+    """Rates of creates and removes by `processes`, pinned; the file system is warm after a first load.
+
+    setting: of the target, for this load alone.
+    """
     load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
-    said = must(machine, load.command(processes, operations // processes, "both"), timeout_s=300)
+    command = load.command(processes, operations // processes, "both")
+    if setting:
+        command = with_setting([*described().settings].index(setting) + 1, command)
+    said = must(machine, command, timeout_s=300)
     return {row.test: row.value for row in load.parse(said).rows if row.statistic == "total"}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.kernels.build import Kernel
+from lockscale.target_file import HALF_QUANTUM
 from lockscale.targets.machine import must, must_all
 from lockscale.targets.qemu import QemuMachine
 from lockscale.targets.virtual_time import refuse_broken
@@ -81,9 +82,9 @@ def test_a_second_is_a_second_idle_and_loaded(machine: QemuMachine):
     assert ended - began == pytest.approx(1, abs=0.021)
 
 
-def rates(guest: QemuMachine) -> dict[str, float]:
+def rates(guest: QemuMachine, setting: str = "") -> dict[str, float]:
     known = len(guest.sections())
-    found = creates_per_s(guest, PROCESSES, OPERATIONS)
+    found = creates_per_s(guest, PROCESSES, OPERATIONS, setting)
     for section in guest.sections(known):
         refuse_broken(section, "a test's load")
     return found
@@ -130,14 +131,8 @@ def _keep_on(threads: list[int], processors: set[int]) -> None:
 
 
 def test_half_the_quantum_changes_no_rate(machine: QemuMachine):
-    from lockscale.targets.virtual_time import build_section
-
-    mark = str(build_section())
     whole = rates(machine)
-    must(machine, [mark, "--half-quantum"])
-    half = rates(machine)
-    must(machine, [mark, "--whole-quantum"])
-    agree(whole, half, 0.03)
+    agree(whole, rates(machine, HALF_QUANTUM), 0.03)
 
 
 def test_the_same_load_twice_gives_the_same_rates(machine: QemuMachine):

@@ -4,15 +4,17 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.place_manycore import refuse_too_many_cpus
+from lockscale.experiment.virtual_time import gains_at_price_ends
 from lockscale.pipeline import study_on
 from lockscale.study import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
-from lockscale.target_file import TargetFile
+from lockscale.target_file import HALF_QUANTUM, TargetFile
 from lockscale.targets import qemu_backport
 from lockscale.targets.memory_disk import CHECK, InMemory, formatting
 from lockscale.targets.qemu_backport import find_qemu, is_enough, version_of
@@ -56,6 +58,8 @@ def test_a_price_out_of_its_range_or_without_a_source_is_refused(wrong: dict[str
 def test_the_plugin_is_told_picoseconds():
     options = described().plugin_options
     assert options["insn_ps"] == 300 and options["far_ps"] == 120_000 and options["quantum_ps"] == 500_000
+    assert described().settings["far_line.high"] == ("far_ps", 200_000)
+    assert described().settings[HALF_QUANTUM] == ("quantum_ps", 250_000)
     assert options["per_socket"] == 32 and all(isinstance(value, int) for value in options.values())
 
 
@@ -146,3 +150,23 @@ def test_the_disk_in_memory_is_whole_gibibytes_with_a_timer_for_its_latency():
     assert formatting(disk, ["mkfs.ext4", "/dev/nullb0"]).sectors == 3 << 21
     assert disk.qemu_options() == ""
     assert "memory_backed" in CHECK
+
+
+def test_a_gain_is_told_at_both_ends_of_each_price():
+    """Of the same boot: what was not measured with other prices is left out."""
+    study, common = (
+        load_study("inode-claim"),
+        {"tool": "manycore", "test": "create", "cpus": 64, "threads": 48},
+    )
+    common |= {"study": "inode-claim", "pair": "ab", "block": 1, "statistic": "total"}
+    rows = pd.DataFrame(
+        {**common, "arm": arm, "iteration": iteration, "metric": metric, "value": value}
+        for arm, metric, iteration, value in [
+            ("steal-retry", "rate", 1, 40.0), ("search-locked", "rate", 1, 320.0),
+            ("steal-retry", "rate", 2, 400.0), ("search-locked", "rate", 2, 320.0),
+            ("steal-retry", "rate_at.pause.low", 1, 50.0), ("search-locked", "rate_at.pause.low", 1, 300.0),
+        ]
+    )  # fmt: skip
+    (row,) = gains_at_price_ends(rows, study).to_dict("records")
+    assert (row["price"], row["gain"], row["as_described"]) == ("pause.low", 6.0, 8.0)
+    assert gains_at_price_ends(rows[rows.metric == "rate"], study).empty

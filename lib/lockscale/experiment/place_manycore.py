@@ -41,7 +41,7 @@ def refuse_too_many_cpus(study: Study, target: ManycoreTarget) -> None:
 
 def machine_in_virtual_time(target: ManycoreTarget) -> VirtualTime:
     """The machine of a target file: QEMU found or fetched, the plugin compiled."""
-    return VirtualTime(find_qemu(), build_library(), target.plugin_options)
+    return VirtualTime(find_qemu(), build_library(), target.plugin_options, target.settings)
 
 
 def guest_in_virtual_time(target: ManycoreTarget, image: Any, cpus: int, machine: VirtualTime) -> Guest:
@@ -78,6 +78,7 @@ def hold_manycore(
 class _InVirtualTime:
     machine: QemuMachine
     section: str
+    settings: tuple[str, ...]
 
     def sections(self, skip: int = 0) -> list[Section]:
         return self.machine.sections(skip)
@@ -123,7 +124,7 @@ class ManycorePlace:
         build_id = assert_runs(machine, kernel)
         program = str(fsload.build(paths.CACHE / "bin"))
         assert isinstance(guest.disk, InMemory)
-        virtual_time = _InVirtualTime(machine, str(build_section()))
+        virtual_time = _InVirtualTime(machine, str(build_section()), tuple(self.machine.settings))
         return Booted(
             machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
         )

@@ -40,11 +40,15 @@ class Booted:
 class InVirtualTime(Protocol):
     """What a machine in virtual time offers besides.
 
-    section: a program in the guest that marks a command as a section. sections: see QemuMachine.
+    section: a program in the guest that marks a command as a section. settings: names of what can be
+    set otherwise for one command, in order. sections: see QemuMachine.
     """
 
     @property
     def section(self) -> str: ...
+
+    @property
+    def settings(self) -> Sequence[str]: ...
 
     def sections(self, skip: int = 0) -> list[Section]: ...
 

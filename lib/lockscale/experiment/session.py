@@ -20,7 +20,7 @@ from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import Step, profiled
 from lockscale.experiment.point import Point, Reading
 from lockscale.experiment.profiling import profile, profilers
-from lockscale.experiment.virtual_time import half_quantum, where_time_went
+from lockscale.experiment.virtual_time import half_quantum, price_ends, where_time_went
 from lockscale.profilers import lock_events
 from lockscale.progress import Progress
 from lockscale.study import Study
@@ -62,6 +62,12 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
             parts = [_rate(booted, point, session) for point in points]
             if booted.virtual_time and step.pair == "aa" and processes == max(step.processes):
                 parts.append(half_quantum(booted, points[0]))
+            if (
+                booted.virtual_time
+                and (step.pair, step.iteration) == ("ab", 1)
+                and processes in asked.price_ends
+            ):
+                parts.append(price_ends(booted, points[0]))
             if booted.disk and processes in profiled(study, step):
                 parts.append(_profiles(machine, points[0], step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from lockscale.errors import RunFailed
+from lockscale.experiment.all_processes import of_all_processes
 from lockscale.experiment.load import LOAD_TIMEOUT_S
 from lockscale.experiment.places import Booted
 from lockscale.experiment.plan import WARM_UP
 from lockscale.experiment.point import Point, Reading
-from lockscale.targets.machine import must_all
-from lockscale.targets.virtual_time import Section, refuse_broken
+from lockscale.study import Study
+from lockscale.target_file import HALF_QUANTUM
+from lockscale.targets.machine import must
+from lockscale.targets.virtual_time import Section, refuse_broken, with_setting
 
 TOOL = "manycore"
 SHARE = "time_in."
 HALF = "rate_at_half_quantum"
+AT_PRICE = "rate_at."
 COUNTS = ("near", "far")
 
 
@@ -43,18 +47,30 @@ def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Readi
         yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
 
 
-def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
-    """The same load with CPUs at most half as far apart in time: what the quantum does to the rate."""
-    assert booted.virtual_time is not None, "only a machine in virtual time has a quantum"
-    mark = booted.virtual_time.section
-    steps = [[mark, "--half-quantum"], point.command("both"), [mark, "--whole-quantum"]]
+def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Iterator[Reading]:
+    """The same load on the same machine with one of its numbers another: its rates, as `metric`."""
+    assert booted.virtual_time is not None, "only a machine in virtual time has settings"
+    command = with_setting(booted.virtual_time.settings.index(setting) + 1, point.command("both"))
     known = len(booted.virtual_time.sections())
-    _, load, _ = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
+    said = must(booted.machine, command, timeout_s=LOAD_TIMEOUT_S)
     for section in booted.virtual_time.sections(known):
-        refuse_broken(section, f"half the quantum, {point.processes} processes")
-    for row in point.load.parse(load.stdout).rows:
+        refuse_broken(section, f"{setting}, {point.processes} processes")
+    for row in point.load.parse(said).rows:
         if row.metric == "rate" and row.statistic in ("total", "slowest_rank"):
-            yield point.reading(TOOL, row.test, HALF, row.statistic, row.unit, row.value, False)
+            yield point.reading(TOOL, row.test, metric, row.statistic, row.unit, row.value, False)
+
+
+def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
+    """CPUs at most half as far apart in time: what the quantum does to the rate."""
+    return at_setting(booted, point, HALF_QUANTUM, HALF)
+
+
+def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
+    """Each price at both ends of its range, the others as described."""
+    assert booted.virtual_time is not None, "only a machine in virtual time has prices"
+    for setting in booted.virtual_time.settings:
+        if setting != HALF_QUANTUM:
+            yield from at_setting(booted, point, setting, f"{AT_PRICE}{setting}")
 
 
 POINT = ["arm", "test", "cpus", "threads"]
@@ -77,3 +93,28 @@ def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
     both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
     both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)
     return both.reset_index()
+
+
+def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """How many times the rate of `before` upstream's is, with each price at either end of its range.
+
+    One row a number of processes and end; `as_described`: the gain of the same boots with no price
+    changed. Empty where the run asked for none.
+    """
+    names = {study.arm("before").name: "before_per_s", study.arm("upstream").name: "upstream_per_s"}
+    here = rows[(rows.pair == "ab") & rows.arm.isin(names)]
+    at_ends = sorted(name for name in set(here.metric) if name.startswith(AT_PRICE))
+    if not at_ends:
+        return pd.DataFrame()
+    ends = of_all_processes(here, metrics=at_ends)
+    boots = here.merge(ends[["iteration", "threads"]].drop_duplicates(), on=["iteration", "threads"])
+    plain = _gains(of_all_processes(boots), names).gain.rename("as_described")
+    found = _gains(ends, names).join(plain.droplevel("metric"), on="threads").reset_index()
+    return found.assign(metric=found.metric.str.removeprefix(AT_PRICE)).rename(columns={"metric": "price"})
+
+
+def _gains(rates: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    wide = rates.pivot_table(index=["threads", "metric"], columns="arm", values="value")
+    wide = wide.reindex(columns=list(names)).rename(columns=names)
+    wide["gain"] = (wide.upstream_per_s / wide.before_per_s).round(2)
+    return wide.round({"before_per_s": 0, "upstream_per_s": 0})

@@ -7,6 +7,7 @@ One host thread runs all of them in the order of their times, so no number depen
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from lockscale.targets.qemu_backport import Qemu
 from lockscale.workloads import c_program
 
 SECTIONS = "sections.jsonl"
+MARKS = paths.FSLOAD / "section.h"
 LIBRARY_FLAGS = ("-std=gnu11", "-O3", "-flto", "-shared", "-fPIC", "-fvisibility=hidden")
 # Its clock is exact, so it need not be measured against others; its CPUs are idle by HLT alone, which is
 # what the plugin sees; delay loops are known (a jiffy is 4 ms of a TSC of 1 GHz).
@@ -36,11 +38,15 @@ FEW_REGIONS = (
 
 @dataclass(frozen=True)
 class VirtualTime:
-    """The machine: `options` are the plugin's, in picoseconds and numbers."""
+    """The machine: `options` are the plugin's, in picoseconds and numbers.
+
+    settings: by name, an option of which the booted machine can take another value, and that value.
+    """
 
     qemu: Qemu
     library: Path
     options: dict[str, int]
+    settings: dict[str, tuple[str, int]]
 
     def starter(self, room: Path) -> Path:
         """A script in `room` that starts QEMU with the clock before everything else."""
@@ -57,7 +63,9 @@ class VirtualTime:
     def qemu_options(self, room: Path) -> list[str]:
         """For `--qemu-opts`: one thread for all CPUs, the plugin, devices' clocks in virtual time."""
         said = {**self.options, "statistics": room / SECTIONS}
-        plugin = ",".join([str(self.library), *(f"{name}={value}" for name, value in said.items())])
+        words = [f"{name}={value}" for name, value in said.items()]
+        words += [f"setting={option}:{value}" for option, value in self.settings.values()]
+        plugin = ",".join([str(self.library), *words])
         return [
             "-accel tcg,thread=single,tb-size=1024",
             f"-plugin {plugin}",
@@ -74,7 +82,12 @@ def build_library() -> Path:
 
 def build_section() -> Path:
     """The program that marks sections in a guest, for tools without marks of their own."""
-    return c_program.build("section", paths.MANYCORE / "guest", paths.CACHE / "bin", [f"-I{paths.FSLOAD}"])
+    return c_program.build("section", paths.MANYCORE / "guest", paths.CACHE / "bin", headers=[MARKS])
+
+
+def with_setting(number: int, command: Sequence[str]) -> list[str]:
+    """argv of `command` on the booted machine with one number another: the settings count from 1."""
+    return [str(build_section()), "--setting", str(number), *command]
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,19 @@ from lockscale.errors import BadInput
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-pthread"]
 
 
-def build(name: str, sources: Path, out_dir: Path, flags: Sequence[str] = ()) -> Path:
+def build(
+    name: str, sources: Path, out_dir: Path, flags: Sequence[str] = (), headers: Sequence[Path] = ()
+) -> Path:
     """Program `name` under `out_dir`, compiled now unless sources, `flags` and compiler are unchanged.
 
+    headers: those of another folder that the sources include by name.
     BadInput when there is no C compiler, when it refuses the sources, or when the disk does.
     """
     compiler = shutil.which("cc")
     if compiler is None:
         raise BadInput(f"no C compiler: cc is not on PATH, install gcc or clang to build {name}")
-    target = out_dir / f"{name}-{_key(compiler, sources, flags)}"
+    target = out_dir / f"{name}-{_key(compiler, sources, flags, headers)}"
+    flags = [*flags, *(f"-I{folder}" for folder in sorted({str(path.parent) for path in headers}))]
     if target.exists():
         return target
     try:
@@ -34,11 +38,11 @@ def build(name: str, sources: Path, out_dir: Path, flags: Sequence[str] = ()) ->
     return target
 
 
-def _key(compiler: str, sources: Path, flags: Sequence[str]) -> str:
-    """Changes with the compiler's version, the flags, and every byte of the sources."""
+def _key(compiler: str, sources: Path, flags: Sequence[str], headers: Sequence[Path]) -> str:
+    """Changes with the compiler's version, the flags, and every byte of the sources and headers."""
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     digest = hashlib.sha256(version + repr([*FLAGS, *flags]).encode())
-    for source in sorted(sources.glob("*.[ch]")):
+    for source in (*sorted(sources.glob("*.[ch]")), *headers):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

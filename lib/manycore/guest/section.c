@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In a guest in virtual time: section COMMAND... runs a command that has no marks of its own with memory
- * priced; section --unpriced COMMAND... runs one whose marks do not count; section --half-quantum and
- * section --whole-quantum set how far CPUs may be apart.
+ * priced; section --unpriced COMMAND... runs one whose marks do not count; section --setting NUMBER
+ * COMMAND... runs one, with marks of its own, on a machine of which one number is another.
  */
-#include "../../fsload/section.h"
+#include "section.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,13 +35,13 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (argc < 2) {
-		fputs("section: name a command, --unpriced and a command, --half-quantum or --whole-quantum\n", stderr);
+		fputs("section: name a command; before it --unpriced, or --setting and a number\n", stderr);
 		return 2;
 	}
-	if (!strcmp(argv[1], "--half-quantum")) {
-		halve_quantum();
-	} else if (!strcmp(argv[1], "--whole-quantum")) {
-		restore_quantum();
+	if (!strcmp(argv[1], "--setting") && argc > 3 && atoi(argv[2]) <= LAST_SETTING) {
+		take_setting(atoi(argv[2]));
+		status = run(argv + 3);
+		take_setting(0);
 	} else if (!strcmp(argv[1], "--unpriced") && argc > 2) {
 		begin_unpriced();
 		status = run(argv + 2);
