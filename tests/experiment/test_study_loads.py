@@ -146,7 +146,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     started: list[str] = []
 
     class Counting:
-        label, origin = "there", "qemu"
+        label, origin, at_once = "there", "qemu", 1
 
         def __init__(self, study: Study) -> None:
             self.arms = study.arm_names
