@@ -71,7 +71,7 @@ def study_status(as_json: bool) -> None:
 
 @study.command("run")
 @click.argument("name")
-@click.option("--target", help="A file of notebooks/targets; by default the guest on this machine.")
+@click.option("--target", help="A file of notebooks/targets.  [default: manycore]")
 @click.option("--detect", metavar="PERCENT", help="As many iterations as a change of PERCENT needs, as 3%.")
 @parameter
 @as_json

@@ -24,7 +24,10 @@ from lockscale.targets.trial import is_on_trial
 def server_target(target: Target) -> SshTarget:
     """`target` as a server. Raises BadInput for a guest or this machine."""
     if not isinstance(target, SshTarget):
-        raise BadInput(f"target {target.name} is of kind {target.kind}: this is for a server, of kind ssh")
+        raise BadInput(
+            f"target {target.name} is of kind {target.kind}: this is for a server, of kind ssh; "
+            f"lockscale doctor --target {target.name} tries any other"
+        )
     return target
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The default target: a QEMU guest that runs our kernel over the host's user space (virtme-ng)."""
+"""Target qemu: a guest that runs our kernel over the host's user space (virtme-ng)."""
 
 import os
 import shutil
