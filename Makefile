@@ -6,6 +6,8 @@ TARGET ?= manycore
 PYTHON = .venv/bin/python
 # two at a time what boots nothing; a file's tests stay together, as they share what is costly
 BESIDE = -n 2 --dist loadfile
+# where the time of the tests goes
+SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1
 
 .PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks ipynb figures lab lock clean
@@ -22,12 +24,12 @@ env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale 
 test-env:
 	python3 setup/system.py test-packages.toml
 
-study: env  ## run one study end to end (STUDY=inode-claim TARGET=manycore)
-	.venv/bin/lockscale study run $(STUDY) --target $(TARGET)
+study: env  ## run one study end to end, at few points (STUDY=inode-claim TARGET=manycore)
+	.venv/bin/lockscale study run $(STUDY) --target $(TARGET) --short
 
 test: env test-env check kernels  ## every check and every test, with real kernels booted
-	$(PYTHON) -m pytest $(BESIDE) -m "not guest and not long"
-	$(PYTHON) -m pytest -m "guest and not long"
+	$(PYTHON) -m pytest $(BESIDE) $(SLOWEST) -m "not guest and not long"
+	$(PYTHON) -m pytest $(SLOWEST) -m "guest and not long"
 
 test-fast: env test-env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q $(BESIDE) -m "not guest and not long and not slow"

@@ -47,10 +47,12 @@ TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64"
 HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel
 
 
-def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | None = None) -> Run:
+def run_study(
+    name: str, target: str, changes: dict[str, Any], resume: Run | None = None, *, short: bool = False
+) -> Run:
     """Run every notebook of `name` on `target`; a wrong name or type is refused before anything runs."""
     where = load_target(target)
-    study = study_on(where, name, changes)
+    study = study_on(where, name, changes, short=short)
     local = isinstance(where, LocalTarget)
     if local:
         _check_tables(study, resume)
@@ -73,12 +75,19 @@ def run_study(name: str, target: str, changes: dict[str, Any], resume: Run | Non
     return run
 
 
-def study_on(target: Target, name: str, changes: dict[str, Any]) -> Study:
-    """The study `name` with `changes`, at the points that it measures on a target of this kind."""
+def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool = False) -> Study:
+    """The study `name` with `changes`, at the points that it measures on a target of this kind.
+
+    short: at fewer of them, where the study names those.
+    """
     study = load_study(name, changes)
-    if not isinstance(target, ManycoreTarget) or "guests" in changes:
+    many = isinstance(target, ManycoreTarget) and "guests" not in changes
+    guests = study.parameters.manycore if many else study.parameters.guests
+    if short:
+        guests = [guest.shortened() for guest in guests]
+    if guests == study.parameters.guests:
         return study
-    points = [guest.model_dump(exclude_none=True) for guest in study.parameters.manycore]
+    points = [guest.model_dump(exclude_none=True) for guest in guests]
     return load_study(name, {**changes, "guests": points})
 
 

@@ -43,7 +43,26 @@ class GuestPoints(_Strict):
 
     cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
     processes: Counts
-    profiled: list[Count] | None = None  # those of `processes` that are profiled too; by default all
+    # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
+    profiled: list[Count] | None = None
+    short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _of_its_processes(self) -> "GuestPoints":
+        for name in ("profiled", "short"):
+            if unknown := set(getattr(self, name) or ()) - set(self.processes):
+                raise ValueError(
+                    f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
+                )
+        return self
+
+    def shortened(self) -> "GuestPoints":
+        """Only the numbers of processes of `short`, where that is given."""
+        if self.short is None:
+            return self
+        kept = [n for n in self.processes if n in self.short]
+        profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
+        return GuestPoints(cpus=self.cpus, processes=kept, profiled=profiled)
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:

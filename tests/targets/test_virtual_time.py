@@ -75,6 +75,22 @@ def test_only_the_target_changes_the_points_of_a_study():
         refuse_too_many_cpus(many, described().model_copy(update={"most_cpus": 32}))
 
 
+def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
+    guests = [{"cpus": 64, "processes": [1, 16, 48], "profiled": [1, 16], "short": [48, 1]}]
+    (few,) = study_on(described(), "inode-claim", {"guests": guests}, short=True).parameters.guests
+    assert (few.cpus, few.processes, few.profiled) == (64, [1, 48], [1])
+    (whole,) = study_on(described(), "inode-claim", {"guests": guests}).parameters.guests
+    assert (whole.processes, whole.profiled) == ([1, 16, 48], [1, 16])
+    plain = study_on(load_target("qemu"), "inode-claim", {}, short=True)
+    assert plain.parameters.guests == load_study("inode-claim").parameters.guests
+
+
+@pytest.mark.parametrize("name", ["short", "profiled"])
+def test_a_point_that_is_not_measured_is_refused(name: str):
+    with pytest.raises(BadInput, match=f"{name} names 4 processes, which are not measured"):
+        load_study("inode-claim", {"guests": [{"cpus": 4, "processes": [1, 2], name: [1, 4]}]})
+
+
 def test_shares_of_a_section_are_of_its_busy_time_and_sum_to_one(tmp_path: Path):
     (tmp_path / "sections.jsonl").write_text(f"{json.dumps(LINE)}\n{json.dumps({**LINE, 'section': 2})}\n")
     first, second = read_sections(tmp_path / "sections.jsonl")

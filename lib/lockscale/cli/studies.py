@@ -73,10 +73,13 @@ def study_status(as_json: bool) -> None:
 @click.argument("name")
 @click.option("--target", help="A file of notebooks/targets.  [default: manycore]")
 @click.option("--detect", metavar="PERCENT", help="As many iterations as a change of PERCENT needs, as 3%.")
+@click.option(
+    "--short", is_flag=True, help="Only the points that the study file names `short`, as make study."
+)
 @parameter
 @as_json
 def study_run(
-    name: str, target: str | None, detect: str | None, parameters: tuple[str, ...], as_json: bool
+    name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...], as_json: bool
 ) -> None:
     """Run a study's notebooks in order; ends with the changelog text and where the run is.
 
@@ -90,7 +93,7 @@ def study_run(
         told = iterations_to_detect(name, where, changes, detect)
         click.echo(told.says(), err=True)
         changes["iterations"] = told.iterations
-    _show_run(run_study(name, where, changes), as_json)
+    _show_run(run_study(name, where, changes, short=short), as_json)
 
 
 @study.command("resume")
