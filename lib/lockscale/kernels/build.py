@@ -8,6 +8,7 @@ touches. The tree is put back to pristine before each series goes in.
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,6 @@ from lockscale.kernels.base import RATE, Kind, base
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of
 from lockscale.kernels.image import code_sha256
-from lockscale.kernels.kernel_make import kernel_make
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import run_step
@@ -191,11 +191,12 @@ def _compile(series: Series, source: Source, key: str, kind: Kind, tree: Path, r
     local = f"-lockscale-{series.sha256[:8]}{'' if is_rate else f'-{kind.name}'}"
     configure(tree, objects, kind, version)
     config = (objects / ".config").read_text()
+    argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}"]
     started_s = time.monotonic()
     log = room / f"build-{key}.log"
     what = f"build kernel {series.name}{'' if is_rate else f' ({kind.name})'}"
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES_OF_A_BUILD
-    run_step(kernel_make(tree, objects, f"LOCALVERSION={local}", "bzImage"), what, lines, log, FIXED)
+    run_step([*argv, f"LOCALVERSION={local}", "bzImage"], what, lines, log, FIXED)
     kernel = Kernel(
         key=key,
         version=version,

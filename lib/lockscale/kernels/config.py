@@ -8,9 +8,9 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
-from lockscale.kernels.kernel_make import kernel_make
 from lockscale.kernels.steps import run_step
 from lockscale.kernels.text import read_text
+from lockscale.tools import need
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
 DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
@@ -43,8 +43,8 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
     fragment = objects / "fragment.config"
     asked = read_config(kind.fragment)
     fragment.write_text("".join(f"{name}={value}\n" for name, value in asked.items()))
-    argv = kernel_make(tree, objects, "allnoconfig", f"KCONFIG_ALLCONFIG={fragment}")
-    run_step(argv, "configure the kernel", 20, objects / "config.log")
+    argv = [need("make"), f"--directory={tree}", f"O={objects}", "allnoconfig"]
+    run_step([*argv, f"KCONFIG_ALLCONFIG={fragment}"], "configure the kernel", 20, objects / "config.log")
     refused = not_taken(kind.fragment, (objects / ".config").read_text())
     if refused:
         raise BadInput(

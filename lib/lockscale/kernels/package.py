@@ -8,6 +8,7 @@ dpkg-dev here, and would always make the C library's headers as well.
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from dataclasses import asdict, dataclass
@@ -24,7 +25,6 @@ from lockscale.files import (
 from lockscale.kernels.base import RATE, base
 from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, key_of, series_in
 from lockscale.kernels.identity import build_id_of
-from lockscale.kernels.kernel_make import kernel_make
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, compiler, find_source, version_in
@@ -98,7 +98,7 @@ def _package(
     suffix = "" if config.kind == RATE else f"-{config.kind}"
     local = f"-lockscale-{series.sha256[:8]}-{key[:8]}{suffix}"
     release = f"{version_in(room)}{local}"
-    make = kernel_make(tree, objects, f"LOCALVERSION={local}")
+    make = [need("make"), f"--directory={tree}", f"O={objects}", f"LOCALVERSION={local}"]
     started_s = time.monotonic()
     _compile(make, f"build kernel {series.name}{suffix} for the server", key, config, objects, room)
     name = _pack(make, release, version_in(room), objects, room / f"package-{key}.log")
@@ -139,7 +139,7 @@ def _compile(make: list[str], what: str, key: str, config: ServerConfig, objects
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES[config.mode]
     (objects / ".config").write_text(config.text)
     run_step([*make, "olddefconfig"], "configure the server's kernel", 20, objects / "config.log")
-    argv = [*make, "bzImage", "modules"]
+    argv = [*make, f"-j{os.cpu_count()}", "bzImage", "modules"]
     run_step(argv, what, lines, room / f"build-{key}.log", FIXED)
 
 
@@ -148,7 +148,7 @@ def _pack(make: list[str], release: str, version: str, objects: Path, log: Path)
     image = f"linux-image-{release}"
     shutil.rmtree(objects / "debian", ignore_errors=True)
     build = f"+$(srctree)/scripts/package/builddeb {image}"
-    argv = [*make, "run-command", f"KBUILD_RUN_COMMAND={build}"]
+    argv = [*make, f"-j{os.cpu_count()}", "run-command", f"KBUILD_RUN_COMMAND={build}"]
     run_step(argv, "collect the package", 100, log, FIXED)
     content = objects / "debian" / image
     write_text(content / "DEBIAN" / "control", control(image, version))

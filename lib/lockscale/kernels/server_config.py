@@ -14,7 +14,6 @@ from lockscale.files import expanded, sha256_of_json, write_text
 from lockscale.kernels.base import RATE, Kind, base
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import read_config, refuse_malformed, refuse_unknown, spin_lock_kind
-from lockscale.kernels.kernel_make import kernel_make
 from lockscale.kernels.server import ServerFacts
 from lockscale.kernels.source import Source, compiler, find_source, version_in
 from lockscale.kernels.steps import run_step
@@ -133,7 +132,7 @@ def _configured(
         objects = room / "objects-configure"
         objects.mkdir(exist_ok=True)
         final = objects / ".config"
-        make = kernel_make(tree, objects)
+        make = [need("make"), f"--directory={tree}", f"O={objects}"]
         final.write_text(written(own))
         _step([*make, "olddefconfig"], objects)
         if modules is not None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from lockscale.errors import FullDisk, RunFailed
 from lockscale.files import MAKE_ROOM, full_disk_is_one_sentence
-from lockscale.kernels.kernel_make import compiler_cache
 from lockscale.progress import progress
 
 NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
@@ -47,7 +46,7 @@ def run_step(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**_own_environment(), **ENGLISH, **compiler_cache(), **(env or {})},
+            env={**_own_environment(), **ENGLISH, **(env or {})},
             start_new_session=True,
             close_fds=False,
         ) as process,

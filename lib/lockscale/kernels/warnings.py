@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Whether a series adds compiler warnings: `make W=1` of what it touches, before and after."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -8,9 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockscale.kernels.kernel_make import kernel_make
 from lockscale.kernels.series import Series, touched_files
 from lockscale.kernels.steps import run_step
+from lockscale.tools import need
 
 # gcc, kernel-doc and objtool: path, then line and column or nothing, then the word.
 WARNING = re.compile(r"^(?P<path>[^\s:]+)(?::\d+)*: (?P<said>warning: .*)$")
@@ -75,7 +76,7 @@ def _compile(targets: Sequence[str], tree: Path, objects: Path, what: str) -> Co
         for path in old:
             path.unlink(missing_ok=True)
     log = objects / "warnings.log"
-    argv = kernel_make(tree, objects, "W=1", *targets)
+    argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}", "W=1", *targets]
     run_step(argv, f"compile {what} with W=1", LINES_OF_A_COMPILE, log)
     return warnings_in(log.read_text(errors="replace").splitlines(), tree)
 
