@@ -139,7 +139,7 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
 def test_detect_asks_for_as_many_iterations_as_the_noise_needs(
     lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch
 ):
-    def asked(name, target, changes):
+    def asked(name, target, changes, *, short):
         raise BadInput(f"{name} {target} {changes}")
 
     monkeypatch.setattr("lockscale.pipeline.run_study", asked)

@@ -71,5 +71,5 @@ def series_of(name: str, patch: str) -> None:
 
 def own_patches() -> None:
     """The fragments in a folder that tests may write to."""
-    for name in ("base.toml", "guest.config", "observe.config", "server.config"):
+    for name in ("base.toml", "guest.config", "observe.config", "lockstat.config", "server.config"):
         shutil.copy(paths.ROOT / "kernel-patches" / name, paths.KERNEL_PATCHES)

@@ -15,8 +15,8 @@ from lockscale.targets.machine import Machine, Step, Write, must, must_all
 from lockscale.targets.memory_disk import InMemory
 
 SYSTEM = "ext4"
-OBSERVE = "observe"
-"""The kind of build that counts; of its rates nothing is kept."""
+OBSERVE, LOCK_STAT = "observe", "lockstat"
+"""The kinds of build that count, the second lock classes too; of their rates nothing is kept."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Sources:
     trace: tuple[str, ...]
     calls: tuple[str, ...]
     locks: tuple[tuple[str, str], ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of build that counts them: lock_stat makes every lock of the kernel larger and slower."""
+        return LOCK_STAT if self.locks else OBSERVE
 
     @staticmethod
     def of(said: Sequence[str]) -> "Sources":
@@ -78,9 +83,9 @@ def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) ->
     steps: list[Step] = [
         ["sync"],
         *alone(machine, cpus, on),
-        *(Write(*w) for w in lock_stat.start()),
+        *(Write(*w) for w in (lock_stat.start() if sources.locks else ())),
         load,
-        lock_stat.READ,
+        *([lock_stat.READ] if sources.locks else []),
         histograms,
         *alone(machine, cpus, off),
         profile,
@@ -90,7 +95,7 @@ def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) ->
     return {
         **_traced(done[steps.index(histograms)].stdout, events),
         **(_called(done[steps.index(profile)].stdout, sources.calls) if sources.calls else {}),
-        **_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks),
+        **(_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks) if sources.locks else {}),
     }
 
 

@@ -56,7 +56,7 @@ def count_steps(
     into.folder.mkdir(parents=True, exist_ok=True)
     with locked(into.folder / "lock", f"counts of run {run.id}"):
         journal = open_journal(into, study)
-        with open_place(run, study.model_copy(update={"arms": arms}), target, OBSERVE) as place:
+        with open_place(run, study.model_copy(update={"arms": arms}), target, sources.kind) as place:
             refuse_other(journal, steps, place.label)
             said = {"run": run.id, "origin": place.origin, **place.describe()}
             write_json(into.provenance, said)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from lockscale.experiment.counting import OBSERVE, count_points, sources_of
+from lockscale.experiment.counting import count_points, sources_of
 from lockscale.experiment.guests import booted
 from lockscale.experiment.load import load_of
 from lockscale.experiment.plan import in_turn
@@ -64,7 +64,7 @@ def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
     kernels = {}
     with progress(f"observe kernels of {study}", len(series)) as shown:
         for done, (arm, one) in enumerate(series.items(), start=1):
-            kernels[arm] = build(one, kind=OBSERVE)
+            kernels[arm] = build(one, kind=sources_of(arms_file(study)).kind)
             shown.update(done, arm)
     return kernels
 
