@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,22 @@ def test_a_second_holder_is_told_who_the_first_is_and_since_when(
         with pytest.raises(BadInput, match=rf"^the lock is in use by {who}: wait until it ends$"):
             locked(lock, "the lock").__enter__()
         holder.stdin.close()
+
+
+def test_who_waits_for_a_lock_has_it_after_its_first_holder(tmp_path: Path):
+    path, had = tmp_path / "lock", []
+
+    def waits() -> None:
+        with locked(path, "it", wait=True):
+            had.append("second")
+
+    second = threading.Thread(target=waits)
+    with locked(path, "it"):
+        second.start()
+        second.join(0.5)
+        had.append("first")
+    second.join()
+    assert had == ["first", "second"]
 
 
 def test_a_lock_is_free_again_after_its_holder_was_killed(inside: Path):

@@ -157,31 +157,31 @@ def _need_writable(folder: Path, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Hold an exclusive lock on `path`; a second holder is told who holds it, and since when."""
+def locked(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock on `path`; a second holder is told who holds it, and since when, or waits."""
 
     def refusal(said: str) -> str:
         return f"{what} is in use by {printable(said, 120) or 'somebody unknown'}: wait until it ends"
 
-    with hold_lock(path, f"{user_name()} since {now_utc()} (process {os.getpid()})", refusal):
+    with hold_lock(path, f"{user_name()} since {now_utc()} (process {os.getpid()})", refusal, wait=wait):
         yield
 
 
 @contextlib.contextmanager
 def hold_lock(
-    path: Path, says: str, refusal: Callable[[str], str], *, for_all: bool = False
+    path: Path, says: str, refusal: Callable[[str], str], *, for_all: bool = False, wait: bool = False
 ) -> Iterator[None]:
     """Hold an exclusive lock on `path`, which holds `says` meanwhile; for_all: every user may take it.
 
-    Raises BadInput with refusal(what the first holder says) for a second one. The kernel lets go of it when
-    the last process that has it open ends, however it ends.
+    Raises BadInput with refusal(what the first holder says) for a second one, who else waits. The kernel
+    lets go of it when the last process that has it open ends, however it ends.
     """
     with full_disk_is_one_sentence(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+", opener=_for_all if for_all else None) as stream:
             os.set_inheritable(stream.fileno(), True)  # a child that outlives us still holds it
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 stream.seek(0)
                 raise BadInput(refusal(stream.read())) from None

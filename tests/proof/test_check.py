@@ -4,8 +4,6 @@
 No kernel and no guest: what builds and boots is replaced.
 """
 
-import contextlib
-import fcntl
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
-from lockscale.kernels.source import VARIABLE, find_source, room_of
+from lockscale.kernels.source import VARIABLE
 from lockscale.proof import check as check_module
 from lockscale.proof.campaign import Counted
 from lockscale.proof.check import Checked, check
@@ -240,20 +238,6 @@ def test_a_wrong_kernel_source_is_no_patch_s_fault(
     assert status(["patches", "check"]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("/no/such/linux.tar.xz is not there") == 1
-
-
-@pytest.mark.usefixtures("surroundings")
-def test_a_held_build_folder_is_no_patch_s_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    tree = tmp_path / "linux"
-    tree.mkdir()
-    (tree / "Kbuild").touch()
-    monkeypatch.setenv(VARIABLE, str(tree))
-    lock = room_of(find_source()) / "lock"
-    lock.parent.mkdir(parents=True)
-    with contextlib.closing(lock.open("w")) as holder:
-        fcntl.flock(holder, fcntl.LOCK_EX)
-        with pytest.raises(BadInput, match="the kernel build folder is in use"):
-            check(None)
 
 
 @pytest.mark.parametrize("words", [["--write-table"], ["s", "--boot", "--write-table"]])

@@ -25,6 +25,7 @@ from lockscale.kernels.image import code_sha256
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import run_step
+from lockscale.progress import told_if_long
 from lockscale.tools import need
 
 LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
@@ -127,9 +128,11 @@ def _build(series: Series, source: Source, key: str, kind: Kind) -> Kernel:
 
 @contextlib.contextmanager
 def build_folder(source: Source) -> Iterator[tuple[Path, Path]]:
-    """Hold the shared tree of `source`, pristine, and the folder around it."""
+    """Hold the shared tree of `source`, pristine, and the folder around it, once nobody else does."""
     room = room_of(source)
-    with locked(room / "lock", "the kernel build folder"):
+    with contextlib.ExitStack() as stack:
+        with told_if_long("wait for the kernel build folder"):
+            stack.enter_context(locked(room / "lock", "the kernel build folder", wait=True))
         tree = unpacked(source, room)
         _put_back(tree, room / "pristine")
         yield tree, room

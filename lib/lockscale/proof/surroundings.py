@@ -7,7 +7,7 @@ from lockscale.tools import need
 
 
 def refuse_bad_surroundings(*, build: bool = False, boot: bool = False) -> None:
-    """BadInput when the kernel source is not usable, its build folder held or full, or a tool missing."""
+    """BadInput when the kernel source is not usable, its build folder full, or a tool missing."""
     with build_folder(find_source()):
         pass
     if build or boot:
