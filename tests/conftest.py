@@ -33,11 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup` the tests of the server go one after another, beside those of the guests."""
     for item in items:
         if "guest" in item.keywords:
-            item.add_marker(pytest.mark.xdist_group("server" if "server" in _needs(item) else "guests"))
-
-
-def _needs(item: pytest.Item) -> list[str]:
-    return list(getattr(item, "fixturenames", ()))
+            of_server = item.path.parent.name in ("server", "targets")
+            item.add_marker(pytest.mark.xdist_group("server" if of_server else "guests"))
 
 
 def pytest_collection_finish() -> None:
