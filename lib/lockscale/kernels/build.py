@@ -202,6 +202,8 @@ def objects_in(room: Path, kind: str) -> Path:
         shutil.rmtree(half, ignore_errors=True)
         with full_disk_is_one_sentence(room):
             shutil.copytree(of_rates, half, symlinks=True)  # with their times, by which make goes
+        for command in (half / "tools").rglob(".*.cmd"):  # objtool's: were it built anew, all would be
+            command.write_text(command.read_text().replace(f"{of_rates}/", f"{objects}/"))
         (half / "vmlinux").unlink()
         half.rename(objects)
     objects.mkdir(exist_ok=True)
