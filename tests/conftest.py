@@ -29,6 +29,7 @@ hypothesis.settings.register_profile("explore", derandomize=False, deadline=None
 hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE") else "same")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup` the tests of the server go one after another, beside those of the guests."""
     for item in items:
