@@ -29,7 +29,7 @@ study: env  ## run one study end to end, at few points (STUDY=inode-claim TARGET
 
 test: env test-env check kernels  ## every check and every test, with real kernels booted
 	$(PYTHON) -m pytest $(BESIDE) $(SLOWEST) -m "not guest and not long"
-	$(PYTHON) -m pytest -n 2 --dist loadgroup $(SLOWEST) -m "guest and not long"
+	$(PYTHON) -m pytest $(SLOWEST) -m "guest and not long"
 
 test-fast: env test-env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q $(BESIDE) -m "not guest and not long and not slow"

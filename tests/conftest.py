@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests share: the two kernels, built once, and one short run of the whole pipeline."""
 
-import fcntl
 import gc
 import os
 from collections.abc import Iterator
@@ -27,15 +26,6 @@ pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
 hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE") else "same")
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup` the tests of the server go one after another, beside those of the guests."""
-    for item in items:
-        if "guest" in item.keywords:
-            of_server = item.path.parent.name in ("server", "targets")
-            item.add_marker(pytest.mark.xdist_group("server" if of_server else "guests"))
 
 
 def pytest_collection_finish() -> None:
@@ -65,26 +55,19 @@ def short_run(
 ) -> Run:
     """One short run of study inode-claim through all eight notebooks, outside runs/.
 
-    It takes minutes, so its progress is shown and not captured. The first process to ask
-    makes it for all.
+    It takes minutes, so its progress is shown and not captured.
     """
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    folder = _shared_temp(tmp_path_factory) / "short-run"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for changelog in folder.glob("*/changelog.txt"):  # what a run writes last
-            return Run(changelog.parent)
-        with pytest.MonkeyPatch.context() as patched, capture.global_and_fixture_disabled():
-            patched.setattr(paths, "RUNS", folder)
-            patched.setenv("LOCKSCALE_RUNS", str(folder))
+    folder = tmp_path_factory.mktemp("runs")
+    before = paths.RUNS
+    paths.RUNS = folder
+    os.environ["LOCKSCALE_RUNS"] = str(folder)
+    try:
+        with capture.global_and_fixture_disabled():
             return run_study("inode-claim", "qemu", SHORT)
-
-
-def _shared_temp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all processes of this session of tests keep their files."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    finally:
+        paths.RUNS = before
+        del os.environ["LOCKSCALE_RUNS"]
 
 
 @pytest.fixture
