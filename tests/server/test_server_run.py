@@ -112,6 +112,7 @@ pkill -CONT '^fsload'
 """.replace("MOUNT_POINT", MOUNT_POINT)
 
 
+@pytest.mark.long  # a server's kernel takes a quarter of an hour to build
 def test_the_guests_study_runs_on_a_server_and_outlives_its_controller(
     server: Server, targets: Path, installed: dict[str, ServerKernel], short_run: Run, run: Run
 ):
