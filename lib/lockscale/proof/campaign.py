@@ -61,10 +61,10 @@ def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, f
 
 
 def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
-    kernels = {}
+    kernels, kind = {}, sources_of(arms_file(study)).kind
     with progress(f"observe kernels of {study}", len(series)) as shown:
         for done, (arm, one) in enumerate(series.items(), start=1):
-            kernels[arm] = build(one, kind=sources_of(arms_file(study)).kind)
+            kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
     return kernels
 
