@@ -85,6 +85,8 @@ def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool 
     guests = study.parameters.manycore if many else study.parameters.guests
     if short:
         guests = [guest.shortened() for guest in guests]
+    if many and "creates_per_point" in changes:
+        guests = [guest.model_copy(update={"creates_per_point": None}) for guest in guests]
     if guests == study.parameters.guests:
         return study
     points = [guest.model_dump(exclude_none=True) for guest in guests]

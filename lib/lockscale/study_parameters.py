@@ -46,6 +46,7 @@ class GuestPoints(_Strict):
     # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
     profiled: list[Count] | None = None
     short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
+    creates_per_point: Count | None = None  # of these points, in place of the study's
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
@@ -62,7 +63,7 @@ class GuestPoints(_Strict):
             return self
         kept = [n for n in self.processes if n in self.short]
         profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
-        return GuestPoints(cpus=self.cpus, processes=kept, profiled=profiled)
+        return self.model_copy(update={"processes": kept, "profiled": profiled, "short": None})
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
@@ -110,3 +111,7 @@ class Parameters(_Strict):
     ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
     latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
     kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
+
+    def items_each(self, guest: GuestPoints, processes: int) -> int:
+        """How many operations each of so many processes does in a load of that guest."""
+        return max(1, (guest.creates_per_point or self.creates_per_point) // processes)

@@ -27,10 +27,10 @@ class Lab(NamedTuple):
     url: str
     root: Path
 
-    def page(self, path: str, workspace: str = "") -> str:
-        """The address of a file; in a workspace of its own nothing that is open elsewhere comes with it."""
-        where = f"workspaces/{workspace}/" if workspace else ""
-        return f"{self.url}/lab/{where}tree/{path}?token={TOKEN}"
+    def page(self, path: str, workspace: str) -> str:
+        """The address of a file in a workspace of its own: what another test left open would come back beside
+        it, and might be the notebook whose cells are run."""
+        return f"{self.url}/lab/workspaces/{workspace}/tree/{path}?token={TOKEN}"
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def page(lab: Any, chromium: Any, said: list[str]) -> Iterator[Any]:
     page.on("console", lambda one: said.append(one.text) if _counts(one) else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda one: said.append(one.url) if not _own(one.url, lab.url) else None)
-    page.goto(lab.page(NOTEBOOK))
+    page.goto(lab.page(NOTEBOOK, "explorer"))
     page.wait_for_function(READY)
     page.evaluate(RUN_ALL)
     page.wait_for_selector(".js-plotly-plot path.js-line")
@@ -134,7 +134,7 @@ def shows_what_sim_prints(page: Any, lockscale: Any) -> bool:
 
 def test_the_index_opens_and_names_the_notebooks(lab: Any, chromium: Any):
     page = chromium.new_page()
-    page.goto(lab.page("notebooks/README.md"))
+    page.goto(lab.page("notebooks/README.md", "front"))
     page.wait_for_selector("text=01_audit.ipynb", timeout=WAIT_MS)
     page.close()
 

@@ -18,7 +18,7 @@ def test_a_film_follows_its_slider_and_its_strip(lab: Any, chromium: Any):
     page.set_default_timeout(WAIT_MS)
     page.on("console", lambda one: said.append(one.text) if one.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(lab.page("notebooks/explore/story_inode_claim.ipynb"))
+    page.goto(lab.page("notebooks/explore/story_inode_claim.ipynb", "story"))
     page.wait_for_function(READY)
     page.evaluate(RUN_ALL)
     drawn = page.locator(".js-plotly-plot", has=page.locator(".slider-container")).first

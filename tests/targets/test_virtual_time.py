@@ -57,9 +57,9 @@ def test_a_price_out_of_its_range_or_without_a_source_is_refused(wrong: dict[str
 
 def test_the_plugin_is_told_picoseconds():
     options = described().plugin_options
-    assert options["insn_ps"] == 300 and options["far_ps"] == 120_000 and options["quantum_ps"] == 500_000
+    assert options["insn_ps"] == 300 and options["far_ps"] == 120_000 and options["quantum_ps"] == 100_000
     assert described().settings["far_line.high"] == ("far_ps", 200_000)
-    assert described().settings[HALF_QUANTUM] == ("quantum_ps", 250_000)
+    assert described().settings[HALF_QUANTUM] == ("quantum_ps", 50_000)
     assert options["per_socket"] == 32 and all(isinstance(value, int) for value in options.values())
 
 

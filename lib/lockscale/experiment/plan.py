@@ -45,13 +45,23 @@ def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
 
 def profiled(study: Study, step: Step) -> tuple[int, ...]:
     """The numbers of processes of a step of the study's plan that are measured under profilers too."""
-    asked = next(
+    asked = _asked(study, step)
+    return (
+        step.processes if asked.profiled is None else tuple(n for n in step.processes if n in asked.profiled)
+    )
+
+
+def items_each(study: Study, step: Step, processes: int) -> int:
+    """How many operations each of so many processes does at a point of the step."""
+    return study.parameters.items_each(_asked(study, step), processes)
+
+
+def _asked(study: Study, step: Step) -> GuestPoints:
+    """What the study asks of the step's boot."""
+    return next(
         one
         for one in study.parameters.guests
         if (one.cpus, tuple(one.processes)) == (step.cpus, step.processes)
-    )
-    return (
-        step.processes if asked.profiled is None else tuple(n for n in step.processes if n in asked.profiled)
     )
 
 

@@ -17,7 +17,7 @@ from lockscale.experiment.file_system import (
 from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.places import Booted
-from lockscale.experiment.plan import Step, profiled
+from lockscale.experiment.plan import Step, items_each, profiled
 from lockscale.experiment.point import Point, Reading
 from lockscale.experiment.profiling import profile, profilers
 from lockscale.experiment.virtual_time import half_quantum, price_ends, where_time_went
@@ -55,7 +55,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
         _age(booted, load, study, step, session)
         for done, processes in enumerate(step.processes):
             shown.update(done, f"{processes} processes")
-            items = max(1, asked.creates_per_point // processes)
+            items = items_each(study, step, processes)
             points = [Point(load, processes, items)]
             points += [Point(one, processes, items, one.operation) for one in beside]
             # generators, carried out in turn: neither always finds the younger file system
@@ -114,7 +114,7 @@ def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session)
     """Unmeasured loads, as the study declares. S1's first run loads inode tables and bitmaps, so that
     the rest finds them cached."""
     processes = max(step.processes)
-    items = max(1, study.parameters.creates_per_point // processes)
+    items = items_each(study, step, processes)
     unpriced = [booted.virtual_time.section, "--unpriced"] if booted.virtual_time else []
     command = [*unpriced, *load.command(processes, items, "both")]
     for _ in range(study.parameters.ageing_loads):

@@ -71,7 +71,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_wrap(f"mkfs:   {made['mkfs_line']}"),
         *_wrap(f"mount:  {made['mount_line']}"),
         *_wrap(f"load:   {found['tool']} {found['tool_version']} {study.workload}, own directories, "
-               f"{study.parameters.creates_per_point} operations a point"),
+               f"{_operations(study)} operations a point"),
         *_wrap(f"again:  {_command(study, provenance)}"),
     ]  # fmt: skip
     return [
@@ -84,6 +84,12 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_machine_in_virtual_time(provenance),
         Block("\n".join(lines), fixed=True),
     ]
+
+
+def _operations(study: Study) -> str:
+    asked = study.parameters
+    found = {guest.creates_per_point or asked.creates_per_point for guest in asked.guests}
+    return " or ".join(str(creates) for creates in sorted(found))
 
 
 def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
