@@ -85,6 +85,18 @@ def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
     assert plain.parameters.guests == load_study("inode-claim").parameters.guests
 
 
+def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
+    asked = study_on(described(), "inode-claim", {}).parameters
+    (guest,) = asked.guests
+    assert guest.creates_per_point == 7200 != asked.creates_per_point
+    assert asked.items_each(guest, 48) == 150 and asked.items_each(guest, 100_000) == 1
+    given = study_on(described(), "inode-claim", {"creates_per_point": 480}).parameters
+    assert given.items_each(given.guests[0], 48) == 10
+    own = {"guests": [{"cpus": 2, "processes": [2], "creates_per_point": 100}], "creates_per_point": 480}
+    both = study_on(described(), "inode-claim", own).parameters
+    assert both.items_each(both.guests[0], 2) == 50
+
+
 @pytest.mark.parametrize("name", ["short", "profiled"])
 def test_a_point_that_is_not_measured_is_refused(name: str):
     with pytest.raises(BadInput, match=f"{name} names 4 processes, which are not measured"):
