@@ -46,7 +46,8 @@ class GuestPoints(_Strict):
     # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
     profiled: list[Count] | None = None
     short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
-    creates_per_point: Count | None = None  # of these points, in place of the study's
+    # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
+    creates_per_point: Count | None = None
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
@@ -113,5 +114,5 @@ class Parameters(_Strict):
     kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
 
     def items_each(self, guest: GuestPoints, processes: int) -> int:
-        """How many operations each of so many processes does in a load of that guest."""
+        """How many operations each of so many processes does where that guest measures a rate."""
         return max(1, (guest.creates_per_point or self.creates_per_point) // processes)

@@ -19,7 +19,7 @@ from lockscale.experiment.journal import Journal, open_journal, refuse_other, re
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import fsload_load
 from lockscale.experiment.places import Booted, Place, open_place
-from lockscale.experiment.plan import Step, items_each, plan, profiled
+from lockscale.experiment.plan import Step, plan, profiled
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.files import locked, write_json
 from lockscale.kernels.arms import arms_file
@@ -104,9 +104,9 @@ def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
 def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     """One boot of one arm's observe kernel: every source of every counter at every point."""
     run, study, place = work.run, work.study, work.place
-    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     load = fsload_load(study.workload, booted.folder, booted.fsload)
-    items = {n: items_each(study, step, n) for n in step.processes}
+    items = {n: max(1, asked.creates_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a place that boots kernels has a disk to format"
     options = options_of(study, step.arm)

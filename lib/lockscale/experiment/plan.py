@@ -52,7 +52,7 @@ def profiled(study: Study, step: Step) -> tuple[int, ...]:
 
 
 def items_each(study: Study, step: Step, processes: int) -> int:
-    """How many operations each of so many processes does at a point of the step."""
+    """How many operations each of so many processes does where a rate is measured."""
     return study.parameters.items_each(_asked(study, step), processes)
 
 

@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.experiment.compare import ACCESS
 from lockscale.experiment.observe_base import FEWEST, NONE_NAMED, BaseCounts
 from lockscale.progress import progress
-from lockscale.study import GuestPoints, Study
+from lockscale.study import Study
 from lockscale.whatif.guest_cases import Chances, GuestCase, Told, case_of
 from lockscale.whatif.guest_fit import Count, GuestFit, fit, runs, tell
 
@@ -127,20 +127,18 @@ class _Teller:
         """One for each counter of each arm that the run has, at each point with a processor a process."""
         rng = np.random.default_rng(self.study.parameters.seed)
         guests = self.study.parameters.guests
-        points = [(g, n) for g in guests for n in g.processes if FEWEST <= n <= g.cpus]
+        points = [(g.cpus, n) for g in guests for n in g.processes if FEWEST <= n <= g.cpus]
         arms = [name for name in self.study.arm_names if name in self.case.arms]
         rows = []
         with progress(f"simulate {self.study.name}", len(arms) * len(points)) as shown:
-            for done, (arm, (guest, n)) in enumerate(itertools.product(arms, points), start=1):
-                rows += [self._row(told, arm, guest, n, rng) for told in self.case.told]
+            for done, (arm, (cpus, n)) in enumerate(itertools.product(arms, points), start=1):
+                rows += [self._row(told, arm, cpus, n, rng) for told in self.case.told]
                 shown.update(done, f"{arm}, {n} processes")
         return rows
 
-    def _row(
-        self, told: Told, arm: str, guest: GuestPoints, n: int, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def _row(self, told: Told, arm: str, cpus: int, n: int, rng: np.random.Generator) -> dict[str, Any]:
         asked = self.study.parameters
-        made = n * asked.items_each(guest, n) * asked.iterations
+        made = n * max(1, asked.creates_per_point // n) * asked.iterations
 
         def seen(node: int) -> list[Chances]:
             found = runs(self.case, self.case.arms[arm], n, node, asked.seed)
@@ -151,7 +149,7 @@ class _Teller:
             "kind": FITTED,
             "fitted_arm": self.case.base,
             "arm": arm,
-            "cpus": guest.cpus,
+            "cpus": cpus,
             "threads": n,
             "metric": told.metric,
             "unit": told.unit,
