@@ -2,6 +2,7 @@
 """A machine in virtual time, without a guest: its file, its QEMU, its sections and when they are none."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.place_manycore import refuse_too_many_cpus
+from lockscale.experiment.repeat import run_command
 from lockscale.experiment.virtual_time import gains_at_price_ends
 from lockscale.pipeline import study_on
 from lockscale.study import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
@@ -198,3 +200,14 @@ def test_a_gain_is_told_at_both_ends_of_each_price():
     (row,) = gains_at_price_ends(rows, study).to_dict("records")
     assert (row["price"], row["gain"], row["as_described"]) == ("pause.low", 6.0, 8.0)
     assert gains_at_price_ends(rows[rows.metric == "rate"], study).empty
+
+
+def test_the_command_that_repeats_a_run_says_only_what_was_asked():
+    guests = [{"cpus": 64, "processes": [1, 48], "profiled": [48]}]
+    asked = study_on(described(), "inode-claim", {"guests": guests}).model_dump(mode="json")["parameters"]
+    command = shlex.split(run_command("inode-claim", asked, "manycore"))
+    assert [json.loads(word.removeprefix("guests=")) for word in command if word.startswith("guests=")] == [
+        guests
+    ]
+    whole = study_on(described(), "inode-claim", {}).model_dump(mode="json")["parameters"]
+    assert "-p" not in shlex.split(run_command("inode-claim", whole, "manycore"))
