@@ -23,7 +23,7 @@ from lockscale.files import (
     write_text,
 )
 from lockscale.kernels.base import RATE, base
-from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, key_of, series_in
+from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, key_of, objects_in, series_in
 from lockscale.kernels.identity import build_id_of
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
@@ -127,11 +127,10 @@ def _package(
 def _objects(config: ServerConfig, room: Path) -> Path:
     """The objects that all arms for one kernel of one server share, as long as its modules stay loaded."""
     shared = f"{config.server_release} {config.mode} {config.kind}"
-    objects = room / f"objects-server-{hashlib.sha256(shared.encode()).hexdigest()[:8]}"
-    if not objects.exists():
+    name = f"server-{hashlib.sha256(shared.encode()).hexdigest()[:8]}"
+    if not (room / f"objects-{name}").exists():
         need_free_space(room, OBJECTS_MIB[config.mode], "building a server's kernel")
-        objects.mkdir()
-    return objects
+    return objects_in(room, name)
 
 
 def _compile(make: list[str], what: str, key: str, config: ServerConfig, objects: Path, room: Path) -> None:
