@@ -2,7 +2,7 @@
 """The fixture `server`: one booted test server for the whole session, its disks new and empty."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,18 @@ def server(
             yield made
         finally:
             made.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails with the server shows what its console said last."""
+    report = yield
+    found = getattr(item, "funcargs", {}).get("server")
+    if report.failed and isinstance(found, Server):
+        report.sections.append((f"the server's console, boot {found.boots}", found.console_tail()))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ CLOSE = "systemctl stop matrix-open; rm /run/matrix.open"
 @pytest.fixture(scope="module")
 def machine(server: Server) -> Iterator[SshMachine]:
     """The server with every case set up; a step that failed leaves a case that its own test finds."""
+    server.wait_for_ssh()  # whatever another test left behind
     with SshMachine(server.host) as found:
         found.run(["rm", "-f", TOKENS_TYPED])
         print(found.run(["sh", "-c", SET_UP], timeout_s=900).stdout)
