@@ -46,9 +46,10 @@ class GuestPoints(_Strict):
     # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
     profiled: list[Count] | None = None
     short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
-    # Of these points' rates, in place of the study's own number: one for all of them, or one for each of
-    # `processes`. Counts and profiles need no more than the study's own.
-    creates_per_point: Count | Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
+    # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
+    creates_per_point: Count | None = None
+    # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
+    containers: Annotated[bool, pydantic.Field(strict=True)] = False
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
@@ -57,18 +58,7 @@ class GuestPoints(_Strict):
                 raise ValueError(
                     f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
                 )
-        if isinstance(self.creates_per_point, list) and len(self.creates_per_point) != len(self.processes):
-            raise ValueError(
-                f"creates_per_point has {len(self.creates_per_point)} numbers for {len(self.processes)} "
-                "numbers of processes: give one for each, or one for all"
-            )
         return self
-
-    def creates_at(self, processes: int) -> int | None:
-        """The operations of one of its points for a rate; None for as many as the study says."""
-        if isinstance(self.creates_per_point, list):
-            return self.creates_per_point[self.processes.index(processes)]
-        return self.creates_per_point
 
     def shortened(self) -> "GuestPoints":
         """Only the numbers of processes of `short`, where that is given."""
@@ -76,11 +66,7 @@ class GuestPoints(_Strict):
             return self
         kept = [n for n in self.processes if n in self.short]
         profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
-        creates = self.creates_per_point
-        if isinstance(creates, list):
-            creates = [one for n, one in zip(self.processes, creates, strict=True) if n in kept]
-        changed = {"processes": kept, "profiled": profiled, "creates_per_point": creates, "short": None}
-        return self.model_copy(update=changed)
+        return self.model_copy(update={"processes": kept, "profiled": profiled, "short": None})
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
@@ -131,4 +117,4 @@ class Parameters(_Strict):
 
     def items_each(self, guest: GuestPoints, processes: int) -> int:
         """How many operations each of so many processes does where that guest measures a rate."""
-        return max(1, (guest.creates_at(processes) or self.creates_per_point) // processes)
+        return max(1, (guest.creates_per_point or self.creates_per_point) // processes)

@@ -16,10 +16,12 @@ from lockscale.experiment import observe_base as basing
 from lockscale.experiment.compare import ACCESS, counted, counted_arms, extra_calls, proof_of, rates
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.layout import Run
-from lockscale.experiment.load import choose_load
+from lockscale.experiment.load import choose_load, fsload_load
 from lockscale.experiment.places import Booted
+from lockscale.experiment.plan import plan
 from lockscale.experiment.rows import read_rows
 from lockscale.experiment.run import run_plan
+from lockscale.pipeline import study_on
 from lockscale.study import LocalTarget, Study, Target, list_studies, load_study, load_target
 from lockscale.targets.disk import NamedDisk
 from lockscale.workloads.fsload import PHASES
@@ -71,6 +73,19 @@ def test_arms_that_compare_nothing_are_refused(arms: list[str], reason: str):
 def test_mdtest_is_for_creates_alone():
     with pytest.raises(BadInput, match="mdtest has no fallocate2"):
         choose_load(SimpleNamespace(), "mdtest", "/x", "/bin/fsload", workload="fallocate2")  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="mdtest has no containers"):
+        choose_load(SimpleNamespace(), "mdtest", "/x", "/bin/fsload", containers=True)  # type: ignore[arg-type]
+
+
+def test_processes_that_are_containers_are_so_in_every_load():
+    """Where the study says so of a boot's points: as the seed measured S3, on 64 CPUs."""
+    few, many = load_study("group-trylock"), study_on(load_target("manycore"), "group-trylock", {})
+    assert [{step.containers for step in plan(study)} for study in (few, many)] == [
+        {False},
+        {True},
+    ]
+    load = fsload_load(many.workload, "/x", "/bin/fsload", containers=True)
+    assert "--containers 4" in " ".join(load.command(4, 1, "both"))
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)

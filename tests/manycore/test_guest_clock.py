@@ -66,6 +66,15 @@ def test_a_command_without_marks_is_one_section(machine: QemuMachine):
     assert len(machine.sections()) == known + 1
 
 
+def test_processes_can_be_containers(machine: QemuMachine):
+    load = fsload_load("fallocate2", file_system.MOUNT_POINT, pin=True, containers=True)
+    rows = load.parse(must(machine, load.command(PROCESSES, EACH, "both"), timeout_s=LOAD_TIMEOUT_S)).rows
+    found = {row.statistic: row for row in rows}
+    assert found["per_container"].threads == PROCESSES
+    assert found["per_container"].value * PROCESSES == pytest.approx(found["total"].value, rel=0.2)
+    assert must(machine, ["find", "/sys/fs/cgroup", "-name", "fsload.*"]) == ""
+
+
 def test_a_panic_is_told(kernels: dict[str, Kernel]):
     with (
         pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"),

@@ -90,21 +90,13 @@ def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
 def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     asked = study_on(described(), "inode-claim", {}).parameters
     (guest,) = asked.guests
-    creates = [asked.items_each(guest, n) * n for n in (1, 16, 32, 48)]
-    assert creates == [asked.creates_per_point, 14400, 14400, 7200]
-    (shorter,) = study_on(described(), "inode-claim", {}, short=True).parameters.guests
-    assert (shorter.processes, shorter.creates_per_point) == ([1, 48], [2400, 7200])
+    assert guest.creates_per_point == 7200 != asked.creates_per_point
+    assert asked.items_each(guest, 48) == 150 and asked.items_each(guest, 100_000) == 1
     given = study_on(described(), "inode-claim", {"creates_per_point": 480}).parameters
     assert given.items_each(given.guests[0], 48) == 10
     own = {"guests": [{"cpus": 2, "processes": [2], "creates_per_point": 100}], "creates_per_point": 480}
     both = study_on(described(), "inode-claim", own).parameters
     assert both.items_each(both.guests[0], 2) == 50
-
-
-def test_creates_of_each_point_are_as_many_as_the_points():
-    few = {"guests": [{"cpus": 2, "processes": [1, 2], "creates_per_point": [100]}]}
-    with pytest.raises(BadInput, match="creates_per_point has 1 numbers for 2 numbers of processes"):
-        load_study("inode-claim", few)
 
 
 @pytest.mark.parametrize("name", ["short", "profiled"])

@@ -50,18 +50,21 @@ def choose_load(
     workload: str = CREATES,
     latency: bool = False,
     pin: bool = False,
+    containers: bool = False,
     section: str = "",
 ) -> Load:
     """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`.
 
     program: fsload's path on the machine, by default where a guest sees this machine's own. latency:
-    fsload times every operation; mdtest does not. pin: fsload keeps each worker on one CPU. section: a
-    program that marks a tool without marks of its own, on a machine in virtual time.
+    fsload times every operation; mdtest does not. pin: fsload keeps each worker on one CPU.
+    containers: fsload runs each process in a cgroup of its own. section: a program that marks a tool
+    without marks of its own, on a machine in virtual time.
     """
-    if workload != CREATES:
+    if workload != CREATES or containers:
         if asked == "mdtest":
-            raise BadInput(f"mdtest has no {workload}: -p tool=fsload, or leave the tool out")
-        return fsload_load(workload, folder, program, latency=latency, pin=pin)
+            lacks = workload if workload != CREATES else "containers"
+            raise BadInput(f"mdtest has no {lacks}: -p tool=fsload, or leave the tool out")
+        return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
     has_mdtest = machine.run(["sh", "-c", "command -v mdtest && command -v mpirun"]).status == 0
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
@@ -78,14 +81,28 @@ def choose_load(
 
 
 def fsload_load(
-    workload: str, folder: str, program: str | None = None, *, latency: bool = False, pin: bool = False
+    workload: str,
+    folder: str,
+    program: str | None = None,
+    *,
+    latency: bool = False,
+    pin: bool = False,
+    containers: bool = False,
 ) -> Load:
     """`workload` by fsload, for whoever needs no other tool; arguments as for choose_load."""
     binary = Path(program) if program else fsload.build(paths.CACHE / "bin")
     return Load(
         fsload.TOOL,
         lambda n, items, phase: fsload.command(
-            binary, folder, processes=n, items=items, phase=phase, test=workload, latency=latency, pin=pin
+            binary,
+            folder,
+            processes=n,
+            items=items,
+            phase=phase,
+            test=workload,
+            containers=n if containers else None,
+            latency=latency,
+            pin=pin,
         ),
         fsload.parse,
         fsload.PHASES[workload],

@@ -105,7 +105,7 @@ def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     """One boot of one arm's observe kernel: every source of every counter at every point."""
     run, study, place = work.run, work.study, work.place
     asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    load = fsload_load(study.workload, booted.folder, booted.fsload)
+    load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
     items = {n: max(1, asked.creates_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a place that boots kernels has a disk to format"

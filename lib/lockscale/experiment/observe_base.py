@@ -87,7 +87,16 @@ def base_steps(study: Study, arm: str) -> list[Step]:
     guests = [guest for guest in study.parameters.guests if guest.cpus >= FEWEST]
     boots = [(block, guest) for block in blocks for guest in guests]
     return [
-        Step(k, "ab", block, block, arm, guest.cpus, base_points(guest.cpus, guest.processes))
+        Step(
+            k,
+            "ab",
+            block,
+            block,
+            arm,
+            guest.cpus,
+            base_points(guest.cpus, guest.processes),
+            guest.containers,
+        )
         for k, (block, guest) in enumerate(boots, start=1)
     ]
 

@@ -24,6 +24,7 @@ class Step:
     arm: str
     cpus: int
     processes: tuple[int, ...]
+    containers: bool = False  # each process is one
 
     @property
     def name(self) -> str:
@@ -38,7 +39,7 @@ def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
     """
     names = [arm.name for arm in study.arms] if arms is None else list(arms)
     return [
-        Step(n, pair, block, iteration, arm, guest.cpus, tuple(guest.processes))
+        Step(n, pair, block, iteration, arm, guest.cpus, tuple(guest.processes), guest.containers)
         for n, (pair, block, iteration, arm, guest) in enumerate(_boots(study, names), start=1)
     ]
 

@@ -85,6 +85,8 @@ def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
     if changed.get("guests") == parameters.get("manycore"):
         changed.pop("guests", None)  # the target alone makes them so
     if "guests" in changed:
-        changed["guests"] = [{k: v for k, v in guest.items() if v is not None} for guest in changed["guests"]]
+        changed["guests"] = [
+            {k: v for k, v in guest.items() if v not in (None, False)} for guest in changed["guests"]
+        ]
     given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
     return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])

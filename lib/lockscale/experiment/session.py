@@ -50,7 +50,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
     machine, asked = booted.machine, study.parameters
     session = Session(booted.build_id, "")
     with _files(booted, study, step, session):
-        load, *beside = _loads(booted, study)
+        load, *beside = _loads(booted, study, step)
         session.tool = load.tool
         _age(booted, load, study, step, session)
         for done, processes in enumerate(step.processes):
@@ -75,7 +75,7 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
     return session
 
 
-def _loads(booted: Booted, study: Study) -> list[Load]:
+def _loads(booted: Booted, study: Study, step: Step) -> list[Load]:
     """The study's workload, then those beside it."""
     where = (booted.folder, booted.fsload)
     asked = study.parameters
@@ -87,9 +87,13 @@ def _loads(booted: Booted, study: Study) -> list[Load]:
         workload=study.workload,
         latency=asked.latency,
         pin=pin,
+        containers=step.containers,
         section=section,
     )
-    beside = (fsload_load(one, *where, latency=asked.latency, pin=pin) for one in study.workloads_beside)
+    beside = (
+        fsload_load(one, *where, latency=asked.latency, pin=pin, containers=step.containers)
+        for one in study.workloads_beside
+    )
     return [load, *beside]
 
 
@@ -126,7 +130,8 @@ def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session)
 def _rate(booted: Booted, point: Point, session: Session) -> Iterator[Reading]:
     """Rates of each phase with no profiler on, and latencies where the load times operations.
 
-    Rates of single ranks stay in the raw output. With a disk also the lock events of the whole load.
+    Rates of single ranks and containers stay in the raw output. With a disk also the lock events of the
+    whole load.
     """
     reads = [lock_events.READ] if booted.disk else []
     known = len(booted.virtual_time.sections()) if booted.virtual_time else 0
@@ -135,7 +140,7 @@ def _rate(booted: Booted, point: Point, session: Session) -> Iterator[Reading]:
     said = done[1 + len(reads)].stdout
     session.raw[f"{point.raw}-{point.processes}"] = said
     for row in point.load.parse(said).rows:
-        if row.metric in ("rate", "latency") and not row.statistic.startswith("rank"):
+        if row.metric in ("rate", "latency") and not row.statistic.startswith(("rank", "container", "per_")):
             number = (row.metric, row.statistic, row.unit, row.value)
             yield point.reading(point.load.tool, row.test, *number, False)
     if booted.virtual_time:

@@ -88,8 +88,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 
 def _operations(study: Study) -> str:
     asked = study.parameters
-    points = [(guest, n) for guest in asked.guests for n in guest.processes]
-    found = {guest.creates_at(n) or asked.creates_per_point for guest, n in points}
+    found = {guest.creates_per_point or asked.creates_per_point for guest in asked.guests}
     return " or ".join(str(creates) for creates in sorted(found))
 
 
