@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The ext4 file system under test: made as the study says, asserted as found, checked afterwards."""
 
-import random
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,24 +26,6 @@ class FileSystem:
     inodes_per_group: int
     journal_size: str | None
     mount_line: str
-
-
-def with_hash_seed(wanted: Options, seed: int, iteration: int) -> Options:
-    """The same options with the seed of directory hashes that belongs to an iteration, whatever the arm.
-
-    By it ext4 chooses the group of a new top directory (find_group_orlov), and so how long allocators
-    search; mkfs draws another for each file system: single processes of one kernel differed by 5%.
-    """
-    if any("hash_seed=" in word for word in wanted.mkfs):
-        return wanted
-    drawn = f"hash_seed={uuid.UUID(int=random.Random(f'{seed} {iteration}').getrandbits(128))}"
-    mkfs = list(wanted.mkfs)
-    if "-E" not in mkfs:
-        mkfs += ["-E", drawn]
-    else:  # mkfs.ext4 takes only the last
-        last = len(mkfs) - mkfs[::-1].index("-E")
-        mkfs[last] = f"{mkfs[last]},{drawn}"
-    return wanted.model_copy(update={"mkfs": mkfs})
 
 
 def make(machine: Machine, wanted: Options, disk: NamedDisk | InMemory, size: str = "") -> FileSystem:

@@ -15,7 +15,6 @@ from typing import Any
 from lockscale.experiment.arms import options_of
 from lockscale.experiment.at_once import carried_out
 from lockscale.experiment.counting import OBSERVE, Sources, count_points, observed_counters, sources_of
-from lockscale.experiment.file_system import with_hash_seed
 from lockscale.experiment.journal import Journal, open_journal, refuse_other, refuse_other_build
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import fsload_load
@@ -110,7 +109,7 @@ def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     items = {n: max(1, asked.creates_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a place that boots kernels has a disk to format"
-    options = with_hash_seed(options_of(study, step.arm), study.parameters.seed, step.iteration)
+    options = options_of(study, step.arm)
     counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
     common: dict[str, Any] = {
         "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "tool": OBSERVE,

@@ -13,7 +13,6 @@ from lockscale.experiment.file_system import (
     FileSystem,
     make,
     unmount_and_check,
-    with_hash_seed,
 )
 from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
 from lockscale.experiment.overheads import UNDER_PROFILER
@@ -106,7 +105,7 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
         session.found = {**as_found(machine, None), **booted.found, "caches_dropped": False}
         yield
         return
-    options = with_hash_seed(options_of(study, step.arm), study.parameters.seed, step.iteration)
+    options = options_of(study, step.arm)
     session.file_system = make(machine, options, booted.disk)
     must_all(machine, DROP_CACHES)
     session.found = as_found(machine, session.file_system.device)
