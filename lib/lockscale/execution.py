@@ -92,12 +92,13 @@ def _told(what: str, log: Path, shown: bool) -> Iterator[None]:
     """Have the notebook's own progress in `log`, and show it on standard error meanwhile."""
     log.touch()
     os.environ[FILE_VARIABLE] = str(log)
-    ended = threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, log, ended), daemon=True)
+    ended, done = threading.Event(), threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, log, ended, done), daemon=True)
     if shown:
         teller.start()
     try:
         yield
+        done.set()
     finally:
         ended.set()
         if shown:
@@ -105,7 +106,7 @@ def _told(what: str, log: Path, shown: bool) -> Iterator[None]:
         del os.environ[FILE_VARIABLE]
 
 
-def _tell(what: str, log: Path, ended: threading.Event) -> None:
+def _tell(what: str, log: Path, ended: threading.Event, done: threading.Event) -> None:
     started_s = told_s = time.monotonic()
     print(f"[{what}] starts", file=sys.stderr, flush=True)
     with log.open() as lines:
@@ -119,4 +120,5 @@ def _tell(what: str, log: Path, ended: threading.Event) -> None:
                 print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
             if news or now_s - told_s >= HEARTBEAT_S:
                 told_s = now_s
-    print(f"[{what}] done in {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)
+    how = "done in" if done.is_set() else "not done, after"
+    print(f"[{what}] {how} {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)

@@ -87,10 +87,22 @@ def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool 
         guests = [guest.shortened() for guest in guests]
     if many and "creates_per_point" in changes:
         guests = [guest.model_copy(update={"creates_per_point": None}) for guest in guests]
-    if guests == study.parameters.guests:
-        return study
-    points = [guest.model_dump(exclude_none=True) for guest in guests]
-    return load_study(name, {**changes, "guests": points})
+    if guests != study.parameters.guests:
+        points = [guest.model_dump(exclude_none=True) for guest in guests]
+        study = load_study(name, {**changes, "guests": points})
+    _refuse_unmeasured_ends(study, target)
+    return study
+
+
+def _refuse_unmeasured_ends(study: Study, target: Target) -> None:
+    """Raises BadInput where both ends of prices are asked for at points that give no rate at prices."""
+    asked = set(study.parameters.price_ends)
+    if asked and not isinstance(target, ManycoreTarget):
+        raise BadInput(f"target {target.name} has no prices: leave price_ends out, or --target manycore")
+    if unknown := asked - {n for guest in study.parameters.guests for n in guest.processes}:
+        raise BadInput(
+            f"price_ends names {min(unknown)} processes, which are not measured: add them to guests"
+        )
 
 
 def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:

@@ -115,6 +115,12 @@ class Parameters(_Strict):
     latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
     kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
 
+    @pydantic.model_validator(mode="after")
+    def _with_a_tool_that_can(self) -> "Parameters":
+        if self.tool == "mdtest" and any(guest.containers for guest in self.guests):
+            raise ValueError("mdtest has no containers: tool=fsload, or leave the tool out")
+        return self
+
     def items_each(self, guest: GuestPoints, processes: int) -> int:
         """How many operations each of so many processes does where that guest measures a rate."""
         return max(1, (guest.creates_per_point or self.creates_per_point) // processes)

@@ -99,6 +99,24 @@ def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     assert both.items_each(both.guests[0], 2) == 50
 
 
+@pytest.mark.parametrize(
+    ("ends", "short", "target", "said"),
+    [
+        ([7], False, "manycore", "price_ends names 7 processes, which are not measured"),
+        ([16], True, "manycore", "price_ends names 16 processes, which are not measured"),
+        ([48], False, "qemu", "target qemu has no prices"),
+    ],
+)
+def test_ends_of_prices_are_of_points_in_virtual_time(ends: list[int], short: bool, target: str, said: str):
+    with pytest.raises(BadInput, match=said):
+        study_on(load_target(target), "inode-claim", {"price_ends": ends}, short=short)
+
+
+def test_a_tool_without_containers_is_refused_before_anything_runs():
+    with pytest.raises(BadInput, match="mdtest has no containers"):
+        study_on(described(), "group-trylock", {"tool": "mdtest"})
+
+
 @pytest.mark.parametrize("name", ["short", "profiled"])
 def test_a_point_that_is_not_measured_is_refused(name: str):
     with pytest.raises(BadInput, match=f"{name} names 4 processes, which are not measured"):

@@ -20,12 +20,25 @@ def carried_out(steps: Sequence[Step], work: Callable[[Step], T], at_once: int) 
     if at_once == 1:
         yield from ((step, work(step)) for step in steps)
         return
+    ended = threading.Event()
+
+    def begin(step: Step) -> list[T]:
+        """What work gives; nothing where another step failed: its thread would take this one at once."""
+        if ended.is_set():
+            return []
+        try:
+            return [work(step)]
+        except BaseException:
+            ended.set()
+            raise
+
     pool = concurrent.futures.ThreadPoolExecutor(at_once)
     try:
-        begun = {pool.submit(work, step): step for step in steps}
+        begun = {pool.submit(begin, step): step for step in steps}
         for one in concurrent.futures.as_completed(begun):
-            yield begun[one], one.result()
+            yield from ((begun[one], given) for given in one.result())
     finally:
+        ended.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 

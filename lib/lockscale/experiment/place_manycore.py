@@ -2,6 +2,7 @@
 """A guest of many CPUs in virtual time, booted anew for each step, with a disk in its own memory."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -95,6 +96,8 @@ class ManycorePlace:
         self.machine = machine_in_virtual_time(target)
         self.at_once = guests_at_once(target)
         self.running = set[QemuMachine]()
+        self.ended = False
+        self.changing = threading.Lock()
         self.label = f"{target.name} (virtual time)"
 
     def _guest(self, arm: str, cpus: int) -> Guest:
@@ -113,7 +116,9 @@ class ManycorePlace:
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
         guest = self._guest(arm, cpus)
         machine = QemuMachine(guest)
-        self.running.add(machine)
+        with self.changing:
+            self.running.add(machine)
+            machine.abandoned = self.ended
         try:
             with machine:
                 yield self._booted(machine, guest, self.kernels[arm])
@@ -131,7 +136,10 @@ class ManycorePlace:
 
     def end_guests(self) -> None:
         """Those that still run, as after an error of another one."""
-        for machine in list(self.running):
+        with self.changing:
+            self.ended = True
+            left = list(self.running)
+        for machine in left:
             machine.abandon()
 
     def scrub(self, text: str) -> str:

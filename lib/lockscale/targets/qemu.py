@@ -161,6 +161,8 @@ class QemuMachine:
                 start_new_session=True,
                 env=environment(),
             )
+        if self.abandoned:  # before there was a process to kill
+            raise self._end("the guest was ended while it started")
         try:
             self.channel.wait_ready(self._boots, self.guest.boot_timeout_s)
         except TimeoutError:
