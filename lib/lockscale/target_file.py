@@ -87,9 +87,9 @@ class QemuTarget(_Strict):
 class Price(_Strict):
     """What something costs in ns, the range in which published measurements of it lie, and whose they are."""
 
-    ns: Annotated[float, pydantic.Field(gt=0)]
-    low_ns: Annotated[float, pydantic.Field(gt=0)]
-    high_ns: Annotated[float, pydantic.Field(gt=0)]
+    ns: Annotated[float, pydantic.Field(ge=0.001)]  # the machine counts whole ps
+    low_ns: Annotated[float, pydantic.Field(ge=0.001)]
+    high_ns: Annotated[float, pydantic.Field(ge=0.001)]
     source: Annotated[str, pydantic.Field(min_length=10, max_length=600)]
 
     @pydantic.model_validator(mode="after")
@@ -258,6 +258,6 @@ def guest_target(target: Target) -> QemuTarget:
     """`target` as one that boots guests in real time. Raises BadInput for any other."""
     if not isinstance(target, QemuTarget):
         raise BadInput(
-            f"target {target.name} is of kind {target.kind}: this boots guests, name one of kind qemu"
+            f"target {target.name} is of kind {target.kind}: this boots guests in real time, name one of kind qemu"
         )
     return target
