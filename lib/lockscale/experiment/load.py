@@ -60,12 +60,11 @@ def choose_load(
     containers: fsload runs each process in a cgroup of its own. section: a program that marks a tool
     without marks of its own, on a machine in virtual time.
     """
-    if workload != CREATES or containers:
-        if asked == "mdtest":
-            lacks = workload if workload != CREATES else "containers"
-            raise BadInput(f"mdtest has no {lacks}: -p tool=fsload, or leave the tool out")
-        return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
-    has_mdtest = machine.run(["sh", "-c", "command -v mdtest && command -v mpirun"]).status == 0
+    lacks = workload if workload != CREATES else "containers" if containers else ""
+    if lacks and asked == "mdtest":
+        raise BadInput(f"mdtest has no {lacks}: -p tool=fsload, or leave the tool out")
+    look = ["sh", "-c", "command -v mdtest && command -v mpirun"]
+    has_mdtest = not lacks and machine.run(look).status == 0
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
     if asked != "fsload" and has_mdtest:
@@ -77,7 +76,7 @@ def choose_load(
             ],
             mdtest.parse,
         )
-    return fsload_load(workload, folder, program, latency=latency, pin=pin)
+    return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
 
 
 def fsload_load(

@@ -187,15 +187,18 @@ def _replace(path: Path, content: bytes | None) -> None:
     path.write_bytes(content)
 
 
-def objects_in(room: Path, name: str) -> Path:
-    """The objects of other kernels than the guests' that give rates.
+def objects_in(room: Path, kind: str) -> Path:
+    """The objects of one kind of build.
 
-    New ones begin as a copy of those: make compiles again what reads an option that differs.
+    New ones begin as a copy of those of kernels that give rates: make compiles again what reads an option
+    that differs.
     """
     of_rates = room / "objects"
-    objects = room / f"objects-{name}"
+    if kind == RATE:
+        return of_rates
+    objects = room / f"objects-{kind}"
     if not objects.exists() and (of_rates / "vmlinux").exists():
-        half = room / f"objects-{name}.part"
+        half = room / f"objects-{kind}.part"
         shutil.rmtree(half, ignore_errors=True)
         with full_disk_is_one_sentence(room):
             shutil.copytree(of_rates, half, symlinks=True)  # with their times, by which make goes
@@ -209,8 +212,7 @@ def objects_in(room: Path, name: str) -> Path:
 
 def _compile(series: Series, source: Source, key: str, kind: Kind, tree: Path, room: Path) -> Kernel:
     is_rate = kind.name == RATE
-    objects = room / "objects" if is_rate else objects_in(room, kind.name)
-    objects.mkdir(exist_ok=True)
+    objects = objects_in(room, kind.name)
     version = version_in(room)
     local = f"-lockscale-{series.sha256[:8]}{'' if is_rate else f'-{kind.name}'}"
     configure(tree, objects, kind, version)
