@@ -86,7 +86,8 @@ def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool 
     if short:
         guests = [guest.shortened() for guest in guests]
     if many and "creates_per_point" in changes:
-        guests = [guest.model_copy(update={"creates_per_point": None}) for guest in guests]
+        own: dict[str, Any] = {"creates_per_point": None, "creates_at": {}}
+        guests = [guest.model_copy(update=own) for guest in guests]
     if guests != study.parameters.guests:
         points = [guest.model_dump(exclude_none=True) for guest in guests]
         study = load_study(name, {**changes, "guests": points})

@@ -27,6 +27,11 @@ def _once(numbers: list[int]) -> list[int]:
 Counts = Annotated[list[Count], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
 
 
+def _key(said: object) -> object:
+    """A number as JSON writes it before a colon, as the number that it is."""
+    return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+
 def _path(source: str) -> str:
     """`source`, which must be a path of this machine, or nothing; ValueError is pydantic's."""
     if why := refuse_address(source):
@@ -48,12 +53,14 @@ class GuestPoints(_Strict):
     short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
     # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
     creates_per_point: Count | None = None
+    # Of some of them, by their number of processes, in place of that.
+    creates_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
     # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
-        for name in ("profiled", "short"):
+        for name in ("profiled", "short", "creates_at"):
             if unknown := set(getattr(self, name) or ()) - set(self.processes):
                 raise ValueError(
                     f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
@@ -66,7 +73,10 @@ class GuestPoints(_Strict):
             return self
         kept = [n for n in self.processes if n in self.short]
         profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
-        return self.model_copy(update={"processes": kept, "profiled": profiled, "short": None})
+        creates_at = {n: creates for n, creates in self.creates_at.items() if n in kept}
+        return self.model_copy(
+            update={"processes": kept, "profiled": profiled, "short": None, "creates_at": creates_at}
+        )
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
@@ -121,6 +131,10 @@ class Parameters(_Strict):
             raise ValueError("mdtest has no containers: tool=fsload, or leave the tool out")
         return self
 
+    def creates(self, guest: GuestPoints, processes: int) -> int:
+        """How many operations so many processes share where that guest measures a rate."""
+        return guest.creates_at.get(processes, guest.creates_per_point or self.creates_per_point)
+
     def items_each(self, guest: GuestPoints, processes: int) -> int:
-        """How many operations each of so many processes does where that guest measures a rate."""
-        return max(1, (guest.creates_per_point or self.creates_per_point) // processes)
+        """How many operations each of them does."""
+        return max(1, self.creates(guest, processes) // processes)

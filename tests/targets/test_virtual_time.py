@@ -4,6 +4,7 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -92,11 +93,23 @@ def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     (guest,) = asked.guests
     assert guest.creates_per_point == 7200 != asked.creates_per_point
     assert asked.items_each(guest, 48) == 150 and asked.items_each(guest, 100_000) == 1
+    assert (asked.items_each(guest, 1), asked.items_each(guest, 2), asked.items_each(guest, 4)) == (
+        2400,
+        2400,
+        1800,
+    )
     given = study_on(described(), "inode-claim", {"creates_per_point": 480}).parameters
-    assert given.items_each(given.guests[0], 48) == 10
-    own = {"guests": [{"cpus": 2, "processes": [2], "creates_per_point": 100}], "creates_per_point": 480}
+    assert (given.items_each(given.guests[0], 48), given.items_each(given.guests[0], 1)) == (10, 480)
+    own: dict[str, Any] = {"creates_per_point": 480}
+    own["guests"] = [{"cpus": 2, "processes": [2], "creates_per_point": 100}]
     both = study_on(described(), "inode-claim", own).parameters
     assert both.items_each(both.guests[0], 2) == 50
+    own["guests"][0]["creates_at"] = {"2": 60}  # as JSON spells a number there
+    (at,) = study_on(described(), "inode-claim", own).parameters.guests
+    assert both.creates(at, 2) == 60
+    own["guests"][0]["creates_at"] = {3: 60}
+    with pytest.raises(BadInput, match="creates_at names 3 processes, which are not measured"):
+        study_on(described(), "inode-claim", own)
 
 
 @pytest.mark.parametrize(

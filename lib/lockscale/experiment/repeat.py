@@ -86,7 +86,7 @@ def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
         changed.pop("guests", None)  # the target alone makes them so
     if "guests" in changed:
         changed["guests"] = [
-            {k: v for k, v in guest.items() if v not in (None, False)} for guest in changed["guests"]
+            {k: v for k, v in guest.items() if v not in (None, False, {})} for guest in changed["guests"]
         ]
     given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
     return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])

@@ -88,7 +88,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 
 def _operations(study: Study) -> str:
     asked = study.parameters
-    found = {guest.creates_per_point or asked.creates_per_point for guest in asked.guests}
+    found = {asked.creates(guest, n) for guest in asked.guests for n in guest.processes}
     return " or ".join(str(creates) for creates in sorted(found))
 
 
