@@ -150,6 +150,7 @@ def test_a_missing_tool_is_named_with_its_package_before_anything_is_written(
 @pytest.mark.slow
 def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
     (tmp_path / "file").touch()
-    said = script("study", "run", "inode-claim", PATH="/usr/bin", LOCKSCALE_RUNS=str(tmp_path / "file/runs"))
+    where = {"LOCKSCALE_RUNS": str(tmp_path / "file/runs"), "LOCKSCALE_MACHINE_LOCK": str(tmp_path / "lock")}
+    said = script("study", "run", "inode-claim", PATH="/usr/bin", **where)
     assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
     assert str(tmp_path / "file/runs") in said.err

@@ -2,6 +2,7 @@
 """What cannot end well is refused before anything runs: one sentence, and no run folder."""
 
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.experiment.holder import hold_this_machine
 from lockscale.experiment.layout import Run
 from lockscale.kernels.source import find_source
 from lockscale.pipeline import TOOLS, resume_study, run_study
@@ -59,6 +61,15 @@ def test_an_unknown_target(place: Path):
 def test_more_processors_than_a_guest_has(place: Path):
     said = refusal(place, guests=[{"cpus": 65, "processes": [1]}])
     assert said == "the study asks for 65 CPUs and a guest has at most 64: ask for fewer"
+
+
+@pytest.mark.parametrize("target", ["qemu", "manycore"])
+def test_a_machine_that_measures_already(place: Path, target: str):
+    with hold_this_machine("inode-claim-20261124T060000Z", "here"):
+        said = refusal(place, target=target)
+    assert re.fullmatch(
+        rf"target {target} is in use by .* \(run inode-claim-20\w+\): wait until it ends", said
+    )
 
 
 def test_a_misspelt_parameter(place: Path):

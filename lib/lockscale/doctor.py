@@ -12,17 +12,16 @@ from lockscale import paths
 from lockscale.detection import TOOLS, Found, detect
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.file_system import MOUNT_POINT
-from lockscale.experiment.guests import guest_of
 from lockscale.experiment.load import Load, choose_load
-from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.experiment.place_manycore import guest_on
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.kernels.source import find_source
 from lockscale.profilers import lock_events
-from lockscale.study import ManycoreTarget, SshTarget, Target, load_target
+from lockscale.study import SshTarget, Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import Machine, must, must_all
-from lockscale.targets.qemu import Guest, QemuMachine
+from lockscale.targets.qemu import QemuMachine
 from lockscale.targets.qemu_backport import known_qemu
 from lockscale.targets.ssh_needs import Check, needs, not_reached
 from lockscale.tools import packages
@@ -134,7 +133,7 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
     if not kernels:
         return
     kernel = newest(kernels)
-    guest = _guest(target, kernel)
+    guest = guest_on(target, kernel, LOAD_CPUS)
     try:
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
@@ -148,12 +147,6 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
             yield _queueing(machine, load)
     except RunFailed as error:
         yield Check(f"{target.name} boots", False, "no", str(error))
-
-
-def _guest(target: Target, kernel: Kernel) -> Guest:
-    if isinstance(target, ManycoreTarget):
-        return guest_in_virtual_time(target, kernel.image, LOAD_CPUS, machine_in_virtual_time(target))
-    return guest_of(target, kernel, LOAD_CPUS)
 
 
 def _tool(found: Found) -> Check:

@@ -12,6 +12,7 @@ from lockscale.execution import Interrupted, execute
 from lockscale.experiment.arm_tables import aa_rates
 from lockscale.experiment.compare import rates
 from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
+from lockscale.experiment.holder import hold_this_machine
 from lockscale.experiment.layout import Run, find_run, is_curated, new_run
 from lockscale.experiment.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
 from lockscale.experiment.place_qemu import refuse_too_large
@@ -58,6 +59,9 @@ def run_study(
         _check_tables(study, resume)
     else:
         preflight(study, where, resume)
+    if not isinstance(where, SshTarget):  # a server was looked at; four notebooks come before the first boot
+        with hold_this_machine("a first look", target):
+            pass
     run = resume or new_run(study.name)
     try:
         with locked(run.folder / "pipeline.lock", f"run {run.id}"):

@@ -251,13 +251,26 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
     try:
         return model.model_validate(said)
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
+        found = error.errors()
+        # a misspelt name is also one that is missing; it is the one that the user can see in the file
+        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
         within = first["loc"]
         if issubclass(model, TargetFile):  # its kind is pydantic's first word, not one of the file's
             within = within[1:]
         where = ".".join(printable(part) for part in within)
         where = f"{where}: " if where else ""
-        raise BadInput(f"{path.name}: {where}{_why(first)}") from None
+        raise BadInput(f"{path.name}: {where}{_why(first)}{_meant(first, found)}") from None
+
+
+def _meant(first: ErrorDetails, found: list[ErrorDetails]) -> str:
+    """For a name that is none, the missing one beside it that is near."""
+    if first["type"] != "extra_forbidden" or not (loc := first["loc"]):
+        return ""
+    missing = [
+        str(one["loc"][-1]) for one in found if one["type"] == "missing" and one["loc"][:-1] == loc[:-1]
+    ]
+    near = difflib.get_close_matches(str(loc[-1]), missing, n=1)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def _why(first: ErrorDetails) -> str:
@@ -265,7 +278,7 @@ def _why(first: ErrorDetails) -> str:
     if first["type"] == "extra_forbidden" and first["loc"] and _SECRET.search(str(first["loc"][-1])):
         return "no password is stored in such a file: take the line out, and log in with a key or an agent"
     if first["type"] == "union_tag_not_found":
-        return "its kind is missing: say kind: ssh, qemu or local"
+        return "its kind is missing: say kind: manycore, qemu, ssh or local"
     said = printable(first["msg"].removeprefix("Value error, "), 200)
     untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict)
     untold |= first["loc"][-1:] == ("user",) and ":" in str(first["input"])  # as in user:password

@@ -50,6 +50,15 @@ def test_every_price_has_a_source_and_lies_in_its_range():
         assert price.low_ns <= price.ns <= price.high_ns and len(price.source) > 30, name
 
 
+def test_a_misspelt_price_is_the_one_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = said()
+    file["prices"]["nearline"] = file["prices"].pop("near_line")
+    (tmp_path / "manycore.yaml").write_text(yaml.safe_dump(file))
+    monkeypatch.setattr(paths, "TARGETS", tmp_path)
+    with pytest.raises(BadInput, match=r"prices\.nearline: .*not permitted: did you mean near_line\?$"):
+        load_target("manycore")
+
+
 @pytest.mark.parametrize("wrong", [{"ns": 0.1}, {"low_ns": -1}, {"source": ""}, {"high_ns": 0.25}])
 def test_a_price_out_of_its_range_or_without_a_source_is_refused(wrong: dict[str, object]):
     file = said()

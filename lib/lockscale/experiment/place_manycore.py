@@ -13,6 +13,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.arms import build_arms
 from lockscale.experiment.file_system import MOUNT_POINT
+from lockscale.experiment.guests import guest_of
 from lockscale.experiment.holder import hold_this_machine
 from lockscale.experiment.layout import Run
 from lockscale.experiment.places import Booted
@@ -20,10 +21,10 @@ from lockscale.experiment.rows import Origin
 from lockscale.experiment.this_machine import host
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
-from lockscale.study import ManycoreTarget, Study
+from lockscale.study import ManycoreTarget, Study, Target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.memory_disk import InMemory
-from lockscale.targets.qemu import Guest, QemuMachine, qemu_line
+from lockscale.targets.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.targets.qemu_backport import find_qemu
 from lockscale.targets.virtual_time import Section, VirtualTime, build_library, build_section
 from lockscale.workloads import fsload
@@ -51,6 +52,13 @@ def guest_in_virtual_time(target: ManycoreTarget, image: Any, cpus: int, machine
     return Guest(
         image, cpus, target.memory_mib, "tcg", target.boot_timeout_s, disk, disk.kernel_arguments, machine
     )
+
+
+def guest_on(target: Target, kernel: Kernel, cpus: int, disk: Attached | None = None) -> Guest:
+    """`kernel` as a guest of any target that boots guests; disk: for one in real time, which has none."""
+    if isinstance(target, ManycoreTarget):
+        return guest_in_virtual_time(target, kernel.image, cpus, machine_in_virtual_time(target))
+    return guest_of(target, kernel, cpus, disk=disk)
 
 
 def guests_at_once(target: ManycoreTarget) -> int:

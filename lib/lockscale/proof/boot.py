@@ -5,13 +5,14 @@ import tempfile
 from pathlib import Path
 
 from lockscale.experiment.file_system import make, unmount_and_check
-from lockscale.experiment.guests import booted, guest_of, scratch_in
+from lockscale.experiment.guests import booted, scratch_in
 from lockscale.experiment.load import LOAD_TIMEOUT_S, load_of
+from lockscale.experiment.place_manycore import guest_on
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, named_series, refuse_unsafe
 from lockscale.progress import progress
-from lockscale.study import Target, load_target
+from lockscale.study import QemuTarget, Target, load_target
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.machine import must
 from lockscale.targets.qemu import QemuMachine, qemu_line
@@ -40,7 +41,7 @@ def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
     series = named_series(which)
     refuse_unsafe(series, disposable=said.disposable, target=target)
     kernel = build(series)
-    guest = guest_of(said, kernel, cpus)
+    guest = guest_on(said, kernel, cpus)
     with progress(f"boot {which} on {target}") as shown:
         shown.update(0, guest.accel)
         with QemuMachine(guest) as machine:
@@ -49,7 +50,8 @@ def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
 
 
 def example_line(target: str, which: str, cpus: int) -> str:
-    """The exact qemu line that would boot an arm with a target's scratch disk."""
+    """The exact qemu line that would boot an arm with a target's disk."""
     said = load_target(target)
-    disk = scratch_in(Path(tempfile.gettempdir()), said)
-    return qemu_line(guest_of(said, build(named_series(which)), cpus, disk=disk))
+    kernel = build(named_series(which))
+    disk = scratch_in(Path(tempfile.gettempdir()), said) if isinstance(said, QemuTarget) else None
+    return qemu_line(guest_on(said, kernel, cpus, disk))
