@@ -204,7 +204,7 @@ def test_the_doctor_lists_the_tools_of_the_target_and_needs_no_optional_one(tmp_
     kernel = SimpleNamespace(image=tmp_path, release="6.12.117", spin_lock="queued")
     monkeypatch.setattr(doctor, "_source", list)  # it reads the whole source
     monkeypatch.setattr(doctor, "cached_kernels", lambda _: [kernel])
-    monkeypatch.setattr(doctor, "guest_of", lambda *_: SimpleNamespace(accel="tcg"))
+    monkeypatch.setattr(doctor, "guest_on", lambda *_: SimpleNamespace(accel="tcg"))
     monkeypatch.setattr(doctor, "QemuMachine", lambda _: Booted())
     monkeypatch.setattr(doctor, "assert_runs", lambda *_: "a36215c2")
     monkeypatch.setattr(fsload, "build", lambda _: Path("/bin/fsload"))
