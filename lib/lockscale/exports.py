@@ -163,7 +163,7 @@ def text_blocks(story: Story) -> list[Block]:
     costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in arms}
     return changelog_blocks(
         study, story.provenance, extra, rates(rows), costs, story.read_prediction(),
-        compared_rates(rows, study), f"{counter}: {unit_of(study, counter)}",
+        f"{counter}: {unit_of(study, counter)}", compared_rates(rows, study),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from lockscale.study import load_study
 from lockscale.whatif import predict
 
 STUDY = load_study("inode-claim")
+COUNTER = f"{STUDY.counter} calls per create"
 KERNEL = {"version": "6.12.1", "spin_lock": "queued", "build_id": "0" * 40}
 PROVENANCE: dict[str, Any] = {
     "accel": "tcg",
@@ -49,7 +50,7 @@ def text() -> str:
         {"function": ["ext4_create"], "total_us": [1707443399.0], "count": [1440000], "avg_us": [1185.72]}
     )
     costs = {arm.name: cost for arm in STUDY.arms}
-    return as_text(changelog_blocks(STUDY, PROVENANCE, extra, rates, costs, predict(STUDY)))
+    return as_text(changelog_blocks(STUDY, PROVENANCE, extra, rates, costs, predict(STUDY), COUNTER))
 
 
 def git(*argv: str, folder: Path) -> str:
@@ -83,7 +84,7 @@ def test_lines_are_75_columns_of_ascii_without_tabs(text: str):
 def test_the_text_says_machine_kernel_command_and_runs(text: str):
     for said in (
         "MEASURED IN QEMU (tcg)",
-        "Average of 3",
+        "Averages of 3",
         "6.12.1",
         "mkfs.ext4 -b 4096",
         "noatime",

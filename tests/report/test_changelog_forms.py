@@ -19,6 +19,7 @@ from lockscale.study import load_study
 from lockscale.whatif import predict
 
 STUDY = load_study("inode-claim")
+COUNTER = f"{STUDY.counter} calls per create"
 TABLE = "cpus procs  steal-retry\n   4     8       8.0400 *  -2.39%*"
 BLOCKS = [Block("Calls of f_g() per create (*: significant at 5%):"), Block(TABLE, fixed=True)]
 
@@ -87,7 +88,9 @@ def frames(origin: str) -> tuple[dict, pd.DataFrame, pd.DataFrame, dict, pd.Data
 
 def text(origin: str) -> str:
     provenance, extra, rates, costs, compared = frames(origin)
-    return as_text(changelog_blocks(STUDY, provenance, extra, rates, costs, predict(STUDY), compared))
+    return as_text(
+        changelog_blocks(STUDY, provenance, extra, rates, costs, predict(STUDY), COUNTER, compared)
+    )
 
 
 def test_rates_of_hardware_are_percentages_with_stars():
@@ -111,6 +114,8 @@ def test_the_command_that_measures_again_is_there_without_the_name_of_a_server()
     assert "again:  lockscale study run inode-claim --target TARGET\n" in text("hardware")
     provenance, extra, rates, costs, compared = frames("qemu")
     study = load_study("inode-claim", {"iterations": 7})
-    said = as_text(changelog_blocks(study, provenance, extra, rates, costs, predict(study), compared))
+    said = as_text(
+        changelog_blocks(study, provenance, extra, rates, costs, predict(study), COUNTER, compared)
+    )
     again = shlex.split(re.findall(r"again: (.*?)\n\n", said, re.DOTALL)[0])
     assert again == ["lockscale", "study", "run", "inode-claim", "--target", "rack-7", "-p", "iterations=7"]

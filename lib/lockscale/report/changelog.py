@@ -14,7 +14,6 @@ from lockscale.profilers.function_table import table as cost_table
 from lockscale.report.commit_text import COLUMNS, held
 from lockscale.study import Study
 
-COUNTER = "jbd2_journal_get_write_access calls per create"
 NO_BENCHMARK = (
     ", not a benchmark: a queue of waiters stalls whenever the host stops one of them, so not even the "
     "direction means anything"
@@ -41,20 +40,23 @@ def changelog_blocks(
     rates: pd.DataFrame,
     costs: dict[str, pd.DataFrame],
     prediction: dict[str, Any],
+    counter: str,
     compared: pd.DataFrame | None = None,
-    counter: str = COUNTER,
 ) -> list[Block]:
     """What was measured, on what, with which commands, and how sure it is.
 
     `compared`: the arms' rates with what is significant (`compared_rates`); they stand as percentages where
-    rates are a benchmark. `counter`: what `extra` counts, with its unit.
+    rates are a benchmark. `counter`: what `extra` counts, with its unit. `costs`: of each arm, at the point
+    with the most extra calls.
     """
+    most = extra.iloc[extra.extra.argmax()]
+    point = f"{where(provenance)}, {most.cpus} CPUs, {most.threads} processes"
     return [
         *_preamble(study, provenance, extra),
         *_calls(study, extra, counter),
         *_extra(study, extra),
         *_rates(study, rates, provenance, compared),
-        *_costs(study, costs, where(provenance)),
+        *_costs(study, costs, point),
         *_predicted(prediction),
     ]
 
@@ -79,7 +81,8 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         Block(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){_worth(provenance)}. "
-            f"Average of {extra.repeats.min()} interleaved runs an arm, and of the A/A pair."
+            f"Averages of {extra.repeats.min()} interleaved boots an arm; those of counts take in the two of "
+            "the A/A pair."
         ),
         *_machine_in_virtual_time(provenance),
         Block("\n".join(lines), fixed=True),
@@ -196,14 +199,14 @@ def _compared(before: str, base: str, compared: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _costs(study: Study, costs: dict[str, pd.DataFrame], said: str) -> list[Block]:
+def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Block]:
     found = []
     for arm, cost in costs.items():
         rows = [
             FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
             for r in cost.to_dict("records")
         ]
-        found.append(Block(f"Function cost of {arm} (measured {said}, profiler on):"))
+        found.append(Block(f"Function cost of {arm} (measured {point}, profiler on):"))
         found.append(Block(cost_table(rows).rstrip("\n"), fixed=True))
     before, after = study.arm("before").name, study.arm("upstream").name
     if {before, after} <= costs.keys():
