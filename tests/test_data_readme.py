@@ -113,7 +113,9 @@ def test_it_says_what_hangs_on_the_calls_without_a_retry():
     for without, said in ((7, "{} times with 7 calls"), (9, "{} with 9"), (11.8, "{} with 11.8")):
         low, high = (gain_from_attempts(THREADS, ACCESS - without + first) for first in (0, 1))
         assert said.format(f"{low:.1f} to {high:.1f}") in SAID
-    profiles = calls_per_operation(read_rows(curated_run("inode-claim").rows))
+    profiles = calls_per_operation(
+        read_rows(curated_run("inode-claim").rows), "jbd2_journal_get_write_access"
+    )
     alone = profiles[profiles.threads == 1].value
     assert f"all have {alone.min():.2f} to {alone.max():.2f}" in SAID
     (curve,) = (row["curve"] for row in of_tables("simulator") if row["column"] == "steal-retry attempts")

@@ -12,9 +12,10 @@ from pydantic_core import ErrorDetails
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.filesystems import FS_TYPES
 from lockscale.printable import printable
 from lockscale.spelling import spelt
-from lockscale.study_parameters import GuestPoints, Parameters, ProfilerName
+from lockscale.study_parameters import Function, GuestPoints, Parameters, ProfilerName
 from lockscale.target_file import (
     LocalTarget,
     ManycoreTarget,
@@ -54,7 +55,7 @@ M = TypeVar("M", bound=pydantic.BaseModel)
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
 Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
-MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs.ext4, such as -O")]
+MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
 MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
@@ -67,6 +68,14 @@ def _of_fsload(workload: str) -> str:
 
 
 Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
+
+
+def _known_fs_type(name: str) -> str:
+    """`name`, which must be a file system that can be made; ValueError is pydantic's."""
+    if name not in FS_TYPES:
+        raise ValueError(f"there is no file system {name!r}: name one of {', '.join(sorted(FS_TYPES))}")
+    return name
+
 
 TableName = Annotated[
     str,
@@ -125,7 +134,8 @@ class Study(_Strict):
     ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
     the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
     what carries the proof, a profiled function's calls for one operation, or a counter of the study's
-    arms.toml, counted on observe kernels.
+    arms.toml, counted on observe kernels. aa_counter: the profiled function whose calls for one operation
+    compare the A/A pair, and are the proof where no observe kernel ran; left out where counter is one.
     """
 
     name: Name
@@ -137,8 +147,10 @@ class Study(_Strict):
     workloads_beside: list[Workload] = []
     metric: Text
     counter: Text
+    aa_counter: Function | Literal[""] = ""
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
+    filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
     mkfs: list[MkfsWord]
     mount: list[MountOption]
     mkfs_asserts: list[Feature]
@@ -166,6 +178,11 @@ class Study(_Strict):
     def model_of(self, arm: Arm) -> str:
         """The simulator's model of an arm."""
         return arm.model or self.model
+
+    @property
+    def called_function(self) -> str:
+        """The profiled function whose calls tell two builds apart."""
+        return self.aa_counter or self.counter
 
     @property
     def operation(self) -> str:

@@ -51,7 +51,7 @@ story.observe(target)
 # The A/A pair: how far the same build lies from itself.
 
 # %%
-aa_pair(story.rows)
+aa_pair(story.rows, story.study)
 
 # %% [markdown]
 # ## The rates

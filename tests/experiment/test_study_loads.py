@@ -13,7 +13,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.experiment import observe as observing
 from lockscale.experiment import observe_base as basing
-from lockscale.experiment.compare import ACCESS, counted, counted_arms, extra_calls, proof_of, rates
+from lockscale.experiment.compare import counted, counted_arms, extra_calls, proof_of, rates
 from lockscale.experiment.counting import OBSERVE, observed_counters
 from lockscale.experiment.layout import Run
 from lockscale.experiment.load import choose_load, fsload_load
@@ -26,6 +26,7 @@ from lockscale.study import LocalTarget, Study, Target, list_studies, load_study
 from lockscale.targets.disk import NamedDisk
 from lockscale.workloads.fsload import PHASES
 
+ACCESS = "jbd2_journal_get_write_access"
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 256, "iterations": 2}
 SAFE_ORPHANS = ["orphan-mutex", "orphan-locked", "orphan-lockless"]
 pytestmark = pytest.mark.usefixtures("own_places")

@@ -122,7 +122,9 @@ def test_the_doctor_sees_tools_and_that_waiters_queue_in_the_guest(kernels: dict
 
 
 def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(guest: Guest):
-    small = Options(mkfs=["-J", "size=8", "-O", "^orphan_file"], mkfs_asserts=["has_journal"])
+    small = Options(
+        filesystem="ext4", mkfs=["-J", "size=8", "-O", "^orphan_file"], mkfs_asserts=["has_journal"]
+    )
     with QemuMachine(guest) as machine:
         made = file_system.make(machine, small, named(guest))
         assert "has_journal" in made.features and "orphan_file" not in made.features

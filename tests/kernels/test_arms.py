@@ -12,7 +12,13 @@ from lockscale.kernels.series import all_series, read_series
 from lockscale.workloads.fsload_lines import PHASES
 
 STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
-LOAD = '[load]\ntestcase = "create_unlink"\nprocesses = 8\nitems_per_process = 9\ncpus = 4\n'
+LOAD = """[load]
+testcase = "create_unlink"
+filesystem = "ext4"
+processes = 8
+items_per_process = 9
+cpus = 4
+"""
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ def test_block_groups_are_many_enough_for_a_trylock_to_skip():
 
 
 def test_an_arms_own_options_come_behind_the_common_ones():
-    common = Options(mkfs=["-b", "4096"], mount=["noatime"], knobs={"a": 1})
+    common = Options(filesystem="ext4", mkfs=["-b", "4096"], mount=["noatime"], knobs={"a": 1})
     own = Options(mkfs=["-O", "orphan_file"], mount=["nobarrier"], knobs={"a": 2, "b": 3})
     both = own.added_to(common)
     assert both.mkfs == ["-b", "4096", "-O", "orphan_file"] and both.mount == ["noatime", "nobarrier"]

@@ -20,7 +20,9 @@ from lockscale.targets.virtual_time import MARKS, with_setting
 from lockscale.workloads import c_program
 
 TRIES = 3
-SMALL = Options(mkfs=["-b", "4096", "-J", "size=64", "-O", "^orphan_file"], mount=["noatime"])
+SMALL = Options(
+    filesystem="ext4", mkfs=["-b", "4096", "-J", "size=64", "-O", "^orphan_file"], mount=["noatime"]
+)
 
 
 def described() -> ManycoreTarget:

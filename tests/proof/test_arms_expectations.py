@@ -14,6 +14,7 @@ from lockscale.proof.events import HEADER, events_of
 TEXT = """
 [load]
 testcase = "create_unlink"
+filesystem = "ext4"
 processes = 8
 items_per_process = 9
 cpus = 4

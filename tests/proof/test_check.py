@@ -23,6 +23,7 @@ from lockscale.proof.series_checks import Entry
 ARMS_TOML = """
 [load]
 testcase = "create_unlink"
+filesystem = "ext4"
 processes = 8
 items_per_process = 9
 cpus = 4

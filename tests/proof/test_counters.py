@@ -11,7 +11,13 @@ from lockscale.proof.counters import counters_of, ratios
 
 FILE = ArmsFile.model_validate(
     {
-        "load": {"testcase": "create_unlink", "processes": 8, "items_per_process": 10, "cpus": 4},
+        "load": {
+            "testcase": "create_unlink",
+            "filesystem": "ext4",
+            "processes": 8,
+            "items_per_process": 10,
+            "cpus": 4,
+        },
         "arm": {"before": {}, "upstream": {}},
         "counter": [
             {

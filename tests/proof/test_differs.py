@@ -16,6 +16,7 @@ from lockscale.proof.differs import differs, kernels_differ
 ARMS_TOML = """\
 [load]
 testcase = "create_unlink"
+filesystem = "ext4"
 processes = 8
 items_per_process = 9
 cpus = 4

@@ -21,7 +21,7 @@ from lockscale.targets.qemu_backport import known_qemu
 from lockscale.targets.virtual_time import Section, build_section
 
 CPUS = 64
-FILES = Options(mkfs=["-b", "4096", "-J", "size=64"], mount=["noatime"])
+FILES = Options(filesystem="ext4", mkfs=["-b", "4096", "-J", "size=64"], mount=["noatime"])
 
 
 def virtual_time_rows(setting: Setting, done: Done) -> list[Row]:

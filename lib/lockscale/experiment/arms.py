@@ -35,5 +35,7 @@ def build_each(study: Study, build_one: Callable[[Series], K]) -> dict[str, K]:
 def options_of(study: Study, arm: str) -> Options:
     """mkfs, mount and knobs of an arm in a study: the study's own, and what belongs to the arm."""
     return own_options(study.name, arm).added_to(
-        Options(mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount)
+        Options(
+            filesystem=study.filesystem, mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount
+        )
     )

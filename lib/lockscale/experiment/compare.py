@@ -16,13 +16,12 @@ from lockscale.experiment.stats import difference, spread
 from lockscale.experiment.where import origin_of
 from lockscale.study import Study
 
-ACCESS = "jbd2_journal_get_write_access"
 COUNTED = ["counter", *POINT]
 EXTRA = ["extra", "low", "high", "level_pct", "spread", "repeats", "above", "significant", "origin"]
 REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
-def calls_per_operation(rows: pd.DataFrame, function: str = ACCESS) -> pd.DataFrame:
+def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
     """Profiled calls of `function` over operations, one row a repeat: REPEAT columns, `value`, `least`.
 
     Warm-up blocks are left out. least: what one call more makes of the value.
@@ -58,10 +57,10 @@ def _ratio(counts: pd.Series, per: pd.Series) -> pd.DataFrame:
 
 
 def proof_of(rows: pd.DataFrame, study: Study) -> str:
-    """The counter that carries the proof in this run: the study's, or ACCESS where no observe kernel ran."""
+    """The counter that carries the proof: the study's, or its function's calls without observe kernels."""
     has = set(rows[rows.tool == OBSERVE].metric)
     known = observed_counters(study.name).get(study.counter)
-    return study.counter if known is None or set(known.sources) <= has else ACCESS
+    return study.counter if known is None or set(known.sources) <= has else study.called_function
 
 
 def unit_of(study: Study, counter: str) -> str:
@@ -133,9 +132,9 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     return table[[*POINT, base, before, *EXTRA]]
 
 
-def aa_pair(rows: pd.DataFrame) -> pd.DataFrame:
-    """The A/A pair: get_write_access calls an operation of the same build twice, and how far apart."""
-    calls = calls_per_operation(rows)
+def aa_pair(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """The A/A pair: calls an operation of the study's function, the same build twice, and how far apart."""
+    calls = calls_per_operation(rows, study.called_function)
     aa = calls[calls.pair == "aa"].pivot_table(index=POINT, columns="iteration", values="value")
     table = aa.rename(columns={1: "first", 2: "second"}).reset_index()
     table["difference"] = table["second"] - table["first"]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from lockscale.experiment.file_system import make, unmount_and_check
 from lockscale.experiment.load import LOAD_TIMEOUT_S
 from lockscale.experiment.parked import alone
+from lockscale.filesystems import fs_type
 from lockscale.kernels.arms import ArmsFile, Counter, Options, arms_file, has_arms_file
 from lockscale.profilers import event_counts, ftrace_cost, lock_stat
 from lockscale.targets.disk import NamedDisk
 from lockscale.targets.machine import Machine, Step, Write, must, must_all
 from lockscale.targets.memory_disk import InMemory
 
-SYSTEM = "ext4"
 OBSERVE, LOCK_STAT = "observe", "lockstat"
 """The kinds of build that count, the second lock classes too; of their rates nothing is kept."""
 
@@ -67,14 +67,15 @@ def count_points(
     """Processes -> what count() gives of their load, all on one new file system, then checked."""
     made = make(machine, options, disk)
     must(machine, loads[max(loads)], timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
-    counted = {processes: count(machine, load, sources, cpus) for processes, load in loads.items()}
+    system = fs_type(options.filesystem).trace_system
+    counted = {processes: count(machine, load, sources, cpus, system) for processes, load in loads.items()}
     unmount_and_check(machine, made)
     return counted
 
 
-def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) -> dict[str, int]:
-    """Source -> its count while `load` ran; the counters are on for that time alone."""
-    events = [f"{SYSTEM}:{name}" for name in sources.trace]
+def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, system: str) -> dict[str, int]:
+    """Source -> its count while `load` ran, and no longer. system: the folder of its trace events."""
+    events = [f"{system}:{name}" for name in sources.trace]
     event_counts.check(must(machine, event_counts.AVAILABLE), events)
     on = [*event_counts.start(events), *(ftrace_cost.start(sources.calls) if sources.calls else [])]
     off = [*(ftrace_cost.stop() if sources.calls else []), *event_counts.stop(events)]
@@ -101,7 +102,7 @@ def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int) ->
 
 def _traced(text: str, events: Sequence[str]) -> dict[str, int]:
     counts = event_counts.parse(text, events)
-    return {event.replace(SYSTEM, "trace", 1): hits for event, hits in counts.items()}
+    return {f"trace:{event.partition(':')[2]}": hits for event, hits in counts.items()}
 
 
 def _called(text: str, functions: Sequence[str]) -> dict[str, int]:

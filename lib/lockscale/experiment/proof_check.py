@@ -4,7 +4,6 @@
 from fnmatch import fnmatchcase
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import ACCESS
 from lockscale.experiment.counting import observed_counters
 from lockscale.study import Study
 
@@ -14,8 +13,8 @@ PROFILER = "ftrace_cost"
 def refuse_unprovable(study: Study) -> None:
     """Raises BadInput where notebooks 05 to 07 would miss what they count, after all is measured.
 
-    The counter is one of arms.toml or a profiled function. ACCESS is always profiled: the A/A pair is
-    compared by it, and it is the proof where no observe kernel runs.
+    The counter is one of arms.toml or a profiled function. A function is always profiled whose calls
+    compare the A/A pair, and are the proof where no observe kernel runs.
     """
     file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
     if PROFILER not in study.parameters.profilers:
@@ -27,8 +26,16 @@ def refuse_unprovable(study: Study) -> None:
             f"{file}: counter {study.counter!r} is neither in profiled_functions nor a counter of "
             f"kernel-patches/{study.name}/arms.toml (which has: {listed}): name one of them"
         )
-    if not _matched(ACCESS, profiled):
-        raise BadInput(f"{file}: profiled_functions lacks {ACCESS}, which compares the A/A pair: add it")
+    if study.aa_counter and not _matched(study.aa_counter, profiled):
+        raise BadInput(
+            f"{file}: profiled_functions lacks aa_counter {study.aa_counter}, which compares the A/A pair: "
+            "add it"
+        )
+    if not _matched(study.called_function, profiled):
+        raise BadInput(
+            f"{file}: counter {study.counter!r} is no profiled function, so the A/A pair has none to be "
+            "compared by: name one of profiled_functions as aa_counter"
+        )
 
 
 def _matched(function: str, patterns: list[str]) -> bool:

@@ -21,6 +21,7 @@ from lockscale.experiment.plan import Step, items_each, profiled
 from lockscale.experiment.point import Point, Reading
 from lockscale.experiment.profiling import profile, profilers
 from lockscale.experiment.virtual_time import half_quantum, price_ends, where_time_went
+from lockscale.filesystems import fs_type
 from lockscale.profilers import lock_events
 from lockscale.progress import Progress
 from lockscale.study import Study
@@ -108,7 +109,7 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
     options = options_of(study, step.arm)
     session.file_system = make(machine, options, booted.disk)
     must_all(machine, DROP_CACHES)
-    session.found = as_found(machine, session.file_system.device)
+    session.found = as_found(machine, session.file_system.device, options.filesystem)
     session.found |= {**booted.found, "caches_dropped": True, "knobs": options.knobs}
     yield
     unmount_and_check(machine, session.file_system)
@@ -178,7 +179,7 @@ def _profiles(machine: Machine, point: Point, cpus: int, study: Study, session: 
                 yield point.reading(one.tool, test, UNDER_PROFILER, row.statistic, "ops/s", row.value, True)
 
 
-def as_found(machine: Machine, device: str | None) -> dict[str, Any]:
+def as_found(machine: Machine, device: str | None, filesystem: str = "") -> dict[str, Any]:
     """What the machine itself says of what decides a result; null where it does not say."""
     name = (device or "/dev/none").removeprefix("/dev/")
     queue, model = f"/sys/block/{name}/queue", f"/sys/block/{name}/device"
@@ -195,14 +196,16 @@ def as_found(machine: Machine, device: str | None) -> dict[str, Any]:
         "cpus_online": "/sys/devices/system/cpu/online",
         "firmware": "/sys/class/dmi/id/bios_version",
     }
-    more = [["lscpu", "--json"], ["mkfs.ext4", "-V"], ["e2fsck", "-V"]]
-    done = machine.run_all([*(["head", "-n", "1", path] for path in files.values()), *more])
-    *lines, cpu, mkfs, e2fsck = done
+    tools = fs_type(filesystem).versions if filesystem else ()
+    done = machine.run_all(
+        [*(["head", "-n", "1", path] for path in files.values()), ["lscpu", "--json"], *tools]
+    )
+    lines, cpu, versions = done[: len(files)], done[len(files)], done[len(files) + 1 :]
     found: dict[str, Any] = {
         name: line.stdout.strip() if line.status == 0 else None
         for name, line in zip(files, lines, strict=True)
     }
     found["cpu"] = json.loads(cpu.stdout) if cpu.status == 0 else None
-    for name, said in (("mkfs.ext4", mkfs), ("e2fsck", e2fsck)):
+    for (name, *_), said in zip(tools, versions, strict=True):
         found[f"version_of_{name}"] = next(iter(said.stderr.splitlines()), None)
     return found

@@ -73,8 +73,12 @@ class _Strict(pydantic.BaseModel):
 
 
 class Options(_Strict):
-    """What belongs to an arm beside its kernel; `knobs` are files of /sys/fs/ext4/<disk>."""
+    """What belongs to an arm beside its kernel; `knobs` are files of its file system in sysfs.
 
+    filesystem: as mount calls it; an arm's own options leave it to its study.
+    """
+
+    filesystem: str = ""
     mkfs: list[str] = []
     mkfs_asserts: list[str] = []
     mount: list[str] = []
@@ -83,6 +87,7 @@ class Options(_Strict):
     def added_to(self, other: "Options") -> "Options":
         """Both together, `other` first."""
         return Options(
+            filesystem=self.filesystem or other.filesystem,
             mkfs=[*other.mkfs, *self.mkfs],
             mkfs_asserts=[*other.mkfs_asserts, *self.mkfs_asserts],
             mount=_last_of_each([*other.mount, *self.mount]),
@@ -93,7 +98,7 @@ class Options(_Strict):
     def line(self) -> str:
         """The part of an arm's identity that is not its build-id."""
         knobs = "".join(f"; {name}={value}" for name, value in sorted(self.knobs.items()))
-        return f"mkfs.ext4 {' '.join(self.mkfs)}; mount -o {','.join(self.mount)}{knobs}"
+        return f"mkfs.{self.filesystem} {' '.join(self.mkfs)}; mount -o {','.join(self.mount)}{knobs}"
 
 
 class OwnOptions(Options):
@@ -106,6 +111,7 @@ class Load(_Strict):
     """How an arm is loaded to be checked. `variants`: mount options, each on a new file system."""
 
     testcase: Test
+    filesystem: Name
     processes: Count
     items_per_process: Count
     cpus: Count
@@ -118,7 +124,7 @@ class Load(_Strict):
 class Counter(_Strict):
     """A ratio of counts and what it must do: `expect` as in "wait-group > trylock >= multi-goal".
 
-    Sources are summed. trace: hits of a trace point of ext4. calls: of a kernel function.
+    Sources are summed. trace: hits of a trace point of the file system. calls: of a kernel function.
     acquisitions, contentions: of a lock class as /proc/lock_stat names it. `not_shown`: a relation that
     was looked for and did not show, with the reason; it is reported and does not fail the arm.
     """
@@ -156,7 +162,9 @@ class ArmsFile(_Strict):
     def checked_with(self, arm: str, variant: str | None = None) -> Options:
         """The whole of what `arm` is checked with, in one of the load's variants or in none."""
         load = self.load
-        common = Options(mkfs=load.mkfs, mkfs_asserts=load.mkfs_asserts, mount=load.mount)
+        common = Options(
+            filesystem=load.filesystem, mkfs=load.mkfs, mkfs_asserts=load.mkfs_asserts, mount=load.mount
+        )
         last = Options(mount=load.variants[variant] if variant is not None else [])
         return last.added_to(self.options(arm).added_to(common))
 

@@ -8,7 +8,7 @@ from lockscale.experiment.file_system import MOUNT_POINT, mount_command
 from lockscale.powercut.cuts import Cut
 from lockscale.powercut.disks import RECORDS_AT
 from lockscale.powercut.kernel_log import orphans, replayed
-from lockscale.powercut.load import fsynced
+from lockscale.powercut.load import SMALL, fsynced
 from lockscale.powercut.promises import broken, promises, read_files
 from lockscale.powercut.write_log import WriteLog
 from lockscale.profilers.kernel_reports import reports
@@ -31,7 +31,7 @@ def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog
     steps = [
         ["mkdir", "-p", MOUNT_POINT],
         ["dmesg", "--clear"],
-        mount_command(device, mount),
+        mount_command(SMALL.filesystem, device, mount),
         [fsynced(), "read", MOUNT_POINT],
         ["umount", MOUNT_POINT],
         ["e2fsck", "-f", "-n", device],

@@ -20,7 +20,7 @@ from lockscale.workloads import c_program
 KERNEL_ARGUMENTS = ("bdev_allow_write_mounted=1",)
 # A small journal wraps within the load, so that its tail moves and is flushed for. Many small groups
 # and a low limit for stream allocation: files of at most 32 KiB meet the goals of group-trylock too.
-SMALL = Options(mkfs=["-J", "size=4", "-g", "2048"], knobs={"mb_stream_req": 3})
+SMALL = Options(filesystem="ext4", mkfs=["-J", "size=4", "-g", "2048"], knobs={"mb_stream_req": 3})
 
 
 @dataclass(frozen=True)

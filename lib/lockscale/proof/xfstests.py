@@ -12,7 +12,7 @@ from lockscale.kernels.arms import Options, arms_file, has_arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.progress import progress
-from lockscale.study import Target
+from lockscale.study import Target, load_study
 from lockscale.targets.assertions import assert_runs
 from lockscale.targets.disk import device_to_format
 from lockscale.targets.machine import Machine, Write, must, must_all
@@ -42,9 +42,9 @@ def compare_with_base(series: Series, target: Target, group: str) -> Comparison:
 
 
 def options_of(series: Series) -> Options:
-    """mkfs and mount of an arm as it is checked with; ext4's own where its study does not say."""
+    """mkfs and mount of an arm as it is checked with; the file system's own where its study does not say."""
     if not has_arms_file(series.study):
-        return Options()
+        return Options(filesystem=load_study(series.study).filesystem)
     return arms_file(series.study).checked_with(series.arm)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.filesystems import FS_TYPES
 from lockscale.printable import printable
 from lockscale.targets.disk_look import Block, Look, Signature, look
 from lockscale.targets.machine import Machine
@@ -209,7 +210,7 @@ def _token(case: _Case) -> Iterator[str]:
 
 
 def _is_ours(one: Signature) -> bool:
-    return (one.type, one.label) == ("ext4", OUR_LABEL)
+    return one.type in FS_TYPES and one.label == OUR_LABEL
 
 
 def _article(word: str) -> str:

@@ -2,12 +2,12 @@
 """The one act that destroys: mkfs on a judged disk, which is held open and looked at again before."""
 
 import hashlib
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import RunFailed
+from lockscale.filesystems import FIRST, FsType
 from lockscale.printable import printable
 from lockscale.targets import memory_disk
 from lockscale.targets.disk import OUR_LABEL, NamedDisk, judged
@@ -33,8 +33,6 @@ RECORD = (
     'umask 022; mkdir -p "${1%/*}" && { grep -qFx -e "$2" "$1" 2>/dev/null || '
     'printf "%s\\n" "$2" >> "$1"; } && sync "$1" "${1%/*}"'
 )
-OPTION = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]")  # not -L, -n, -t, nor any that reads a file
-SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
 
 
 @dataclass(frozen=True)
@@ -72,36 +70,30 @@ class Formatting:
 
 
 def formatting(
-    machine: Machine, disk: NamedDisk, options: Sequence[str] = (), size: str = "", token: str | None = None
+    machine: Machine,
+    disk: NamedDisk,
+    options: Sequence[str] = (),
+    size: str = "",
+    token: str | None = None,
+    *,
+    fs: FsType = FIRST,
 ) -> Formatting:
-    """Judge `disk` and say what mkfs.ext4 would do; `options` and `size` as mkfs.ext4 takes them.
+    """Judge `disk` and say what mkfs of `fs` would do; `options` and `size` as that mkfs takes them.
 
     Raises BadInput with every reason against the disk, or for an option that reaches beyond it.
     """
-    _refuse_options(options, size)
+    fs.refuse_options(options, size)
     seen = judged(machine, disk, token)
-    command = _mkfs(options, seen.device, size)
+    command = fs.mkfs(options, OUR_LABEL, seen.device, size)
     return Formatting(disk, seen.device, tuple(command), _sha256(seen.text), token is not None)
 
 
-def formatting_in_memory(disk: InMemory, options: Sequence[str], size: str = "") -> memory_disk.Formatting:
+def formatting_in_memory(
+    disk: InMemory, options: Sequence[str], size: str = "", *, fs: FsType = FIRST
+) -> memory_disk.Formatting:
     """The same of a disk in a guest's own memory, which is nobody's. Raises BadInput for such an option."""
-    _refuse_options(options, size)
-    return memory_disk.formatting(disk, _mkfs(options, memory_disk.DEVICE, size))
-
-
-def _mkfs(options: Sequence[str], device: str, size: str) -> list[str]:
-    return ["mkfs.ext4", "-q", "-F", "-L", OUR_LABEL, *options, device, *([size] if size else [])]
-
-
-def _refuse_options(options: Sequence[str], size: str) -> None:
-    """No option may name another file or disk, undo our mark, or be taken for the device."""
-    for option in options:
-        dashed = option.startswith("-") and not OPTION.fullmatch(option)
-        if dashed or "/" in option or "device=" in option:
-            raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
-    if size and not SIZE.fullmatch(size):
-        raise BadInput(f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T")
+    fs.refuse_options(options, size)
+    return memory_disk.formatting(disk, fs.mkfs(options, OUR_LABEL, memory_disk.DEVICE, size))
 
 
 def _sha256(text: str) -> str:

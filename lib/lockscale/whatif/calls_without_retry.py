@@ -19,7 +19,8 @@ from lockscale.experiment.where import origin_of
 from lockscale.tables.function_costs import Cost
 from lockscale.whatif.base import mean_interval
 
-_NOT_COMPARED = ("create", "raw_spin_lock", "jbd2_journal_get_write_access")
+ACCESS = "jbd2_journal_get_write_access"
+_NOT_COMPARED = ("create", "raw_spin_lock", ACCESS)
 
 
 class Calls(NamedTuple):
@@ -35,7 +36,7 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     """From the latest curated run; `costs` is the published profile. Raises BadInput where there is none."""
     path = curated_run("inode-claim").rows
     rows = read_rows(path)
-    calls = calls_per_operation(rows)
+    calls = calls_per_operation(rows, ACCESS)
     one = calls[(calls.threads == 1) & (calls.arm == arm)]
     if len(one) < 2:
         raise BadInput(f"{path.parent.name} has no two profiles of {arm} with one process: measure them")

@@ -4,7 +4,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lockscale.experiment.compare import ACCESS
 from lockscale.experiment.counting import sources_of
 from lockscale.experiment.observe_base import Base
 from lockscale.kernels.arms import arms_file
@@ -163,7 +162,7 @@ def _inode_claim(study: Study) -> GuestCase:
         seen=lost,
         operation=create,
         arms={study.arm("before").name: Simulated("inode_claim")},
-        told=(Told(f"extra {ACCESS}", "calls/create", _retries, create),),
+        told=(Told(f"extra {study.called_function}", "calls/create", _retries, create),),
         limits="The lost bits are counted with lock statistics on, the extra calls with more functions "
         "profiled: both lengthen the time between search and claim, and not alike.",
     )

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import ACCESS
 from lockscale.experiment.observe_base import FEWEST, NONE_NAMED, BaseCounts
 from lockscale.progress import progress
 from lockscale.study import Study
@@ -70,7 +69,7 @@ def bound_guests(study: Study) -> list[dict[str, Any]]:
             "arm": study.arm("before").name,
             "cpus": cpus,
             "threads": n,
-            "metric": f"extra {ACCESS}",
+            "metric": f"extra {study.called_function}",
             "unit": "calls/create",
             "low": 0.0,
             "high": float(min(n, cpus) - 1),

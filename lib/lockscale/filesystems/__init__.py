@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""The file systems that a study can be about. A study names one; nothing else outside this room names any."""
+
+from lockscale.errors import BadInput
+from lockscale.filesystems.ext4 import EXT4
+from lockscale.filesystems.fs_type import FsType, Made
+
+__all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "fs_type"]
+
+FS_TYPES: dict[str, FsType] = {one.name: one for one in (EXT4,)}
+FIRST: FsType = EXT4
+"""What is made on a disk before any study asks for another, so that it carries this project's label."""
+
+
+def fs_type(name: str) -> FsType:
+    """The file system of that name, as mount knows it. Raises BadInput for one that there is not."""
+    if name not in FS_TYPES:
+        raise BadInput(f"there is no file system {name!r}: name one of {', '.join(sorted(FS_TYPES))}")
+    return FS_TYPES[name]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Each file system is made, described and checked by its own tools; blkid says what was really made."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.experiment.arms import options_of
+from lockscale.filesystems import FS_TYPES, FsType, fs_type
+from lockscale.study import list_studies, load_study
+
+IMAGE_MIB = 600  # the studies' journals take 256
+
+
+def run(argv: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(params=sorted(FS_TYPES))
+def fs(request: pytest.FixtureRequest) -> FsType:
+    return fs_type(request.param)
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> str:
+    path = tmp_path / "image"
+    path.touch()
+    with path.open("r+b") as stream:
+        stream.truncate(IMAGE_MIB << 20)
+    return str(path)
+
+
+def test_what_it_makes_is_what_the_system_finds_there_with_our_label(fs: FsType, image: str):
+    assert run(fs.mkfs([], "lockscale", image, "")).returncode == 0
+    found = dict(
+        line.split("=", 1) for line in run(["blkid", "-p", "-o", "export", image]).stdout.splitlines()
+    )
+    assert (found["TYPE"], found["LABEL"]) == (fs.name, "lockscale")
+
+
+def test_one_that_is_whole_passes_its_check_and_one_that_is_not_fails_it(fs: FsType, image: str):
+    run(fs.mkfs([], "lockscale", image, ""))
+    assert run(fs.check(image)).returncode == 0
+    with Path(image).open("r+b") as stream:  # over the first inodes and their bitmaps, behind the superblock
+        stream.seek(1 << 16)
+        stream.write(bytes(8 << 20))
+    assert run(fs.check(image)).returncode != 0
+
+
+@pytest.mark.parametrize("study", list_studies())
+def test_what_a_study_asserts_is_what_its_own_mkfs_line_gives(study: str, image: str):
+    said = load_study(study)
+    for arm in said.arm_names:
+        options = options_of(said, arm)
+        fs = fs_type(options.filesystem)
+        assert run(fs.mkfs(options.mkfs, "lockscale", image, "")).returncode == 0
+        made = fs.read(run(fs.describe(image)).stdout)
+        for wanted in options.mkfs_asserts:
+            assert (wanted.lstrip("^") in made.features) is not wanted.startswith("^")
+
+
+def test_a_size_leaves_the_rest_of_the_disk_alone(fs: FsType, image: str):
+    assert run(fs.mkfs([], "lockscale", image, "500M")).returncode == 0
+    with Path(image).open("rb") as stream:
+        stream.seek(500 << 20)
+        assert not any(stream.read())
+
+
+@pytest.mark.parametrize("option", ["/dev/sda", "-Lother", "-L", "--", "-", "size=1,device=/dev/sda"])
+def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: str):
+    with pytest.raises(BadInput, match="beyond the disk"):
+        fs.refuse_options([option], "")
+    with pytest.raises(BadInput, match="no size"):
+        fs.refuse_options([], shlex.quote(option))
+
+
+def test_the_tools_that_decide_a_result_say_their_version(fs: FsType):
+    for argv in fs.versions:
+        assert any(char.isdigit() for char in run(list(argv)).stderr.partition("\n")[0])
+
+
+def test_a_file_system_that_there_is_not_is_one_sentence():
+    with pytest.raises(BadInput, match="there is no file system 'ext5': name one of ext4"):
+        fs_type("ext5")
