@@ -55,12 +55,15 @@ class GuestPoints(_Strict):
     creates_per_point: Count | None = None
     # Of some of them, by their number of processes, in place of that.
     creates_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    # Loads one after another that give one rate, at some numbers of processes; at others one load does. The
+    # order in which many processes start decides the rate of a load for as long as it lasts.
+    loads_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
     # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
-        for name in ("profiled", "short", "creates_at"):
+        for name in ("profiled", "short", "creates_at", "loads_at"):
             if unknown := set(getattr(self, name) or ()) - set(self.processes):
                 raise ValueError(
                     f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
@@ -68,15 +71,14 @@ class GuestPoints(_Strict):
         return self
 
     def shortened(self) -> "GuestPoints":
-        """Only the numbers of processes of `short`, where that is given."""
+        """Only the numbers of processes of `short`, where that is given, and one load of each."""
         if self.short is None:
             return self
         kept = [n for n in self.processes if n in self.short]
         profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
         creates_at = {n: creates for n, creates in self.creates_at.items() if n in kept}
-        return self.model_copy(
-            update={"processes": kept, "profiled": profiled, "short": None, "creates_at": creates_at}
-        )
+        fewer = {"processes": kept, "profiled": profiled, "short": None, "creates_at": creates_at}
+        return self.model_copy(update={**fewer, "loads_at": {}})
 
 
 def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:

@@ -48,10 +48,15 @@ story.observe(target)
 # %% [markdown]
 # ## The same build twice
 #
-# The A/A pair: how far the same build lies from itself.
+# The A/A pair: how far the same build lies from itself, in calls of a function that the study names, and in rates.
 
 # %%
 aa_pair(story.rows, story.study)
+
+# %%
+from lockscale.experiment.arm_tables import aa_rates, compared_latencies, compared_rates
+
+aa_rates(story.rows, story.study)
 
 # %% [markdown]
 # ## The rates
@@ -72,8 +77,6 @@ story.show(drawn, shown, "05-measured-rates")
 # where the A/A pair does not differ itself.
 
 # %%
-from lockscale.experiment.arm_tables import compared_latencies, compared_rates
-
 compared_rates(story.rows, story.study)
 
 # %% [markdown]

@@ -88,9 +88,11 @@ def test_only_the_target_changes_the_points_of_a_study():
 
 
 def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
-    guests = [{"cpus": 64, "processes": [1, 16, 48], "profiled": [1, 16], "short": [48, 1]}]
+    guests = [
+        {"cpus": 64, "processes": [1, 16, 48], "profiled": [1, 16], "short": [48, 1], "loads_at": {48: 3}}
+    ]
     (few,) = study_on(described(), "inode-claim", {"guests": guests}, short=True).parameters.guests
-    assert (few.cpus, few.processes, few.profiled) == (64, [1, 48], [1])
+    assert (few.cpus, few.processes, few.profiled, few.loads_at) == (64, [1, 48], [1], {})
     (whole,) = study_on(described(), "inode-claim", {"guests": guests}).parameters.guests
     assert (whole.processes, whole.profiled) == ([1, 16, 48], [1, 16])
     plain = study_on(load_target("qemu"), "inode-claim", {}, short=True)

@@ -57,6 +57,11 @@ def items_each(study: Study, step: Step, processes: int) -> int:
     return study.parameters.items_each(_asked(study, step), processes)
 
 
+def loads_of(study: Study, step: Step, processes: int) -> int:
+    """How many loads one after another give the rate of so many processes."""
+    return _asked(study, step).loads_at.get(processes, 1)
+
+
 def _asked(study: Study, step: Step) -> GuestPoints:
     """What the study asks of the step's boot."""
     return next(

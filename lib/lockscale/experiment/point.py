@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One point of a run, a load at one number of processes, and one number of it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, harmonic_mean
 
 from lockscale.experiment.load import Load
 
@@ -38,3 +40,15 @@ class Point:
     ) -> Reading:
         """A number of this point."""
         return Reading(tool, test, self.processes, metric, statistic, unit, value, profiled)
+
+
+def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
+    """One reading in place of those that loads of one point, one after another, gave of the same number.
+
+    Rates as if all were one load, operations over time; of anything else the mean: of a percentile of
+    latency too, which is not the percentile of all operations.
+    """
+    for same in zip(*loads, strict=True):
+        values = [one.value for one in same]
+        mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
+        yield replace(same[0], value=mean if len(values) > 1 else values[0])

@@ -17,8 +17,8 @@ from lockscale.experiment.file_system import (
 from lockscale.experiment.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.places import Booted
-from lockscale.experiment.plan import Step, items_each, profiled
-from lockscale.experiment.point import Point, Reading
+from lockscale.experiment.plan import Step, items_each, loads_of, profiled
+from lockscale.experiment.point import Point, Reading, mean_of_loads
 from lockscale.experiment.profiling import profile, profilers
 from lockscale.experiment.virtual_time import half_quantum, price_ends, where_time_went
 from lockscale.filesystems import fs_type
@@ -60,7 +60,8 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Sessio
             points = [Point(load, processes, items)]
             points += [Point(one, processes, items, one.operation) for one in beside]
             # generators, carried out in turn: neither always finds the younger file system
-            parts = [_rate(booted, point, session) for point in points]
+            loads = loads_of(study, step, processes)
+            parts = [_rate(booted, point, session, loads) for point in points]
             if booted.virtual_time and step.pair == "aa" and processes == max(step.processes):
                 parts.append(half_quantum(booted, points[0]))
             if (
@@ -128,18 +129,24 @@ def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session)
     session.tool_version = load.parse(text).version
 
 
-def _rate(booted: Booted, point: Point, session: Session) -> Iterator[Reading]:
+def _rate(booted: Booted, point: Point, session: Session, loads: int) -> Iterator[Reading]:
+    """What `loads` of the point, one after another, gave together."""
+    raw = [f"{point.raw}-{point.processes}{f'-{k}' if k > 1 else ''}" for k in range(1, loads + 1)]
+    yield from mean_of_loads([list(_one_load(booted, point, session, name)) for name in raw])
+
+
+def _one_load(booted: Booted, point: Point, session: Session, raw: str) -> Iterator[Reading]:
     """Rates of each phase with no profiler on, and latencies where the load times operations.
 
-    Rates of single ranks and containers stay in the raw output. With a disk also the lock events of the
-    whole load.
+    Rates of single ranks and containers stay in the raw output, which is kept as `raw`. With a disk also
+    the lock events of the whole load.
     """
     reads = [lock_events.READ] if booted.disk else []
     known = len(booted.virtual_time.sections()) if booted.virtual_time else 0
     steps = [["sync", "--file-system", booted.folder], *reads, point.command("both"), *reads]
     done = must_all(booted.machine, steps, timeout_s=LOAD_TIMEOUT_S)
     said = done[1 + len(reads)].stdout
-    session.raw[f"{point.raw}-{point.processes}"] = said
+    session.raw[raw] = said
     for row in point.load.parse(said).rows:
         if row.metric in ("rate", "latency") and not row.statistic.startswith(("rank", "container", "per_")):
             number = (row.metric, row.statistic, row.unit, row.value)

@@ -73,7 +73,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_wrap(f"mkfs:   {made['mkfs_line']}"),
         *_wrap(f"mount:  {made['mount_line']}"),
         *_wrap(f"load:   {found['tool']} {found['tool_version']} {study.workload}, own directories, "
-               f"{_operations(study)} operations a point"),
+               f"{_operations(study)}"),
         *_wrap(f"again:  {_command(study, provenance)}"),
     ]  # fmt: skip
     return [
@@ -92,7 +92,9 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 def _operations(study: Study) -> str:
     asked = study.parameters
     found = {asked.creates(guest, n) for guest in asked.guests for n in guest.processes}
-    return " or ".join(str(creates) for creates in sorted(found))
+    said = " or ".join(str(creates) for creates in sorted(found))
+    loads = max((loads for guest in asked.guests for loads in guest.loads_at.values()), default=1)
+    return f"{said} operations a {f'load, up to {loads} loads a ' if loads > 1 else ''}point"
 
 
 def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
