@@ -48,7 +48,8 @@ story.observe(target)
 # %% [markdown]
 # ## The same build twice
 #
-# The A/A pair: how far the same build lies from itself, in calls of a function that the study names, and in rates.
+# The A/A pair: how far the same build lies from itself, in calls of a function that the study names, and in
+# rates.
 
 # %%
 aa_pair(story.rows, story.study)

@@ -12,14 +12,32 @@ from lockscale.experiment.arms import options_of
 from lockscale.filesystems import FS_TYPES, FsType, fs_type
 from lockscale.study import list_studies, load_study
 
-IMAGE_MIB = 600  # the studies' journals take 256
+IMAGE_MIB = 1024  # eight allocation groups of XFS, and the studies' journals of ext4
+OPTIONS = {
+    "btrfs": (["-m", "single", "-O", "^no-holes"], {"node_bytes": 16384, "sector_bytes": 4096}),
+    "ext4": (["-g", "4096"], {"block_groups": 64, "inodes_per_group": 1024, "journal_size": "32M"}),
+    "xfs": (
+        ["-d", "agcount=8", "-l", "size=64m", "-m", "reflink=0"],
+        {
+            "allocation_groups": 8,
+            "allocation_group_bytes": 128 << 20,
+            "inode_bytes": 512,
+            "log_bytes": 64 << 20,
+        },
+    ),
+}
+FEATURES = {
+    "btrfs": ("extended_iref", "no_holes"),
+    "ext4": ("has_journal", "quota"),
+    "xfs": ("crc", "reflink"),
+}
 
 
 def run(argv: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(params=sorted(FS_TYPES))
+@pytest.fixture(params=[name for name, one in sorted(FS_TYPES.items()) if one.on_disk])
 def fs(request: pytest.FixtureRequest) -> FsType:
     return fs_type(request.param)
 
@@ -69,7 +87,7 @@ def test_a_size_leaves_the_rest_of_the_disk_alone(fs: FsType, image: str):
         assert not any(stream.read())
 
 
-@pytest.mark.parametrize("option", ["/dev/sda", "-Lother", "-L", "--", "-", "size=1,device=/dev/sda"])
+@pytest.mark.parametrize("option", ["/dev/sda", "-Lother", "-L", "--", "-", "size=1,device=/dev/sda", "-c"])
 def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
         fs.refuse_options([option], "")
@@ -79,9 +97,35 @@ def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: s
 
 def test_the_tools_that_decide_a_result_say_their_version(fs: FsType):
     for argv in fs.versions:
-        assert any(char.isdigit() for char in run(list(argv)).stderr.partition("\n")[0])
+        said = run(list(argv))
+        assert any(char.isdigit() for char in (said.stdout or said.stderr).partition("\n")[0])
+
+
+def test_what_its_options_make_is_what_is_read_of_it(fs: FsType, image: str):
+    options, facts = OPTIONS[fs.name]
+    assert run(fs.mkfs(options, "lockscale", image, "")).returncode == 0
+    made = fs.read(run(fs.describe(image)).stdout)
+    assert made.facts == facts
+    on, off = FEATURES[fs.name]
+    assert on in made.features and off not in made.features
+
+
+def test_one_in_memory_has_nothing_to_format():
+    tmpfs = fs_type("tmpfs")
+    with pytest.raises(BadInput, match="nothing to format"):
+        tmpfs.mkfs([], "lockscale", "/dev/vda", "")
+    with pytest.raises(BadInput, match="leave mkfs empty"):
+        tmpfs.refuse_options(["-b"], "")
 
 
 def test_a_file_system_that_there_is_not_is_one_sentence():
-    with pytest.raises(BadInput, match="there is no file system 'ext5': name one of ext4"):
+    with pytest.raises(BadInput, match="there is no file system 'ext5': name one of btrfs, ext4, tmpfs, xfs"):
         fs_type("ext5")
+
+
+@pytest.mark.parametrize(
+    "option", ["name=image", "agcount=4,file", "logdev=sdb", "size=1m,rtdev=sdb", "-p", "-N"]
+)
+def test_xfs_puts_nothing_elsewhere(option: str):
+    with pytest.raises(BadInput, match="beyond the disk"):
+        fs_type("xfs").refuse_options([option], "")

@@ -7,9 +7,10 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.filesystems.ext4 import EXT4
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.series import Series
-from lockscale.proof.events import HEADER, events_of
+from lockscale.proof.events import events_of
 
 TEXT = """
 [load]
@@ -78,12 +79,12 @@ Count them.
 
 Signed-off-by: A Developer <a.developer@example.org>
 ---
- {HEADER} | 1 +
+ {EXT4.trace_header} | 1 +
  1 file changed, 1 insertion(+)
 
-diff --git a/{HEADER} b/{HEADER}
---- a/{HEADER}
-+++ b/{HEADER}
+diff --git a/{EXT4.trace_header} b/{EXT4.trace_header}
+--- a/{EXT4.trace_header}
++++ b/{EXT4.trace_header}
 @@ -2,3 +2,4 @@
    TP_PROTO(struct inode *inode),
  DECLARE_EVENT_CLASS(ext4__bitmap_load,
@@ -93,11 +94,11 @@ diff --git a/{HEADER} b/{HEADER}
 
 
 def test_the_events_of_a_kernel_are_the_tree_s_and_its_patches(tmp_path: Path):
-    header, patch = tmp_path / HEADER, tmp_path / "1.patch"
+    header, patch = tmp_path / EXT4.trace_header, tmp_path / "1.patch"
     header.parent.mkdir(parents=True)
     header.write_text(EVENTS)
     patch.write_text(PATCH)
     of_tree = {"ext4_allocate_inode", "ext4_mb_bitmap_load"}
-    assert events_of(Series("s", "base", tmp_path, ()), tmp_path) == of_tree
-    patched = events_of(Series("s", "observe", tmp_path, (patch,)), tmp_path)
+    assert events_of(Series("s", "base", tmp_path, ()), tmp_path, EXT4) == of_tree
+    patched = events_of(Series("s", "observe", tmp_path, (patch,)), tmp_path, EXT4)
     assert patched == of_tree | {"ext4_inode_bit_retry"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The file system under test: made as the study says, asserted as found, checked afterwards."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -23,9 +24,7 @@ class FileSystem:
     device: str
     mkfs_line: str
     features: tuple[str, ...]
-    block_groups: int
-    inodes_per_group: int
-    journal_size: str | None
+    facts: dict[str, int | str | None]
     mount_line: str
 
 
@@ -56,7 +55,10 @@ def make(machine: Machine, wanted: Options, disk: NamedDisk | InMemory, size: st
 def _formatted(
     machine: Machine, fs: FsType, wanted: Options, disk: NamedDisk | InMemory, size: str
 ) -> tuple[str, str]:
-    """The device, and the line of the mkfs that was run on it."""
+    """The device, and the line of the mkfs that was run on it; of one in memory its name, and no line."""
+    if not fs.on_disk:
+        fs.refuse_options(wanted.mkfs, size)
+        return fs.name, ""
     if isinstance(disk, InMemory):
         memory = formatting_in_memory(disk, wanted.mkfs, size, fs=fs)
         return memory.device, memory.carry_out(machine)
@@ -84,4 +86,5 @@ def unmount_and_check(machine: Machine, file_system: FileSystem) -> None:
     done = machine.run(check, timeout_s=300)
     if done.status:
         said = [x for x in done.stdout.splitlines() if x.strip()]
-        raise RunFailed(f"{check[0]} found the file system damaged: {said[1] if len(said) > 1 else said}")
+        first = said[1] if len(said) > 1 else said
+        raise RunFailed(f"{shlex.join(check)} found the file system damaged: {first}")

@@ -100,10 +100,12 @@ class Recipe:
         return build_package(series, self.config, self.source)
 
 
-def recipe_of(server: SshMachine, target: SshTarget, source: str | None, kind: str = RATE) -> Recipe:
-    """From the server's own configuration. Raises BadInput where that would not bring the server back."""
+def recipe_of(
+    server: SshMachine, target: SshTarget, source: str | None, kind: str = RATE, study: str = ""
+) -> Recipe:
+    """From the server's own configuration, the study's on top. BadInput where it would not be back then."""
     facts, module = server_facts(server), guard_of(target).module
-    config = server_config(facts, target.boot.start, [module] if module else [], kind, source)
+    config = server_config(facts, target.boot.start, [module] if module else [], kind, source, study)
     found = check_coverage(facts, config, module, source)
     if not found.ok:
         raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
@@ -137,7 +139,7 @@ class SshPlace:
         server.emulated = is_emulated(server)
         self.names = [target.host, must(server, ["uname", "-n"]).strip()]
         self.host, self.told = host_facts(server), server.describe()
-        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None, kind)
+        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None, kind, study.name)
         self.kernels = build_each(study, self.recipe.build)
         self.arms = list(self.kernels)
         install(server, self.kernels.values())

@@ -214,5 +214,5 @@ def as_found(machine: Machine, device: str | None, filesystem: str = "") -> dict
     }
     found["cpu"] = json.loads(cpu.stdout) if cpu.status == 0 else None
     for (name, *_), said in zip(tools, versions, strict=True):
-        found[f"version_of_{name}"] = next(iter(said.stderr.splitlines()), None)
+        found[f"version_of_{name}"] = next(iter((said.stdout or said.stderr).splitlines()), None)
     return found

@@ -93,7 +93,7 @@ def boot_arm(target: SshTarget, which: str) -> dict[str, str]:
     series = named_series(which)
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     with at_home(target, f"target boot {which}") as (server, lock):
-        kernel = recipe_of(server, target, None).build(series)
+        kernel = recipe_of(server, target, None, study=series.study).build(series)
         install(server, [kernel])
         how = target.boot
         build_id = boot_once(server, kernel, guard_of(target), how.boot_timeout_s, how.method)

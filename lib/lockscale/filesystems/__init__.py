@@ -2,12 +2,15 @@
 """The file systems that a study can be about. A study names one; nothing else outside this room names any."""
 
 from lockscale.errors import BadInput
+from lockscale.filesystems.btrfs import BTRFS
 from lockscale.filesystems.ext4 import EXT4
 from lockscale.filesystems.fs_type import FsType, Made
+from lockscale.filesystems.tmpfs import TMPFS
+from lockscale.filesystems.xfs import XFS
 
 __all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "fs_type"]
 
-FS_TYPES: dict[str, FsType] = {one.name: one for one in (EXT4,)}
+FS_TYPES: dict[str, FsType] = {one.name: one for one in (BTRFS, EXT4, TMPFS, XFS)}
 FIRST: FsType = EXT4
 """What is made on a disk before any study asks for another, so that it carries this project's label."""
 

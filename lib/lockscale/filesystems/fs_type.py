@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: MIT
 """What an experiment asks of a file system: to be made, described, tuned, counted, checked."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from lockscale.errors import BadInput
+from lockscale.printable import printable
 
 
 @dataclass(frozen=True)
 class Made:
-    """What mkfs made, as the file system's own tools print it afterwards."""
+    """What mkfs made, as the file system's own tools print it afterwards.
 
-    features: tuple[str, ...]
-    block_groups: int
-    inodes_per_group: int
-    journal_size: str | None
+    facts: what else of its layout decides a result, under names that say the unit.
+    """
+
+    features: tuple[str, ...] = ()
+    facts: dict[str, int | str | None] = field(default_factory=dict)
 
 
 class FsType(Protocol):
@@ -24,12 +29,20 @@ class FsType(Protocol):
         """As `mount -t` and the kernel's list of block signatures call it."""
 
     @property
+    def on_disk(self) -> bool:
+        """Whether it is made on a disk; one in memory has no mkfs, no description and no check."""
+
+    @property
     def trace_system(self) -> str:
-        """The folder of its trace events in tracefs."""
+        """The folder of its trace events in tracefs, and how their names begin."""
+
+    @property
+    def trace_header(self) -> str:
+        """The file of the kernel's source that defines them; empty where it has none."""
 
     @property
     def versions(self) -> Sequence[Sequence[str]]:
-        """Commands whose first line on standard error is the version of a tool that decides a result."""
+        """Commands that print the version of a tool that decides a result, in their first line."""
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         """The command that makes it on `device`; size: as mkfs takes it, empty for the whole disk."""
@@ -44,7 +57,26 @@ class FsType(Protocol):
         """What describe() printed."""
 
     def knobs(self, device: str) -> str:
-        """The folder of its settings in sysfs, for a device such as /dev/vda; mounted."""
+        """The folder of its settings in sysfs, for a device such as /dev/vda; BadInput where it has none."""
 
     def check(self, device: str) -> list[str]:
         """The command that changes nothing and ends with 0 where there is nothing to mend; unmounted."""
+
+
+SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
+_WORDS = re.compile(r"[,=]")
+
+
+def refuse_beyond(
+    options: Sequence[str], size: str, allowed: re.Pattern[str], elsewhere: Collection[str]
+) -> None:
+    """Raises BadInput for an option of mkfs that is none of `allowed`, or reaches beyond the disk.
+
+    elsewhere: the words of its options that are followed by another device or file, or mean one.
+    """
+    for option in options:
+        dashed = option.startswith("-") and not allowed.fullmatch(option)
+        if dashed or "/" in option or not set(_WORDS.split(option)).isdisjoint(elsewhere):
+            raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
+    if size and not SIZE.fullmatch(size):
+        raise BadInput(f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T")

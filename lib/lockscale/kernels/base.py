@@ -3,7 +3,7 @@
 
 import functools
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.text import read_text, read_toml
 
 RATE = "rate"
+OWN_CONFIG = "kernel.config"
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,19 @@ class Kind:
     """What a build is for. Only `rate` builds give rates.
 
     configs: fragments on top of allnoconfig, of which the later ones win. on_top: the folder in
-    kernel-patches of a series that goes on top of each arm's, so that all are counted alike.
+    kernel-patches of a series that goes on top of each arm's, so that all are counted alike. own: what tells
+    a study's own configuration from others; empty where it has none.
     """
 
     name: str
     configs: tuple[Path, ...]
     on_top: str | None = None
+    own: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """What tells its kernels and objects from those of `rate` builds of the same series."""
+        return "".join(f"-{part}" for part in ("" if self.name == RATE else self.name, self.own) if part)
 
     @property
     def fragment(self) -> str:
@@ -52,6 +60,15 @@ class Base:
         if name not in self.kinds:
             raise BadInput(f"there is no kind of build {name!r} (there are: {', '.join(self.kinds)})")
         return self.kinds[name]
+
+
+def kind_for(study: str, name: str) -> Kind:
+    """A kind of build for the arms of `study`, with its own kernel.config on top where it has one."""
+    kind, config = base().kind(name), paths.KERNEL_PATCHES / study / OWN_CONFIG
+    if not config.is_file():
+        return kind
+    own = hashlib.sha256(read_text(config).encode()).hexdigest()[:4]
+    return replace(kind, configs=(*kind.configs, config), own=own)
 
 
 class _Strict(pydantic.BaseModel):

@@ -18,7 +18,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import full_disk_is_one_sentence, locked, sha256_of_json, write_json
-from lockscale.kernels.base import RATE, Kind, base
+from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of
 from lockscale.kernels.image import code_sha256
@@ -76,7 +76,7 @@ class Kernel:
 
 def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel:
     """The kernel of `series` for one kind of use, from the cache when it was built before."""
-    found, wanted = find_source(source), base().kind(kind)
+    found, wanted = find_source(source), kind_for(series.study, kind)
     whole = with_on_top(series, wanted.on_top)
     key = key_of(whole, found, wanted.sha256)
     return cached_kernel(key) or _build(whole, found, key, wanted)
@@ -96,7 +96,7 @@ def key_of(whole: Series, source: Source, config_sha256: str) -> str:
 
 def built_before(series: Series) -> Kernel | None:
     """The kernel of `series` that gives rates, if it is in the cache; nothing is built."""
-    return cached_kernel(key_of(series, find_source(), base().kind(RATE).sha256))
+    return cached_kernel(key_of(series, find_source(), kind_for(series.study, RATE).sha256))
 
 
 def cached_kernel(key: str) -> Kernel | None:
@@ -187,18 +187,18 @@ def _replace(path: Path, content: bytes | None) -> None:
     path.write_bytes(content)
 
 
-def objects_in(room: Path, kind: str) -> Path:
-    """The objects of one kind of build.
+def objects_in(room: Path, suffix: str) -> Path:
+    """The objects of one kind of build, by what tells it from those that give rates.
 
     New ones begin as a copy of those of kernels that give rates: make compiles again what reads an option
     that differs.
     """
     of_rates = room / "objects"
-    if kind == RATE:
+    if not suffix:
         return of_rates
-    objects = room / f"objects-{kind}"
+    objects = room / f"objects{suffix}"
     if not objects.exists() and (of_rates / "vmlinux").exists():
-        half = room / f"objects-{kind}.part"
+        half = room / f"objects{suffix}.part"
         shutil.rmtree(half, ignore_errors=True)
         with full_disk_is_one_sentence(room):
             shutil.copytree(of_rates, half, symlinks=True)  # with their times, by which make goes
@@ -211,16 +211,15 @@ def objects_in(room: Path, kind: str) -> Path:
 
 
 def _compile(series: Series, source: Source, key: str, kind: Kind, tree: Path, room: Path) -> Kernel:
-    is_rate = kind.name == RATE
-    objects = objects_in(room, kind.name)
+    objects = objects_in(room, kind.suffix)
     version = version_in(room)
-    local = f"-lockscale-{series.sha256[:8]}{'' if is_rate else f'-{kind.name}'}"
+    local = f"-lockscale-{series.sha256[:8]}{kind.suffix}"
     configure(tree, objects, kind, version)
     config = (objects / ".config").read_text()
     argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}"]
     started_s = time.monotonic()
     log = room / f"build-{key}.log"
-    what = f"build kernel {series.name}{'' if is_rate else f' ({kind.name})'}"
+    what = f"build kernel {series.name}{'' if kind.name == RATE else f' ({kind.name})'}"
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES_OF_A_BUILD
     run_step([*argv, f"LOCALVERSION={local}", "bzImage"], what, lines, log, FIXED)
     kernel = Kernel(

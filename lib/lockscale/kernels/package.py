@@ -127,10 +127,10 @@ def _package(
 def _objects(config: ServerConfig, room: Path) -> Path:
     """The objects that all arms for one kernel of one server share, as long as its modules stay loaded."""
     shared = f"{config.server_release} {config.mode} {config.kind}"
-    name = f"server-{hashlib.sha256(shared.encode()).hexdigest()[:8]}"
-    if not (room / f"objects-{name}").exists():
+    suffix = f"-server-{hashlib.sha256(shared.encode()).hexdigest()[:8]}"
+    if not (room / f"objects{suffix}").exists():
         need_free_space(room, OBJECTS_MIB[config.mode], "building a server's kernel")
-    return objects_in(room, name)
+    return objects_in(room, suffix)
 
 
 def _compile(make: list[str], what: str, key: str, config: ServerConfig, objects: Path, room: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import expanded, sha256_of_json, write_text
-from lockscale.kernels.base import RATE, Kind, base
+from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import read_config, refuse_malformed, refuse_unknown, spin_lock_kind
 from lockscale.kernels.server import ServerFacts
@@ -56,14 +56,15 @@ def server_config(
     keep: Sequence[str] = (),
     kind: str = RATE,
     source: str | None = None,
+    study: str = "",
 ) -> ServerConfig:
     """The configuration of a kernel for this server, made once for the same facts, source and compiler.
 
     localmodconfig: of the server's modules those that are loaded, and `keep` (a watchdog's, say). full:
     all of them, some 4000. A path: that file in place of the server's own. An option that the file did
-    not know takes its default.
+    not know takes its default. study: its own options go on top.
     """
-    found, wanted = find_source(source), of_servers(base().kind(kind))
+    found, wanted = find_source(source), of_servers(kind_for(study, kind))
     given = _given(chosen) if isinstance(chosen, Path) else _of_server(facts)
     own, modules = own_options(given), loaded(facts, keep) if chosen == "localmodconfig" else None
     parts = {

@@ -10,6 +10,7 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.counting import sources_of
 from lockscale.experiment.layout import new_run
+from lockscale.filesystems import fs_type
 from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.series import Series, chosen_names, read_series
 from lockscale.progress import progress
@@ -135,7 +136,8 @@ def _count_study(study: str, arms: Sequence[Checked], target: Target, iterations
         return
     red = {one.arm for one in arms if not one.ok}
     together = [arm for arm in arms_to_count(study, [one.arm for one in wanted]) if arm not in red]
-    refuse_unknown_events([read_series(study, arm) for arm in together], sources_of(file).trace)
+    counted = [read_series(study, arm) for arm in together]
+    refuse_unknown_events(counted, sources_of(file).trace, fs_type(file.load.filesystem))
     entries = counters_of(file, campaign(study, together, target, iterations, folder))
     for one in wanted:
         one.counters = [entry for entry in entries if entry.arm_name == one.arm]

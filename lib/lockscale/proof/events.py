@@ -7,20 +7,21 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.experiment.counting import OBSERVE
+from lockscale.filesystems import FsType
 from lockscale.kernels.base import base
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import find_source
 
-HEADER = "include/trace/events/ext4.h"
-EVENT = re.compile(r"^(?:TRACE|DEFINE)_EVENT\w*\(\s*(?:\w+,\s*)?(ext4_\w+)", re.MULTILINE)
+EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"
 
 
-def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str]) -> None:
-    """BadInput when the observe kernel of one of the arms would lack one of `events`."""
+def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsType) -> None:
+    """BadInput when the observe kernel of one of the arms would lack one of `events` of a file system."""
     with build_folder(find_source()) as (tree, _):
         for series in arms:
-            missing = sorted(set(events) - events_of(with_on_top(series, base().kind(OBSERVE).on_top), tree))
+            whole = with_on_top(series, base().kind(OBSERVE).on_top)
+            missing = sorted(set(events) - events_of(whole, tree, fs))
             if missing:
                 raise BadInput(
                     f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
@@ -28,8 +29,10 @@ def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str]) -> None
                 )
 
 
-def events_of(series: Series, tree: Path) -> set[str]:
-    """ext4's events in the pristine `tree` with `series` on it."""
-    changed = apply_beside(series, tree).get(HEADER)
-    text = changed if changed is not None else (tree / HEADER).read_bytes()
-    return set(EVENT.findall(text.decode()))
+def events_of(series: Series, tree: Path, fs: FsType) -> set[str]:
+    """The events of a file system in the pristine `tree` with `series` on it."""
+    if not fs.trace_header:
+        return set()
+    changed = apply_beside(series, tree).get(fs.trace_header)
+    text = changed if changed is not None else (tree / fs.trace_header).read_bytes()
+    return set(re.findall(EVENT.format(system=fs.trace_system), text.decode(), re.MULTILINE))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment.file_system import MOUNT_POINT, FileSystem, make, unmount_and_check
+from lockscale.experiment.file_system import MOUNT_POINT, make, unmount_and_check
 from lockscale.experiment.guests import booted
 from lockscale.experiment.layout import new_run
 from lockscale.experiment.load import LOAD_TIMEOUT_S
@@ -121,7 +121,7 @@ def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration:
     header = must(machine, ["dumpe2fs", "-h", file_system.device])
     unmount_and_check(machine, file_system)
     free = filefrag.parse_free(must(machine, ["e2freefrag", file_system.device]))
-    groups = _Groups.of(header, file_system)
+    groups = _Groups.of(header)
     return Locality(
         series.study, series.arm, how, iteration, len(files),
         pieces=float(np.mean([file.pieces for file in files])),
@@ -142,9 +142,9 @@ class _Groups:
     block_bytes: int
 
     @staticmethod
-    def of(header: str, file_system: FileSystem) -> "_Groups":
+    def of(header: str) -> "_Groups":
         said = dict(re.findall(r"^([^:\n]+):\s*(\d+)$", header, re.MULTILINE))
-        return _Groups(int(said["Blocks per group"]), file_system.inodes_per_group, int(said["Block size"]))
+        return _Groups(*(int(said[name]) for name in ("Blocks per group", "Inodes per group", "Block size")))
 
     @property
     def bytes(self) -> int:

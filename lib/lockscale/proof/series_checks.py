@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.base import RATE, base
+from lockscale.kernels.base import RATE, kind_for
 from lockscale.kernels.build import build, build_folder, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail
 from lockscale.kernels.config import configure
@@ -47,7 +47,7 @@ def adds_no_warning(series: Series) -> Entry:
     try:
         with build_folder(find_source()) as (tree, room):
             objects = room / "objects-warnings"
-            configure(tree, objects, base().kind(RATE), version_in(room))
+            configure(tree, objects, kind_for(series.study, RATE), version_in(room))
             found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
     except RunFailed as error:
         return Entry(False, str(error))
