@@ -2,9 +2,11 @@
 """Whatever a guest measures with its own clock is in virtual time; its death is told as any guest's."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.experiment import file_system
 from lockscale.experiment.load import LOAD_TIMEOUT_S, fsload_load
@@ -12,7 +14,8 @@ from lockscale.experiment.profiling import Profile, profile, profilers
 from lockscale.kernels.build import Kernel
 from lockscale.targets.machine import must
 from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.virtual_time import build_section
+from lockscale.targets.virtual_time import build_mpi_marks, build_section
+from lockscale.workloads import c_program
 from manycore.machine import booted, with_files
 
 pytestmark = pytest.mark.guest
@@ -64,6 +67,18 @@ def test_a_command_without_marks_is_one_section(machine: QemuMachine):
     assert section.virtual_ns > 0 and section.shares["instructions"] > 0.3
     must(machine, [str(build_section()), "--unpriced", str(build_section()), "true"])
     assert len(machine.sections()) == known + 1
+
+
+def test_ranks_of_mpi_are_one_section_from_their_first_barrier_to_the_end(machine: QemuMachine):
+    here, out = Path(__file__).parent, paths.CACHE / "bin"
+    library = c_program.build("libmpi.so", here / "mpi_library", out, ("-shared", "-fPIC"))
+    linked = (f"-Wl,--no-as-needed,-rpath,{out}", str(library))
+    rank = c_program.build("rank", here / "mpi_program", out, linked)
+    known = len(machine.sections())
+    said = must(machine, ["env", f"LD_PRELOAD={build_mpi_marks()}", str(rank)])
+    (section,) = machine.sections(known)
+    assert said == "0\n"  # both barriers and the end went on to the library behind the marks
+    assert 19.9e6 < section.virtual_ns < 25e6  # the 100 ms before are no part of it
 
 
 def test_processes_can_be_containers(machine: QemuMachine):

@@ -51,14 +51,14 @@ def choose_load(
     latency: bool = False,
     pin: bool = False,
     containers: bool = False,
-    section: str = "",
+    mpi_marks: str = "",
 ) -> Load:
     """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`.
 
     program: fsload's path on the machine, by default where a guest sees this machine's own. latency:
     fsload times every operation; mdtest does not. pin: fsload keeps each worker on one CPU.
-    containers: fsload runs each process in a cgroup of its own. section: a program that marks a tool
-    without marks of its own, on a machine in virtual time.
+    containers: fsload runs each process in a cgroup of its own. mpi_marks: a library that marks a section in
+    mdtest's ranks, on a machine in virtual time.
     """
     lacks = workload if workload != CREATES else "containers" if containers else ""
     if lacks and asked == "mdtest":
@@ -70,10 +70,9 @@ def choose_load(
     if asked != "fsload" and has_mdtest:
         return Load(
             mdtest.TOOL,
-            lambda n, items, phase: [
-                *([section] if section else []),
-                *mdtest.command(n, items, folder, phase=phase, as_root=True),
-            ],
+            lambda n, items, phase: mdtest.command(
+                n, items, folder, phase=phase, as_root=True, preload=mpi_marks
+            ),
             mdtest.parse,
         )
     return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)

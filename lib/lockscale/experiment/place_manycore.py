@@ -26,7 +26,7 @@ from lockscale.targets.assertions import assert_runs
 from lockscale.targets.memory_disk import InMemory
 from lockscale.targets.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.targets.qemu_backport import find_qemu
-from lockscale.targets.virtual_time import Section, VirtualTime, build_library, build_section
+from lockscale.targets.virtual_time import Section, VirtualTime, build_library, build_mpi_marks, build_section
 from lockscale.workloads import fsload
 
 QEMU_MIB = 1536  # beside the guest's memory: translated code, and what is known of each line
@@ -87,6 +87,7 @@ def hold_manycore(
 class _InVirtualTime:
     machine: QemuMachine
     section: str
+    mpi_marks: str
     settings: tuple[str, ...]
 
     def sections(self, skip: int = 0) -> list[Section]:
@@ -137,7 +138,9 @@ class ManycorePlace:
         build_id = assert_runs(machine, kernel)
         program = str(fsload.build(paths.CACHE / "bin"))
         assert isinstance(guest.disk, InMemory)
-        virtual_time = _InVirtualTime(machine, str(build_section()), tuple(self.machine.settings))
+        virtual_time = _InVirtualTime(
+            machine, str(build_section()), str(build_mpi_marks()), tuple(self.machine.settings)
+        )
         return Booted(
             machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
         )

@@ -40,12 +40,16 @@ class Booted:
 class InVirtualTime(Protocol):
     """What a machine in virtual time offers besides.
 
-    section: a program in the guest that marks a command as a section. settings: names of what can be
-    set otherwise for one command, in order. sections: see QemuMachine.
+    section: a program in the guest that marks a command as a section. mpi_marks: a library that marks one in
+    the ranks that preload it. settings: names of what can be set otherwise for one command, in order.
+    sections: see QemuMachine.
     """
 
     @property
     def section(self) -> str: ...
+
+    @property
+    def mpi_marks(self) -> str: ...
 
     @property
     def settings(self) -> Sequence[str]: ...

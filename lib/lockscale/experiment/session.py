@@ -81,7 +81,7 @@ def _loads(booted: Booted, study: Study, step: Step) -> list[Load]:
     """The study's workload, then those beside it."""
     where = (booted.folder, booted.fsload)
     asked = study.parameters
-    pin, section = booted.virtual_time is not None, booted.virtual_time.section if booted.virtual_time else ""
+    pin, marks = booted.virtual_time is not None, booted.virtual_time.mpi_marks if booted.virtual_time else ""
     load = choose_load(
         booted.machine,
         asked.tool,
@@ -90,7 +90,7 @@ def _loads(booted: Booted, study: Study, step: Step) -> list[Load]:
         latency=asked.latency,
         pin=pin,
         containers=step.containers,
-        section=section,
+        mpi_marks=marks,
     )
     beside = (
         fsload_load(one, *where, latency=asked.latency, pin=pin, containers=step.containers)

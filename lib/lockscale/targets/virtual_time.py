@@ -85,6 +85,12 @@ def build_section() -> Path:
     return c_program.build("section", paths.MANYCORE / "guest", paths.CACHE / "bin", headers=[MARKS])
 
 
+def build_mpi_marks() -> Path:
+    """The library that marks one section in the ranks of an MPI program, which preload it."""
+    flags = ("-shared", "-fPIC")
+    return c_program.build("mpi-marks.so", paths.MANYCORE / "mpi", paths.CACHE / "bin", flags, [MARKS])
+
+
 def with_setting(number: int, command: Sequence[str]) -> list[str]:
     """argv of `command` on the booted machine with one number another: the settings count from 1."""
     return [str(build_section()), "--setting", str(number), *command]

@@ -20,19 +20,22 @@ def command(
     phase: str = "both",
     executable: str = "mdtest",
     as_root: bool | None = None,
+    preload: str = "",
 ) -> list[str]:
     """argv of S1's test, one iteration: `items` files a process, each in its own directory.
 
     `phase` is create, remove or both. `as_root` (default: whether we are) is Open MPI's leave to
-    run as root; --oversubscribe is its leave to start more processes than cores.
+    run as root; --oversubscribe is its leave to start more processes than cores. preload: a library
+    for the ranks alone.
     """
     flags = {"create": ["-C"], "remove": ["-r"], "both": ["-C", "-r"]}
     if phase not in flags:
         raise BadInput(f"mdtest has no phase {phase}: use create, remove or both")
     root = os.geteuid() == 0 if as_root is None else as_root
+    rank = ["env", f"LD_PRELOAD={preload}", executable] if preload else [executable]
     return [
         "mpirun", *(["--allow-run-as-root"] if root else []), "--oversubscribe",
-        "-np", str(processes), executable, "-n", str(items), "-d", directory,
+        "-np", str(processes), *rank, "-n", str(items), "-d", directory,
         "-F", *flags[phase], "-u", "-i", "1", "-v",
     ]  # fmt: skip
 
