@@ -23,6 +23,7 @@ from lockscale.experiment.run_files import read_study_file
 from lockscale.experiment.steadiness import outliers, steady_lines
 from lockscale.experiment.target_work import refuse_unfit
 from lockscale.files import locked, need_free_space
+from lockscale.filesystems import fs_type
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
@@ -191,10 +192,8 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
             raise BadInput(
                 f"{str(folder)!r} holds a blank, colon or comma, which kernel builds refuse: move it"
             )
-    tools = (
-        (*PACKAGE_TOOLS, "chromium") if isinstance(target, SshTarget) else (*TOOLS, "mkfs.ext4", "chromium")
-    )
-    for tool in tools:
+    of_files = (command for command, *_ in fs_type(study.filesystem).versions)
+    for tool in (*(PACKAGE_TOOLS if isinstance(target, SshTarget) else (*TOOLS, *of_files)), "chromium"):
         need(tool)
     if isinstance(target, ManycoreTarget):
         machine_in_virtual_time(target)
