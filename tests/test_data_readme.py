@@ -17,11 +17,11 @@ from lockscale.experiment.layout import Run, curated_run
 from lockscale.experiment.observe import observed
 from lockscale.experiment.rows import read_rows
 from lockscale.judge import judge_counters
+from lockscale.prediction import ask
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.report.kept_scoreboard import kept_scoreboard
 from lockscale.study import list_studies, load_study
 from lockscale.tables import function_cost, list_tables, published
-from lockscale.whatif import ask
 from lockscale.whatif.own import ask_files
 
 SAID = " ".join((paths.DATA / "README.md").read_text().split())

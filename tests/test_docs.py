@@ -242,7 +242,7 @@ def test_a_count_is_that_of_the_checked_patches(seed: str, counter: str, expecte
 
 @pytest.mark.slow
 def test_what_the_profile_promises_and_whatif_says_of_s1():
-    from lockscale.whatif import ask
+    from lockscale.prediction import ask
 
     (said,) = [p for p in ask("inode-claim").predictions if p.arm == "search-locked"]
     why = README.partition("**Why.**")[2].partition("\n\n")[0]

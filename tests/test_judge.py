@@ -16,8 +16,8 @@ from lockscale.judge import (
     judge_counters,
     judge_guests,
 )
+from lockscale.prediction import predict
 from lockscale.study import load_study
-from lockscale.whatif import predict
 
 STUDY = load_study("inode-claim")
 

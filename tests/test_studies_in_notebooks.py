@@ -18,9 +18,9 @@ from lockscale.experiment.observe import observed
 from lockscale.experiment.overheads import UNDER_PROFILER
 from lockscale.experiment.rows import Row, write_rows
 from lockscale.files import sha256_of_json, write_json, write_text
+from lockscale.prediction import predict
 from lockscale.story import Story, keep_study
 from lockscale.study import Study, list_studies, load_study
-from lockscale.whatif import predict
 
 PROCESSES = (1, 8)
 RUN = "made-up-20260101T000000Z"

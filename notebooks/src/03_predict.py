@@ -19,8 +19,8 @@ target = "qemu"
 import pandas as pd
 
 from lockscale.headlines import predicted
+from lockscale.prediction import answer_for, base_to_count, predict
 from lockscale.story import open_story
-from lockscale.whatif import answer_for, base_to_count, predict
 from lockscale.whatif.icicle import waits_icicle, waits_table
 
 story = open_story(study, run)

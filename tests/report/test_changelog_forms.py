@@ -13,10 +13,10 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
+from lockscale.prediction import predict
 from lockscale.report.changelog import Block, as_text, changelog_blocks
 from lockscale.report.changelog_forms import as_form, cover, ticket
 from lockscale.study import load_study
-from lockscale.whatif import predict
 
 STUDY = load_study("inode-claim")
 COUNTER = f"{STUDY.counter} calls per create"

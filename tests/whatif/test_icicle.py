@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.whatif import ask
+from lockscale.prediction import ask
 from lockscale.whatif.answer import Waiting
 from lockscale.whatif.icicle import waits_icicle, waits_table
 

@@ -42,7 +42,7 @@ def whatif(
     measured = named_numbers("--given", given, "contended_us=0.6")
     files = (profile, rates, model)
     if study is not None and not any((*files, parameters)):
-        from lockscale.whatif.ask import ask
+        from lockscale.prediction import ask
 
         found = ask(study, measured)
     elif study is None and profile and rates and model:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockscale.sim import Result
 from lockscale.sim.models import AnyModel
-from lockscale.whatif.guest_cases import Chances, GuestCase, Simulated
+from lockscale.whatif.guest_case import Chances, GuestCase, Simulated
 
 Floats = npt.NDArray[np.float64]
 

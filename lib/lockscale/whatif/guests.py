@@ -12,10 +12,9 @@ from lockscale.errors import BadInput
 from lockscale.experiment.observe_base import FEWEST, NONE_NAMED, BaseCounts
 from lockscale.progress import progress
 from lockscale.study import Study
-from lockscale.whatif.guest_cases import Chances, GuestCase, Told, case_of
+from lockscale.whatif.guest_case import Chances, GuestCase, Told
 from lockscale.whatif.guest_fit import Count, GuestFit, fit, runs, tell
 
-WITH_CLAIMS = ("inode-claim", "write-access")
 BOUND, FITTED = "bound", "fitted"
 """Kinds of rows: what no parameter can change, and what the base's counts say."""
 
@@ -33,15 +32,17 @@ class Guests:
     said: dict[str, Any] = field(default_factory=dict)
 
 
-def predict_guests(study: Study, base: BaseCounts) -> Guests:
+def predict_guests(
+    study: Study, base: BaseCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
+) -> Guests:
     """Rows of the algorithm alone, and where one arm was counted what the others then count.
 
-    Only the counts of that one arm are looked at.
+    Only the counts of that one arm are looked at. case: of the study, None where no model says what its
+    arms count. bounds: the rows of the algorithm alone.
     """
-    bounds = bound_guests(study)
     if base.rows is None:
         return Guests(bounds, {"note": base.why_none})
-    if (case := case_of(study)) is None:
+    if case is None:
         return Guests(bounds, {"note": NONE_NAMED})
     counts = counts_of(case, base.rows)
     used = on_own_processors(counts, base.host_cpus)
@@ -52,16 +53,14 @@ def predict_guests(study: Study, base: BaseCounts) -> Guests:
     return Guests([*bounds, *teller.rows()], _said(case, found, counts, used, base.host_cpus))
 
 
-def bound_guests(study: Study) -> list[dict[str, Any]]:
+def lost_claims(study: Study) -> list[dict[str, Any]]:
     """Extra get_write_access calls a create under the before arm, for each point of the guests.
 
     Every lost claim has a winner on another processor, and the loser queues behind at most the
     others: on c processors n processes lose more than 0 and at most min(n, c) - 1 claims a create,
     and one process alone loses none. How far below the bound depends on the window between search
-    and lock, which no profile of another machine tells. Empty for studies without a claim.
+    and lock, which no profile of another machine tells.
     """
-    if study.name not in WITH_CLAIMS:
-        return []
     points = [(g.cpus, n) for g in study.parameters.guests for n in g.processes]
     return [
         {

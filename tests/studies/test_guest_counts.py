@@ -12,13 +12,13 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
 from lockscale.experiment.observe_base import BY_HAND, BaseCounts
+from lockscale.prediction import base_to_count, case_of, predict
 from lockscale.sim import Result, simulate
 from lockscale.story import Story
+from lockscale.studies.models.lost_bits import FOUND, lost_bits
 from lockscale.study import Study, load_study
-from lockscale.whatif import base_to_count, predict
-from lockscale.whatif.guest_cases import GuestCase, Simulated, case_of
+from lockscale.whatif.guest_case import GuestCase, Simulated
 from lockscale.whatif.guests import predict_guests
-from lockscale.whatif.lost_bits import FOUND, lost_bits
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "creates_per_point": 2400}
 ITEMS = 2400
@@ -63,7 +63,7 @@ def row(arm: str, threads: int, block: int, metric: str, value: float) -> dict[s
 
 
 def told(study: Study, rows: pd.DataFrame, host_cpus: int | None = None) -> list[dict[str, Any]]:
-    found = predict_guests(study, BaseCounts(rows, host_cpus)).rows
+    found = predict_guests(study, BaseCounts(rows, host_cpus), case_of(study), []).rows
     return [one for one in found if one["kind"] == "fitted"]
 
 

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""S3: what fallocate2's base column allows once containers do not meet at one group."""
+"""S3, group-trylock: what fallocate2's base column allows once containers do not meet at one group."""
 
 from collections.abc import Mapping
 
+from lockscale.sim import Result
+from lockscale.studies.parts import StudyParts
+from lockscale.study import Study
 from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Predicted
 from lockscale.whatif.base import Base, Curve
+from lockscale.whatif.guest_case import Chances, GuestCase, Simulated, Told, skips, waits
 
+NAME = "group-trylock"
 BEFORE = "wait-group"
 TABLE, METRIC = "s3_fallocate2", "fallocate_rate"
 LOCKS = ("ext4_lock_group", "s_md_lock")
 FREE_OF_BOTH = ("inode-goal-scan0", "multi-goal", "goal-spread")
 FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of groups come
-GIVEN = left.GIVEN
 
 NAIVE = (
     "it deletes all waiting: each container as fast as one alone. The next queue is not in the base's rates, "
@@ -20,7 +24,7 @@ NAIVE = (
 )
 
 
-def answer(given: Mapping[str, float]) -> Answer:
+def whatif(given: Mapping[str, float]) -> Answer:
     """Per container, from the base to one that never waits; closed by the share of the queue left."""
     base = Base(BEFORE)
     each = base.curve(TABLE, METRIC)
@@ -33,7 +37,7 @@ def answer(given: Mapping[str, float]) -> Answer:
         *(row for arm in FREE_OF_ONE for row in _rows(arm, each, some)),
     ]
     return Answer(
-        study="group-trylock",
+        study=NAME,
         used=base.used,
         parameters=left.estimates(together, given),
         waits=left.waits(together, "fallocate", LOCKS),
@@ -66,3 +70,41 @@ def _ideas(each: Curve, predictions: list[Predicted]) -> list[Idea]:
         for p in predictions
         if p.threads == n
     ]
+
+
+def guests(study: Study) -> GuestCase:
+    """One model for all arms: with mb_optimize_scan=1 it has none, so those arms are not told."""
+    model, groups, allocation = "group_goals", {"block_groups": 128.0}, "trace:ext4_mballoc_alloc"
+    # the study file has these two of group_trylock, which knows one goal and no others beside it
+    thrown: dict[str, Mapping[str, object]]
+    thrown = {"trylock": {"trylock": True}, "inode-goal-scan0": {"inode_goal": True}}
+    thrown |= {arm.name: arm.model_parameters for arm in study.arms if study.model_of(arm) == model}
+    return GuestCase(
+        base=BEFORE,
+        simulated=Simulated(model, groups),
+        scaled={"elsewhere_us": 2.443, "others_us": 4.35},
+        count="trace:ext4_group_lock_wait",
+        per="acquisitions:&bgl->locks[i].lock",
+        seen=_group_waits,
+        operation=allocation,
+        arms={arm: Simulated(model, {**groups, **switches}) for arm, switches in thrown.items()},
+        told=(
+            Told("waits for a group lock", "per allocation", _group_waits, allocation),
+            Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
+        ),
+        limits="A truncate is one hold of one group's lock, and takes as many as it has extents; other users "
+        "of the locks are left out. No model has the lists of groups, so arms with them are not told.",
+    )
+
+
+def _group_waits(run: Result) -> Chances:
+    return waits(run, "group lock")
+
+
+STUDY = StudyParts(
+    name=NAME,
+    order=3,
+    whatif=whatif,
+    given=left.GIVEN,
+    guest_case=guests,
+)

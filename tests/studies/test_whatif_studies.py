@@ -11,7 +11,7 @@ from base_only import BASES, copy_of_data, cut_the_patched_rows, rewrite
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.whatif import ask
+from lockscale.prediction import ask
 from lockscale.whatif.answer import Answer, Predicted
 
 STUDIES = sorted(BASES)

@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""S1: what its base profile and base rates say of a create that loses no claim."""
+"""S1, inode-claim: what its base profile and base rates say of a create that loses no claim."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import pandas as pd
+
+from lockscale.errors import BadInput
+from lockscale.experiment.compare import calls_per_operation, function_costs
+from lockscale.experiment.layout import curated_run
+from lockscale.experiment.rows import read_rows
+from lockscale.experiment.where import origin_of
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
+from lockscale.sim import Result
+from lockscale.studies.parts import StudyParts
+from lockscale.study import Study
 from lockscale.tables.function_costs import Cost
-from lockscale.whatif import verdict
+from lockscale.whatif import guest_case, verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted
 from lockscale.whatif.base import Base, mean_interval
-from lockscale.whatif.calls_without_retry import Calls, calls_without_retry
 from lockscale.whatif.costs import waits
+from lockscale.whatif.guest_case import Chances, GuestCase, Simulated, Told
+from lockscale.whatif.guests import lost_claims
 from lockscale.whatif.storm import Storm, read_backwards
 
+NAME = "inode-claim"
 BEFORE, UPSTREAM, OURS = "steal-retry", "search-locked", "claim-spread"
 THREADS = 48
 RATES, COST = "s1_rates", "s1_function_cost"
-GIVEN: dict[str, str] = {}
+ACCESS = "jbd2_journal_get_write_access"
 
 NAIVE = (
     "it deletes the time in _raw_spin_lock from ext4_create: too little, because the threads in "
@@ -26,6 +38,18 @@ _WAITS_FOR = {
     "_raw_spin_lock": "the owner of the group lock, who claims the bit that all of them found",
     "jbd2__journal_start": "handles of threads that spin for the group lock",
 }
+
+
+_NOT_COMPARED = ("create", "raw_spin_lock", ACCESS)
+
+
+class Calls(NamedTuple):
+    """Calls a create, their 95% interval, and where they were counted."""
+
+    value: float
+    low: float
+    high: float
+    source: str
 
 
 class _Read(NamedTuple):
@@ -38,14 +62,14 @@ class _Read(NamedTuple):
     rate_per_s: tuple[float, float, float]
 
 
-def answer(given: Mapping[str, float]) -> Answer:
+def whatif(given: Mapping[str, float]) -> Answer:
     """The patched creation rate of S1's machine: an interval, and why."""
     base = Base(BEFORE)
     read = _read(base)
     storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
     predictions = _predictions(read, storms)
     return Answer(
-        study="inode-claim",
+        study=NAME,
         used=[*base.used, f"data/measured: {read.calls.source}"],
         parameters=_parameters(read, storms),
         waits=waits(read.costs, "ext4_create", THREADS, _WAITS_FOR),
@@ -63,7 +87,7 @@ def answer(given: Mapping[str, float]) -> Answer:
 def _read(base: Base) -> _Read:
     costs = base.costs(COST)
     calls = calls_without_retry(BEFORE, costs)
-    found = costs["jbd2_journal_get_write_access"].calls / costs["ext4_create"].calls
+    found = costs[ACCESS].calls / costs["ext4_create"].calls
     # Of the loop's threads those that lost are surely in it; whether the first attempt counts is open.
     in_loop = (found - calls.high, found - calls.low + 1)
     low, high = (gain_from_attempts(THREADS, w) for w in in_loop)
@@ -138,3 +162,73 @@ def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[
 def _interval(ends: Iterable[float]) -> str:
     low, high = sorted(ends)
     return f"{low:.3f} to {high:.3f}"
+
+
+def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
+    """get_write_access calls of a create that loses no claim: from the latest curated run; BadInput without.
+
+    One process has nobody to lose to. The rows are those of the base arm in data/measured; the count is
+    Linux 6.12's, not that of the published kernel, and of smaller directories. How far the two create
+    paths differ is taken from the functions that both profiles count: each calls get_write_access once
+    at most, so the calls of a create may differ by as much as theirs do together. costs: the published
+    profile.
+    """
+    path = curated_run(NAME).rows
+    rows = read_rows(path)
+    calls = calls_per_operation(rows, ACCESS)
+    one = calls[(calls.threads == 1) & (calls.arm == arm)]
+    if len(one) < 2:
+        raise BadInput(f"{path.parent.name} has no two profiles of {arm} with one process: measure them")
+    cpus = int(one.cpus.max())
+    value, low, high = mean_interval(one.value.tolist())
+    other = _differences(function_costs(rows, arm, cpus, 1), costs)
+    source = (
+        f"{len(one)} profiles of one process in {path.parent.name} "
+        f"({origin_of(rows)}; +-{high - value:.3f}), and +-{other:.3f} for another kernel and larger "
+        "directories, as other functions' calls differ"
+    )
+    return Calls(value, low - other, high + other, source)
+
+
+def _differences(measured: pd.DataFrame, costs: dict[str, Cost]) -> float:
+    """Calls a create of functions in both profiles: the sum of their differences."""
+    here = _per_create({str(f): float(n) for f, n in zip(measured.function, measured["count"], strict=True)})
+    there = _per_create({name: float(cost.calls) for name, cost in costs.items()})
+    return sum(abs(here[name] - there[name]) for name in here.keys() & there.keys())
+
+
+def _per_create(counts: dict[str, float]) -> dict[str, float]:
+    plain = {name.lstrip("_").removeprefix("ext4_"): count for name, count in counts.items()}
+    return {name: n / plain["create"] for name, n in plain.items() if name not in _NOT_COMPARED}
+
+
+def guests(study: Study) -> GuestCase:
+    """The cured arm says how old a bit is when it is claimed; the retries are what is to be told."""
+    from lockscale.studies.models.lost_bits import FOUND, lost_bits  # a model's file imports the compiler
+
+    def lost(run: Result) -> Chances:
+        return run.lines[FOUND].lost, guest_case.operations(run)
+
+    create, before = "trace:ext4_allocate_inode", study.arm("before")
+    return GuestCase(
+        base=study.arm("upstream").name,
+        simulated=Simulated(lost_bits),
+        scaled={"elsewhere_us": 58.54},
+        count="trace:ext4_lost_inode_bit",
+        per=create,
+        seen=lost,
+        operation=create,
+        arms={before.name: Simulated(study.model_of(before), dict(before.model_parameters))},
+        told=(Told(f"extra {study.called_function}", "calls/create", guest_case.retries, create),),
+        limits="The lost bits are counted with lock statistics on, the extra calls with more functions "
+        "profiled: both lengthen the time between search and claim, and not alike.",
+    )
+
+
+STUDY = StudyParts(
+    name=NAME,
+    order=1,
+    whatif=whatif,
+    guest_case=guests,
+    guest_bounds=lost_claims,
+)

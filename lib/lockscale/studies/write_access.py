@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""S2: what the slow get_write_access's profile says of a kernel with a cheap one.
+"""S2, write-access: what the slow get_write_access's profile says of a kernel with a cheap one.
 
 Threads of the slow kernel sleep in lock_buffer(), few meet at the group lock, and what an attempt
 costs when many do is not in the profile. What is: the work outside the retry loop, and so the cost
@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lockscale.queueing.laws.retry_storm import threshold_us
+from lockscale.studies.parts import StudyParts
 from lockscale.tables.function_costs import Cost
 from lockscale.whatif import verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
 from lockscale.whatif.base import Base
+from lockscale.whatif.guests import lost_claims
 from lockscale.whatif.storm import Storm, regression_above_us
 
+NAME = "write-access"
 BEFORE, FAST = "slow-retry", "fast-retry"
 CURED = ("fast-search", "slow-search")
 BACKOFF = "timed-backoff"
@@ -46,7 +49,7 @@ class _Read(NamedTuple):
     attempts: float
 
 
-def answer(given: Mapping[str, float]) -> Answer:
+def whatif(given: Mapping[str, float]) -> Answer:
     """Sign and threshold of the regression; its size once `contended_us` is given."""
     base = Base(BEFORE)
     read = _read(base)
@@ -55,7 +58,7 @@ def answer(given: Mapping[str, float]) -> Answer:
     thresholds = [threshold_us(THREADS, z) for z in read.think_us]
     predictions = _predictions(read, costs_us)
     return Answer(
-        study="write-access",
+        study=NAME,
         used=base.used,
         parameters=_parameters(read, costs_us, limits, bool(given)),
         waits=_waits(read),
@@ -172,3 +175,12 @@ def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
         verdict.idea(p.arm, verdict.gains(p.low, p.high, base_per_s), THREADS, arguments[p.arm])
         for p in predictions
     ]
+
+
+STUDY = StudyParts(
+    name=NAME,
+    order=2,
+    whatif=whatif,
+    given=GIVEN,
+    guest_bounds=lost_claims,
+)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from base_only import copy_of_data, put_base
 
+from lockscale.prediction import ask
 from lockscale.sim import Result, simulate
-from lockscale.whatif import ask
 from lockscale.whatif.answer import Answer, Predicted
 
 Numbers = Mapping[str, object]

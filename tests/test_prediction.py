@@ -10,9 +10,9 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.experiment.layout import Run
+from lockscale.prediction import answer_for, predict
 from lockscale.story import Story
 from lockscale.study import list_studies, load_study
-from lockscale.whatif import answer_for, predict
 
 STUDY = load_study("inode-claim")
 BASE, PATCHED = "steal-retry", "search-locked"

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""S4: what the base columns of stress-orphan and creat_clo allow without the orphans' lock."""
+"""S4, orphan-file: what the base columns of stress-orphan and creat_clo allow without the orphans' lock."""
 
 import re
 from collections.abc import Mapping
 
+from lockscale.sim import Result
+from lockscale.studies.parts import StudyParts
+from lockscale.study import Study
 from lockscale.tables import describe
 from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Open, Predicted
 from lockscale.whatif.base import Base, Curve
+from lockscale.whatif.guest_case import Chances, GuestCase, Simulated, Told, operations, waits
 
+NAME = "orphan-file"
 LOCKED, MUTEX, LOCKLESS, OFF = "orphan-locked", "orphan-mutex", "orphan-lockless", "orphan-off"
 STRESS, CLO = "s4_stress_orphan", "s4_creat_clo"
 OFF_SHARE = 0.5
@@ -21,7 +26,7 @@ NAIVE = (
 )
 
 
-def answer(given: Mapping[str, float]) -> Answer:
+def whatif(given: Mapping[str, float]) -> Answer:
     """Times of stress-orphan and rates of creat_clo; each table closed by its own share."""
     stress, clo = Base(LOCKED), Base(MUTEX)
     times, rates = stress.curve(STRESS, "time"), clo.curve(CLO, "throughput")
@@ -33,7 +38,7 @@ def answer(given: Mapping[str, float]) -> Answer:
         *_clo(rates, of_clo),
     ]
     return Answer(
-        study="orphan-file",
+        study=NAME,
         used=[*stress.used, *clo.used],
         parameters=[
             *left.estimates(speeds, of_stress, "stress_"),
@@ -109,3 +114,39 @@ def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Ide
         Idea(LOCKLESS, both, "; ".join(said)),
         Idea(OFF, "no", "unsafe at any gain: it is the floor beside which the others stand"),
     ]
+
+
+def guests(study: Study) -> GuestCase:
+    """The list under its mutex is counted; the arms with the file are told."""
+    base = study.arm("before")
+    arms = {arm.name: Simulated(study.model_of(arm), dict(arm.model_parameters)) for arm in study.arms}
+    return GuestCase(
+        base=base.name,
+        simulated=arms.pop(base.name),
+        scaled={"elsewhere_us": 9.0},
+        count="trace:ext4_orphan_lock_wait",
+        per="truncates",
+        seen=_waits_of_all,
+        operation="truncates",
+        arms=arms,
+        told=(Told("waits for an orphan lock", "per orphan", _waits, "calls:ext4_orphan_add"),),
+        limits="How much longer the mutex is held than the spin lock is not counted: it is the model's.",
+    )
+
+
+def _waits(run: Result) -> Chances:
+    return waits(run, "s_orphan_lock", "of_lock")
+
+
+def _waits_of_all(run: Result) -> Chances:
+    """As counted: nobody counts how often the lock is taken."""
+    return _waits(run)[0], operations(run)
+
+
+STUDY = StudyParts(
+    name=NAME,
+    order=4,
+    whatif=whatif,
+    given=GIVEN,
+    guest_case=guests,
+)
