@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from lockscale import paths, simulated
+from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
 from lockscale.sim import load_model
-from lockscale.simulated import check_table, s1_function_cost_check
+from lockscale.simulated import check_table
+from lockscale.studies import inode_claim_costs
 from lockscale.study import load_study
 
 STUDY = load_study("inode-claim")
@@ -28,7 +29,7 @@ def table_of_s1() -> dict[str, dict[str, float]]:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict[str, Any]]:
-    table = check_table(s1_function_cost_check(STUDY))
+    table = check_table(inode_claim_costs.check(STUDY).rows)
     assert list(table.columns) == ["name", "unit", "predicted", "published", "error_pct"]
     return {str(row["name"]): row for row in table.to_dict("records")}
 
@@ -68,8 +69,8 @@ def test_predictions_use_nothing_of_the_table_but_create_time_and_counts(
         table.loc[[spin, access], "avg_us"] = math.nan
         return table.loc[["ext4_create", spin, access]].reset_index()
 
-    monkeypatch.setattr(simulated, "function_cost", changed)
-    found = {row.name: row for row in s1_function_cost_check(STUDY).rows}
+    monkeypatch.setattr(inode_claim_costs, "function_cost", changed)
+    found = {row.name: row for row in inode_claim_costs.check(STUDY).rows}
     for name, row in rows.items():
         assert found[name].predicted == row["predicted"]
     calls = rows["jbd2_journal_get_write_access"]["published"]
@@ -79,7 +80,7 @@ def test_predictions_use_nothing_of_the_table_but_create_time_and_counts(
 
 def test_a_study_without_the_outside_number_is_refused():
     with pytest.raises(BadInput, match="calls_without_retry"):
-        s1_function_cost_check(STUDY.model_copy(update={"calls_without_retry": None}))
+        inode_claim_costs.check(STUDY.model_copy(update={"calls_without_retry": None}))
 
 
 def sim(capsys: pytest.CaptureFixture[str], *argv: str) -> str:

@@ -9,12 +9,12 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
-from lockscale.sim.function_cost import FunctionCostCheck, function_cost_check
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
+from lockscale.studies.parts import Comparison
+from lockscale.studies.registry import studies
 from lockscale.study import Arm, Study, load_study
 from lockscale.study_tables import EXTREMES, StudyTable
-from lockscale.tables import function_cost
 
 
 def simulate_points(
@@ -44,10 +44,18 @@ def simulate_points(
         "parameters": found[0].parameters,
         "points": [result.to_json() for result in found],
     }
-    if known.name == "inode_claim" and is_shipped(known) and found[0].calibration:
-        study = load_study("inode-claim", {"seed": seed})
-        value["unfitted_check"] = [vars(row) for row in s1_function_cost_check(study).rows]
+    if is_shipped(known) and found[0].calibration and (rows := _unfitted_of(known.name, seed)):
+        value["unfitted_check"] = [vars(row) for row in rows]
     return value
+
+
+def _unfitted_of(model: str, seed: int) -> list[Comparison]:
+    """What the studies of this model say of tables that it was not fitted to."""
+    rows: list[Comparison] = []
+    for one in studies():
+        if one.unfitted and (study := load_study(one.name, {"seed": seed})).model == model:
+            rows += [row for check in one.unfitted.values() for row in check(study)]
+    return rows
 
 
 def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
@@ -134,28 +142,12 @@ def errors(points: pd.DataFrame, said: pd.DataFrame) -> pd.DataFrame:
 
 
 def unfitted_check(study: Study) -> pd.DataFrame | None:
-    """S1's function cost table, to which no model was fitted; None where the study has no such table."""
-    known = "s1_function_cost" in study.tables
-    return check_table(s1_function_cost_check(study)) if known else None
+    """The study's table to which no model was fitted; None where it has no such table."""
+    checks = {table: check for one in studies() for table, check in one.unfitted.items()}
+    known = next((checks[table] for table in study.tables if table in checks), None)
+    return check_table(known(study)) if known else None
 
 
-def s1_function_cost_check(study: Study, threads: int = 48) -> FunctionCostCheck:
-    """S1's function cost table against the calibrated model; nothing of it but its rate is used."""
-    cost = function_cost("s1_function_cost").set_index("function")
-    if study.calls_without_retry is None:
-        raise BadInput(f"study {study.name} lacks calls_without_retry: the check needs that number")
-    return function_cost_check(
-        threads=threads,
-        create_avg_us=float(cost.avg_us["ext4_create"]),
-        creates=int(cost["count"]["ext4_create"]),
-        spin_total_us=float(cost.total_us["_raw_spin_lock"]),
-        spin_calls=int(cost["count"]["_raw_spin_lock"]),
-        access_calls=int(cost["count"]["jbd2_journal_get_write_access"]),
-        access_calls_without_retry=study.calls_without_retry.value,
-        seed=study.parameters.seed,
-    )
-
-
-def check_table(check: FunctionCostCheck) -> pd.DataFrame:
+def check_table(rows: Sequence[Comparison]) -> pd.DataFrame:
     """name, unit, predicted, published, error_pct."""
-    return pd.DataFrame([vars(row) for row in check.rows])
+    return pd.DataFrame([vars(row) for row in rows])

@@ -2,7 +2,7 @@
 """The tables that a study names: published ones, and CSV files of its own beside the study file."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from lockscale.errors import BadInput
 from lockscale.files import sha256_of, write_bytes
 from lockscale.printable import printable
 from lockscale.study import Study
-from lockscale.tables import AuditRow, audit, describe, published
+from lockscale.tables import AuditRow, describe, published
+from lockscale.tables.audit_file import audit_file
 
 if TYPE_CHECKING:  # a published table needs no scipy, which comes with fitting
     from lockscale.fitting.column import Column
@@ -51,12 +52,6 @@ class StudyTable:
         unknown = dict.fromkeys(("machine", "kernel", "command"))
         return {"name": self.name, "origin": " and ".join(self.origins), **unknown}
 
-    def audit(self) -> list[AuditRow]:
-        """Its claims, recomputed; none of a file that prints no change in %."""
-        if self.path is None:
-            return audit(self.name)
-        return audit(str(self.path)) if _prints_changes(self.path) else []
-
 
 def study_tables(study: Study, folders: Sequence[Path] = ()) -> list[StudyTable]:
     """Every table of the study, in its order; a file from the first of `folders` that has it.
@@ -67,7 +62,7 @@ def study_tables(study: Study, folders: Sequence[Path] = ()) -> list[StudyTable]
         found = [_table(study, name, folders or [beside(study)]) for name in study.tables]
         for table in found:
             if table.path:
-                table.audit()  # a change that cannot be recomputed is refused here, not amid a run
+                own_claims(table.path)  # a change that cannot be recomputed is refused here, not amid a run
         return found
 
 
@@ -76,10 +71,9 @@ def published_table(name: str) -> StudyTable:
     return StudyTable(name, published(name).assign(origin="published"))
 
 
-def audit_tables(tables: Iterable[StudyTable]) -> pd.DataFrame:
-    """The claims of all tables, one a row, with the columns of AuditRow; maybe none."""
-    rows = [row for table in tables for row in table.audit()]
-    return pd.DataFrame(rows, columns=list(AuditRow.__annotations__))
+def own_claims(path: Path) -> list[AuditRow]:
+    """The arithmetic of a file of the user's own; none of one that prints no change in %."""
+    return audit_file(path) if _prints_changes(path) else []
 
 
 def beside(study: Study) -> Path:

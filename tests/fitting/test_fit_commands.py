@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lockscale import whole_scoreboard
 from lockscale.cli import main
-from lockscale.fitting import fit_cache, table_fit, whole_scoreboard
+from lockscale.fitting import fit_cache, table_fit
 from lockscale.fitting.published_table import published_columns
 from lockscale.queueing import AMDAHL, USL
 
@@ -98,7 +99,7 @@ def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_
     few = published_columns("s3_fallocate2")
     monkeypatch.setattr(whole_scoreboard, "all_published_columns", lambda: few)
     monkeypatch.setattr(fit_cache, "FOLDER", tmp_path)
-    monkeypatch.setattr(whole_scoreboard, "SIMULATED", ())
+    monkeypatch.setattr(whole_scoreboard, "simulated_tables", list)
     rows = [row for row in as_json(capfd, "scoreboard") if row["kind"] == "queueing"]
     _, out, _ = run(capfd, "scoreboard")
     table, notes = out.split("\n\n")

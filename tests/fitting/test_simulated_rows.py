@@ -8,29 +8,31 @@ from typing import Annotated
 import numpy as np
 import pytest
 
+from lockscale import whole_scoreboard
 from lockscale.errors import BadInput
-from lockscale.fitting import fit_cache, whole_scoreboard
+from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.simulated_arm import Arm
-from lockscale.fitting.simulated_creates import S2, s1_cost_rows
 from lockscale.fitting.simulated_model import SimulatedModel
 from lockscale.fitting.simulated_rows import simulated_rows
-from lockscale.fitting.simulated_tables import (
-    ALONE_US,
-    CREAT_CLO,
-    NO_ORPHANS,
-    S3,
-    STRESS_ORPHAN,
-    Simulated,
-    journal_of_off_ns,
-)
+from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import SimulatedTarget, simulated_targets
 from lockscale.report.scoreboard_text import scoreboard_text
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, us
 from lockscale.sim.model import Note, model
+from lockscale.studies.group_trylock_tables import FITTED as S3
+from lockscale.studies.inode_claim_costs import cost_rows
+from lockscale.studies.orphan_file_tables import (
+    ALONE_US,
+    CLO_FITTED,
+    NO_ORPHANS,
+    STRESS_FITTED,
+    journal_of_off_ns,
+)
+from lockscale.studies.write_access import FITTED as S2
 
 MADE_UP = Note("made up", "made up")
 TRUTH = {"think_us": 20.0, "short_us": 1.0, "long_us": 4.0}
@@ -130,7 +132,7 @@ def _ahead(row):
     return zip(row["extrapolated"], row["curve"][-3:], strict=True)
 
 
-@pytest.mark.parametrize("of", [S3, STRESS_ORPHAN, CREAT_CLO, S2], ids=lambda of: of.table)
+@pytest.mark.parametrize("of", [S3, STRESS_FITTED, CLO_FITTED, S2], ids=lambda of: of.table)
 def test_what_the_fit_sees_is_the_simulators_own_rate(of: Simulated):
     """At parameters between the nodes, with other random numbers, and with no time taken as a unit."""
     fitted = of.simulated_model()
@@ -143,7 +145,7 @@ def test_what_the_fit_sees_is_the_simulators_own_rate(of: Simulated):
         assert seen == pytest.approx(arm.figure(own), rel=0.06)
 
 
-@pytest.mark.parametrize("of", [S3, STRESS_ORPHAN, CREAT_CLO, S2], ids=lambda of: of.table)
+@pytest.mark.parametrize("of", [S3, STRESS_FITTED, CLO_FITTED, S2], ids=lambda of: of.table)
 def test_no_assumed_number_has_a_part_and_points_outnumber_parameters(of: Simulated):
     numbers = [v for v in of.held.values() if not isinstance(v, bool)]
     assert not any(numbers)
@@ -156,7 +158,7 @@ def test_no_assumed_number_has_a_part_and_points_outnumber_parameters(of: Simula
 
 
 def test_every_simulated_target_is_of_a_column_that_is_explained():
-    known = {(one.table, one.name) for of in whole_scoreboard.SIMULATED for one in of.columns()}
+    known = {(one.table, one.name) for of in whole_scoreboard.simulated_tables() for one in of.columns()}
     known |= {("s1_function_cost", f"steal-retry {name}") for name in ("attempts", "_raw_spin_lock")}
     assert set(simulated_targets()) <= known
 
@@ -224,7 +226,7 @@ def test_the_scoreboard_reads_what_is_kept(folder, monkeypatch, toy_rows):
     asked = []
     monkeypatch.setattr(whole_scoreboard, "all_published_columns", toy_columns)
     monkeypatch.setattr(whole_scoreboard, "column_row", lambda one: asked.append(one.name) or {})
-    monkeypatch.setattr(whole_scoreboard, "SIMULATED", (TOY,))
+    monkeypatch.setattr(whole_scoreboard, "simulated_tables", lambda: [TOY])
     monkeypatch.setattr(whole_scoreboard, "_rows", lambda of: asked.append(of.table) or toy_rows)
     monkeypatch.setattr(whole_scoreboard, "_settings", lambda of: {})
     first = whole_scoreboard.whole_scoreboard()
@@ -249,7 +251,7 @@ def test_what_is_finished_survives_a_kill(folder):
 @pytest.mark.slow
 def test_s1s_function_cost_table_follows_from_its_rates():
     rates = [{"parameters": [{"name": "elsewhere_us", "value": 58.5}, {"name": "hold_ns", "value": 285.0}]}]
-    attempts, spin = s1_cost_rows([{**rates[0], "unit": "ops/s"}])
+    attempts, spin = cost_rows([{**rates[0], "unit": "ops/s"}])
     assert attempts["free_parameters"] < attempts["points"]
     assert attempts["curve"][0]["value"] == pytest.approx(73077185 / 1440000 - 7.93 + 1)
     assert spin["curve"][0]["value"] == pytest.approx(1317641501 / 180899929)
@@ -259,7 +261,7 @@ def test_s1s_function_cost_table_follows_from_its_rates():
 
 @pytest.mark.long
 def test_stress_orphan_as_ratios_is_explained_within_five_per_cent():
-    locked, lockless = simulated_rows(STRESS_ORPHAN)
+    locked, lockless = simulated_rows(STRESS_FITTED)
     for row in (locked, lockless):
         assert row["met"] is (row["mape_pct"] <= row["target_pct"] == 5)
         assert row["mape_pct"] < 5 and len(row["curve"]) == 8

@@ -9,12 +9,13 @@ from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.simulated_rows import SMALL_N
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import simulated_targets
-from lockscale.fitting.whole_scoreboard import SIMULATED
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
 from lockscale.report.scoreboard_how import with_how
 from lockscale.sim import simulate
+from lockscale.whole_scoreboard import simulated_tables
 
+SIMULATED = simulated_tables()
 ROWS = kept_scoreboard()
 OF_SIMULATOR = {(row["table"], row["column"]): row for row in ROWS if row["kind"] == "simulator"}
 

@@ -3,10 +3,10 @@
 
 import pytest
 
-from lockscale.scale.ext4 import GROUPS
 from lockscale.scale.kept import kept_scale
 from lockscale.sim import simulate
 from lockscale.sim.models import group_goals
+from lockscale.studies.group_trylock_tables import GROUPS
 
 FOUND = kept_scale()
 

@@ -8,28 +8,33 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.report.kept_scoreboard import kept_scoreboard
-from lockscale.scale import ext4, kept, scale_study, study
+from lockscale.scale import kept, scale_study, study
 from lockscale.scale.cluster import local_cluster
 from lockscale.scale.draws import draws
-from lockscale.scale.ext4 import ALLOCATE, CREATE, CREATE_AND_CLOSE, PATHS, TRUNCATE, Path
 from lockscale.scale.kept import kept_scale
+from lockscale.scale.path import MOST, SweptPath
 from lockscale.scale.places import most_of
 from lockscale.sim import load_model, simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.sweep import simulate_point, simulator
+from lockscale.studies.group_trylock_tables import ALLOCATE
+from lockscale.studies.inode_claim_tables import CREATE
+from lockscale.studies.orphan_file_tables import CREATE_AND_CLOSE, TRUNCATE
+from lockscale.studies.registry import studies
 
+PATHS = [path for one in studies() for path in one.scale]
 ROWS = kept_scoreboard()
 KEPT = kept_scale()
 
 
-def best_of(path: Path) -> dict[str, float]:
+def best_of(path: SweptPath) -> dict[str, float]:
     (logs,) = {
         row["table"]: row["logs"] for row in ROWS if row.get("logs") and row["table"] == path.table
     }.values()
     return draws(logs, 2, path.more)[0]
 
 
-def rate(path: Path, arm: str, threads: int, **run: Any) -> float:
+def rate(path: SweptPath, arm: str, threads: int, **run: Any) -> float:
     given = path.arms[arm].given(threads, best_of(path), best_of(path))
     settings = {"operations": 12_000, "replications": 1, "seed": 9, **run}
     return simulate(path.model, threads, given, **settings).rate_per_s / path.unit_per_s
@@ -44,7 +49,7 @@ def rate(path: Path, arm: str, threads: int, **run: Any) -> float:
         (CREATE, "steal-retry", "steal-retry create_rate", 48),
     ],
 )
-def test_at_published_threads_an_arm_is_its_fit(path: Path, arm: str, column: str, threads: int):
+def test_at_published_threads_an_arm_is_its_fit(path: SweptPath, arm: str, column: str, threads: int):
     """The sweep's model of a create has 20 ns for the second search, which the fit's has not."""
     (row,) = (row for row in ROWS if row["column"] == column and row["kind"] == "simulator")
     (point,) = (one for one in row["curve"] if one["threads"] == threads)
@@ -76,14 +81,13 @@ def test_threads_that_do_not_work_are_at_one_place_or_another():
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(study, "FOLDER", tmp_path)
-    monkeypatch.setattr(study, "PATHS", (CREATE_AND_CLOSE,))
     monkeypatch.setattr(study, "FEWEST", 1000)
-    return scale_study(None, (1, 2), 4)
+    return scale_study([CREATE_AND_CLOSE], None, (1, 2), 4)
 
 
 def test_a_second_study_reads_what_is_kept(few, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sweep_module, "simulate", None)
-    assert scale_study(None, (1, 2), 4).equals(few)
+    assert scale_study([CREATE_AND_CLOSE], None, (1, 2), 4).equals(few)
 
 
 def test_an_interval_holds_the_best_sets_rate_and_is_as_wide_as_the_draws(few):
@@ -102,14 +106,14 @@ def test_asymptotes_cross_where_the_most_meets_the_slope(few):
 def test_a_table_that_was_not_fitted_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(study, "kept_scoreboard", list)
     with pytest.raises(BadInput, match="scoreboard --keep"):
-        scale_study(None, (1,), 2)
+        scale_study(PATHS, None, (1,), 2)
 
 
 @pytest.mark.slow
 def test_processes_of_dask_give_the_same_bits(few, monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(study, "FOLDER", tmp_path / "other")
     with local_cluster() as client:
-        assert scale_study(client, (1, 2), 4).equals(few)
+        assert scale_study([CREATE_AND_CLOSE], client, (1, 2), 4).equals(few)
 
 
 def test_every_arm_is_kept_at_every_number_of_cpus_and_called_simulated():
@@ -118,11 +122,11 @@ def test_every_arm_is_kept_at_every_number_of_cpus_and_called_simulated():
         for name, arm in path.arms.items():
             here = rates[(rates.path == path.name) & (rates.arm == name)]
             assert list(here.threads) == [n for n in study.THREADS if n <= arm.most]
-    assert (KEPT.origin == "simulated").all() and KEPT.threads.max() == ext4.MOST == 1024
+    assert (KEPT.origin == "simulated").all() and KEPT.threads.max() == MOST == 1024
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
-def test_kept_rates_are_those_of_the_simulator_of_now(path: Path):
+def test_kept_rates_are_those_of_the_simulator_of_now(path: SweptPath):
     """The kept fit's best set, other random numbers."""
     for arm in path.arms:
         here = KEPT[(KEPT.path == path.name) & (KEPT.arm == arm) & KEPT.threads.isin([2, 64])]

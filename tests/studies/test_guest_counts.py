@@ -17,7 +17,7 @@ from lockscale.sim import Result, simulate
 from lockscale.story import Story
 from lockscale.studies.models.lost_bits import FOUND, lost_bits
 from lockscale.study import Study, load_study
-from lockscale.whatif.guest_case import GuestCase, Simulated
+from lockscale.whatif.guest_case import GuestCase, SimulatedArm
 from lockscale.whatif.guests import predict_guests
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "creates_per_point": 2400}
@@ -37,7 +37,7 @@ def case(study: Study) -> GuestCase:
     return found
 
 
-def kernel(of: GuestCase, arm: Simulated, factor: float, n: int, seed: int) -> Result:
+def kernel(of: GuestCase, arm: SimulatedArm, factor: float, n: int, seed: int) -> Result:
     """A load on a kernel whose work outside its locks is `factor` of the model's."""
     times = {name: factor * value for name, value in of.scaled.items()}
     return simulate(

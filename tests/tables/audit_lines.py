@@ -3,7 +3,7 @@
 
 import functools
 
-from lockscale.tables import audit
+from lockscale.auditing import audit
 
 
 @functools.cache

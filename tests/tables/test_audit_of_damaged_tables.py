@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
-from lockscale.tables import audit, list_tables, published
+from lockscale.auditing import audit
+from lockscale.tables import list_tables, published
 from lockscale.tables.function_costs import Cost, total_is_count_times_average
 
 RATES, COST, SURVEY, WITH = "s1_rates", "s1_function_cost", "s2_mds_survey", "s2_function_cost_with"

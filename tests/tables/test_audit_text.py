@@ -4,7 +4,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.tables import audit, audit_text, list_tables
+from lockscale.auditing import audit
+from lockscale.tables import audit_text, list_tables
 from lockscale.tables.claim import row
 
 words = st.text("abcdefghij -.()%", min_size=1).filter(str.strip)

@@ -3,7 +3,8 @@
 
 import pytest
 
-from lockscale.tables import audit, published, unstated
+from lockscale.auditing import audit
+from lockscale.tables import published, unstated
 from lockscale.tables.unstated import Gap
 
 WORK = Gap("work", "the amount of work", "metric", "operations")
@@ -38,5 +39,5 @@ def test_the_prototypes_base_is_judged_by_speed_once_it_is_stated(monkeypatch):
 def test_stars_are_left_to_a_real_test_once_the_runs_are_published(monkeypatch):
     frame = published("s4_creat_clo")
     frame.loc[0, "statistic"] = "single"
-    monkeypatch.setattr("lockscale.tables.orphan_file.published", lambda name: frame)
+    monkeypatch.setattr("lockscale.studies.orphan_file_tables.published", lambda name: frame)
     assert not [row for row in audit("s4_creat_clo") if "starred" in row["claim"]]

@@ -6,8 +6,9 @@ import json
 import pytest
 from audit_lines import audited, line
 
+from lockscale.auditing import audit
 from lockscale.errors import BadInput
-from lockscale.tables import audit, list_tables
+from lockscale.tables import list_tables
 
 
 def test_audit_covers_every_table_and_is_plain_json():

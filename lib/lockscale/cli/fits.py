@@ -88,17 +88,19 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
     until a table or the source changes.
     """
-    from lockscale.fitting.whole_scoreboard import whole_scoreboard
     from lockscale.report.kept_scoreboard import keep_scoreboard
     from lockscale.report.scoreboard_how import with_how
     from lockscale.report.scoreboard_text import scoreboard_text
     from lockscale.report.unexplained import unexplained_rows
+    from lockscale.studies.registry import studies
+    from lockscale.whole_scoreboard import whole_scoreboard
 
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])
+    why_short = {table: why for one in studies() for table, why in one.why_short.items()}
     if keep:
         keep_scoreboard(rows)
-    show(rows, as_json, scoreboard_text(rows))
+    show(rows, as_json, scoreboard_text(rows, why_short))
 
 
 def _warn(said: Sequence[str]) -> None:

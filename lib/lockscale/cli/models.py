@@ -48,7 +48,7 @@ def audit(name: str | None, as_json: bool) -> None:
     TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
     The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
     """
-    from lockscale.tables import audit as recompute
+    from lockscale.auditing import audit as recompute
     from lockscale.tables import audit_text
 
     rows = recompute(name)

@@ -25,10 +25,11 @@ def scale(dask: str | None, keep: bool, as_json: bool) -> None:
     from lockscale.scale import scale_study
     from lockscale.scale.cluster import local_cluster
     from lockscale.scale.kept import keep_scale
+    from lockscale.studies.registry import studies
 
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(dask_client(dask) if dask else local_cluster())
-        found = scale_study(client)
+        found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:
         keep_scale(found)
     rows = found.astype(object).where(found.notna(), None).to_dict("records")

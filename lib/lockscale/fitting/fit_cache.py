@@ -12,7 +12,7 @@ from lockscale import paths
 from lockscale.files import write_json
 
 FOLDER = paths.CACHE / "fits"
-SOURCES = ("sim", "queueing", "fitting", "tables")
+SOURCES = ("sim", "queueing", "fitting", "tables", "studies")
 
 
 def cached(name: str, settings: Mapping[str, Any], make: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.sim import Result, simulate
+from lockscale.sim import Result
 from lockscale.sim.models import AnyModel
 
 ARM = "arm"
@@ -68,6 +68,8 @@ def simulated(point: Point) -> Result | None:
     It is simulated with twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times at
     most: near a threshold two states may take turns for long.
     """
+    from lockscale.sim import simulate  # imports the compiler, which what a study says of it does without
+
     for longer in 2 ** np.arange(np.log2(LONGEST) + 1):
         try:
             found = simulate(

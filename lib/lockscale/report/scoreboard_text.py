@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The scoreboard as a person reads it: nothing that decides a figure is left out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,15 +13,13 @@ HEADER = (
     "covered %", "noise %", "target %", "met",
 )  # fmt: skip
 ALL_POINTS = "  the same, all points"
-WHY_SHORT = {
-    "s1_function_cost": "In the model every waiting thread spins for the group lock; by the table some eight "
-    "of 48 wait in jbd2__journal_start. A model with that wait cannot meet both figures: its attempts could "
-    "not exceed the 40 threads that are left, and the table has 43.8 (data/README.md).",
-}
 
 
-def scoreboard_text(rows: Sequence[dict[str, Any]]) -> str:
-    """A line for each curve, one more where thread counts are left out of it; then why, and how chosen."""
+def scoreboard_text(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str] | None = None) -> str:
+    """A line for each curve, one more where thread counts are left out of it; then why, and how chosen.
+
+    why_short: of tables whose targets the simulator misses, why.
+    """
     queueing = [row for row in rows if row["kind"] == "queueing"]
     simulated = [row for row in rows if row["kind"] == "simulator"]
     lines = []
@@ -32,7 +30,7 @@ def scoreboard_text(rows: Sequence[dict[str, Any]]) -> str:
     parts = [_table(lines), "", *_notes(queueing)]
     if simulated:
         found = _table([_simulated_cells(row) for row in simulated])
-        parts += ["", "Explained by the simulator:", found, "", *_simulated_notes(simulated)]
+        parts += ["", "Explained by the simulator:", found, "", *_simulated_notes(simulated, why_short or {})]
     left = [f"{row['table']}, {row['column']}" for row in rows if row["kind"] == "none"]
     if left:
         parts.append(f"Explained by no model (data/README.md says why): {'; '.join(left)}.")
@@ -59,7 +57,7 @@ def _simulated_cells(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _simulated_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _simulated_notes(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str]) -> list[str]:
     said = [
         "All columns of a table are fitted at once and share their parameters; free are those on which the "
         "column depends. Small N to large: fitted to N <= 8, the error beyond; covered: how many of those "
@@ -72,7 +70,7 @@ def _simulated_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
         for at in row["not_determined"].values()
     ]
     short = dict.fromkeys(row["table"] for row in rows if row["met"] is False)
-    said += [f"{table}: {WHY_SHORT[table]}" for table in short if table in WHY_SHORT]
+    said += [f"{table}: {why_short[table]}" for table in short if table in why_short]
     return list(dict.fromkeys(said))
 
 

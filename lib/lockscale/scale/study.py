@@ -13,7 +13,7 @@ from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.report.kept_scoreboard import kept_scoreboard
 from lockscale.scale.draws import Values, draws
-from lockscale.scale.ext4 import MOST, PATHS, Path
+from lockscale.scale.path import MOST, SweptPath
 from lockscale.scale.places import Place, most_of
 from lockscale.sim import load_model
 from lockscale.sim.parallel import Client
@@ -29,7 +29,10 @@ SLOPE_AT = 2  # threads: where others are met for the first time
 
 
 def scale_study(
-    client: Client | None = None, threads: Sequence[int] = THREADS, count: int = DRAWS
+    swept: Sequence[SweptPath],
+    client: Client | None = None,
+    threads: Sequence[int] = THREADS,
+    count: int = DRAWS,
 ) -> pd.DataFrame:
     """Long form: path, arm, threads, metric, unit, value, low, high, table, published_to, origin,
     most_time_at, share_pct.
@@ -42,8 +45,8 @@ def scale_study(
     """
     fits = {row["table"]: row["logs"] for row in kept_scoreboard() if row.get("logs")}
     of_arms: list[dict[str, Any]] = []
-    with progress("scale study", len(PATHS) * len(threads)) as shown:
-        for k, path in enumerate(PATHS):
+    with progress("scale study", len(swept) * len(threads)) as shown:
+        for k, path in enumerate(swept):
             if path.table not in fits:
                 raise BadInput(
                     f"the scoreboard has no fit of {path.table}: make it with `lockscale scoreboard --keep`"
@@ -52,10 +55,10 @@ def scale_study(
             for j, n in enumerate(threads):
                 shown.update(k * len(threads) + j, f"{path.name}, {n} CPUs")
                 of_arms += _at(path, n, sets, client)
-    return pd.DataFrame([*map(_row, of_arms), *_saturations(of_arms)])
+    return pd.DataFrame([*map(_row, of_arms), *_saturations(swept, of_arms)])
 
 
-def _at(path: Path, threads: int, sets: Sequence[Values], client: Client | None) -> list[dict[str, Any]]:
+def _at(path: SweptPath, threads: int, sets: Sequence[Values], client: Client | None) -> list[dict[str, Any]]:
     """Of each arm the rates of all sets, in the path's unit, and where the threads are with the best one."""
     model = load_model(path.model)
     wanted = {
@@ -115,9 +118,9 @@ def _of(
     }
 
 
-def _saturations(of_arms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _saturations(swept: Sequence[SweptPath], of_arms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = []
-    for path in PATHS:
+    for path in swept:
         for arm in path.arms:
             here = [one for one in of_arms if (one["path"], one["arm"]) == (path, arm)]
             rates = np.array([one["rates"] for one in here])

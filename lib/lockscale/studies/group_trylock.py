@@ -4,16 +4,17 @@
 from collections.abc import Mapping
 
 from lockscale.sim import Result
+from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import StudyParts
 from lockscale.study import Study
 from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Predicted
 from lockscale.whatif.base import Base, Curve
-from lockscale.whatif.guest_case import Chances, GuestCase, Simulated, Told, skips, waits
+from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm, Told, skips, waits
 
 NAME = "group-trylock"
 BEFORE = "wait-group"
-TABLE, METRIC = "s3_fallocate2", "fallocate_rate"
+METRIC = "fallocate_rate"
 LOCKS = ("ext4_lock_group", "s_md_lock")
 FREE_OF_BOTH = ("inode-goal-scan0", "multi-goal", "goal-spread")
 FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of groups come
@@ -81,13 +82,13 @@ def guests(study: Study) -> GuestCase:
     thrown |= {arm.name: arm.model_parameters for arm in study.arms if study.model_of(arm) == model}
     return GuestCase(
         base=BEFORE,
-        simulated=Simulated(model, groups),
+        simulated=SimulatedArm(model, groups),
         scaled={"elsewhere_us": 2.443, "others_us": 4.35},
         count="trace:ext4_group_lock_wait",
         per="acquisitions:&bgl->locks[i].lock",
         seen=_group_waits,
         operation=allocation,
-        arms={arm: Simulated(model, {**groups, **switches}) for arm, switches in thrown.items()},
+        arms={arm: SimulatedArm(model, {**groups, **switches}) for arm, switches in thrown.items()},
         told=(
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
@@ -107,4 +108,7 @@ STUDY = StudyParts(
     whatif=whatif,
     given=left.GIVEN,
     guest_case=guests,
+    claims=CLAIMS,
+    simulated=(FITTED,),
+    scale=(ALLOCATE,),
 )

@@ -5,17 +5,25 @@ import re
 from collections.abc import Mapping
 
 from lockscale.sim import Result
+from lockscale.studies.orphan_file_tables import (
+    CLAIMS,
+    CLO_FITTED,
+    CREAT_CLO,
+    CREATE_AND_CLOSE,
+    STRESS,
+    STRESS_FITTED,
+    TRUNCATE,
+)
 from lockscale.studies.parts import StudyParts
 from lockscale.study import Study
 from lockscale.tables import describe
 from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Open, Predicted
 from lockscale.whatif.base import Base, Curve
-from lockscale.whatif.guest_case import Chances, GuestCase, Simulated, Told, operations, waits
+from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm, Told, operations, waits
 
 NAME = "orphan-file"
 LOCKED, MUTEX, LOCKLESS, OFF = "orphan-locked", "orphan-mutex", "orphan-lockless", "orphan-off"
-STRESS, CLO = "s4_stress_orphan", "s4_creat_clo"
 OFF_SHARE = 0.5
 """Assumed at most: of one thread's truncate, handling its orphan."""
 GIVEN = {f"{table}_{name}": said for table in ("stress", "clo") for name, said in left.GIVEN.items()}
@@ -29,7 +37,7 @@ NAIVE = (
 def whatif(given: Mapping[str, float]) -> Answer:
     """Times of stress-orphan and rates of creat_clo; each table closed by its own share."""
     stress, clo = Base(LOCKED), Base(MUTEX)
-    times, rates = stress.curve(STRESS, "time"), clo.curve(CLO, "throughput")
+    times, rates = stress.curve(STRESS, "time"), clo.curve(CREAT_CLO, "throughput")
     speeds = Curve(times.threads, [n / t for n, t in zip(times.threads, times.values, strict=True)])
     of_stress, of_clo = _given(given, "stress"), _given(given, "clo")
     predictions = [
@@ -119,7 +127,7 @@ def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Ide
 def guests(study: Study) -> GuestCase:
     """The list under its mutex is counted; the arms with the file are told."""
     base = study.arm("before")
-    arms = {arm.name: Simulated(study.model_of(arm), dict(arm.model_parameters)) for arm in study.arms}
+    arms = {arm.name: SimulatedArm(study.model_of(arm), dict(arm.model_parameters)) for arm in study.arms}
     return GuestCase(
         base=base.name,
         simulated=arms.pop(base.name),
@@ -149,4 +157,7 @@ STUDY = StudyParts(
     whatif=whatif,
     given=GIVEN,
     guest_case=guests,
+    claims=CLAIMS,
+    simulated=(STRESS_FITTED, CLO_FITTED),
+    scale=(TRUNCATE, CREATE_AND_CLOSE),
 )

@@ -7,10 +7,17 @@ above which a storm begins (4 Z / N^2) and the one above which it is slower than
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
+from lockscale.fitting.column import Column
+from lockscale.fitting.simulated_arm import Arm, Values
+from lockscale.fitting.simulated_tables import Simulated, figures
 from lockscale.queueing.laws.retry_storm import threshold_us
+from lockscale.sim import Result
 from lockscale.studies.parts import StudyParts
+from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
+from lockscale.tables import function_cost, published
 from lockscale.tables.function_costs import Cost
 from lockscale.whatif import verdict
 from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
@@ -23,10 +30,11 @@ BEFORE, FAST = "slow-retry", "fast-retry"
 CURED = ("fast-search", "slow-search")
 BACKOFF = "timed-backoff"
 THREADS = 48
-RATES, FIVE_RUNS, COST = "s2_mds_survey", "s2_five_runs", "s2_function_cost_without"
+RATES, FIVE_RUNS = "s2_mds_survey", "s2_five_runs"
 CREATE, ACCESS = "ldiskfs_create_inode", "jbd2_journal_get_write_access"
 GIVEN = {"contended_us": "the group lock's time for one attempt when many wait for it"}
 
+CHEAP_ACCESS_NS = 430.0  # get_write_access in the table of the fast arm
 LINE_US = 0.1  # assumed: a cache line from another CPU, as T. David et al., SOSP 2013
 LINES = 2  # the lock's and the bitmap's
 # Functions that call get_write_access and are no part of the retry loop (fs/ext4/inode.c, namei.c,
@@ -78,7 +86,7 @@ def _read(base: Base) -> _Read:
     rate = base.repeats(RATES, "create_rate")[0]
     five = base.repeats(FIVE_RUNS, "create_rate")
     noise = (sum(five) / len(five)) / rate  # the same arm twice, perhaps on one machine
-    costs = base.costs(COST)
+    costs = base.costs(WITHOUT)
     creates = costs[CREATE].calls
     access_us = costs[ACCESS].total_us / creates
     others_us = sum(costs[name].total_us for name in _OTHER_CALLERS) / creates
@@ -102,7 +110,7 @@ def _parameters(
 ) -> list[Estimate]:
     thresholds = sorted(threshold_us(THREADS, z) for z in read.think_us)
 
-    outside = f"{COST}: N / X less get_write_access, with and without its callers outside the loop"
+    outside = f"{WITHOUT}: N / X less get_write_access, with and without its callers outside the loop"
     contended = (
         "given" if given else f"a free lock call and {LINES} lines of {LINE_US} us, to a lock never free"
     )
@@ -177,10 +185,71 @@ def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
     ]
 
 
+def published_figures() -> list[Column]:
+    """Rate, get_write_access calls a create, and the mean time of create_inode, of both arms."""
+    rates = published(RATES).query("statistic == 'overall'").set_index("arm").value
+    found = []
+    for arm, table in ((BEFORE, WITHOUT), (FAST, WITH)):
+        cost = function_cost(table).set_index("function")
+        creates = cost["count"][CREATE]
+        calls = cost["count"][ACCESS] / creates
+        found += [
+            figures(RATES, f"{arm} create_rate", THREADS, [rates[arm]], "ops/s"),
+            figures(table, f"{arm} {ACCESS}", THREADS, [calls], "calls/create"),
+            figures(table, f"{arm} {CREATE}", THREADS, [cost.avg_us[CREATE]], "us/call"),
+        ]
+    return found
+
+
+def _create_inode_us(run: Result) -> float:
+    """A closed loop: what of a create's time is not elsewhere."""
+    return 1e6 * run.threads / run.rate_per_s - float(run.parameters["elsewhere_us"])
+
+
+def _access_calls(run: Result) -> float:
+    from lockscale.sim.models.write_access import access_calls  # a model's file imports the compiler
+
+    return access_calls(run)
+
+
+def _fast(threads: int, free: Values) -> Values:
+    return {**free, "access_ns": CHEAP_ACCESS_NS}
+
+
+def _arms() -> dict[str, Arm]:
+    slow = Arm({}, ("elsewhere_us", "hold_ns", "buffer_hold_us", "buffer_wake_us"))
+    fast = Arm({"fast_access": True}, ("elsewhere_us", "hold_ns"), _fast)
+    found = {}
+    for name, arm in ((BEFORE, slow), (FAST, fast)):
+        calls = replace(arm, figure=_access_calls, power=0)
+        inside = replace(arm, figure=_create_inode_us, power=1)
+        found[f"{name} create_rate"] = arm
+        found[f"{name} {ACCESS}"] = calls
+        found[f"{name} {CREATE}"] = inside
+    return found
+
+
+FITTED = Simulated(
+    RATES,
+    "write_access",
+    {
+        "elsewhere_us": (50, 150),
+        "hold_ns": (300, 1200),
+        "buffer_hold_us": (0.4, 4),
+        "buffer_wake_us": (0.03, 0.6),
+    },
+    _arms(),
+    operations=1000,
+    made=published_figures,
+)
+
+
 STUDY = StudyParts(
     name=NAME,
     order=2,
     whatif=whatif,
     given=GIVEN,
     guest_bounds=lost_claims,
+    claims=CLAIMS,
+    simulated=(FITTED,),
 )

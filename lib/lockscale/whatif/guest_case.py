@@ -15,7 +15,7 @@ Chances = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedArm:
     """An arm in the simulator: a model and what is thrown or held in it."""
 
     model: AnyModel
@@ -45,13 +45,13 @@ class GuestCase:
     """
 
     base: str
-    simulated: Simulated
+    simulated: SimulatedArm
     scaled: Mapping[str, float]
     count: str
     per: str
     seen: Callable[[Result], Chances]
     operation: str
-    arms: Mapping[str, Simulated]
+    arms: Mapping[str, SimulatedArm]
     told: tuple[Told, ...]
     limits: str
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockscale.sim import Result
 from lockscale.sim.models import AnyModel
-from lockscale.whatif.guest_case import Chances, GuestCase, Simulated
+from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm
 
 Floats = npt.NDArray[np.float64]
 
@@ -162,7 +162,7 @@ def _clumps(events: Floats) -> float:
     return max(1.0, float(np.mean(told.var(axis=1, ddof=1) / told.mean(axis=1))))
 
 
-def runs(case: GuestCase, arm: Simulated, threads: int, node: int, seed: int) -> list[Result]:
+def runs(case: GuestCase, arm: SimulatedArm, threads: int, node: int, seed: int) -> list[Result]:
     """Replications of an arm with the times outside its locks multiplied by a node of NODES."""
     scaled = {name: value * float(NODES[node]) for name, value in case.scaled.items()}
     given = tuple({**arm.given, **scaled}.items())

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""S1, 'ext4: reduce lock contention in __ext4_new_inode': what its two tables claim."""
+"""S1, 'ext4: reduce lock contention in __ext4_new_inode': what its two tables claim, and a model of them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.fitting.column import Column
+from lockscale.fitting.simulated_arm import Arm
+from lockscale.fitting.simulated_tables import Simulated, figures
+from lockscale.scale.draws import Values
+from lockscale.scale.path import Given, SweptArm, SweptPath
+from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
 from lockscale.tables.claim import AuditRow, exceeds, judged, row, undecided
 from lockscale.tables.datapackage import describe, published, repeats
 from lockscale.tables.function_costs import (
@@ -17,7 +24,7 @@ from lockscale.tables.function_costs import (
 from lockscale.tables.intervals import Interval, ratio_of_means
 from lockscale.tables.unstated import Gap, unstated
 
-RATES, COST = "s1_rates", "s1_function_cost"
+RATES = "s1_rates"
 _COMMIT_INTERVAL_S = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE, include/linux/jbd2.h
 
 
@@ -135,3 +142,48 @@ def audit_cost() -> list[AuditRow]:
 
 
 CLAIMS: dict[str, Callable[[], list[AuditRow]]] = {RATES: audit_rates, COST: audit_cost}
+
+
+def s1_rates() -> list[Column]:
+    """Three repeats of each arm's create rate."""
+    creates = published(RATES).query("metric == 'create_rate'")
+    return [
+        figures(RATES, f"{arm} create_rate", THREADS, rows.value.to_list(), "ops/s")
+        for arm, rows in creates.groupby("arm", sort=False)
+    ]
+
+
+FITTED = Simulated(
+    RATES,
+    "inode_claim",
+    {"elsewhere_us": (30, 120), "hold_ns": (150, 600)},
+    {
+        "steal-retry create_rate": Arm(),
+        "search-locked create_rate": Arm({"search_locked": True}),
+    },
+    scales=False,
+    made=s1_rates,
+    checked=cost_rows,
+)
+
+
+def _create(**held: object) -> Given:
+    return lambda threads, best, drawn: {"search_locked": True, **drawn, **held}
+
+
+def _region_each(threads: int, best: Values, drawn: Values) -> Mapping[str, object]:
+    return {"search_locked": True, **drawn, "start_regions": float(threads)}
+
+
+CREATE = SweptPath(
+    "create",
+    paths.KERNEL_PATCHES / "inode-claim" / "claim-spread" / "claim_spread.py",
+    RATES,
+    "creates/s",
+    {
+        "steal-retry": SweptArm(_create(search_locked=False), most=256),
+        "search-locked": SweptArm(_create()),
+        "claim-spread": SweptArm(_region_each),
+        "group-spread": SweptArm(_create(lock_groups=16.0)),
+    },
+)

@@ -8,12 +8,10 @@ from typing import Any
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.scoreboard import column_row
-from lockscale.fitting.simulated_creates import S1, S2, s1_cost_rows
 from lockscale.fitting.simulated_rows import simulated_rows
-from lockscale.fitting.simulated_tables import CREAT_CLO, S3, STRESS_ORPHAN, Simulated
+from lockscale.fitting.simulated_tables import Simulated
 from lockscale.progress import progress
-
-SIMULATED = (S3, STRESS_ORPHAN, CREAT_CLO, S2, S1)
+from lockscale.studies.registry import studies
 
 
 def whole_scoreboard() -> list[dict[str, Any]]:
@@ -37,20 +35,26 @@ def queueing_scoreboard() -> list[dict[str, Any]]:
     return rows
 
 
+def simulated_tables() -> list[Simulated]:
+    """Those of all studies. The more parameters are fitted the longer it takes: the longest come first."""
+    found = [of for one in studies() for of in one.simulated]
+    return sorted(found, key=lambda of: -len(of.free))
+
+
 def simulated_scoreboard() -> list[dict[str, Any]]:
     """The simulator's part, a table at a time."""
-    rows = []
-    with progress("scoreboard, simulator", len(SIMULATED)) as shown:
-        for done, one in enumerate(SIMULATED):
+    rows, tables = [], simulated_tables()
+    with progress("scoreboard, simulator", len(tables)) as shown:
+        for done, one in enumerate(tables):
             shown.update(done, one.table)
             rows += cached(one.table, _settings(one), partial(_rows, one))
-        shown.update(len(SIMULATED))
+        shown.update(len(tables))
     return rows
 
 
 def _rows(of: Simulated) -> list[dict[str, Any]]:
     found = simulated_rows(of)
-    return [*found, *s1_cost_rows(found)] if of is S1 else found
+    return [*found, *of.checked(found)] if of.checked else found
 
 
 def _settings(of: Simulated) -> Mapping[str, Any]:
