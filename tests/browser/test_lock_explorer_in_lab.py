@@ -15,7 +15,7 @@ import yaml
 
 from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
-from lockscale.explore.scenes import SCENES, TIMES
+from lockscale.explore.scenes import TIMES, scenes
 from lockscale.explore.setting import default
 
 pytestmark = pytest.mark.slow
@@ -200,7 +200,7 @@ def test_two_sliders_moved_at_once_both_stay(page: Any):
 
 @pytest.mark.parametrize("name", ["orphan-file", "group-trylock", "inode-claim"])
 def test_another_contention_starts_at_its_own_times(page: Any, lab: Any, lockscale: Any, name: str):
-    (of,) = (one for one in SCENES if one.name == name)
+    (of,) = (one for one in scenes() if one.name == name)
     page.locator(".widget-dropdown select").first.select_option(label=of.title)
     page.locator(".widget-html-content pre", has_text=f"sim {of.model} ").wait_for()
     settled(page, of.threads)

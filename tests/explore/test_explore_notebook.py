@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.explore.scenes import SCENES
+from lockscale.explore.scenes import scenes
 from lockscale.notebooks import all_sources, notebook_of, private_kernel
 
 SOURCES = {source.stem: source for source in all_sources() if source.parent.name == "explore"}
@@ -19,7 +19,7 @@ def cells(name: str, kind: str) -> list[str]:
 
 def test_the_explorers_parameters_name_every_scene():
     (parameters,) = [text for text in cells("lock_explorer", "code") if text.startswith("scene")]
-    assert all(one.name in parameters for one in SCENES)
+    assert all(one.name in parameters for one in scenes())
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.explore.scenes import LOCK_KINDS, SCENES, TIMES
+from lockscale.explore.scenes import LOCK_KINDS, TIMES, scenes
 from lockscale.explore.setting import Setting, changed, default, rounded
 from lockscale.sim import load_model
 from lockscale.sim.model import read_parameters
@@ -16,7 +16,7 @@ from lockscale.study import list_studies, load_study
 from lockscale.tables import published
 
 
-@pytest.mark.parametrize("one", SCENES, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", scenes(), ids=lambda one: one.name)
 def test_a_scene_is_what_its_model_and_its_table_have(one):
     model = load_model(one.model)
     for switches in one.arms.values():
@@ -28,7 +28,7 @@ def test_a_scene_is_what_its_model_and_its_table_have(one):
 
 
 @pytest.mark.parametrize(
-    "one", [one for one in SCENES if one.name in list_studies()], ids=lambda one: one.name
+    "one", [one for one in scenes() if one.name in list_studies()], ids=lambda one: one.name
 )
 def test_an_arm_of_a_study_is_simulated_as_the_study_does(one):
     arms = {arm.name: arm for arm in load_study(one.name).arms}

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.explore.figure import STATES, explorer_figure, layout, traces
 from lockscale.explore.published import published_points
-from lockscale.explore.scenes import SCENES
+from lockscale.explore.scenes import scenes
 from lockscale.explore.setting import Setting, changed
 from lockscale.explore.view import (
     View,
@@ -21,7 +21,7 @@ from lockscale.explore.view import (
 from lockscale.explore.words import numbers, removes
 
 STORM = Setting()
-OF_SCENES = [changed(STORM, scene=one.name) for one in SCENES]
+OF_SCENES = [changed(STORM, scene=one.name) for one in scenes()]
 MOVED = [
     *OF_SCENES,
     Setting(threads=37, hold=150.0, kind="unfair"),

@@ -11,7 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.explore import widget
 from lockscale.explore.keep import keep_parameters, keep_study
 from lockscale.explore.keys import EXPLORER, Keys
-from lockscale.explore.scenes import SCENES, TIMES
+from lockscale.explore.scenes import TIMES, scenes
 from lockscale.explore.setting import Setting, changed, default
 from lockscale.explore.time_slider import REACH, TimeSlider
 from lockscale.explore.view import view
@@ -64,7 +64,7 @@ def test_every_control_moves_the_setting(explorer: Explorer):
 
 
 def test_another_scene_takes_the_controls_along(explorer: Explorer):
-    for one in (*SCENES[1:], SCENES[0]):
+    for one in (*scenes()[1:], scenes()[0]):
         explorer.controls["scene"].value = one.name
         assert explorer.controls["arm"].options == tuple(one.arms)
         assert shows(explorer, changed(Setting(), scene=one.name))

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.explore.film import film
-from lockscale.explore.scenes import SCENES
+from lockscale.explore.scenes import scenes
 from lockscale.explore.setting import model_of
 from lockscale.explore.shots import REST, STATES, Shot, shots, tally
 from lockscale.sim import simulate
@@ -34,7 +34,7 @@ def test_turns_an_operation_are_the_attempts_that_the_simulator_counts():
     assert row["creates"] / row["stretch_us"] == pytest.approx(found.rate_per_s / 1e6, rel=0.05)
 
 
-@pytest.mark.parametrize("one", SCENES, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", scenes(), ids=lambda one: one.name)
 def test_every_thread_is_in_one_state_and_every_path_begins_with_its_own_work(one):
     (shot,) = shots(one.name, [one.patch[0]], [4])
     assert sum(shot.mean_threads(state) for state in (*STATES, "ready")) == pytest.approx(4)

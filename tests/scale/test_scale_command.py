@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lockscale import scale
-from lockscale.scale import cluster, kept
+from lockscale.scale import cluster, kept, study
 
 FOUND = pd.DataFrame(
     [{"path": "create", "arm": "a", "threads": 2, "value": 1.5, "most_time_at": None, "origin": "simulated"}]
@@ -17,7 +16,7 @@ FOUND = pd.DataFrame(
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(scale, "scale_study", lambda swept, client: FOUND)
+    monkeypatch.setattr(study, "scale_study", lambda swept, client: FOUND)
     monkeypatch.setattr(cluster, "local_cluster", lambda: contextlib.nullcontext("client"))
     monkeypatch.setattr(kept, "FILE", tmp_path / "scale.csv")
     return tmp_path / "scale.csv"

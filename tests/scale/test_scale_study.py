@@ -8,12 +8,13 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.report.kept_scoreboard import kept_scoreboard
-from lockscale.scale import kept, scale_study, study
+from lockscale.scale import kept, study
 from lockscale.scale.cluster import local_cluster
 from lockscale.scale.draws import draws
 from lockscale.scale.kept import kept_scale
 from lockscale.scale.path import MOST, SweptPath
 from lockscale.scale.places import most_of
+from lockscale.scale.study import scale_study
 from lockscale.sim import load_model, simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.sweep import simulate_point, simulator

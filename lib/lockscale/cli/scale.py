@@ -22,9 +22,9 @@ def scale(dask: str | None, keep: bool, as_json: bool) -> None:
     on from there.
     """
     from lockscale.report.text_table import text_table
-    from lockscale.scale import scale_study
     from lockscale.scale.cluster import local_cluster
     from lockscale.scale.kept import keep_scale
+    from lockscale.scale.study import scale_study
     from lockscale.studies.registry import studies
 
     with contextlib.ExitStack() as stack:

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from lockscale.explore.published import PER_CONTAINER, published_points
-from lockscale.explore.scenes import Scene
 from lockscale.explore.setting import REPLICATIONS
 from lockscale.explore.view import View
 from lockscale.report.template import COLOURS, figure, style
@@ -20,6 +19,7 @@ from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
+from lockscale.studies.scene import Scene
 
 WIDTH_PX, HEIGHT_PX = 980, 680
 NO_WAIT_NS = 1.0

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.explore.scenes import LOCK_KINDS, TIMES, Scene, scene
+from lockscale.explore.scenes import LOCK_KINDS, TIMES, scene, scenes
 from lockscale.sim import load_model
 from lockscale.sim.model import Model, Value
+from lockscale.studies.scene import Scene
 
 REPLICATIONS, SEED = 4, 1
 OPERATIONS = 500
@@ -24,7 +25,7 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class Setting:
-    """One position of all the controls.
+    """One position of all the controls; by default the first scene, and of a scene the arm before its patch.
 
     `hold` (ns) and `elsewhere` (us) are 0 for the model's own values.
     `cpus`: CPUs that the threads share, 0 for one each. Lock kind, skew and CPUs are those of scenes
@@ -32,8 +33,8 @@ class Setting:
     study takes. Raises BadInput for what no control can say.
     """
 
-    scene: str = "inode-claim"
-    arm: str = "steal-retry"
+    scene: str = ""
+    arm: str = ""
     threads: int = 48
     hold: float = 0.0
     elsewhere: float = 0.0
@@ -44,7 +45,9 @@ class Setting:
     fine: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "scene", self.scene or scenes()[0].name)
         known = self.of
+        object.__setattr__(self, "arm", self.arm or known.patch[0])
         if self.arm not in known.arms:
             raise BadInput(f"scene {self.scene} has no arm {self.arm!r}: it has {', '.join(known.arms)}")
         if self.kind not in LOCK_KINDS:

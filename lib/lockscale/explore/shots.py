@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lockscale.explore.scenes import Scene
 from lockscale.explore.setting import SEED, Setting, model_of
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.trace import Hold, Span, Trace, trace
+from lockscale.studies.scene import Scene
 
 STRETCH_US = 100.0
 REST = "the rest of "

@@ -16,7 +16,7 @@ from lockscale.explore.at_rest import AtRest
 from lockscale.explore.figure import Data, explorer_figure, layout, traces
 from lockscale.explore.keep import keep_parameters_said, keep_study_said
 from lockscale.explore.keys import EXPLORER, Keys
-from lockscale.explore.scenes import LOCK_KINDS, SCENES, TIMES
+from lockscale.explore.scenes import LOCK_KINDS, TIMES, scenes
 from lockscale.explore.setting import MAX_SKEW_US, MAX_THREADS, Setting, changed, default
 from lockscale.explore.time_slider import TimeSlider
 from lockscale.explore.view import View, view, view_while
@@ -176,12 +176,12 @@ def _same(one: Any, other: Any) -> bool:
 
 def _controls() -> dict[str, Any]:
     """By the names of Setting's fields, in the order in which Tab goes through them."""
-    scenes = [(one.title, one.name) for one in SCENES]
+    titles = [(one.title, one.name) for one in scenes()]
     left, right = ({"style": WIDE, "layout": {"width": f"{px}px"}} for px in (LEFT_PX, RIGHT_PX))
     hold, elsewhere = (f"{name} ({TIMES[name].rpartition('_')[2]})" for name in ("hold", "elsewhere"))
     return {
-        "scene": w.Dropdown(options=scenes, description="contention", **left),
-        "arm": w.Dropdown(options=tuple(SCENES[0].arms), description="arm", **left),
+        "scene": w.Dropdown(options=titles, description="contention", **left),
+        "arm": w.Dropdown(options=tuple(scenes()[0].arms), description="arm", **left),
         "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **left),
         "compare": w.Checkbox(description="what does this patch remove?", indent=True, **left),
         "hold": TimeSlider(description=hold, **left),

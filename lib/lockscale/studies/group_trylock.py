@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import StudyParts
+from lockscale.studies.scene import Scene, switches_of
 from lockscale.study import Study
 from lockscale.whatif import left, verdict
 from lockscale.whatif.answer import Answer, Idea, Predicted
@@ -102,12 +103,32 @@ def _group_waits(run: Result) -> Chances:
     return waits(run, "group lock")
 
 
+def scenes(study: Study) -> tuple[Scene, ...]:
+    """The arms that one model has."""
+    return (
+        Scene(
+            name=NAME,
+            model="group_trylock",
+            title="S3: block groups under one goal",
+            arms=switches_of(study, BEFORE, "trylock", "inode-goal-scan0", "inode-goal-scan1"),
+            patch=(BEFORE, "inode-goal-scan0"),
+            lock="group lock",
+            table=TABLE,
+            metric=METRIC,
+            statistic="mean_per_container",
+            threads=64,
+            counts=tuple(2**k for k in range(7)),
+        ),
+    )
+
+
 STUDY = StudyParts(
     name=NAME,
     order=3,
     whatif=whatif,
     given=left.GIVEN,
     guest_case=guests,
+    scenes=scenes,
     claims=CLAIMS,
     simulated=(FITTED,),
     scale=(ALLOCATE,),

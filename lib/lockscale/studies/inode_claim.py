@@ -16,6 +16,7 @@ from lockscale.sim import Result
 from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check
 from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
 from lockscale.studies.parts import StudyParts
+from lockscale.studies.scene import Scene, switches_of
 from lockscale.study import Study
 from lockscale.tables.function_costs import Cost
 from lockscale.whatif import guest_case, verdict
@@ -229,12 +230,33 @@ def guests(study: Study) -> GuestCase:
     )
 
 
+def scenes(study: Study) -> tuple[Scene, ...]:
+    """The storm, with any kind of lock in place of the group lock."""
+    return (
+        Scene(
+            name=NAME,
+            model="any_lock",
+            title="S1: one bit of the inode bitmap, claimed by all",
+            arms=switches_of(study, BEFORE, UPSTREAM),
+            patch=(BEFORE, UPSTREAM),
+            lock="group lock",
+            table=RATES,
+            metric="create_rate",
+            statistic="single",
+            threads=THREADS,
+            counts=(1, 8, 16, 24, 32, 40, 48),
+            any_kind=True,
+        ),
+    )
+
+
 STUDY = StudyParts(
     name=NAME,
     order=1,
     whatif=whatif,
     guest_case=guests,
     guest_bounds=lost_claims,
+    scenes=scenes,
     claims=CLAIMS,
     simulated=(FITTED,),
     unfitted={COST: lambda study: check(study).rows},

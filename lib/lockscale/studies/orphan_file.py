@@ -15,6 +15,7 @@ from lockscale.studies.orphan_file_tables import (
     TRUNCATE,
 )
 from lockscale.studies.parts import StudyParts
+from lockscale.studies.scene import Scene, switches_of
 from lockscale.study import Study
 from lockscale.tables import describe
 from lockscale.whatif import left, verdict
@@ -151,12 +152,48 @@ def _waits_of_all(run: Result) -> Chances:
     return _waits(run)[0], operations(run)
 
 
+def scenes(study: Study) -> tuple[Scene, ...]:
+    """The truncates, and reaim creat_clo."""
+    return (
+        Scene(
+            name=NAME,
+            model="orphan_file",
+            title="S4: orphan list, orphan file, lockless slots",
+            arms=switches_of(study, MUTEX, LOCKED, LOCKLESS, OFF),
+            patch=(LOCKED, LOCKLESS),
+            lock="journal",
+            locks={MUTEX: "s_orphan_lock", LOCKED: "of_lock"},
+            table=STRESS,
+            metric="time",
+            statistic="mean_of_5",
+            threads=64,
+            counts=tuple(2**k for k in range(7)),
+            scaled=OFF,
+        ),
+        Scene(
+            name="creat-clo",
+            model="creat_clo",
+            title="S4: reaim creat_clo on a ramdisk",
+            arms={MUTEX: {}, LOCKLESS: {"patched": True}},  # of a model that the study file does not name
+            patch=(MUTEX, LOCKLESS),
+            lock="journal",
+            locks={MUTEX: "s_orphan_lock"},
+            table=CREAT_CLO,
+            metric="throughput",
+            statistic="mean_of_5",
+            threads=31,
+            counts=(1, 3, 5, 9, 15, 21, 31, 48),
+        ),
+    )
+
+
 STUDY = StudyParts(
     name=NAME,
     order=4,
     whatif=whatif,
     given=GIVEN,
     guest_case=guests,
+    scenes=scenes,
     claims=CLAIMS,
     simulated=(STRESS_FITTED, CLO_FITTED),
     scale=(TRUNCATE, CREATE_AND_CLOSE),

@@ -7,6 +7,7 @@ from typing import Any
 
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.scale.path import SweptPath
+from lockscale.studies.scene import Scene
 from lockscale.study import Study
 from lockscale.tables import AuditRow
 from lockscale.whatif.answer import Answer
@@ -33,7 +34,8 @@ class StudyParts:
     the measurements that it takes and what they are. guest_case: which arm is counted first, and what of the
     others is then told; guest_bounds: what the algorithm alone sets. simulated: its tables that a model is
     fitted to; unfitted: those that the study's model is held against without a fit; why_short: of a table
-    whose target is missed, why. scale: its paths beyond the published threads.
+    whose target is missed, why. scenes: what of it can be explored. scale: its paths beyond the published
+    threads.
     """
 
     name: str
@@ -46,4 +48,5 @@ class StudyParts:
     simulated: Sequence[Simulated] = ()
     unfitted: Mapping[str, Callable[[Study], Sequence[Comparison]]] = field(default_factory=dict)
     why_short: Mapping[str, str] = field(default_factory=dict)
+    scenes: Callable[[Study], Sequence[Scene]] | None = None
     scale: Sequence[SweptPath] = ()

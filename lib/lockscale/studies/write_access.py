@@ -16,7 +16,9 @@ from lockscale.fitting.simulated_tables import Simulated, figures
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.parts import StudyParts
+from lockscale.studies.scene import Scene, switches_of
 from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
+from lockscale.study import Study
 from lockscale.tables import function_cost, published
 from lockscale.tables.function_costs import Cost
 from lockscale.whatif import verdict
@@ -244,12 +246,32 @@ FITTED = Simulated(
 )
 
 
+def scenes(study: Study) -> tuple[Scene, ...]:
+    """The paradox: what the cheaper access gives is lost in retries."""
+    return (
+        Scene(
+            name=NAME,
+            model="write_access",
+            title="S2: cheaper journal access, slower creates",
+            arms=switches_of(study, BEFORE, FAST, "slow-search", "fast-search"),
+            patch=(BEFORE, FAST),
+            lock="group lock",
+            table=RATES,
+            metric="create_rate",
+            statistic="overall",
+            threads=THREADS,
+            counts=(1, 8, 16, 24, 32, 40, 48),
+        ),
+    )
+
+
 STUDY = StudyParts(
     name=NAME,
     order=2,
     whatif=whatif,
     given=GIVEN,
     guest_bounds=lost_claims,
+    scenes=scenes,
     claims=CLAIMS,
     simulated=(FITTED,),
 )
