@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""A study is found by its file alone: ours in the package, the user's own beside its patches."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.explore.scenes import scene, scenes
+from lockscale.prediction import ask
+from lockscale.sim import load_model
+from lockscale.studies import registry
+from lockscale.studies.registry import studies, study_parts
+from lockscale.study import list_studies, load_study
+
+EXAMPLE = paths.ROOT / "docs/own-study"
+CODE = dict(
+    re.findall(r"```python\n# (\S+)\n(.*?)```\n", (paths.ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+)
+SHOWN = CODE["kernel-patches/look-again/study.py"]
+SHIPPED = ["inode-claim", "write-access", "group-trylock", "orphan-file"]
+ANSWERS = """
+from lockscale.studies.parts import StudyParts
+from lockscale.whatif.answer import Answer
+
+
+def whatif(given):
+    return Answer("look-again", ["nothing"], [], [], [], [], [], "", [f"given {given}"])
+
+
+STUDY = StudyParts(name="look-again", whatif=whatif, given={"hold_ns": "the hold"})
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder, which is a link in kernel-patches, as README has it; the path of its study.py."""
+    for name, folder in (("STUDIES", paths.STUDIES), ("KERNEL_PATCHES", paths.KERNEL_PATCHES)):
+        shutil.copytree(folder, tmp_path / name)
+        monkeypatch.setattr(paths, name, tmp_path / name)
+    home = tmp_path / "look-again"
+    shutil.copytree(EXAMPLE, home)
+    (tmp_path / "KERNEL_PATCHES/look-again").symlink_to(home)
+    (tmp_path / "STUDIES/look-again.yaml").symlink_to(home / "look-again.yaml")
+    scenes.cache_clear()
+    yield home / "study.py"
+    scenes.cache_clear()
+
+
+def test_every_shipped_study_has_a_file_and_they_come_in_the_order_of_the_seeds():
+    assert [one.name for one in studies()] == SHIPPED and sorted(SHIPPED) == list_studies()
+    for one in studies():
+        assert one.whatif and one.claims and one.simulated and one.scenes and study_parts(one.name) is one
+
+
+def test_a_new_file_of_the_package_is_a_study_and_nothing_names_it(tmp_path: Path):
+    """Copied beside the package, as a developer would add it."""
+    shutil.copytree(paths.ROOT / "lib/lockscale", tmp_path / "lib/lockscale")
+    (tmp_path / "lib/lockscale/studies/look_again.py").write_text(ANSWERS)
+    asked = "from lockscale.prediction import ask; print(ask('look-again', {'hold_ns': 2.0}).notes)"
+    where = {"PYTHONPATH": str(tmp_path / "lib"), "LOCKSCALE_ROOT": str(paths.ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env=where, capture_output=True, text=True, check=True
+    )
+    assert "given {'hold_ns': 2.0}" in done.stdout
+
+
+def test_every_study_is_asked_without_the_compiler():
+    asked = (
+        "import sys; from lockscale.studies.registry import studies; studies(); print('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_study_without_a_file_of_its_own_adds_nothing(own: Path):
+    assert study_parts("look-again").name == "look-again" and study_parts("look-again").scenes is None
+    assert [one.name for one in studies()] == SHIPPED
+    with pytest.raises(BadInput, match="knows no study 'look-again'"):
+        ask("look-again")
+
+
+def test_the_example_of_contributing_is_a_scene_of_the_explorer(own: Path):
+    own.write_text(SHOWN)
+    assert [one.name for one in studies()] == [*SHIPPED, "look-again"]
+    shown = scene("look-again")
+    assert dict(shown.arms) == {"steal-retry": {}, "search-locked": {"search_locked": True}}
+    assert load_study("look-again").arm("before").model_parameters == shown.arms["search-locked"]
+    for switches in shown.arms.values():
+        load_model(shown.model).bind(switches)
+
+
+def test_a_study_of_ones_own_has_a_prediction(own: Path):
+    own.write_text(ANSWERS)
+    assert ask("look-again", {"hold_ns": 2.0}).notes == ["given {'hold_ns': 2.0}"]
+    with pytest.raises(BadInput, match=r"no measurement 'hold'.*did you mean hold_ns"):
+        ask("look-again", {"hold": 2.0})
+
+
+def test_a_file_that_was_changed_is_run_again(own: Path):
+    own.write_text(ANSWERS)
+    first = study_parts("look-again")
+    assert study_parts("look-again") is first
+    own.write_text(SHOWN)
+    assert study_parts("look-again").scenes and not study_parts("look-again").whatif
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import nothing_of_that_name\n", r"study.py line 1: ModuleNotFoundError: .*nothing_of_that_name"),
+        ("x = (\n", r"study.py line 1: '\(' was never closed"),
+        ("\nraise SystemExit(3)\n", r"study.py line 2: SystemExit: 3"),
+        ("name = 'look-again'\n", "has no study: write STUDY = StudyParts"),
+        ("STUDY = 'look-again'\n", "has no study: write STUDY = StudyParts"),
+        (
+            ANSWERS.replace('name="look-again"', 'name="look"'),
+            "is of study 'look': let it be name='look-again'",
+        ),
+    ],
+)
+def test_a_file_that_is_none_is_one_sentence(own: Path, text: str, says: str):
+    own.write_text(text)
+    with pytest.raises(BadInput, match=says) as said:
+        studies()
+    assert "\n" not in str(said.value)
+    with pytest.raises(BadInput, match=says):
+        study_parts("look-again")
+
+
+def test_a_name_of_ours_is_not_taken(own: Path):
+    (paths.KERNEL_PATCHES / "inode-claim/study.py").write_text(ANSWERS.replace("look-again", "inode-claim"))
+    with pytest.raises(BadInput, match="lockscale has a study 'inode-claim' itself: give yours another name"):
+        studies()
+
+
+def test_what_it_prints_is_not_on_stdout(own: Path, capsys: pytest.CaptureFixture[str]):
+    own.write_text(f"print('hello')\n{ANSWERS}")
+    registry.study_parts("look-again")
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == "hello\n"
