@@ -3,8 +3,10 @@
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from lockscale.files import sha256_of
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.scoreboard import column_row
@@ -58,4 +60,7 @@ def _rows(of: Simulated) -> list[dict[str, Any]]:
 
 
 def _settings(of: Simulated) -> Mapping[str, Any]:
-    return {"model": str(of.model), "free": of.free, "held": of.held, "operations": of.operations}
+    found = {"model": str(of.model), "free": of.free, "held": of.held, "operations": of.operations}
+    own = {"source": of.source} if of.source else {}
+    own |= {"model_source": sha256_of(of.model)} if isinstance(of.model, Path) else {}
+    return found | own

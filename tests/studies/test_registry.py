@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale import paths
+from lockscale import paths, whole_scoreboard
 from lockscale.errors import BadInput
 from lockscale.explore.scenes import scene, scenes
 from lockscale.prediction import ask
@@ -137,6 +137,24 @@ def test_a_name_of_ours_is_not_taken(own: Path):
     (paths.KERNEL_PATCHES / "inode-claim/study.py").write_text(ANSWERS.replace("look-again", "inode-claim"))
     with pytest.raises(BadInput, match="lockscale has a study 'inode-claim' itself: give yours another name"):
         studies()
+
+
+def test_a_fit_that_is_kept_is_of_the_file_of_now(own: Path):
+    text = """
+from lockscale.fitting.simulated_tables import Simulated
+from lockscale.studies.parts import StudyParts
+
+of = Simulated("s1_rates", "inode_claim", {"hold_ns": (1, 2)}, {})
+STUDY = StudyParts(name="look-again", simulated=[of])
+"""
+    kept = []
+    for one in (text, f"{text}# another\n"):
+        own.write_text(one)
+        (of,) = [of for of in whole_scoreboard.simulated_tables() if list(of.free) == ["hold_ns"]]
+        kept.append(whole_scoreboard._settings(of))
+    assert kept[0] != kept[1] and kept[0]["model"] == kept[1]["model"]
+    shipped = study_parts("inode-claim").simulated[0]
+    assert "source" not in whole_scoreboard._settings(shipped)
 
 
 def test_what_it_prints_is_not_on_stdout(own: Path, capsys: pytest.CaptureFixture[str]):

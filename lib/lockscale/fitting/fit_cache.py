@@ -38,7 +38,13 @@ def source_hash() -> str:
 
 
 def _data_hash() -> str:
-    return _hash([*sorted(paths.PUBLISHED.glob("*.csv")), paths.DATA / "fit-targets.yaml"])
+    return _hash(
+        [
+            *sorted(paths.PUBLISHED.glob("*.csv")),
+            paths.DATA / "fit-targets.yaml",
+            paths.DATA / "datapackage.json",
+        ]
+    )
 
 
 def _hash(files: list[Path]) -> str:

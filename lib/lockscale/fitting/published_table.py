@@ -8,16 +8,16 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.tables import list_tables, published
+from lockscale.tables.datapackage import reference_arm
 
 FEWEST = 3
 """Thread counts that a column needs: two numbers fit any two-parameter curve."""
 
-REFERENCES = {"s4_stress_orphan": "orphan-off"}
-"""Arms that do the same work without the change of the others: those are also fitted given these."""
-
 
 def published_columns(table: str) -> list[Column]:
     """Every column with three or more thread counts. Raises BadInput where there is none.
+
+    Where the table has a reference arm the others are also there given that one.
 
     What is published per container becomes the sum over containers. A time T of N threads that each do
     the same, unpublished, amount of work becomes N / T: rates in units of one thread's work.
@@ -47,7 +47,7 @@ def _columns(table: str, frame: pd.DataFrame) -> list[Column]:
         for (arm, metric, statistic), rows in frame.groupby(["arm", "metric", "statistic"], sort=False)
         if rows.threads.nunique() >= FEWEST and (rows.unit.iloc[0].endswith("/s") or metric == "time")
     }
-    reference = REFERENCES.get(table, "")
+    reference = reference_arm(table)
     given = [
         replace(column, name=f"{arm} given {reference}", given=by_arm[reference])
         for arm, column in by_arm.items()

@@ -27,7 +27,7 @@ class Simulated:
     """`arms` by column of the table, in its order; all fitted parameters are shared by all columns.
 
     made: the columns, where they are no curves of the table. checked: rows of what nothing is fitted to, from
-    the rows of the fit.
+    the rows of the fit. source: of what the fit depends on besides this package, a file of the user's own.
     """
 
     table: str
@@ -39,6 +39,7 @@ class Simulated:
     scales: bool = True
     made: Callable[[], Sequence[Column]] | None = None
     checked: Callable[[Sequence[Row]], list[Row]] | None = None
+    source: str = ""
 
     def columns(self) -> list[Column]:
         """The published curves that the arms explain, or those of `made`; what is given is in the arms."""

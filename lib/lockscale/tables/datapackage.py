@@ -33,6 +33,11 @@ def describe(name: str) -> dict[str, Any]:
     return {key: resource[key] for key in keys} | {"source": sources}
 
 
+def reference_arm(name: str) -> str:
+    """The arm that does the same work without the change of the others; empty where a table has none."""
+    return str(_resource(name).get("reference", ""))
+
+
 def published(name: str) -> pd.DataFrame:
     """One published table, one row per line of its CSV, columns and types as in its schema.
 
