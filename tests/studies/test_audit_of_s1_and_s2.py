@@ -3,8 +3,9 @@
 
 import numpy as np
 import pytest
-from audit_lines import line
 from scipy import stats
+
+from audit_lines import line
 
 
 def test_ten_times_is_in_the_means_but_within_their_noise():

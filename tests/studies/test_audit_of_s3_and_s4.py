@@ -3,8 +3,8 @@
 
 import numpy as np
 import pytest
-from audit_lines import line
 
+from audit_lines import line
 from lockscale.tables import published
 
 
