@@ -5,7 +5,7 @@
     spread            whether repeats scatter alike at every thread count
     model             what a model is
     laws              the models, one file each
-    networks          closed networks of queues, which solve several of the laws
+    closed_chain      the exact solution of the closed networks that several of the laws are
     inference         any model fitted to a table: parameters with intervals, errors, predictions
     comparison        fits of one table, ranked, and which of them the data cannot tell apart
     diagnosis         knee, ceiling, saturation and collapse of a fit

@@ -7,7 +7,7 @@ its turn after half of them on average, c each. With k at the lock, k - 1 of the
 
     h(k) = s + c (k - 1) / 2
 
-and the chain of networks/closed_chain.py gives X. Once the lock is busy N/X grows as N^2, so X falls as 1/N:
+and the chain of closed_chain.py gives X. Once the lock is busy N/X grows as N^2, so X falls as 1/N:
 collapse, while a queued (MCS) lock would stay at 1/s. With c = 0 it is the machine repairman.
 
 Source: S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "Non-scalable locks are
@@ -18,9 +18,9 @@ rates per second. Domain: N >= 1, Z >= 0, s >= 0, c >= 0, not all 0.
 
 from collections.abc import Mapping
 
+from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_per_us
 
 
 def ticket_hold_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -8,7 +8,7 @@ grow with their number (MCS and the kernel's qspinlock):
 
     h(1) = s,    h(k) = s + h  for k >= 2 at the lock
 
-and the chain of networks/closed_chain.py gives X. With s < s + h the rate can pass a maximum before the lock
+and the chain of closed_chain.py gives X. With s < s + h the rate can pass a maximum before the lock
 is never free, and goes down to 1/(s + h). With h = 0 it is the machine repairman.
 
 Sources: J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on
@@ -21,9 +21,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_per_us
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

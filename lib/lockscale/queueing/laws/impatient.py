@@ -7,7 +7,7 @@ group and takes the next one). With k threads at the lock one is served and k - 
 
     1/h(k) = 1/s + (k - 1) / T
 
-and the chain of networks/closed_chain.py gives X. T without end is the machine repairman. Once the lock is
+and the chain of closed_chain.py gives X. T without end is the machine repairman. Once the lock is
 never idle the rate keeps growing by 1/T for every further thread, where other laws are flat:
 
     X(N) = 1/s + (N - 1) / T          `IMPATIENT_SATURATED`, the case Z = 0
@@ -23,10 +23,10 @@ microseconds, rates per second. Domain: N >= 1, Z >= 0, s >= 0, T > 0, not both 
 
 from collections.abc import Mapping
 
+from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_per_us
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

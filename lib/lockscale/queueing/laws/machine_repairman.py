@@ -20,9 +20,9 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import gammaln
 
+from lockscale.queueing.closed_chain import SHORTEST_US
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import SHORTEST_US
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -23,11 +23,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.laws.two_queue import TWO_QUEUE, both_us
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_per_us
 
 
 def _think_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -4,7 +4,7 @@
 N threads work alone for a mean Z, queue for a lock and then for a second, FIFO resource with
 demand j an operation (the journal, a disk, a cache line of one counter). The lock is
 Boyd-Wickizer's ticket lock, h(k) = s + c (k - 1)/2 with k at the lock; c = 0 makes it a plain hold.
-A product-form network, so X is exact: networks/closed_chain.py replaces both queues by one.
+A product-form network, so X is exact: closed_chain.py replaces both queues by one.
 
 The second queue softens the knee and, where j > s, is the ceiling 1/j until the lock collapses
 under its own waiters. The order of the two does not matter, nor does how often an operation
@@ -18,10 +18,10 @@ not all 0.
 
 from collections.abc import Mapping
 
+from lockscale.queueing.closed_chain import closed_rate_per_us, in_series_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.boyd_wickizer import TIMES, search_box, ticket_hold_us
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import closed_rate_per_us, in_series_us
 
 
 def both_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

@@ -3,7 +3,7 @@
 
 The closed network of N threads, work on their own of mean Z, and the two queues that a table of
 rates can still tell apart: a bottleneck s and a second queue ratio x s. Exact for exponential
-service; solved by networks/closed_chain.py, to which the recursion of networks/mva.py is equal.
+service; solved by closed_chain.py, to which mean value analysis is equal.
 
 Source: M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks",
 J. ACM 27(2), 1980. Units: Z_us and s_us in microseconds, rates per second. Domain: N whole >= 1,
@@ -14,10 +14,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us, in_series_us
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.model import Box, Law, Parameter
-from lockscale.queueing.networks.closed_chain import at_the_lock, closed_rate_per_us, in_series_us
 
 
 def _rate_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
