@@ -14,9 +14,8 @@ from lockscale.cli.output import as_json, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.sim.design import Design
     from lockscale.sim.parallel import Client
-    from lockscale.sim.sweep import Point
+    from lockscale.sim.sweep import Design, Point
 
 INTERRUPTED = 130  # as a shell reports SIGINT
 
@@ -93,7 +92,7 @@ def sweep(
 
 def _design(grids: tuple[str, ...], ranges: tuple[str, ...], samples: int | None, seed: int) -> "Design":
     """The grid, the hypercube, or every set of the one with every set of the other."""
-    from lockscale.sim.design import cross, grid, latin_hypercube
+    from lockscale.sim.sweep import cross, grid, latin_hypercube
 
     found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in _pairs("grid", grids)})
     if bool(ranges) != (samples is not None):
