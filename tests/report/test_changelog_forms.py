@@ -13,8 +13,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
-from lockscale.report.changelog import Block, as_text, changelog_blocks
-from lockscale.report.changelog_forms import as_form, cover, ticket
+from lockscale.report.changelog import Block, as_form, as_text, changelog_blocks, cover, ticket
 from lockscale.study import load_study
 from lockscale.whatif import predict
 

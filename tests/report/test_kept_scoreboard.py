@@ -12,7 +12,7 @@ from lockscale.fitting.targets import simulated_targets
 from lockscale.fitting.whole_scoreboard import SIMULATED
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
-from lockscale.report.scoreboard_how import with_how
+from lockscale.report.scoreboard_text import with_how
 from lockscale.sim import simulate
 
 ROWS = kept_scoreboard()

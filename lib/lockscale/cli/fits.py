@@ -90,9 +90,7 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     """
     from lockscale.fitting.whole_scoreboard import whole_scoreboard
     from lockscale.report.kept_scoreboard import keep_scoreboard
-    from lockscale.report.scoreboard_how import with_how
-    from lockscale.report.scoreboard_text import scoreboard_text
-    from lockscale.report.unexplained import unexplained_rows
+    from lockscale.report.scoreboard_text import scoreboard_text, unexplained_rows, with_how
 
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])

@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
     ) -> "Trace":
         """Trace the first of the replications; raises BadInput for more than the file's viewer can show."""
         from lockscale.progress import progress
-        from lockscale.report.trace_file import check_size
+        from lockscale.report.timeline import check_size
         from lockscale.sim.trace import trace
 
         with progress(f"trace {model}", 1) as shown:
@@ -62,7 +62,7 @@ class Wanted(NamedTuple):
 
     def write(self, found: "Trace") -> dict[str, Any]:
         """Write the file; returns what `lockscale sim --json` says of it."""
-        from lockscale.report.trace_file import save_trace
+        from lockscale.report.timeline import save_trace
         from lockscale.sim.delays import PS_PER_US
 
         save_trace(found, self.file)
@@ -87,7 +87,7 @@ def trace_wanted(
             raise BadInput("--trace-from-us and --trace-for-us say what part to trace: add --trace FILE")
         return None
     from lockscale.files import need_place_for_file
-    from lockscale.report.trace_file import check_ending
+    from lockscale.report.timeline import check_ending
     from lockscale.sim.trace import window_ps
 
     check_ending(file)
