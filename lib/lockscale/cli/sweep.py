@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale sweep`."""
+"""`lockscale sweep` and `scale`: a model over many parameters and numbers of threads."""
 
 import asyncio
 import contextlib
@@ -16,6 +16,7 @@ from lockscale.errors import BadInput
 if TYPE_CHECKING:
     from lockscale.sim.parallel import Client
     from lockscale.sim.sweep import Design, Point
+
 
 INTERRUPTED = 130  # as a shell reports SIGINT
 
@@ -167,3 +168,29 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
     varied = [name for name in first if any(p["parameters"][name] != first[name] for p in points)]
     columns = ("threads", "unit", "value", "low", "high", "attempts_per_op")
     return [{**{n: p["parameters"][n] for n in varied}, **{c: p[c] for c in columns}} for p in points]
+
+
+@click.command()
+@click.option(
+    "--dask", metavar="ADDRESS", help="This Dask scheduler's workers.  [default: own processes here]"
+)
+@click.option("--keep", is_flag=True, help="Keep it in data/, where the figure and the notebook read it.")
+@as_json
+def scale(dask: str | None, keep: bool, as_json: bool) -> None:
+    """Where ext4's create, allocation and orphan paths saturate next: the fitted models up to 1024 CPUs.
+
+    Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
+    on from there.
+    """
+    from lockscale.report.text_table import text_table
+    from lockscale.scale import scale_study
+    from lockscale.scale.cluster import local_cluster
+    from lockscale.scale.kept import keep_scale
+
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(dask_client(dask) if dask else local_cluster())
+        found = scale_study(client)
+    if keep:
+        keep_scale(found)
+    rows = found.astype(object).where(found.notna(), None).to_dict("records")
+    show(rows, as_json, f"{text_table(found)}\nsimulated")
