@@ -9,16 +9,15 @@ time (sum_thread_stats() in stat.c); without it an entry is one process. What wa
 "global options" and "job options". fio 2 gave latencies in other units and is refused.
 """
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from lockscale.errors import BadInput
 from lockscale.target_tools import Part, TargetTool, on_path, printed
-from lockscale.workloads.rows import Parsed, Row, rate_row, unconfirmed, whole
+from lockscale.workloads.rows import Parsed, Row, rate_row, strict_json, unconfirmed, whole
 
 TOOL = "fio"
 VERSION = re.compile(r"fio-(3\.[0-9]{1,3}(?:\.[0-9]{1,3})?(?:-[0-9]{1,5}-g[0-9a-f]{4,40})?(?:-dirty)?)")
@@ -95,23 +94,13 @@ def _json(text: str) -> tuple[Value, list[str]]:
     lines = f"\n{text}\n"
     start, end = lines.find("\n{\n"), lines.rfind("\n}\n") + len("\n}\n")
     try:
-        value = json.loads(lines[max(start, 0) : end], parse_constant=_refuse, object_pairs_hook=_unique)
+        value = strict_json(lines[max(start, 0) : end])
     except (ValueError, RecursionError):
         raise BadInput("this is not fio's JSON, or not all of it: use --output-format=json") from None
     if not isinstance(value, dict):
         raise BadInput("fio's JSON is no object: use --output-format=json")
     noted = (lines[: max(start, 0)] + lines[end:]).strip()
     return value, ["fio printed notes around its JSON: read them"] if noted else []
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Value:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key twice")
-    return dict(pairs)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 def _known(value: Value, key: str) -> str:

@@ -7,7 +7,6 @@ damaged number does not pass. A phase counts only when it is whole.
 The latencies of a phase are a histogram with fixed logarithmic bins, and its percentiles.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from lockscale.errors import BadInput
 from lockscale.paths import FSLOAD
 from lockscale.target_tools import TargetTool, tried
 from lockscale.workloads import c_program
-from lockscale.workloads.rows import Parsed, Row, rate_row
+from lockscale.workloads.rows import Parsed, Row, rate_row, strict_json
 
 Line = dict[str, Any]
 T = TypeVar("T")
@@ -29,7 +28,7 @@ def json_lines(text: str) -> tuple[list[Line], list[str]]:
     objects: list[Line] = []
     for number, line in enumerate(lines, 1):
         try:
-            value = json.loads(line, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+            value = strict_json(line)
         except (ValueError, RecursionError):
             if number == len(lines) and objects:
                 return objects, ["the output ends in the middle of a line"]
@@ -60,16 +59,6 @@ def same(line: Line, key: str, expected: float) -> float:
 def disagree(what: str) -> NoReturn:
     """Refuses an output whose numbers contradict each other."""
     raise BadInput(f"fsload's output is damaged: {what} and the other numbers do not agree")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Line:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key twice")
-    return dict(pairs)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 BINS_PER_OCTAVE = 64  # lib/fsload/histogram.h; below 2 x 64 ns a bin is one nanosecond wide

@@ -2,14 +2,15 @@
 """The long-form row that every tool's output becomes.
 
 And what readers have in common: the command line above a tool's output, for tools that do not say what
-they were asked to do, and the cells of published tables.
+they were asked to do, the cells of published tables, and JSON.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 NOT_STATED = "not stated"  # a version, unit or statistic that the output leaves out
 
@@ -143,3 +144,18 @@ def runs_averaged(text: str) -> str:
     """`mean_of_5` where the text says `average of 5 runs`, once or always alike."""
     said = set(_RUNS.findall(text))
     return f"mean_of_{said.pop()}" if len(said) == 1 else NOT_STATED
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; ValueError also for NaN, Infinity and a key that is there twice."""
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
