@@ -10,8 +10,7 @@ from lockscale import progress, sweeps
 from lockscale.errors import BadInput
 from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.design import grid
-from lockscale.sim.sweep import Interrupted
+from lockscale.sim.sweep import Interrupted, grid
 from lockscale.sweeps import sweep_points, sweep_table
 
 DESIGN = grid({"think_us": [5, 10], "service_us": [1, 2]})

@@ -27,12 +27,10 @@ from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
 from lockscale.progress import progress
 from lockscale.report import study_figures
-from lockscale.report.changelog import Block, changelog_blocks
-from lockscale.report.changelog_forms import FORMS, as_form
+from lockscale.report.changelog import FORMS, Block, as_form, changelog_blocks
 from lockscale.report.kept_scoreboard import explained_tables, kept_scoreboard
-from lockscale.report.picture import one_browser
 from lockscale.report.published import published_figure
-from lockscale.report.save import FORMATS, save
+from lockscale.report.save import FORMATS, one_browser, save
 from lockscale.report.scale_figure import scale_figure
 from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
 from lockscale.scale.kept import kept_scale

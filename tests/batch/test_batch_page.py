@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A page of an executed notebook: what it shows, and where its links lead."""
 
-from lockscale.batch.page import LINK, _relinked
+from lockscale.batch.index import LINK, _relinked
 
 NAMES = ("01_audit", "explore/lock_explorer")
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.profilers import ext4_stats, mb_groups
-from lockscale.profilers.kernel_format import Format
+from lockscale.profilers import ext4_stats
+from lockscale.profilers.ext4_stats import Format
 from lockscale.profilers.seal import UNSEALED, seal
 
 SAMPLE = (Path(__file__).parents[1] / "samples" / "ext4_stats-6.18.44.txt").read_text()
@@ -109,13 +109,13 @@ def test_statistics_that_are_off_are_said():
 )
 def test_groups_whose_numbers_do_not_agree_are_refused(group, says):
     with pytest.raises(BadInput, match=says):
-        mb_groups.parse(f"{HEAD}{group}\n")
+        ext4_stats.parse_mb_groups(f"{HEAD}{group}\n")
 
 
 def test_a_corrupted_group_is_left_out_with_a_warning():
     good = "#0    : 5     1     32768 [ 5    " + " 0    " * 13 + " ]\n"
     bad = good.replace("#0", "#1").replace(" ]", " ] Block bitmap corrupted!")
-    values, warnings = mb_groups.parse(f"{HEAD}{good}{bad}#2    : IO failure\n")
+    values, warnings = ext4_stats.parse_mb_groups(f"{HEAD}{good}{bad}#2    : IO failure\n")
     assert {one.name: one.value for one in values}["groups"] == 1
     assert [warning.split()[1] for warning in warnings] == ["1", "2"]
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.profilers import perf_lock
-from lockscale.profilers.perf_lock import LockWaits
-from lockscale.profilers.perf_lock_table import columns_of
+from lockscale.profilers.perf_lock import LockWaits, columns_of
 from lockscale.profilers.seal import UNSEALED, seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"

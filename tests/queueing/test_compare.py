@@ -9,15 +9,21 @@ from scipy.stats import f as f_distribution
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, RETRY_STORM, USL
 from lockscale.queueing.comparison.compare import compare, rank
-from lockscale.queueing.comparison.equal_worth import contains, p_extra, p_misfit, p_same
-from lockscale.queueing.comparison.held_out import coverage_pct, extrapolation_pct
-from lockscale.queueing.comparison.noise_floor import noise_floor
-from lockscale.queueing.comparison.tell_apart import tell_apart
+from lockscale.queueing.comparison.evidence import (
+    contains,
+    coverage_pct,
+    extrapolation_pct,
+    noise_floor,
+    p_extra,
+    p_misfit,
+    p_same,
+    tell_apart,
+)
 from lockscale.queueing.inference.fit import fit
 from lockscale.queueing.inference.fitted import Fit
-from lockscale.queueing.inference.global_search import problem_of, search
-from lockscale.queueing.laws.two_queue import TWO_QUEUE
-from lockscale.queueing.laws.usl_exponent import USL_EXPONENT
+from lockscale.queueing.inference.search import problem_of, search
+from lockscale.queueing.laws.boyd_wickizer import TWO_QUEUE
+from lockscale.queueing.laws.usl import USL_EXPONENT
 from lockscale.queueing.points import points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])

@@ -8,15 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.laws.amdahl import AMDAHL
-from lockscale.queueing.laws.boyd_wickizer import BOYD_WICKIZER
-from lockscale.queueing.laws.hand_over import HAND_OVER
-from lockscale.queueing.laws.impatient import IMPATIENT, IMPATIENT_SATURATED
-from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.laws.sharing import REPAIRMAN_SHARING, TWO_QUEUE_SHARING
-from lockscale.queueing.laws.two_queue import TWO_QUEUE
-from lockscale.queueing.laws.two_stations import TWO_STATIONS
-from lockscale.queueing.networks.closed_chain import in_series_us
+from lockscale.queueing.closed_chain import in_series_us
+from lockscale.queueing.laws.boyd_wickizer import (
+    BOYD_WICKIZER,
+    REPAIRMAN_SHARING,
+    TWO_QUEUE,
+    TWO_QUEUE_SHARING,
+)
+from lockscale.queueing.laws.machine_repairman import (
+    HAND_OVER,
+    IMPATIENT,
+    IMPATIENT_SATURATED,
+    MACHINE_REPAIRMAN,
+    TWO_STATIONS,
+)
+from lockscale.queueing.laws.usl import AMDAHL
 
 Z, S, C, J, H, T, MOVED = 30.0, 1.5, 0.4, 2.5, 0.8, 40.0, 12.0
 

@@ -11,7 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.published_table import published_columns
 from lockscale.queueing import AMDAHL, AMDAHL_SPILL, HAND_OVER, MODELS, USL
 from lockscale.queueing.comparison.compare import compare
-from lockscale.queueing.comparison.held_out import extrapolation_pct
+from lockscale.queueing.comparison.evidence import extrapolation_pct
 from lockscale.queueing.inference.fit import fit
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64])

@@ -8,9 +8,7 @@ import pytest
 
 from lockscale.queueing import MACHINE_REPAIRMAN, USL
 from lockscale.queueing.inference.fit import fit
-from lockscale.queueing.inference.global_search import problem_of
-from lockscale.queueing.inference.loose import Loose
-from lockscale.queueing.inference.search import Problem
+from lockscale.queueing.inference.search import Loose, Problem, problem_of
 from lockscale.queueing.points import points
 
 N = np.array([1.0, 2, 4, 8, 16, 32, 64])

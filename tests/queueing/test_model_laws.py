@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.queueing import MODELS
 from lockscale.queueing.inference.fit import fit
-from lockscale.queueing.laws.amdahl import AMDAHL
-from lockscale.queueing.laws.amdahl_spill import AMDAHL_SPILL
-from lockscale.queueing.laws.usl import USL
-from lockscale.queueing.laws.usl_exponent import USL_EXPONENT
+from lockscale.queueing.laws.usl import AMDAHL, AMDAHL_SPILL, USL, USL_EXPONENT
 from lockscale.queueing.model import Law
 
 LAWS = [one for one in MODELS.values() if isinstance(one, Law)]

@@ -12,8 +12,7 @@ from scipy.stats import binom, levene
 from lockscale.queueing import AMDAHL, USL
 from lockscale.queueing.comparison.compare import compare
 from lockscale.queueing.inference.fit import fit
-from lockscale.queueing.points import points
-from lockscale.queueing.spread import LEVEL
+from lockscale.queueing.points import LEVEL, points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 

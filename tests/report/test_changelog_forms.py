@@ -14,8 +14,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
 from lockscale.prediction import predict
-from lockscale.report.changelog import Block, as_text, changelog_blocks
-from lockscale.report.changelog_forms import as_form, cover, ticket
+from lockscale.report.changelog import Block, as_form, as_text, changelog_blocks, cover, ticket
 from lockscale.study import load_study
 
 STUDY = load_study("inode-claim")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import RunFailed
-from lockscale.report.commit_text import held
+from lockscale.report.changelog import held
 
 RoundTrip = Callable[[str], str]
 SUBJECT = "ext4: search again under the group lock\n\n"

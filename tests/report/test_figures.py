@@ -11,8 +11,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.report import study_figures as figures
-from lockscale.report.alt_text import alt_text
-from lockscale.report.save import save
+from lockscale.report.save import alt_text, save
 from lockscale.report.template import COLOURS, DASHES, MARKERS, style
 from lockscale.study import load_study
 from lockscale.study_tables import published_table

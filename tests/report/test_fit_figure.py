@@ -12,7 +12,7 @@ import pytest
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import fit_column
 from lockscale.queueing import USL
-from lockscale.queueing.diagnosis.diagnose import diagnose
+from lockscale.queueing.diagnosis import diagnose
 from lockscale.report.fit_figure import draw_fit, fit_figure, fit_numbers
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64])

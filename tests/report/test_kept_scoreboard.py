@@ -11,7 +11,7 @@ from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import simulated_targets
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
-from lockscale.report.scoreboard_how import with_how
+from lockscale.report.scoreboard_text import with_how
 from lockscale.sim import simulate
 from lockscale.whole_scoreboard import simulated_tables
 

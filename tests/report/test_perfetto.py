@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.report.perfetto import lock_tracks, perfetto
-from lockscale.report.trace_file import save_trace
+from lockscale.report.timeline import lock_tracks, perfetto, save_trace
 from lockscale.sim.engine.layout import STATES
 from lockscale.sim.trace import Hold, Trace, trace
 

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 import pytest
 
 from lockscale import paths
-from lockscale.report.alt_text import alt_text
 from lockscale.report.published import MOST_FUNCTIONS, published_figure
+from lockscale.report.save import alt_text
 from lockscale.report.template import (
     BELOW_PX,
     COLOURS,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.report.timeline import COLOUR, MAX_BARS, timeline
-from lockscale.report.trace_file import save_trace
+from lockscale.report.timeline import COLOUR, MAX_BARS, save_trace, timeline
 from lockscale.sim.engine.layout import STATES
 from lockscale.sim.trace import Span, Trace, trace
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.sim.design import cross, grid, latin_hypercube
+from lockscale.sim.sweep import cross, grid, latin_hypercube
 
 
 def test_the_last_name_of_a_grid_varies_fastest() -> None:

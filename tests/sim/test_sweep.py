@@ -12,8 +12,7 @@ import pytest
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim import parallel, simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.design import grid
-from lockscale.sim.sweep import POINT_KEYS, Interrupted, Point, simulate_point, sweep
+from lockscale.sim.sweep import POINT_KEYS, Interrupted, Point, grid, simulate_point, sweep
 
 HOLDS = grid({"hold_ns": [100, 285.3, 400], "search_locked": [False, True]})
 FAST: dict[str, Any] = {"replications": 2, "operations": 500}

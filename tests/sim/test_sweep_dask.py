@@ -14,8 +14,7 @@ from distributed import Client, LocalCluster
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim import parallel, simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.design import cross, grid, latin_hypercube
-from lockscale.sim.sweep import Interrupted, Point, sweep
+from lockscale.sim.sweep import Interrupted, Point, cross, grid, latin_hypercube, sweep
 
 DESIGN = cross(grid({"search_locked": [False, True]}), latin_hypercube({"hold_ns": (100, 400)}, 4, seed=5))
 THREADS = [2, 8, 48]

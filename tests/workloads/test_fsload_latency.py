@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockscale.parsing import parse
 from lockscale.paths import FSLOAD
 from lockscale.workloads import fsload
-from lockscale.workloads.fsload_latency import BINS_PER_OCTAVE, RELATIVE_ERROR, percentiles
+from lockscale.workloads.fsload import BINS_PER_OCTAVE, RELATIVE_ERROR, percentiles
 
 PERCENTILES = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9}
 CALLABLE = """

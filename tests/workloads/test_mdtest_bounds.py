@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of, mean_fits_inverses
+from lockscale.workloads.mdtest_rows import is_mean_of, is_summary_of, mean_fits_inverses
 
 
 @settings(max_examples=300)

@@ -17,7 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.parsing import parse
 from lockscale.tables import published
 from lockscale.workloads import mmtests
-from lockscale.workloads.table_cells import change_fits, runs_averaged
+from lockscale.workloads.rows import change_fits, runs_averaged
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CREAT_CLO, NETPERF, KERNBENCH = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.parsing import parse
 from lockscale.workloads import will_it_scale
-from lockscale.workloads.command_line import shown
+from lockscale.workloads.rows import shown
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 SIX_RUNS = (SAMPLES / "will-it-scale-fallocate2.txt").read_text()

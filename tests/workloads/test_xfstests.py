@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from xfstests_output import HEADING, KERNEL, WHOLE, printed, some_results
 
 from lockscale.errors import BadInput
-from lockscale.workloads.xfstests_lines import CheckRun, parse
+from lockscale.workloads.xfstests import CheckRun, parse
 
 
 def test_each_kind_of_line_by_hand():

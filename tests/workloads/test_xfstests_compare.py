@@ -6,8 +6,7 @@ from hypothesis import given
 from xfstests_output import KERNEL, some_results
 
 from lockscale.errors import BadInput
-from lockscale.workloads.xfstests_compare import OneSided, compare
-from lockscale.workloads.xfstests_lines import CheckRun, TestResult
+from lockscale.workloads.xfstests import CheckRun, OneSided, TestResult, compare
 
 
 def run_of(**statuses: str) -> CheckRun:

@@ -3,7 +3,7 @@
 
 from hypothesis import strategies as st
 
-from lockscale.workloads.xfstests_lines import TestResult
+from lockscale.workloads.xfstests import TestResult
 
 KERNEL = "6.12.117-lockscale-0a1b2c3d"
 HEADING = f"""\

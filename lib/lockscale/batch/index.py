@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a person opens of a batch: index.html, and summary.csv with a row for each notebook of each set."""
+"""What a person opens of a batch: index.html, and summary.csv with a row for each notebook of each set.
+
+An executed notebook becomes a web page that needs no Jupyter and no network.
+"""
 
 import html
 import json
-from collections.abc import Mapping
+import os
+import posixpath
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +17,96 @@ from urllib.parse import quote
 import pandas as pd
 
 from lockscale.batch.journal import Entry, State, state_of
-from lockscale.batch.page import PAGE, STYLE
 from lockscale.batch.plan import Batch, Set
 from lockscale.files import write_text
+
+PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
+SHOWN = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
+SCRIPT = "plotly.min.js"
+LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)">(.*?)</a>', re.DOTALL)
+STYLE = """\
+body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 70em; margin: 2em auto;
+  padding: 0 1em }
+pre { font: 13px/1.4 monospace; overflow-x: auto; margin: 0.5em 0 }
+.input_area pre { background: #f4f4f4; padding: 0.5em }
+.output_area pre { white-space: pre-wrap }
+.prompt, .anchor-link { display: none }
+.output_error pre { color: #8b0000 }
+table { border-collapse: collapse; font-size: 14px }
+th, td { border: 1px solid #ccc; padding: 0.2em 0.6em; text-align: left; vertical-align: top }
+.table { overflow-x: auto }
+"""
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>{script}</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def page_of(notebook: str, title: str, name: str, names: Collection[str], pages: Path, folder: Path) -> str:
+    """The page of a notebook's text, to be written to <pages>/<name>.html somewhere in `folder`, the batch's.
+
+    Its links to notebooks of `names` lead to their pages; other files are not beside it, and named alone.
+    """
+    import nbformat  # takes a second or more, which every command would pay
+    from nbconvert import HTMLExporter
+
+    nodes: Any = nbformat.reads(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    drawn = [_showable(output) for cell in nodes.cells for output in cell.get("outputs", ())]
+    for cell in nodes.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("data") != {}]
+    exporter: Any = HTMLExporter
+    body, _ = exporter(template_name="basic").from_notebook_node(nodes)
+    body = LINK.sub(lambda found: _relinked(found[1], found[2], name, names), body)
+    up = Path(os.path.relpath(folder, (pages / name).parent))
+    script = ""
+    if any(drawn):
+        _keep_plotly(folder)
+        script = f'\n<script src="{html.escape((up / SCRIPT).as_posix())}"></script>'
+    way = f'<p><a href="{html.escape((up / "index.html").as_posix())}">All of the batch</a></p>\n'
+    return PAGE.format(title=html.escape(title), style=STYLE, script=script, body=way + body)
+
+
+def _relinked(path: str, text: str, name: str, names: Collection[str]) -> str:
+    stem, ending = posixpath.splitext(path)
+    known = ending == ".ipynb" and posixpath.normpath(posixpath.join(posixpath.dirname(name), stem)) in names
+    return f'<a href="{stem}.html">{text}</a>' if known else text
+
+
+def _showable(output: Any) -> bool:
+    """Leave of an output what a page can show; whether it is a figure."""
+    data = output.get("data", {})
+    figure = data.get(PLOTLY)
+    if figure is not None:
+        data["text/html"] = _div(figure)
+    elif WIDGET in data:
+        data["text/html"] = "<p>Controls that JupyterLab shows: open the notebook there.</p>"
+    for kind in [kind for kind in data if kind not in SHOWN]:
+        del data[kind]
+    return figure is not None
+
+
+def _div(figure: Any) -> str:
+    import plotly.io
+
+    text: str = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
+    return text
+
+
+def _keep_plotly(folder: Path) -> None:
+    from plotly.offline import get_plotlyjs
+
+    if not (folder / SCRIPT).is_file():
+        write_text(folder / SCRIPT, get_plotlyjs())
+
 
 Entries = Mapping[tuple[str, str], Entry]
 WORDS: dict[State, str] = {"done": "done", "failed": "failed", "left": "not run yet"}

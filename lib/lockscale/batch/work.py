@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.batch.index import write_index
+from lockscale.batch.index import page_of, write_index
 from lockscale.batch.journal import Entry, Journal, State, open_journal, state_of
-from lockscale.batch.page import page_of
 from lockscale.batch.plan import Batch, Set, read_batch
 from lockscale.errors import BadInput, RunFailed
 from lockscale.execution import Interrupted, execute

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from lockscale.cli.batch import batch
 from lockscale.cli.bench import bench
 from lockscale.cli.export import export
 from lockscale.cli.fits import compare, fit, scoreboard
-from lockscale.cli.kernels import kernel, target
+from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import audit, doctor, parse, sim
-from lockscale.cli.patches import patches
-from lockscale.cli.scale import scale
-from lockscale.cli.studies import study
-from lockscale.cli.sweep import sweep
-from lockscale.cli.whatif import whatif
+from lockscale.cli.studies import batch, study, whatif
+from lockscale.cli.sweep import scale, sweep
 from lockscale.errors import BadInput, RunFailed
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}

@@ -89,9 +89,7 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     until a table or the source changes.
     """
     from lockscale.report.kept_scoreboard import keep_scoreboard
-    from lockscale.report.scoreboard_how import with_how
-    from lockscale.report.scoreboard_text import scoreboard_text
-    from lockscale.report.unexplained import unexplained_rows
+    from lockscale.report.scoreboard_text import scoreboard_text, unexplained_rows, with_how
     from lockscale.studies.registry import studies
     from lockscale.whole_scoreboard import whole_scoreboard
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale kernel` and `target`: builds and boots."""
+"""`lockscale kernel`, `target` and `patches`: builds and boots, and what each series is put through."""
+
+from typing import TYPE_CHECKING
 
 import click
 
 from lockscale.cli.output import as_json, show, table
 from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.kernels.series import Series
 
 
 @click.group()
@@ -144,3 +149,153 @@ def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: b
         return
     found = boot_once(name, which, cpus)
     show(found, as_json, f"{found['release']}\n{found['build_id']}")
+
+
+def _safe_of(chosen: "list[Series]") -> "list[Series]":
+    """The arms of `chosen` that can be proven; the others are named on stderr with the reason."""
+    from lockscale.kernels.series import safe_of
+
+    safe = safe_of(chosen)
+    _say_left_out([series for series in chosen if series.unsafe])
+    return safe
+
+
+def _say_left_out(unsafe: "list[Series]") -> None:
+    for series in unsafe:
+        click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
+
+
+@click.group()
+def patches() -> None:
+    """The kernel patches: list, check and export the series."""
+
+
+@patches.command("list")
+@as_json
+def patches_list(as_json: bool) -> None:
+    """Every series with its patches."""
+    from lockscale.kernels.series import all_series
+
+    rows = [
+        {"study": s.study, "arm": s.arm, "patches": len(s.patches), "unsafe": s.unsafe} for s in all_series()
+    ]
+    show(rows, as_json, table(rows))
+
+
+@patches.command("check")
+@click.argument("which", required=False)
+@click.option("--build", is_flag=True, help="Also checkpatch, new warnings of W=1, and each arm's kernel.")
+@click.option("--boot", is_flag=True, help="Also boot each arm and count what it does (implies --build).")
+@click.option(
+    "--iterations",
+    default=5,
+    show_default=True,
+    type=click.IntRange(2, 100),
+    help="Boots of each arm to count in; fewer than 4 give no interval of 95%.",
+)
+@click.option(
+    "--write-table",
+    is_flag=True,
+    help="Put the figures into kernel-patches/README.md (with --boot, of all arms).",
+)
+@as_json
+def patches_check(
+    which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, as_json: bool
+) -> int:
+    """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
+    from lockscale.proof.check import check
+    from lockscale.proof.table import as_text, write_readme
+
+    if write_table and (which or not boot):
+        raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
+    found = check(which, build=build or boot, boot=boot, iterations=iterations)
+    if write_table:
+        write_readme(found)
+    show([one.as_json() for one in found], as_json, as_text(found))
+    return 0 if all(one.ok for one in found) else 1
+
+
+@patches.command("soak")
+@click.argument("which", required=False)
+@click.option("--kind", default="debug", show_default=True, type=click.Choice(["debug", "kcsan"]))
+@click.option(
+    "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="In the guest."
+)
+@as_json
+def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) -> int:
+    """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
+    from lockscale.kernels.series import chosen_series
+    from lockscale.proof.soak import as_text, soak_all
+    from lockscale.study import DEFAULT_TARGET, load_target
+
+    found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    show([one.as_json() for one in found], as_json, as_text(found))
+    return 0 if all(one.ok for one in found) else 1
+
+
+@patches.command("locality")
+@click.argument("which", metavar="STUDY[/ARM]")
+@click.option("--iterations", default=3, show_default=True, type=click.IntRange(1, 100))
+@as_json
+def patches_locality(which: str, iterations: int, as_json: bool) -> None:
+    """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
+    from lockscale.kernels.series import chosen_series
+    from lockscale.proof.locality import localities, summary
+    from lockscale.study import DEFAULT_TARGET, load_target
+
+    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations)
+    show([one.as_json() for one in found], as_json, table(summary(found)))
+
+
+@patches.command("xfstests")
+@click.argument("which", metavar="STUDY/ARM")
+@click.option("--group", default="quick", show_default=True, help="As check -g takes it.")
+@as_json
+def patches_xfstests(which: str, group: str, as_json: bool) -> int:
+    """Your own xfstests on the base and on an arm: what fails in the arm alone."""
+    from dataclasses import asdict
+
+    from lockscale.kernels.series import named_series
+    from lockscale.proof.xfstests import compare_with_base
+    from lockscale.study import DEFAULT_TARGET, load_target
+
+    series = named_series(which)
+    found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
+    value = {"study": series.study, "arm": series.arm, "group": group, "ok": found.ok, **asdict(found)}
+    show(value, as_json, found.detail)
+    return 0 if found.ok else 1
+
+
+@patches.command("export")
+@click.argument("which", metavar="STUDY/ARM")
+@click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
+@click.option("--output", type=click.Path(), help="The file (mbox) or folder to write.")
+@as_json
+def patches_export(which: str, form: str, output: str | None, as_json: bool) -> None:
+    """Write an arm's patches for git am, for quilt, or for a Lustre tree."""
+    from pathlib import Path
+
+    from lockscale.kernels.export import export
+    from lockscale.kernels.series import named_series
+
+    series = named_series(which)
+    made = export(series, form, Path(output) if output else None)
+    value = {"study": series.study, "arm": series.arm, "format": form}
+    show({**value, "path": str(made.path), "files": list(made.files)}, as_json, str(made.path))
+
+
+@patches.command("powercut")
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]")
+@click.option("--cuts", default=20, show_default=True, type=click.IntRange(1, 1000), help="Of each arm.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of loads and cuts.")
+@as_json
+def patches_powercut(which: str | None, cuts: int, seed: int, as_json: bool) -> int:
+    """Load each safe arm, cut the power many times, and look for what was fsynced (hours under emulation)."""
+    from lockscale.powercut.campaign import as_text, cut_arms, split
+    from lockscale.powercut.load import Plan
+
+    safe, unsafe = split(which)
+    _say_left_out(unsafe)
+    found = cut_arms(safe, Plan(cuts, seed))
+    show([one.as_json() for one in found], as_json, as_text(found))
+    return 0 if all(one.ok for one in found) else 1

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale study`: list, show, run, resume and keep."""
+"""`lockscale study` (list, show, run, resume and keep), `batch` and `whatif`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
-from lockscale.cli.output import as_json, parameter, show, table
+from lockscale.cli.output import as_json, named_numbers, parameter, show, table
+from lockscale.errors import BadInput
 
 
 @click.group()
@@ -124,3 +126,84 @@ def _show_run(run: Any, asked_json: bool) -> None:
     text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
     show(value, asked_json, f"{text}\nThe run is in {run.folder}")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder.  [default: runs/<FILE's name>]",
+)
+@as_json
+def batch(file: Path, output: Path | None, as_json: bool) -> int:
+    """Run notebooks over a grid of parameters; ends with one line that says where the index is.
+
+    FILE is YAML: `notebooks`, a list of names or patterns; `grid`, each parameter with its values (`{}`, or
+    no grid: one set); and where wanted `parameters`, the same in every set, and `curated: true`, to read
+    data/measured instead of measuring. The same command again runs what is left and what failed; a finished
+    notebook runs again only when its text, its study or its parameters changed. Exit status 1: a set failed.
+    """
+    from lockscale.batch.work import run_batch
+
+    found = run_batch(file, output)
+    value = {
+        "batch": found.batch,
+        "path": str(found.path),
+        "index": str(found.index),
+        "sets": found.sets,
+        "done": found.done,
+        "failed": found.failed,
+        "ran": found.ran,
+    }
+    show(value, as_json, found.says())
+    return 1 if found.failed else 0
+
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("study", required=False)
+@click.option(
+    "--profile", type=_FILE, help="Function costs or lock statistics of the base, as tools print them."
+)
+@click.option("--rates", type=_FILE, help="CSV with threads,value: rates of the base.")
+@click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
+@parameter
+@click.option("--given", multiple=True, metavar="NAME=VALUE", help="A measurement that closes what is open.")
+@as_json
+def whatif(
+    study: str | None,
+    profile: Path | None,
+    rates: Path | None,
+    model: str | None,
+    parameters: tuple[str, ...],
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """What patches would give, from base rates and a base profile alone, before one is written.
+
+    STUDY, or files of your own: then each switch of --model that the base has not thrown (-p NAME=true) is a
+    patch, and the profile is taken to be of the most threads in --rates. Each prediction has an interval, and
+    beside it what deleting the waits would suggest. What the base cannot tell is said, with the measurement
+    that would; --given takes its result.
+    """
+    from lockscale.whatif.text import answer_text
+
+    measured = named_numbers("--given", given, "contended_us=0.6")
+    files = (profile, rates, model)
+    if study is not None and not any((*files, parameters)):
+        from lockscale.prediction import ask
+
+        found = ask(study, measured)
+    elif study is None and profile and rates and model:
+        from lockscale.sim.model import read_parameters
+        from lockscale.whatif.own import ask_files
+
+        found = ask_files(profile, rates, model, held=read_parameters(parameters), given=measured)
+    else:
+        raise BadInput(
+            "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
+        )
+    show(found.to_json(), as_json, answer_text(found))

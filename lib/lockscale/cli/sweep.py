@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale sweep`."""
+"""`lockscale sweep` and `scale`: a model over many parameters and numbers of threads."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ from lockscale.cli.output import as_json, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.sim.design import Design
     from lockscale.sim.parallel import Client
-    from lockscale.sim.sweep import Point
+    from lockscale.sim.sweep import Design, Point
+
 
 INTERRUPTED = 130  # as a shell reports SIGINT
 
@@ -93,7 +93,7 @@ def sweep(
 
 def _design(grids: tuple[str, ...], ranges: tuple[str, ...], samples: int | None, seed: int) -> "Design":
     """The grid, the hypercube, or every set of the one with every set of the other."""
-    from lockscale.sim.design import cross, grid, latin_hypercube
+    from lockscale.sim.sweep import cross, grid, latin_hypercube
 
     found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in _pairs("grid", grids)})
     if bool(ranges) != (samples is not None):
@@ -168,3 +168,30 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
     varied = [name for name in first if any(p["parameters"][name] != first[name] for p in points)]
     columns = ("threads", "unit", "value", "low", "high", "attempts_per_op")
     return [{**{n: p["parameters"][n] for n in varied}, **{c: p[c] for c in columns}} for p in points]
+
+
+@click.command()
+@click.option(
+    "--dask", metavar="ADDRESS", help="This Dask scheduler's workers.  [default: own processes here]"
+)
+@click.option("--keep", is_flag=True, help="Keep it in data/, where the figure and the notebook read it.")
+@as_json
+def scale(dask: str | None, keep: bool, as_json: bool) -> None:
+    """Where ext4's create, allocation and orphan paths saturate next: the fitted models up to 1024 CPUs.
+
+    Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
+    on from there.
+    """
+    from lockscale.report.text_table import text_table
+    from lockscale.scale.cluster import local_cluster
+    from lockscale.scale.kept import keep_scale
+    from lockscale.scale.study import scale_study
+    from lockscale.studies.registry import studies
+
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(dask_client(dask) if dask else local_cluster())
+        found = scale_study([path for one in studies() for path in one.scale], client)
+    if keep:
+        keep_scale(found)
+    rows = found.astype(object).where(found.notna(), None).to_dict("records")
+    show(rows, as_json, f"{text_table(found)}\nsimulated")

@@ -10,7 +10,7 @@ from lockscale.fitting.published_table import all_published_columns
 from lockscale.fitting.table_fit import compare_columns
 from lockscale.fitting.targets import ColumnTarget, TableTargets, fit_targets
 from lockscale.queueing.comparison.compare import Comparison, rank
-from lockscale.queueing.comparison.held_out import coverage_pct, extrapolation_pct
+from lockscale.queueing.comparison.evidence import coverage_pct, extrapolation_pct
 from lockscale.queueing.inference.fitted import Fit
 
 

@@ -10,7 +10,7 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.table_fit import fit_columns
 from lockscale.fitting.targets import SimulatedTarget, simulated_targets
-from lockscale.queueing.comparison.noise_floor import noise_floor
+from lockscale.queueing.comparison.evidence import noise_floor
 from lockscale.queueing.inference.fitted import Fit
 
 SMALL_N = 8

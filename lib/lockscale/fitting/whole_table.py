@@ -15,7 +15,7 @@ from lockscale.fitting.swapped import looks_swapped
 from lockscale.fitting.table_fit import compare_columns, fit_column, fit_columns, model_of, models_of
 from lockscale.progress import progress
 from lockscale.queueing.comparison.compare import Comparison
-from lockscale.queueing.diagnosis.diagnose import Diagnosis, diagnose
+from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.inference.fitted import Fit
 
 

@@ -4,16 +4,131 @@
 Read in the kernel, 6.12: fs/ext4/mballoc.c (ext4_seq_mb_stats_show), fs/jbd2/journal.c
 (jbd2_seq_info_show), fs/ext4/extents_status.c, fs/ext4/fast_commit.c and fs/ext4/sysfs.c. jbd2's means
 are cut to whole milliseconds and blocks. mb_stats counts only while it is on.
+
+Free space by block group, /proc/fs/ext4/<device>/mb_groups, is ext4_mb_seq_groups_show()'s. A line is a
+group: free clusters, the extents that they are in, the first of them, and how many free chunks of each
+power of two there are.
+
+Each small file is read by the format string that the kernel prints it with. Such a file has a handful
+of lines, each always there: it matches as a whole, or it was cut, changed, or is of another kernel.
 """
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from lockscale.errors import BadInput
-from lockscale.profilers import mb_groups
-from lockscale.profilers.kernel_format import Format, Value
 from lockscale.profilers.seal import UNSEALED, sealed, unseal
 from lockscale.target_tools import Part, TargetTool, kernel_file, printed
+
+_FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max))?\\\}")
+# No machine counts so far in its life; a printed number beyond it was damaged.
+_MOST = 10**14
+_BITS = {"u": 32, "d": 31, "lu": 64, "llu": 64, "ld": 63, "lld": 63}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number: `total` since the file system was mounted, a `mean` or a `max` over that time."""
+
+    name: str
+    value: int
+    unit: str
+    statistic: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """The kernel's format, its conversions as {name:lu unit statistic}; `[[` and `]]` hold what may lack.
+
+    The unit is `count` and the statistic `total` where none is said; {_...} is a number that counts nothing.
+    """
+
+    text: str
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        pattern = _FIELD.sub(r"(?P<\1>\\d{1,20})", re.escape(self.text))
+        return re.compile(pattern.replace(r"\[\[", "(?:").replace(r"\]\]", ")?"), re.ASCII)
+
+    def read(self, text: str) -> list[Value] | None:
+        """The numbers in the order of the format; None where the text is not of it."""
+        found = self._pattern.fullmatch(text)
+        if found is None:
+            return None
+        values = []
+        for name, kind, unit, statistic in _FIELD.findall(re.escape(self.text)):
+            printed = found[name]
+            if printed is not None and int(printed) >= min(2 ** _BITS[kind], _MOST):
+                return None
+            if printed is not None and not name.startswith("_"):
+                values.append(Value(name, int(printed), unit or "count", statistic or "total"))
+        return values
+
+
+_ORDERS = 14
+_GROUPS_HEAD = "#group: free  frags first [" + "".join(f" 2^{order:<3}" for order in range(_ORDERS)) + " ]"
+_GROUP = re.compile(rf"#(\d+) *: (\d+) +(\d+) +(\d+) +\[((?: \d+ *){{{_ORDERS}}}) \](.*)", re.ASCII)
+# what ext4_decode_error() says
+_UNREAD = re.compile(
+    r"#(\d+) *: (?:Corrupt filesystem|Filesystem failed CRC|IO failure|Out of memory|Journal has aborted"
+    r"|Readonly filesystem|error -?\d+)",
+    re.ASCII,
+)
+_CORRUPTED = " Block bitmap corrupted!"
+_MOST_CLUSTERS = 2**32
+
+
+def parse_mb_groups(text: str) -> tuple[list[Value], list[str]]:
+    """Sums over the groups, and warnings for groups that ext4 could not read or found corrupted.
+
+    BadInput where a group is not there or not in turn, or its chunks are not its free clusters, as
+    when it was read while files were made.
+    """
+    head, *lines = text.split("\n")
+    if head != _GROUPS_HEAD or not lines or lines.pop():
+        raise BadInput("mb_groups is cut, or not as Linux 6.12 prints it: read it again")
+    groups: list[list[int]] = []
+    warnings: list[str] = []
+    for number, line in enumerate(lines):
+        group = _GROUP.fullmatch(line)
+        found = group or _UNREAD.fullmatch(line)
+        if found is None or found[1] != str(number):
+            raise BadInput(f"mb_groups: the line of group {number} is {line[:60]!r}, read it again")
+        if group is None or group[6] == _CORRUPTED:
+            warnings.append(f"group {number} is left out: ext4 could not read it, or found it corrupted")
+            continue
+        groups.append(_group(number, group))
+    if not groups:
+        raise BadInput("mb_groups has no group that could be read")
+    return _sums(groups), warnings
+
+
+def _group(number: int, line: re.Match[str]) -> list[int]:
+    """Free clusters, extents, and chunks by order."""
+    free, extents, *chunks = map(int, [line[2], line[3], *line[5].split()])
+    whole = sum(count << order for order, count in enumerate(chunks)) == free
+    if (
+        line[6]
+        or not whole
+        or not bool(free) <= bool(extents)
+        or extents > free
+        or int(line[4]) >= _MOST_CLUSTERS
+    ):
+        raise BadInput(f"mb_groups: the numbers of group {number} do not agree, read it when no load runs")
+    return [free, extents, *chunks]
+
+
+def _sums(groups: list[list[int]]) -> list[Value]:
+    free, extents, *chunks = (sum(column) for column in zip(*groups, strict=True))
+    return [
+        Value("groups", len(groups), "count", "total"),
+        Value("groups_full", sum(not group[0] for group in groups), "count", "total"),
+        Value("free", free, "clusters", "total"),
+        Value("free_extents", extents, "count", "total"),
+        *(Value(f"free_chunks_2^{order}", count, "count", "total") for order, count in enumerate(chunks)),
+    ]
+
 
 TOOL = "ext4_stats"
 ON_TARGET = TargetTool(
@@ -150,7 +265,7 @@ def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Value
     if name in _SYSFS:
         return name, _counter(name, content)
     if name == "mb_groups":
-        values, left_out = mb_groups.parse(content)
+        values, left_out = parse_mb_groups(content)
         warnings += left_out
         return name, values
     if content == _OFF:

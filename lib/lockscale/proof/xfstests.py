@@ -19,8 +19,7 @@ from lockscale.targets.machine import Machine, Write, must, must_all
 from lockscale.targets.qemu import QemuMachine
 from lockscale.targets.scratch import Disks, Scratch
 from lockscale.workloads import xfstests
-from lockscale.workloads.xfstests_compare import Comparison, compare
-from lockscale.workloads.xfstests_lines import CheckRun, parse
+from lockscale.workloads.xfstests import CheckRun, Comparison, compare, parse
 
 CPUS, SIZE_MIB = 4, 4096
 TIMEOUT_S = 12 * 3600

@@ -2,10 +2,10 @@
 """Queueing models of rate against thread count.
 
     columns, points   a table: numbers from outside, checked, then one point for each thread count
-    spread            whether repeats scatter alike at every thread count
+                      and whether repeats scatter alike at every one
     model             what a model is
-    laws              the models, one file each
-    networks          closed networks of queues, which solve several of the laws
+    laws              the models, one family a file
+    closed_chain      the exact solution of the closed networks that several of the laws are
     inference         any model fitted to a table: parameters with intervals, errors, predictions
     comparison        fits of one table, ranked, and which of them the data cannot tell apart
     diagnosis         knee, ceiling, saturation and collapse of a fit
@@ -14,18 +14,21 @@
 A model knows no fit, and a fit no model by name.
 """
 
-from lockscale.queueing.laws.amdahl import AMDAHL
-from lockscale.queueing.laws.amdahl_spill import AMDAHL_SPILL
-from lockscale.queueing.laws.boyd_wickizer import BOYD_WICKIZER
-from lockscale.queueing.laws.hand_over import HAND_OVER
-from lockscale.queueing.laws.impatient import IMPATIENT, IMPATIENT_SATURATED
-from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.boyd_wickizer import (
+    BOYD_WICKIZER,
+    REPAIRMAN_SHARING,
+    TWO_QUEUE,
+    TWO_QUEUE_SHARING,
+)
+from lockscale.queueing.laws.machine_repairman import (
+    HAND_OVER,
+    IMPATIENT,
+    IMPATIENT_SATURATED,
+    MACHINE_REPAIRMAN,
+    TWO_STATIONS,
+)
 from lockscale.queueing.laws.retry_storm import RETRY_STORM
-from lockscale.queueing.laws.sharing import REPAIRMAN_SHARING, TWO_QUEUE_SHARING
-from lockscale.queueing.laws.two_queue import TWO_QUEUE
-from lockscale.queueing.laws.two_stations import TWO_STATIONS
-from lockscale.queueing.laws.usl import USL
-from lockscale.queueing.laws.usl_exponent import USL_EXPONENT
+from lockscale.queueing.laws.usl import AMDAHL, AMDAHL_SPILL, USL, USL_EXPONENT
 from lockscale.queueing.model import Model
 
 MODELS: dict[str, Model] = {

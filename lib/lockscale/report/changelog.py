@@ -1,18 +1,46 @@
 # SPDX-License-Identifier: MIT
 """Changelog text: 75 columns of ASCII that git am takes unchanged inside a commit message."""
 
+import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from lockscale.errors import BadInput, RunFailed
 from lockscale.experiment.all_processes import note
 from lockscale.experiment.repeat import run_command
 from lockscale.experiment.where import is_benchmark, where
+from lockscale.kernels.cover_letter import cover_letter
 from lockscale.profilers.ftrace_cost import FunctionCost
 from lockscale.profilers.function_table import table as cost_table
-from lockscale.report.commit_text import COLUMNS, held
 from lockscale.study import Study
+
+COLUMNS = 75
+"""scripts/checkpatch.pl: "Prefer a maximum 75 chars per line"."""
+CUT = ("---", "diff", "Index:", "From ", "-- >8", "-- 8<", ">8", "8<")
+"""Starts of lines at which git mailsplit or mailinfo takes the message to end, or a mail to begin."""
+HEADER = re.compile(r">?From |\[?(From|Date|Subject):", re.IGNORECASE)
+"""The first line of a body, where mailinfo takes it for a header of the mail."""
+
+
+def held(text: str) -> str:
+    """The same text, refused if a mail or git am would not carry it unchanged.
+
+    git strips blanks at the end of lines and of the text, and all blank lines but one (git stripspace).
+    Raises RunFailed with the number of the line.
+    """
+    lines = text.splitlines()
+    if not text.endswith("\n") or not lines or not lines[0] or not lines[-1]:
+        raise RunFailed("the changelog would not pass git am unchanged: it begins or ends in a blank line")
+    for number, line in enumerate(lines, start=1):
+        bad = len(line) > COLUMNS or not line.isascii() or not line.isprintable() or line != line.rstrip()
+        twice = not line and not lines[number - 2]
+        if bad or twice or line.startswith(CUT) or (number == 1 and HEADER.match(line)):
+            raise RunFailed(f"changelog line {number} would not pass git am unchanged: {line!r}")
+    return text
+
 
 NO_BENCHMARK = (
     ", not a benchmark: a queue of waiters stalls whenever the host stops one of them, so not even the "
@@ -247,3 +275,43 @@ def _predicted(prediction: dict[str, Any]) -> list[Block]:
 
 def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+
+
+FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
+"""Form -> how the name of its file ends."""
+SUBJECT_COLUMNS = 75  # as git and checkpatch like a subject, [PATCH 0/N] included
+MARKDOWN = re.compile(r"([\\`*<>\[\]#|])")
+
+
+def as_form(form: str, study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
+    """The text in one of FORMS; `mails` are the patches that a cover letter goes before."""
+    if form == "changelog":
+        return as_text(blocks)
+    return ticket(study, blocks) if form == "ticket" else cover(study, blocks, mails)
+
+
+def cover(study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
+    """[PATCH 0/N] of a series, its text the changelog's. Raises BadInput where no arm has a patch.
+
+    The subject names the upstream arm, and ends at a word within SUBJECT_COLUMNS.
+    """
+    if not mails:
+        raise BadInput(f"no measured arm of {study.name} has a patch: there is nothing to write a cover for")
+    title = f"{study.name}: {study.metric} with {study.arm('upstream').name}"
+    room = SUBJECT_COLUMNS - len(f"[PATCH 0/{len(mails)}] ")
+    title = textwrap.shorten(title, room, placeholder=" ...", break_on_hyphens=False)
+    return cover_letter(title, as_text(blocks), mails).decode()
+
+
+def ticket(study: Study, blocks: list[Block]) -> str:
+    """Markdown as issue trackers show it: prose as prose, tables in fences, which keep their columns.
+
+    A paragraph is one line however long: trackers wrap it, and some show a line's end as a break.
+    """
+    parts = [f"### {_escaped(study.question)}"]
+    parts += [f"```\n{one.text}\n```" if one.fixed else _escaped(one.text) for one in blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return MARKDOWN.sub(r"\\\1", text)

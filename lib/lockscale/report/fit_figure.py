@@ -13,9 +13,9 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_column
 from lockscale.fitting.table_fit import compare_column, fit_column
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.diagnosis.diagnose import Diagnosis, diagnose
+from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.inference.fitted import Estimate, Fit
-from lockscale.queueing.text.numbers import short
+from lockscale.queueing.text import short
 from lockscale.report.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, style
 
 CURVE_POINTS = 40

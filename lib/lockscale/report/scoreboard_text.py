@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The scoreboard as a person reads it: nothing that decides a figure is left out."""
+"""The scoreboard as a person reads it: nothing that decides a figure is left out.
+
+A queueing row and a simulator row have their errors by different checks, and a table that no model is
+of has a row that says so.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,6 +11,59 @@ from typing import Any
 import pandas as pd
 
 from lockscale.report.text_table import text_table
+from lockscale.tables import list_tables, published
+
+NOT_THERE = (
+    *("model", "free_parameters", "calibrated", "noise_pct", "noise_from", "mape_pct", "loo_pct"),
+    *("extrapolation_pct", "coverage_pct", "target_pct", "target_loo_pct", "met"),
+)
+
+
+def unexplained_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One for each arm and metric of a table that has no row: table, column, kind `none`, points.
+
+    Columns have the names of their arm and metric in them. Changes in % are no rates, and of function costs
+    the scoreboard has the figures that a model gives.
+    """
+    found = []
+    for table in list_tables():
+        frame = published(table)
+        if "total_us" not in frame:
+            rates = frame[frame.unit != "%"]
+            for (arm, metric), here in rates.groupby(["arm", "metric"], sort=False):
+                if not any(_is_of(row, table, str(arm), str(metric)) for row in rows):
+                    points = int(here.threads.nunique())
+                    name = {"table": table, "column": f"{arm} {metric}", "kind": "none", "points": points}
+                    found.append({**name, **dict.fromkeys(NOT_THERE), "curve": []})
+    return found
+
+
+def _is_of(row: dict[str, Any], table: str, arm: str, metric: str) -> bool:
+    words = row["column"].split()
+    return bool(row["table"] == table and words[0] == arm and metric in words)
+
+
+HOW: Mapping[str, Mapping[str, str]] = {
+    "queueing": {
+        "extrapolation": "a fit to the smaller half of thread counts",
+        "coverage": "fits without each thread count in turn",
+    },
+    "simulator": {
+        "extrapolation": "a fit of all columns to N <= 8",
+        "coverage": "a fit of all columns to N <= 8",
+    },
+}
+"""Kind of row -> the fits by which its `extrapolation_pct` and `coverage_pct` judge the points left out."""
+
+
+def with_how(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with `extrapolation_from` and `coverage_from`; None where there is no such figure."""
+    return [{**row, **{f"{name}_from": _how(row, name) for name in HOW["queueing"]}} for row in rows]
+
+
+def _how(row: Mapping[str, Any], name: str) -> str | None:
+    return None if row[f"{name}_pct"] is None else HOW[row["kind"]][name]
+
 
 HEADER = (
     "table", "column", "model", "points", "free", "in sample %", "leave-one-out %", "small N to large %",

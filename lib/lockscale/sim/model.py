@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""A model: a function that writes a path, and its named parameters with units and sources."""
+"""A model: a function that writes a path, and its named parameters with units and sources.
+
+A user's own model file is run, its model found, and the line named that is wrong.
+"""
 
 import difflib
+import functools
+import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import numpy as np
 
 from lockscale.errors import BadInput
+from lockscale.own_code import located, run_file
 from lockscale.sim.builder import Builder
 from lockscale.sim.program import Program
 
@@ -168,3 +175,34 @@ def _read_value(name: str, text: str) -> Value:
         raise BadInput(
             f"parameter '{name}' is '{text}': give a plain number in the unit of its name, or true or false"
         ) from None
+
+
+def read_model(path: Path) -> Model:
+    """The one model that the file defines; raises BadInput with the line that is wrong.
+
+    The file is no module, so that Dask sends what its model uses of it to workers that lack it.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            f"no model can be read from {path} ({error.strerror}): give the path of a Python file"
+        ) from None
+    names = run_file(path, text)
+    models = {id(v): v for v in names.values() if isinstance(v, Model) and _globals(v) is names}
+    if not models:
+        raise BadInput(f"{path} has no model: put @model(unit=...) on the function that writes it")
+    if len(models) > 1:
+        raise BadInput(f"{path} has the models {', '.join(m.name for m in models.values())}: keep one a file")
+    (model,) = models.values()
+    source = hashlib.sha256(text).hexdigest()[:16]
+    return replace(model, write=functools.partial(_write, str(path), model.write), source=source)
+
+
+def _globals(model: Model) -> Any:
+    return getattr(model.write, "__globals__", None)
+
+
+def _write(path: str, write: Callable[..., None], *args: Any, **values: Any) -> None:
+    with located(path):
+        write(*args, **values)

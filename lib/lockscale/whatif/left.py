@@ -16,8 +16,7 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.progress import progress
-from lockscale.queueing.laws.hand_over import HAND_OVER
-from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
+from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 from lockscale.whatif.answer import Estimate, Open, Waiting
 from lockscale.whatif.base import Curve, factor_of_two_values
 

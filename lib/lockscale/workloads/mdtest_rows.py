@@ -13,15 +13,130 @@ banner                        `-v` line of an iteration      SUMMARY of rates
 The SUMMARY of times (-Z, and -P beside the rates) is in seconds for the whole phase in every
 version, whatever its heading says ("in ops/sec", "in ms/op"): rate x time gives the items. 4.x has
 each process's rate, up to the barrier, with --print-all-procs and --showRankStatistics.
+
+The statistics that mdtest prints have to belong to each other. Each is printed to three decimals, so a
+change that moves the others by less cannot be seen.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.workloads.mdtest_bounds import is_mean_of, is_summary_of, mean_fits_inverses
-from lockscale.workloads.mdtest_processes import contradicts_ranks, processes_of
 from lockscale.workloads.mdtest_run import Result, Run, like
 from lockscale.workloads.rows import Row, unconfirmed
+
+_HALF = 0.0005  # what rounding to three decimals moves a number by, at most
+
+
+def is_mean_of(n: int, most: float, least: float, mean: float) -> bool:
+    """Whether n values with this maximum, minimum and mean can exist."""
+    if n == 1:
+        return most == least == mean
+    rest, slack = n * mean - most - least, 2 * n * _HALF + 1e-12 * n * most
+    return (n - 2) * least - slack <= rest <= (n - 2) * most + slack and least - slack <= mean <= most + slack
+
+
+def is_summary_of(n: int, most: float, least: float, mean: float, sd: float, *, sample_sd: bool) -> bool:
+    """Whether n values with this max, min, mean and standard deviation can exist.
+
+    The bounds on the sum of squares: the other n - 2 values all equal (least), and Bhatia and
+    Davis's n (max - mean)(mean - min) (most); for n <= 3 the two meet. The least is the square of
+    the vector (max - mean, min - mean, the rest): rounding moves its length by at most `slack`.
+    """
+    if not is_mean_of(n, most, least, mean):
+        return False
+    if n == 1:
+        return sd == 0
+    others = (2 * mean - most - least) / math.sqrt(n - 2) if n > 2 else 0.0
+    lowest = math.hypot(most - mean, least - mean, others)
+    slack = _HALF * math.sqrt(8 + (16 / (n - 2) if n > 2 else 0)) + 1e-12 * most
+    highest = lowest + slack
+    if n > 3:
+        highest = math.sqrt(n * max(most - mean + 2 * _HALF, 0.0) * max(mean - least + 2 * _HALF, 0.0))
+    root = math.sqrt(n - 1 if sample_sd else n)
+    return (lowest - slack) / root - _HALF <= sd <= highest / root + _HALF + 1e-12 * most
+
+
+def mean_fits_inverses(
+    n: int, amount: float, stats: Sequence[float], mean: float, *, sample_sd: bool
+) -> bool:
+    """Whether `mean` can be the mean of amount / x over the n values x of which `stats` are printed.
+
+    stats: max, min, mean and standard deviation of x. The mean of 1 / x under a given mean and variance
+    is greatest for two values of which one is the minimum, and least where one is the maximum (Markov
+    and Krein's bounds for moments: the third derivative of 1 / x is negative).
+    """
+    most, least, middle, sd = stats
+    unbiased = math.sqrt((n - 1) / n) if sample_sd else 1.0
+    low = _mean_inverse(middle + _HALF, (unbiased * max(sd - _HALF, 0.0)) ** 2, most + 2 * _HALF)
+    if amount * low > (mean + _HALF) * (1 + 1e-9):
+        return False
+    if least <= 2 * _HALF:  # it may be next to nothing, and its inverse anything
+        return True
+    high = _mean_inverse(middle - _HALF, (unbiased * (sd + _HALF)) ** 2, least - 2 * _HALF)
+    return (mean - _HALF) * (1 - 1e-9) <= amount * high
+
+
+def _mean_inverse(middle: float, variance: float, end: float) -> float:
+    """The mean of 1 / x where x is `end` or one other value, with this mean and variance."""
+    away = middle - end
+    other = middle + variance / away
+    if other <= 0:  # there is no such pair: rounded off
+        return 1 / middle
+    share = variance / (variance + away**2)
+    return share / end + (1 - share) / other
+
+
+def processes_of(run: Run) -> list[Row]:
+    """`rank<k>` of each iteration: a process's own items / its time up to the barrier."""
+    rows: list[Row] = []
+    kept = 0
+    for metric, results in run.processes.items():
+        for result in results:
+            if not run.has(result, result.values):
+                continue
+            if len(result.values) != run.tasks or _other_items(run, result):
+                run.leave_out(result, "these are not the numbers of all processes")
+            elif contradicts_ranks(run, metric, result.test):
+                run.leave_out(result, "the statistics of ranks are not those of the processes")
+            else:
+                kept += 1
+                rows += [
+                    run.row(result, metric, value, f"rank{rank}", result.iteration)
+                    for rank, value in enumerate(result.values)
+                ]
+    if run.asked.processes:
+        expected = len(run.asked.tests) * run.asked.repeats * len(run.asked.metrics)
+        run.miss(kept, expected, "lines of processes")
+    both = len(run.processes) > 1 and not run.asked.by_time
+    if kept and not both and not run.asked.rank_statistics:
+        run.warnings.append(unconfirmed("the numbers of single processes"))
+    return rows
+
+
+def _other_items(run: Run, result: Result) -> bool:
+    """Whether rates and times are both there and do not give each process's share of the items."""
+    pair = [like(result, run.processes.get(metric, [])) for metric in ("rate", "time")]
+    if run.asked.by_time or not all(pair):
+        return False
+    rates, times = [one.values for one in pair if one]
+    share = run.items_total // run.tasks
+    return any(abs(r * t - share) > 3e-6 * share for r, t in zip(rates, times, strict=False))
+
+
+def contradicts_ranks(run: Run, metric: str, test: str) -> bool:
+    """Whether --showRankStatistics says another max, min or mean than the processes have."""
+    said = [result.values[:-4] for result in run.summary.get(metric, []) if result.test == test]
+    lines = [result.values for result in run.processes.get(metric, []) if result.test == test]
+    if len(lines) != run.asked.repeats or not said or len(said[0]) != 3:
+        return False
+    values = [value for line in lines for value in line]
+    found = (max(values), min(values), math.fsum(values) / len(values))
+    return not all(
+        math.isclose(a, b, rel_tol=1e-6, abs_tol=6e-4) for a, b in zip(said[0], found, strict=True)
+    )
+
 
 _MOST_CONFIRMED = 3  # of so many values the four statistics follow from three of them
 _STATISTICS = ("max", "min", "mean", "sd")

@@ -11,9 +11,17 @@ import re
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.workloads.command_line import whole
-from lockscale.workloads.rows import NOT_STATED, Parsed, Row, unconfirmed
-from lockscale.workloads.table_cells import LOST_ROWS, change_fits, decimals, runs_averaged
+from lockscale.workloads.rows import (
+    LOST_ROWS,
+    NOT_STATED,
+    Parsed,
+    Row,
+    change_fits,
+    decimals,
+    runs_averaged,
+    unconfirmed,
+    whole,
+)
 
 TOOL = "mmtests"
 _STATISTIC = r"B?[AHG]?[Mm]ean(?:-[0-9]{1,2})?|Min|Max(?:-[0-9]{1,3})?|Stddev|CoeffVar|(?:1st|2nd|3rd)-qrtle"

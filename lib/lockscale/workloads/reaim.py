@@ -12,8 +12,17 @@ from itertools import pairwise
 
 from lockscale.errors import BadInput
 from lockscale.target_tools import TargetTool, on_path
-from lockscale.workloads.command_line import LOST_LINES, after_prompt, shown, whole
-from lockscale.workloads.rows import NOT_STATED, Parsed, Row, rate_row, unconfirmed
+from lockscale.workloads.rows import (
+    LOST_LINES,
+    NOT_STATED,
+    Parsed,
+    Row,
+    after_prompt,
+    rate_row,
+    shown,
+    unconfirmed,
+    whole,
+)
 
 TOOL = "reaim"
 ON_TARGET = TargetTool(

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The long-form row that every tool's output becomes."""
+"""The long-form row that every tool's output becomes.
 
+And what readers have in common: the command line above a tool's output, for tools that do not say what
+they were asked to do, the cells of published tables, and JSON.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 NOT_STATED = "not stated"  # a version, unit or statistic that the output leaves out
 
@@ -74,3 +82,80 @@ class Parsed:
                 del row["arm"]
         warnings = list(self.warnings)
         return {"tool": self.tool, "version": self.version, "rows": rows, "warnings": warnings}
+
+
+LOST_LINES = "nothing in the output says how many lines it should have: a lost one cannot be noticed"
+
+_PROMPT = re.compile(r"(?:\[[^\]]*\] ?)?[#$] +(\S.*)")
+_SHOW = r"""printf '%s\n' "$1"; shift; exec "$@" """.strip()
+
+
+def shown(argv: Sequence[str]) -> list[str]:
+    """The command that prints `$ argv`, as a shell would have shown it, and then becomes `argv`."""
+    return ["sh", "-c", _SHOW, "sh", f"$ {shlex.join(argv)}", *argv]
+
+
+def after_prompt(line: str) -> list[str] | None:
+    """The words after a shell's prompt (`$`, `#`, `[root@mds ~]#`); None when there is no command."""
+    found = _PROMPT.fullmatch(line.strip())
+    if found is None:
+        return None
+    try:
+        return shlex.split(found[1])
+    except ValueError:
+        return None
+
+
+def whole(text: str | None, most: int = 10**9) -> int | None:
+    """The non-negative number that `text` is, up to `most`; None for anything else."""
+    if text is None or not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > most:
+        return None
+    return int(text)
+
+
+LOST_ROWS = "a table does not say how many rows it has: a lost one cannot be noticed"
+
+_RUNS = re.compile(r"\baverage of ([0-9]{1,4}) runs\b", re.IGNORECASE)
+
+
+def decimals(printed: str) -> int:
+    """Digits after the decimal point."""
+    return len(printed.partition(".")[2])
+
+
+def change_fits(before: str, after: str, change_pct: str) -> bool:
+    """Whether `change_pct` can be the change from `before` to `after`, each rounded or truncated.
+
+    Its author had the numbers in full: each may be off by less than one unit of its last digit.
+    """
+    (old, of_old), (new, of_new), (change, of_change) = map(_with_unit, (before, after, change_pct))
+    if old <= of_old or new < 0:
+        return False
+    low = ((new - of_new) / (old + of_old) - 1) * 100 - of_change
+    high = ((new + of_new) / (old - of_old) - 1) * 100 + of_change
+    return low <= change <= high
+
+
+def _with_unit(printed: str) -> tuple[float, float]:
+    return float(printed), 10.0 ** -decimals(printed)
+
+
+def runs_averaged(text: str) -> str:
+    """`mean_of_5` where the text says `average of 5 runs`, once or always alike."""
+    said = set(_RUNS.findall(text))
+    return f"mean_of_{said.pop()}" if len(said) == 1 else NOT_STATED
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; ValueError also for NaN, Infinity and a key that is there twice."""
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What a fit found: parameters with intervals, errors in and out of sample, predictions."""
+"""What a fit found: parameters with intervals, errors in and out of sample, predictions.
 
+Out of sample, a model says something of thread counts that it has not seen. Each such fit is one of its
+own, with a search box, a scan and starts of the points that are left: neither the fit of the whole
+table nor the points that are out have a say. Where very different rates at a point that is out go with
+equally good fits of the others (a ridge), there is no such rate.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,13 +17,55 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.columns import FloatArray, check_threads
-from lockscale.queueing.inference.fit_text import fit_html, fit_text
-from lockscale.queueing.inference.interval import Noise, crossing
-from lockscale.queueing.inference.left_out import Without, can_leave_out, each_without
-from lockscale.queueing.inference.search import Optimum, Problem
+from lockscale.queueing.inference.interval import NOISE_FLOOR, Noise, crossing
+from lockscale.queueing.inference.search import Optimum, Problem, problem_of, search
 from lockscale.queueing.inference.share import rate_of
 from lockscale.queueing.model import Parameter
 from lockscale.queueing.points import Points
+from lockscale.queueing.text import html_table, short
+
+FOLDS = 32
+"""Most fits that leave-one-out makes."""
+EQUAL = 1e-6  # of a sum of squares: fits that differ by less are equally good
+LOOSE = 0.01  # of a rate: what equally good fits may differ by
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Without:
+    """The best fit without the points of `out`, and what it makes of them.
+
+    misses: ln(model / table) at those points. determined: whether every equally good fit says the same.
+    """
+
+    out: Mask
+    problem: Problem
+    best: Optimum
+    misses: FloatArray
+    determined: Mask
+
+
+def without(whole: Problem, out: Mask) -> Without:
+    """The fit of the other points."""
+    rest = problem_of(whole.model, whole.points.keep(~out), whole.fixed)
+    optima = search(rest)
+    floor = optima[0].ss + NOISE_FLOOR * len(rest.points)
+    alike = [one.x for one in optima if one.ss - optima[0].ss <= EQUAL * floor]
+    seen = replace(rest, points=whole.points.keep(out)).many_misses(np.array(alike))
+    return Without(out, rest, optima[0], seen[0], np.ptp(seen, axis=0) < LOOSE)
+
+
+def each_without(whole: Problem) -> Iterator[Without]:
+    """Without each point in turn; beyond FOLDS points FOLDS fits leave out every FOLDS-th."""
+    fold = np.arange(len(whole.points)) % FOLDS
+    return (without(whole, fold == k) for k in range(int(fold.max()) + 1))
+
+
+def can_leave_out(whole: Problem) -> bool:
+    """Whether what is left has more points than free parameters: else a fit of it says nothing."""
+    folds = -(-len(whole.points) // FOLDS)
+    return len(whole.points) - folds > len(whole.free)
 
 
 @dataclass(frozen=True)
@@ -202,3 +251,45 @@ class Fit:
 
 FAR = 50.0
 """ln of the largest factor by which a prediction may be off before its end is called open."""
+
+
+def fit_text(one: Fit) -> str:
+    """The title, a line for each parameter, and what the fit is worth."""
+    width = max(14, *(len(e.name) + 2 for e in one.parameters))
+    lines = [
+        f"  {name:<{width}}{value:>12} {unit:<4} {interval:<26} {status}"
+        for name, value, interval, unit, status in map(_cells, one.parameters)
+    ]
+    return "\n".join([_title(one), *lines, *(f"  {note}" for note in _notes(one))])
+
+
+def fit_html(one: Fit) -> str:
+    """The same as a table."""
+    header = ("parameter", "value", "95% interval", "unit", "status")
+    return html_table(_title(one), header, map(_cells, one.parameters), _notes(one))
+
+
+def _title(one: Fit) -> str:
+    n = one.points.threads
+    span = f"{n[0]:g} to {n[-1]:g} threads" if len(n) > 1 else f"{n[0]:g} threads"
+    return f"{one.model}: {span}, points: {len(n)}, free parameters: {one.free_parameters}"
+
+
+def _cells(e: Estimate) -> tuple[str, str, str, str, str]:
+    interval = ""
+    if e.status not in ("fixed", "calibrated"):
+        interval = f"[{short(e.low)}, {short(e.high)}]"
+    return e.name, short(e.value), interval, e.unit, e.status
+
+
+def _notes(one: Fit) -> list[str]:
+    notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
+    if one.calibrated:
+        notes.append("calibrated: no degree of freedom, so the error in sample says nothing")
+    return [*notes, *one.points.warnings]
+
+
+def _held_out(one: Fit) -> str:
+    if one.not_determined:
+        return f"not determined at N = {', '.join(map(str, one.not_determined))}, so no"
+    return "not computable" if one.loo_pct is None else f"{one.loo_pct:.1f}%"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Least squares on relative residuals: global starts first, then a bounded local search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,54 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.inference.descent import descend
-from lockscale.queueing.inference.gauss_newton import settle
-from lockscale.queueing.inference.loose import Loose
-from lockscale.queueing.inference.share import rate_of
+from lockscale.queueing.inference.gauss_newton import descend, settle, slopes
+from lockscale.queueing.inference.share import Shared, box_of, of_one, rate_of
 from lockscale.queueing.model import Box, Model, Parameter
 from lockscale.queueing.points import Points
+
+
+class Loose:
+    """Of a problem at x, shape (free,): the coordinates that are not held may move.
+
+    An optimiser asks again for what another has just left, and for slopes where it has been: both are
+    kept. `places` are the loose coordinates.
+    """
+
+    def __init__(
+        self, problem: "Problem", x: FloatArray, held: Collection[int], miss: FloatArray | None = None
+    ) -> None:
+        """miss: the residuals at x, where they are known."""
+        self.places = [k for k in range(len(x)) if k not in held]
+        self._problem, self._x = problem, x.copy()
+        self._high = problem.bounds[1][self.places]
+        self._misses: dict[bytes, FloatArray] = {}
+        self._slopes: dict[bytes, FloatArray] = {}
+        if miss is not None:
+            self._misses[x[self.places].tobytes()] = miss
+
+    def residuals(self, part: FloatArray) -> FloatArray:
+        """Shape (points,), at loose coordinates."""
+        key = part.tobytes()
+        if key not in self._misses:
+            self._misses[key] = self._problem.residuals(self._all(part[None])[0])
+        return self._misses[key]
+
+    def slopes(self, part: FloatArray, _miss: FloatArray | None = None) -> FloatArray:
+        """The Jacobian there, shape (points, loose)."""
+        key = part.tobytes()
+        if key not in self._slopes:
+            miss = self.residuals(part)[None]
+            self._slopes[key] = slopes(self._many, part[None], miss, self._high)[0]
+        return self._slopes[key]
+
+    def _many(self, parts: FloatArray) -> FloatArray:
+        return self._problem.many_residuals(self._all(parts))
+
+    def _all(self, parts: FloatArray) -> FloatArray:
+        xs = np.repeat(self._x[None], len(parts), axis=0)
+        xs[:, self.places] = parts
+        return xs
+
 
 STARTS = 256
 RATES_AT_ONCE = 500_000
@@ -241,3 +283,55 @@ def _put(x: FloatArray, hold: Mapping[int, float]) -> FloatArray:
     for k, at in hold.items():
         moved[k] = at
     return moved
+
+
+FEW_FREE = 4  # beyond so many free parameters a scan needs more places
+SCANNED = 16  # starts in the scan for one to descend from
+FEWEST = 4
+THINNED = 24  # points that are enough to find where an optimum is
+
+
+def problem_of(model: Model, table: Points, fixed: Mapping[str, float]) -> Problem:
+    """The search for the best parameters of one table, which knows nothing of any other table."""
+    problem = Problem(model, table, fixed, box_of(model, table))
+    more = 4 if len(problem.free) > FEW_FREE else 1
+    return replace(problem, tries=getattr(of_one(model), "scan_starts", more * STARTS))
+
+
+def search(problem: Problem) -> list[Optimum]:
+    """Local optima, best first; only that one to all digits."""
+    if isinstance(problem.model, Shared) and not hasattr(of_one(problem.model), "scan_starts"):
+        return problem.optima(_shared_starts(problem, problem.model))
+    count = max(problem.tries // SCANNED, FEWEST)
+    if len(problem.points) <= THINNED:
+        return problem.optima(problem.starts(count))
+    kept = np.zeros(len(problem.points), dtype=np.bool_)
+    kept[np.linspace(0, len(kept) - 1, THINNED).round().astype(np.intp)] = True
+    few = replace(problem, points=problem.points.keep(kept))
+    return problem.optima([one.x for one in few.local(few.starts(count))[:FEWEST]])
+
+
+def _shared_starts(problem: Problem, shared: Shared) -> list[FloatArray]:
+    """For each column in turn: its own best fit, and the others' with the shared parameters from it."""
+    table, starts = problem.points, []
+    columns = [table.keep(table.column == k) for k in range(len(shared.columns))]
+    for lead in range(len(columns)):
+        held = _own(problem, shared, lead, columns[lead], {})
+        common = {name: held[name] for name in held if name in shared.share}
+        found = dict(held)
+        for k, column in enumerate(columns):
+            found |= _own(problem, shared, k, column, common) if k != lead else {}
+        starts.append(problem.coordinates(found))
+    return starts
+
+
+def _own(
+    problem: Problem, shared: Shared, k: int, column: Points, common: Mapping[str, float]
+) -> dict[str, float]:
+    """Best parameters of column k alone, under their shared names."""
+    given = dict(problem.fixed) | dict(common)
+    here = {p.name: name for p in shared.model.parameters for name in shared.to_shared(k, {p.name: 0.0})}
+    own = {name: given[there] for name, there in here.items() if there in given}
+    alone = problem_of(shared.model, column, own)
+    best = search(alone)[0]
+    return shared.to_shared(k, alone.params(best.x))

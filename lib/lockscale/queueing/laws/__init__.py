@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Rate against thread count, one model a file: formula, source, units, domain."""
+"""Rate against thread count, one family of models a file: formula, source, units, domain."""

@@ -83,18 +83,11 @@ def attempts_per_create(threads: npt.ArrayLike, Z_us: float, s_us: float) -> Flo
     return np.where(_storms(n, Z_us, s_us), n - rate * Z_us / 1e6, 1.0)
 
 
-def cure_gain(threads: npt.ArrayLike, Z_us: float, s_us: float) -> FloatArray:
-    """Rate after the cure over rate before it, shape (n,); 1 where there is no storm.
-
-    The cure (search again under the lock) never loses a claim: the same Z and s then give
-    `GOOD_STATE`. That attempts cost the same after the cure is an assumption.
-    """
-    n = check_threads(threads)
-    return GOOD_STATE(n, Z_us=Z_us, s_us=s_us) / RETRY_STORM(n, Z_us=Z_us, s_us=s_us)
-
-
 def gain_from_attempts(threads: float, attempts: float) -> float:
-    """The same gain from a count alone: X = (N - W)/Z before and N/Z after give N / (N - W).
+    """Rate after the cure over rate before it, from a count alone: N/Z over (N - W)/Z is N / (N - W).
+
+    The cure (search again under the lock) never loses a claim. That attempts cost the same after it is an
+    assumption.
 
     Valid where s is small beside Z. It grows without end as W nears N: carry the uncertainty of
     W through it, do not quote one number.

@@ -22,8 +22,7 @@ def list_models() -> list[str]:
 
 def load_model(model: AnyModel) -> "Model":
     """The model of that name or in that file, which is run for it; raises BadInput if there is none."""
-    from lockscale.sim.model import Model, near  # imports the compiler, which names do without
-    from lockscale.sim.model_file import read_model
+    from lockscale.sim.model import Model, near, read_model  # imports the compiler, which names do without
 
     if isinstance(model, Model):
         return model

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small HTML tables, as Jupyter shows a result."""
+"""Results as a person reads them: small HTML tables as Jupyter shows them, and numbers."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -20,3 +20,11 @@ def _row(tag: str, cells: Sequence[str]) -> str:
         for side, cell in zip(sides, cells, strict=True)
     ]
     return f"<tr>{''.join(inside)}</tr>"
+
+
+def short(number: float | None, digits: int = 4) -> str:
+    """`digits` that count, without an exponent where there is room; `open` where there is no number."""
+    if number is None:
+        return "open"
+    text = f"{number:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and number < 1e9 else text

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""What a fitted curve says of the machine."""

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Results as a person reads them."""
