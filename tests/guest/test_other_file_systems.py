@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""A study of another file system than ext4, in a real guest: its own kernel, mkfs, counters and check."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.experiment import file_system
+from lockscale.experiment.arms import options_of
+from lockscale.experiment.guests import guest_of, named
+from lockscale.experiment.load import LOAD_TIMEOUT_S, fsload_load
+from lockscale.experiment.profiling import profile, profilers
+from lockscale.kernels.arms import Options
+from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.series import read_series
+from lockscale.study import load_study, load_target
+from lockscale.targets.assertions import assert_runs
+from lockscale.targets.machine import must
+from lockscale.targets.qemu import QemuMachine
+from lockscale.targets.scratch import Scratch
+
+pytestmark = pytest.mark.guest
+EXAMPLE = paths.ROOT / "docs/xfs-create"
+CPUS, PROCESSES, EACH = 2, 8, 100
+LOAD = fsload_load("create_unlink", file_system.MOUNT_POINT)
+
+
+@pytest.fixture
+def xfs_create(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example as a study of this project."""
+    for name, folder in (("STUDIES", paths.STUDIES), ("KERNEL_PATCHES", paths.KERNEL_PATCHES)):
+        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("xfs-create*"))
+        monkeypatch.setattr(paths, name, tmp_path / name)
+    (tmp_path / "KERNEL_PATCHES/xfs-create").symlink_to(EXAMPLE)
+    (tmp_path / "STUDIES/xfs-create.yaml").symlink_to(EXAMPLE / "xfs-create.yaml")
+
+
+def guest(kernel: Kernel, tmp_path: Path) -> QemuMachine:
+    disk = Scratch(tmp_path / "scratch.img", 3072, "LOCKSCALE0")
+    disk.make()
+    return QemuMachine(guest_of(load_target("qemu"), kernel, CPUS, disk=disk))
+
+
+def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(xfs_create: None, tmp_path: Path):
+    study = load_study("xfs-create")
+    kernel = build(read_series(study.name, "many-groups"))
+    create, remove = (LOAD.command(PROCESSES, EACH, phase) for phase in LOAD.phases)
+    with guest(kernel, tmp_path) as machine:
+        assert assert_runs(machine, kernel) == kernel.build_id
+        assert machine.guest.disk
+        disk = named(machine.guest.disk)
+        for arm, groups in (("four-groups", 4), ("many-groups", 32)):
+            made = file_system.make(machine, options_of(study, arm), disk)
+            assert (made.fs_type, made.facts["allocation_groups"]) == ("xfs", groups)
+            assert made.mount_line.split()[2] == "xfs"
+            (one,) = profilers(machine, ["ftrace_cost"], CPUS, study.parameters.profiled_functions)
+            numbers = profile(machine, one, create, [remove], LOAD_TIMEOUT_S).numbers
+            found = {number.metric: number.value for number in numbers}
+            # files, and what they lie in: a directory a process, and one for all
+            assert found["xfs_create.calls"] == PROCESSES * EACH + PROCESSES + 1
+            assert found[f"{study.called_function}.calls"] == found["xfs_create.calls"]
+            file_system.unmount_and_check(machine, made)
+
+
+def test_one_in_memory_is_mounted_and_needs_no_check(kernels: dict[str, Kernel], tmp_path: Path):
+    with guest(kernels["search-locked"], tmp_path) as machine:
+        assert machine.guest.disk
+        wanted = Options(filesystem="tmpfs", mount=["size=512m"])
+        made = file_system.make(machine, wanted, named(machine.guest.disk))
+        assert (made.device, made.mkfs_line, made.mount_line.split()[2]) == ("tmpfs", "", "tmpfs")
+        rows = LOAD.parse(must(machine, LOAD.command(PROCESSES, EACH, "both"), timeout_s=120)).rows
+        assert {row.test for row in rows} == {"create", "remove"}
+        file_system.unmount_and_check(machine, made)
