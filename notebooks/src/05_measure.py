@@ -52,12 +52,11 @@ story.observe(target)
 # rates.
 
 # %%
-aa_pair(story.rows, story.study)
+from IPython.display import display
 
-# %%
 from lockscale.experiment.arm_tables import aa_rates, compared_latencies, compared_rates
 
-aa_rates(story.rows, story.study)
+display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 
 # %% [markdown]
 # ## The rates

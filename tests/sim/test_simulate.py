@@ -92,7 +92,9 @@ def test_a_calibration_counts_the_free_parameters_and_says_from_what(name: str) 
     model = load_model(name)
     if not model.calibration:
         return
-    said = re.match(r"calibrated: (\d+) free parameters \((.*?)\) from .*\bS\d", model.calibration)
+    said = re.match(
+        r"calibrated: (\d+) free parameters \((.*?)\) from .*(\bS\d|\bdocs/\S+\.csv$)", model.calibration
+    )
     assert said, model.calibration
     names = said[2].split(", ")
     assert len(set(names)) == int(said[1]) and set(names) <= {p.name for p in model.parameters if p.unit}

@@ -21,7 +21,8 @@ GROUPS = Note("allocation groups, mkfs.xfs -d agcount", "4: what mkfs.xfs gives 
 
 @model(
     unit="creates/s",
-    calibration="calibrated: 2 free parameters (elsewhere_us, wake_us) from two rates of four groups",
+    calibration="calibrated: 2 free parameters (elsewhere_us, wake_us) from two rates of four groups in "
+    "docs/xfs-create/rates.csv",
 )
 def xfs_create(
     m: Builder,
