@@ -77,9 +77,9 @@ def test_the_seed_decides_every_bit(lockscale: Lockscale):
 
 
 def test_models_are_listed(lockscale: Lockscale):
-    """One for each study, two for S3's steps and S4's tables, S1's with any lock, and the teaching case."""
+    """One for each study, XFS among them, two for S3's steps and S4's tables, any lock, and a lesson."""
     names = ["any_lock", "creat_clo", "group_goals", "group_trylock", "inode_claim"]
-    names += ["machine_repairman", "orphan_file", "write_access"]
+    names += ["machine_repairman", "orphan_file", "write_access", "xfs_create"]
     assert lockscale("sim", "--list").out.split() == names
     assert lockscale("sim", "--list", "--json").value == names
 

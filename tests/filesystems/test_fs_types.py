@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each file system is made, described and checked by its own tools; blkid says what was really made."""
 
+import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -129,3 +130,13 @@ def test_a_file_system_that_there_is_not_is_one_sentence():
 def test_xfs_puts_nothing_elsewhere(option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
         fs_type("xfs").refuse_options([option], "")
+
+
+@pytest.mark.parametrize("before", OPTIONS)
+def test_made_over_another_one_every_signature_that_is_left_is_ours(fs: FsType, before: str, image: str):
+    """Else the disk guard would refuse the disk of a run after one of another file system."""
+    for one in (fs_type(before), fs):
+        assert run(one.mkfs([], "lockscale", image, "")).returncode == 0
+    left = json.loads(run(["wipefs", "--json", image]).stdout)["signatures"]
+    assert {(one["type"], one["label"]) for one in left} <= {(name, "lockscale") for name in FS_TYPES}
+    assert fs.name in {one["type"] for one in left}
