@@ -82,3 +82,15 @@ def test_a_pattern_that_the_counter_matches_profiles_it():
 def test_calls_are_counted_by_one_profiler_alone():
     with pytest.raises(BadInput, match="profilers lacks ftrace_cost"):
         refuse_unprovable(load_study("inode-claim", {"profilers": ["perf_lock"]}))
+
+
+def test_what_the_mkfs_of_an_arm_must_not_do_is_found_before_a_kernel_is_built(change: Change):
+    change("mkfs: [-b,", "mkfs: [-Jdevice=LABEL=other, -b,")
+    with pytest.raises(BadInput, match=r"arm steal-retry: the mkfs option '-Jdevice=LABEL=other' reaches"):
+        check_study(load_study("inode-claim"))
+
+
+def test_a_study_is_of_the_file_system_that_its_arms_are_checked_on(change: Change):
+    change("filesystem: ext4", "filesystem: xfs")
+    with pytest.raises(BadInput, match=r"is of xfs, and its arms\.toml is checked on ext4"):
+        check_study(load_study("inode-claim"))

@@ -9,7 +9,7 @@ from typing import Any
 from lockscale.errors import BadInput
 from lockscale.experiment.observe_base import BY_HAND, Base, BaseCounts
 from lockscale.studies.registry import studies, study_parts
-from lockscale.study import Study
+from lockscale.study import Study, list_studies
 from lockscale.tables import list_tables, published
 from lockscale.whatif.answer import Answer, Open, Predicted
 from lockscale.whatif.guest_case import GuestCase
@@ -27,6 +27,11 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
     """
     known = {one.name: one for one in studies() if one.whatif}
     if study not in known or not (answer := known[study].whatif):
+        if study in list_studies():
+            raise BadInput(
+                f"study {study} says nothing from its base alone: give your own with --profile, --rates and "
+                "--model, or write a whatif into its study.py"
+            )
         raise BadInput(f"whatif knows no study {study!r}{_near(study, known)}")
     takes = known[study].given
     for name, value in (given or {}).items():
@@ -35,6 +40,8 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
         if not 0 < value < 1e9:
             raise BadInput(f"{name} is {value:g}: give a number above 0 and below 1e9")
     found = answer(given or {})
+    if not isinstance(found, Answer):
+        raise BadInput(f"the whatif of study {study} returned {found!r}: let it return an Answer")
     return replace(found, published=_published(found.predictions))
 
 

@@ -124,8 +124,24 @@ def test_a_file_system_that_there_is_not_is_one_sentence():
         fs_type("ext5")
 
 
+@pytest.mark.parametrize("option", ["device=LABEL=x", "-Jdevice=LABEL=x", "-Jsize=4,device=UUID=x"])
+def test_ext4_has_its_journal_nowhere_else(option: str):
+    with pytest.raises(BadInput, match="beyond the disk"):
+        fs_type("ext4").refuse_options([option], "")
+
+
 @pytest.mark.parametrize(
-    "option", ["name=image", "agcount=4,file", "logdev=sdb", "size=1m,rtdev=sdb", "-p", "-N"]
+    "option",
+    [
+        "name=image",
+        "agcount=4,file",
+        "logdev=sdb",
+        "size=1m,rtdev=sdb",
+        "-p",
+        "-N",
+        "-llogdev=sda",
+        "-dname=a",
+    ],
 )
 def test_xfs_puts_nothing_elsewhere(option: str):
     with pytest.raises(BadInput, match="beyond the disk"):

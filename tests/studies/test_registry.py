@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths, whole_scoreboard
+from lockscale.auditing import audit
 from lockscale.errors import BadInput
 from lockscale.explore.scenes import scene, scenes
 from lockscale.prediction import ask
@@ -81,7 +82,7 @@ def test_every_study_is_asked_without_the_compiler():
 def test_a_study_without_a_file_of_its_own_adds_nothing(own: Path):
     assert study_parts("look-again").name == "look-again" and study_parts("look-again").scenes is None
     assert [one.name for one in studies()] == SHIPPED
-    with pytest.raises(BadInput, match="knows no study 'look-again'"):
+    with pytest.raises(BadInput, match="study look-again says nothing from its base alone"):
         ask("look-again")
 
 
@@ -162,3 +163,45 @@ def test_what_it_prints_is_not_on_stdout(own: Path, capsys: pytest.CaptureFixtur
     registry.study_parts("look-again")
     said = capsys.readouterr()
     assert said.out == "" and said.err == "hello\n"
+
+
+BEGIN = "from lockscale.studies.parts import StudyParts\n"
+FAILS = {
+    "raises": (
+        "def w(given):\n    return given['nope']\nSTUDY = StudyParts('look-again', whatif=w)\n",
+        r"study\.py line 3: KeyError: 'nope'$",
+    ),
+    "returns None": (
+        "def w(given):\n    pass\nSTUDY = StudyParts('look-again', whatif=w)\n",
+        r"study\.py.*: w\(\) returned None",
+    ),
+    "returns another thing": (
+        "def w(given):\n    return 'much'\nSTUDY = StudyParts('look-again', whatif=w)\n",
+        "returned 'much': let it return an Answer",
+    ),
+    "takes nothing": ("STUDY = StudyParts('look-again', whatif=lambda: 3)\n", "TypeError"),
+    "is no function": ("STUDY = StudyParts('look-again', whatif=3)\n", "is 3, where a function belongs"),
+}
+
+
+@pytest.mark.parametrize("how", FAILS)
+def test_a_part_of_ones_own_that_fails_when_it_is_asked_is_one_sentence(own: Path, how: str):
+    text, said = FAILS[how]
+    own.write_text(BEGIN + text)
+    with pytest.raises(BadInput, match=said):
+        ask("look-again")
+
+
+def test_a_claim_of_ones_own_that_fails_is_one_sentence(own: Path):
+    own.write_text(
+        f"{BEGIN}def c():\n    return 1 / 0\nSTUDY = StudyParts('look-again', claims={{'s1_rates': c}})\n"
+    )
+    with pytest.raises(BadInput, match=r"study\.py line 3: ZeroDivisionError"):
+        audit("s1_rates")
+
+
+def test_a_study_that_has_no_whatif_is_told_from_one_that_there_is_not(own: Path):
+    with pytest.raises(BadInput, match="says nothing from its base alone: give your own"):
+        ask("look-again")
+    with pytest.raises(BadInput, match="whatif knows no study 'look-agian'"):
+        ask("look-agian")

@@ -64,6 +64,7 @@ class FsType(Protocol):
 
 
 SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
+_LETTER = re.compile(r"-.")  # what it says may follow without a blank: -Jdevice=...
 _WORDS = re.compile(r"[,=]")
 
 
@@ -76,7 +77,8 @@ def refuse_beyond(
     """
     for option in options:
         dashed = option.startswith("-") and not allowed.fullmatch(option)
-        if dashed or "/" in option or not set(_WORDS.split(option)).isdisjoint(elsewhere):
+        words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
+        if dashed or "/" in option or not words.isdisjoint(elsewhere):
             raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
     if size and not SIZE.fullmatch(size):
         raise BadInput(f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T")

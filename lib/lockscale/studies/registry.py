@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Which studies there are: those of this package, and kernel-patches/<study>/study.py of the user's own."""
 
+import functools
 import hashlib
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.own_code import run_file
+from lockscale.own_code import located, run_file
 from lockscale.studies.parts import StudyParts
 
 FILE = "study.py"
+CALLED = ("whatif", "guest_case", "guest_bounds", "scenes", "claims", "unfitted")
+"""The parts that are functions, or mappings to some."""
 
 
 def studies() -> list[StudyParts]:
@@ -63,4 +68,25 @@ def _run(path: Path, text: bytes) -> StudyParts:
     if found.name != path.parent.name:
         raise BadInput(f"{path} is of study {found.name!r}: let it be name={path.parent.name!r}")
     source = hashlib.sha256(text).hexdigest()[:16]  # so that a fit that is kept is of this file
-    return replace(found, simulated=[replace(of, source=source) for of in found.simulated])
+    with located(str(path)):
+        told = {name: _located(path, getattr(found, name)) for name in CALLED}
+        return replace(found, **told, simulated=[replace(of, source=source) for of in found.simulated])
+
+
+def _located(path: Path, part: Any) -> Any:
+    """A function of the file, or those of a mapping, that name the file's line where they fail."""
+    if part is None:
+        return None
+    if isinstance(part, Mapping):
+        return {name: _located(path, one) for name, one in part.items()}
+    if not callable(part):
+        raise BadInput(f"a part of STUDY is {part!r}, where a function belongs")
+
+    @functools.wraps(part)
+    def call(*given: Any) -> Any:
+        with located(str(path)):
+            if (found := part(*given)) is None:
+                raise BadInput(f"{getattr(part, '__name__', part)}() returned None: return what is asked for")
+            return found
+
+    return call
