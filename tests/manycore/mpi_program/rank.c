@@ -6,14 +6,20 @@
 int MPI_Barrier(void *comm);
 int MPI_Finalize(void);
 
-static void run_for(long ms)
+static long long now_ns(void)
 {
-	struct timespec begin, now;
+	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void run_for(long long ms)
+{
+	long long end_ns = now_ns() + ms * 1000000;
+
+	while (now_ns() < end_ns)
+		;
 }
 
 int main(void)
