@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.filesystems import FS_TYPES
+from lockscale.filesystems import fs_type
 from lockscale.printable import printable
 from lockscale.spelling import spelt
 from lockscale.study_parameters import Function, GuestPoints, Parameters, ProfilerName
@@ -71,10 +71,11 @@ Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
 
 
 def _known_fs_type(name: str) -> str:
-    """`name`, which must be a file system that can be made; ValueError is pydantic's."""
-    if name not in FS_TYPES:
-        raise ValueError(f"there is no file system {name!r}: name one of {', '.join(sorted(FS_TYPES))}")
-    return name
+    """`name`, which fs_type() must know; ValueError is pydantic's."""
+    try:
+        return fs_type(name).name
+    except BadInput as error:
+        raise ValueError(str(error)) from None
 
 
 TableName = Annotated[

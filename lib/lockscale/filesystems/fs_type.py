@@ -64,7 +64,7 @@ class FsType(Protocol):
 
 
 SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
-_LETTER = re.compile(r"-.")  # what it says may follow without a blank: -Jdevice=...
+_LETTER = re.compile(r"^-.")  # what it says may follow without a blank: -Jdevice=...
 _WORDS = re.compile(r"[,=]")
 
 
