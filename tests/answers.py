@@ -3,9 +3,9 @@
 
 from pathlib import Path
 
-from lockscale.detection import TOOLS, detect
-from lockscale.targets.machine import Completed
-from lockscale.workloads import fsload
+from lockscale.machines.machine import Completed
+from lockscale.measure.detection import TOOLS, detect
+from lockscale.tools import fsload
 
 FSLOAD = fsload.on_target(Path("/opt/lockscale/fsload"))
 ALL = (*TOOLS, FSLOAD)

@@ -3,7 +3,7 @@
 
 import functools
 
-from lockscale.auditing import audit
+from lockscale.studies.audit import audit
 
 
 @functools.cache

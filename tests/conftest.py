@@ -12,11 +12,11 @@ import pytest
 from command import Lockscale, Said
 from lockscale import paths
 from lockscale.cli import main
-from lockscale.experiment.arms import build_arms
-from lockscale.experiment.layout import Run
 from lockscale.kernels.build import Kernel
+from lockscale.measure.arms import build_arms
+from lockscale.measure.layout import Run
 from lockscale.pipeline import run_study
-from lockscale.study import load_study
+from lockscale.study.file import load_study
 from short_study import SHORT
 
 pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh

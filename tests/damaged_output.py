@@ -7,7 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.parsing import parse
+from lockscale.tools.parsing import parse
 
 WRONG_NUMBERS = [
     "nan",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from damaged_output import WRONG_NUMBERS, with_line_changed
 from lockscale.errors import BadInput
-from lockscale.parsing import parse
-from lockscale.profilers.seal import UNSEALED, seal
+from lockscale.tools.parsing import parse
+from lockscale.tools.seal import UNSEALED, seal
 
 WRONG = [*WRONG_NUMBERS, "9" * 15, "9" * 15 + ".000000", "0x10", "1_0", "٣", "NaN", "Infinity", "1e3"]
 # a number that stands alone: digits in the name of a function or of a thread are none

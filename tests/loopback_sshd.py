@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.targets.ssh import SshHost, SshMachine
-from lockscale.tools import need
+from lockscale.machines.ssh import SshHost, SshMachine
+from lockscale.programs import need
 
 UP_S = 30
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 import damaged_output
 from damaged_output import Survives
 from damaged_profile import DAMAGE, Sample, damaged
-from lockscale import parsing, paths
+from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.parsing import profiler_rows
+from lockscale.tools import parsing, profiler_rows
 
 TEXT = (paths.ROOT / "CONTRIBUTING.md").read_text()
 CODE = dict(re.findall(r"```python\n# (\S+)\n(.*?)```\n", TEXT, re.DOTALL))
@@ -31,15 +31,15 @@ def run(path, **names):
 
 @pytest.fixture
 def touchmany(monkeypatch):
-    module = run("lib/lockscale/workloads/touchmany.py")
+    module = run("lib/lockscale/tools/workloads/touchmany.py")
     monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, module.parse))
     return module
 
 
 @pytest.fixture
 def context_switches(monkeypatch):
-    module = run("lib/lockscale/profilers/context_switches.py")
-    rows = run("lib/lockscale/parsing/profiler_rows.py", **vars(profiler_rows), context_switches=module)
+    module = run("lib/lockscale/tools/profilers/context_switches.py")
+    rows = run("lib/lockscale/tools/profiler_rows.py", **vars(profiler_rows), context_switches=module)
     monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, rows._context_switches))
     return module
 

@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.experiment.compare import calls_per_operation
-from lockscale.experiment.layout import Run, curated_run
-from lockscale.experiment.observe import observed
-from lockscale.experiment.rows import read_rows
-from lockscale.judge import judge_counters
-from lockscale.prediction import ask
+from lockscale.measure.compare import calls_per_operation
+from lockscale.measure.layout import Run, curated_run
+from lockscale.measure.observe import observed
+from lockscale.measure.rows import read_rows
+from lockscale.predict.judge import judge_counters
+from lockscale.predict.own import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.report.kept_scoreboard import kept_scoreboard
-from lockscale.study import list_studies, load_study
+from lockscale.studies.prediction import ask
+from lockscale.study.file import list_studies, load_study
 from lockscale.tables import function_cost, list_tables, published
-from lockscale.whatif.own import ask_files
 
 SAID = " ".join((paths.DATA / "README.md").read_text().split())
 S1 = function_cost("s1_function_cost").set_index("function")

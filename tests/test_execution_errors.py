@@ -8,15 +8,15 @@ import pytest
 
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.execution import execute
-from lockscale.targets.ssh_host import HostKeyRefused, Unreachable
+from lockscale.machines.ssh_host import HostKeyRefused, Unreachable
 
 CELLS = [
     ("from lockscale.errors import BadInput as E; raise E('say which')", BadInput, "say which"),
     ("from lockscale.errors import RunFailed as E; raise E('it fell')", RunFailed, "it fell"),
     ("from lockscale.errors import FullDisk as E; raise E('the disk is full')", FullDisk, "the disk is full"),
     ("raise OSError(28, 'No space left on device')", FullDisk, "a disk is full (one.ipynb, cell 1)"),
-    ("from lockscale.targets.ssh_host import Unreachable as E; raise E('gone')", RunFailed, "gone"),
-    ("from lockscale.targets.ssh_host import HostKeyRefused as E; raise E('other')", BadInput, "other"),
+    ("from lockscale.machines.ssh_host import Unreachable as E; raise E('gone')", RunFailed, "gone"),
+    ("from lockscale.machines.ssh_host import HostKeyRefused as E; raise E('other')", BadInput, "other"),
     ("1 / 0", RunFailed, "one.ipynb failed in cell 1: ZeroDivisionError: division by zero"),
 ]  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.exports import export, export_names
-from lockscale.study import list_studies
+from lockscale.study.file import list_studies
 from lockscale.tables import list_tables
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")

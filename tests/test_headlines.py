@@ -6,7 +6,7 @@ import pandas as pd
 
 from lockscale.fitting.column import Column
 from lockscale.headlines import audited, built, counted, judged, measured, predicted, simulated, written
-from lockscale.judge import CANNOT_BE_TOLD, NO, YES, Fitted
+from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
 from lockscale.report.headline import MIME, Headline
 
 NO_CURVE = Fitted(

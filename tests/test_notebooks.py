@@ -10,7 +10,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.notebooks import all_sources, generate, notebook_of, sources
-from lockscale.study import Parameters
+from lockscale.study.file import Parameters
 
 SOURCES = {source.stem: source for source in sources()}
 

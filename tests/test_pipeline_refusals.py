@@ -12,13 +12,13 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.holder import hold_this_machine
-from lockscale.experiment.layout import Run
 from lockscale.kernels.source import find_source
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run
 from lockscale.pipeline import TOOLS, resume_study, run_study
+from lockscale.programs import find
 from lockscale.story import keep_study
-from lockscale.study import load_study
-from lockscale.tools import find
+from lockscale.study.file import load_study
 from small_disk import run_on_small_disk
 
 
@@ -153,7 +153,7 @@ def test_a_full_disk(place: Path):
         from pathlib import Path
         from lockscale import paths
         from lockscale.pipeline import preflight
-        from lockscale.study import load_study
+        from lockscale.study.file import load_study
         paths.RUNS = Path("runs").resolve()
         print(refused(preflight, load_study("inode-claim")), os.listdir())
         """,

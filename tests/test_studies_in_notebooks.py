@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.experiment.counting import OBSERVE, observed_counters
-from lockscale.experiment.layout import Run
-from lockscale.experiment.observe import observed
-from lockscale.experiment.overheads import UNDER_PROFILER
-from lockscale.experiment.rows import Row, write_rows
 from lockscale.files import sha256_of_json, write_json, write_text
-from lockscale.prediction import predict
+from lockscale.measure.counting import OBSERVE, observed_counters
+from lockscale.measure.layout import Run
+from lockscale.measure.observe import observed
+from lockscale.measure.overheads import UNDER_PROFILER
+from lockscale.measure.rows import Row, write_rows
 from lockscale.story import Story, keep_study
-from lockscale.study import Study, list_studies, load_study
+from lockscale.studies.prediction import predict
+from lockscale.study.file import Study, list_studies, load_study
 
 PROCESSES = (1, 8)
 RUN = "made-up-20260101T000000Z"

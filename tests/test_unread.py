@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.parsing import parse, parse_file
-from lockscale.profilers.seal import seal
+from lockscale.tools.parsing import parse, parse_file
+from lockscale.tools.seal import seal
 
 SAMPLES = Path(__file__).parent / "samples"
 MDTEST = (SAMPLES / "mdtest-3.3.0.txt").read_text()

@@ -9,23 +9,22 @@ from dataclasses import asdict
 from typing import Any
 
 from lockscale import paths
-from lockscale.detection import TOOLS, Found, detect
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment.file_system import MOUNT_POINT
-from lockscale.experiment.load import Load, choose_load
-from lockscale.experiment.place_manycore import guest_on
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.kernels.source import find_source
-from lockscale.profilers import lock_events
-from lockscale.study import SshTarget, Target, load_target
-from lockscale.targets.assertions import assert_runs
-from lockscale.targets.machine import Machine, must, must_all
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.qemu_backport import known_qemu
-from lockscale.targets.ssh_needs import Check, needs, not_reached
-from lockscale.tools import packages
-from lockscale.workloads import fsload
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.machine import Machine, must, must_all
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.qemu_backport import known_qemu
+from lockscale.machines.ssh_needs import Check, needs, not_reached
+from lockscale.measure.detection import TOOLS, Found, detect
+from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.measure.load import Load, choose_load
+from lockscale.measure.place_manycore import guest_on
+from lockscale.programs import packages
+from lockscale.study.file import SshTarget, Target, load_target
+from lockscale.tools import fsload, lock_events
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
 LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
@@ -116,7 +115,7 @@ def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:
 
 def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
     """Reach a server, and ask for root, for what every run needs, and for its tools. It is not changed."""
-    from lockscale.experiment.servers import machine_of  # paramiko takes a second to import
+    from lockscale.measure.servers import machine_of  # paramiko takes a second to import
 
     try:
         with machine_of(target) as machine:

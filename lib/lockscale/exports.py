@@ -12,8 +12,11 @@ import plotly.graph_objects as go
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.arm_tables import compared_rates
-from lockscale.experiment.compare import (
+from lockscale.files import need_place_for_folder, write_text
+from lockscale.kernels.mail import read_mail
+from lockscale.kernels.series import read_series
+from lockscale.measure.arm_tables import compared_rates
+from lockscale.measure.compare import (
     counted_arms,
     extra_calls,
     function_costs,
@@ -21,10 +24,7 @@ from lockscale.experiment.compare import (
     rates,
     unit_of,
 )
-from lockscale.experiment.layout import curated_run, find_run, target_of
-from lockscale.files import need_place_for_folder, write_text
-from lockscale.kernels.mail import read_mail
-from lockscale.kernels.series import read_series
+from lockscale.measure.layout import curated_run, find_run, target_of
 from lockscale.progress import progress
 from lockscale.report import study_figures
 from lockscale.report.changelog import FORMS, Block, as_form, changelog_blocks
@@ -34,9 +34,9 @@ from lockscale.report.save import FORMATS, one_browser, save
 from lockscale.report.scale_figure import scale_figure
 from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
 from lockscale.scale.kept import kept_scale
-from lockscale.simulated import simulated_points, table_points
 from lockscale.story import Story, open_story
-from lockscale.study import Study, list_studies
+from lockscale.studies.simulated import simulated_points, table_points
+from lockscale.study.file import Study, list_studies
 from lockscale.tables import list_tables, published
 
 SCALE = "scale"

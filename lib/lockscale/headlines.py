@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.experiment.where import in_words
-from lockscale.judge import CANNOT_BE_TOLD, YES, Fitted
+from lockscale.measure.where import in_words
+from lockscale.predict.judge import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.report.headline import Headline
 
 

@@ -9,29 +9,31 @@ import pandas as pd
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.execution import Interrupted, execute
-from lockscale.experiment.arm_tables import aa_rates
-from lockscale.experiment.compare import rates
-from lockscale.experiment.detect import Detection, detection, earlier_rows, parse_percent
-from lockscale.experiment.holder import hold_this_machine
-from lockscale.experiment.layout import Run, find_run, is_curated, new_run
-from lockscale.experiment.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
-from lockscale.experiment.place_qemu import refuse_too_large
-from lockscale.experiment.resumable import forget_unbegun, says_how_to_go_on
-from lockscale.experiment.rows import read_rows
-from lockscale.experiment.run import run_plan
-from lockscale.experiment.run_files import read_study_file
-from lockscale.experiment.steadiness import outliers, steady_lines
-from lockscale.experiment.target_work import refuse_unfit
 from lockscale.files import locked, need_free_space
 from lockscale.filesystems import fs_type
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import read_series, touched_files
 from lockscale.kernels.source import find_source
+from lockscale.measure.arm_tables import aa_rates
+from lockscale.measure.compare import rates
+from lockscale.measure.detect import Detection, detection, earlier_rows, parse_percent
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run, find_run, is_curated, new_run
+from lockscale.measure.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
+from lockscale.measure.place_qemu import refuse_too_large
+from lockscale.measure.resumable import forget_unbegun, says_how_to_go_on
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run import run_plan
+from lockscale.measure.run_files import read_study_file
+from lockscale.measure.steadiness import outliers, steady_lines
+from lockscale.measure.study_check import check_study
+from lockscale.measure.target_work import refuse_unfit
 from lockscale.notebooks import ENDS_S, notebook_of, sources
+from lockscale.programs import need
 from lockscale.progress import progress
 from lockscale.report.text_table import text_table
 from lockscale.story import keep_study
-from lockscale.study import (
+from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,
     QemuTarget,
@@ -41,9 +43,7 @@ from lockscale.study import (
     load_study,
     load_target,
 )
-from lockscale.study_check import check_study
-from lockscale.study_tables import beside, changed_tables, study_tables
-from lockscale.tools import need
+from lockscale.study.tables import beside, changed_tables, study_tables
 
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
 HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel

@@ -19,11 +19,11 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import counted, proof_of, rates, unit_of
-from lockscale.experiment.layout import Run, find_run, is_curated
-from lockscale.experiment.run_files import read_provenance, read_study_file
-from lockscale.experiment.stars import POINT
-from lockscale.experiment.where import origin_of
+from lockscale.measure.compare import counted, proof_of, rates, unit_of
+from lockscale.measure.layout import Run, find_run, is_curated
+from lockscale.measure.run_files import read_provenance, read_study_file
+from lockscale.measure.stars import POINT
+from lockscale.measure.where import origin_of
 from lockscale.story import open_story
 
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]

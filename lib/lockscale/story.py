@@ -12,20 +12,20 @@ import plotly.graph_objects as go
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.layout import Run, find_run, is_curated, latest_run
-from lockscale.experiment.observe import observe, observed
-from lockscale.experiment.observe_base import Base, BaseCounts, count_base, read_base
-from lockscale.experiment.places import kernels_ahead
-from lockscale.experiment.profiles import folded_stacks
-from lockscale.experiment.rows import read_rows
-from lockscale.experiment.run import run_plan
-from lockscale.experiment.run_files import read_provenance, read_study_file
-from lockscale.experiment.where import where
 from lockscale.files import sha256_of_json, write_json
+from lockscale.measure.layout import Run, find_run, is_curated, latest_run
+from lockscale.measure.observe import observe, observed
+from lockscale.measure.observe_base import Base, BaseCounts, count_base, read_base
+from lockscale.measure.places import kernels_ahead
+from lockscale.measure.profiles import folded_stacks
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run import run_plan
+from lockscale.measure.run_files import read_provenance, read_study_file
+from lockscale.measure.where import where
 from lockscale.report.flame_graph import flame_graph, top_stacks
 from lockscale.report.save import save
-from lockscale.study import Study, load_study, load_target
-from lockscale.study_tables import StudyTable, beside, keep_tables, study_tables
+from lockscale.study.file import Study, load_study, load_target
+from lockscale.study.tables import StudyTable, beside, keep_tables, study_tables
 
 
 @dataclass(frozen=True)

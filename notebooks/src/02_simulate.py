@@ -19,8 +19,8 @@ seed = None
 # %%
 from lockscale.headlines import simulated
 from lockscale.report.study_figures import table_beside_simulated
-from lockscale.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 from lockscale.story import open_story
+from lockscale.studies.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
 print(story.study.story, calibration(story.study), sep="\n\n")

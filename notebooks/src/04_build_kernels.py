@@ -16,8 +16,8 @@ kernel_source = None
 # %%
 import pandas as pd
 
-from lockscale.experiment.arms import options_of
 from lockscale.headlines import built
+from lockscale.measure.arms import options_of
 from lockscale.story import open_story
 
 story = open_story(study, run, kernel_source=kernel_source)

@@ -20,9 +20,9 @@ accel = None
 # %%
 import pandas as pd
 
-from lockscale.experiment.compare import aa_pair, lock_events, rates
-from lockscale.experiment.plan import plan
 from lockscale.headlines import measured
+from lockscale.measure.compare import aa_pair, lock_events, rates
+from lockscale.measure.plan import plan
 from lockscale.report.study_figures import measured_rates
 from lockscale.story import open_story
 
@@ -54,7 +54,7 @@ story.observe(target)
 # %%
 from IPython.display import display
 
-from lockscale.experiment.arm_tables import aa_rates, compared_latencies, compared_rates
+from lockscale.measure.arm_tables import aa_rates, compared_latencies, compared_rates
 
 display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 
@@ -92,7 +92,7 @@ compared_latencies(story.rows, story.study)
 # Whether the run was steady, and the repeats that lie apart: told, and left in.
 
 # %%
-from lockscale.experiment.steadiness import outliers, steadiness
+from lockscale.measure.steadiness import outliers, steadiness
 
 steadiness(story.rows)
 

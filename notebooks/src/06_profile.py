@@ -13,10 +13,10 @@ run = ""
 # ## The proof
 
 # %%
-from lockscale.experiment.compare import counted_arms, extra_calls, function_costs, proof_of
-from lockscale.experiment.overheads import UNDER_PROFILER, overheads
-from lockscale.experiment.profiles import lock_waits_of
 from lockscale.headlines import counted
+from lockscale.measure.compare import counted_arms, extra_calls, function_costs, proof_of
+from lockscale.measure.overheads import UNDER_PROFILER, overheads
+from lockscale.measure.profiles import lock_waits_of
 from lockscale.report.study_figures import counted_against_upstream, function_shares
 from lockscale.story import open_story
 
@@ -73,7 +73,7 @@ story.show_flame_graph(names[1], *point, says)
 # %%
 from IPython.display import display
 
-from lockscale.experiment.virtual_time import gains_at_price_ends, quantum_errors, time_shares
+from lockscale.measure.virtual_time import gains_at_price_ends, quantum_errors, time_shares
 
 display(time_shares(story.rows), quantum_errors(story.rows))
 

@@ -15,7 +15,7 @@ cpus = None  # None: the guest with the most points
 
 # %%
 from lockscale.headlines import judged
-from lockscale.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
+from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
 from lockscale.report.fit_figure import draw_fit, fit_numbers
 from lockscale.story import open_story
 

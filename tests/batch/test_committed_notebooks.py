@@ -9,7 +9,7 @@ import yaml
 
 from lockscale import paths
 from lockscale.batch.work import run_batch
-from lockscale.experiment.layout import find_run, target_of
+from lockscale.measure.layout import find_run, target_of
 
 pytestmark = pytest.mark.slow
 NOTEBOOKS = ["04_build_kernels", "05_measure", "06_profile", "08_changelog"]

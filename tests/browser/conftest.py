@@ -12,7 +12,7 @@ import pytest
 
 from lab_server import served
 from lockscale import paths
-from lockscale.tools import need
+from lockscale.programs import need
 
 TOKEN = "test-token"
 QUIET = {

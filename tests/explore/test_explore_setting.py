@@ -12,7 +12,7 @@ from lockscale.explore.scenes import LOCK_KINDS, TIMES, scenes
 from lockscale.explore.setting import Setting, changed, default, rounded
 from lockscale.sim import load_model
 from lockscale.sim.model import read_parameters
-from lockscale.study import list_studies, load_study
+from lockscale.study.file import list_studies, load_study
 from lockscale.tables import published
 
 

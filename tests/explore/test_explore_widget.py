@@ -17,7 +17,7 @@ from lockscale.explore.time_slider import REACH, TimeSlider
 from lockscale.explore.view import view
 from lockscale.explore.widget import Explorer, lock_explorer
 from lockscale.sim import simulate
-from lockscale.study import load_study
+from lockscale.study.file import load_study
 
 
 @pytest.fixture

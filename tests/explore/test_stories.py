@@ -14,7 +14,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.explore.published import published_points
-from lockscale.study import list_studies, load_study
+from lockscale.study.file import list_studies, load_study
 from lockscale.tables import published
 
 STORIES = {path.stem.removeprefix("story_").replace("_", "-"): path for path in

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.experiment.arms import options_of
 from lockscale.filesystems import FS_TYPES, FsType, fs_type
-from lockscale.study import list_studies, load_study
+from lockscale.measure.arms import options_of
+from lockscale.study.file import list_studies, load_study
 
 IMAGE_MIB = 1024  # eight allocation groups of XFS, and the studies' journals of ext4
 OPTIONS = {

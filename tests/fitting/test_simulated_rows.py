@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 import pytest
 
-from lockscale import whole_scoreboard
 from lockscale.errors import BadInput
 from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
@@ -23,6 +22,7 @@ from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, us
 from lockscale.sim.model import Note, model
+from lockscale.studies import scoreboard as whole_scoreboard
 
 MADE_UP = Note("made up", "made up")
 TRUTH = {"think_us": 20.0, "short_us": 1.0, "long_us": 4.0}

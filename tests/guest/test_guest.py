@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.detection import TOOLS
 from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment import file_system, guests
 from lockscale.kernels.arms import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
-from lockscale.study import load_target
-from lockscale.targets.accel import choose_accel
-from lockscale.targets.assertions import assert_runs
-from lockscale.targets.disk import NamedDisk, device_to_format
-from lockscale.targets.machine import must
-from lockscale.targets.qemu import Guest, QemuMachine
-from lockscale.targets.scratch import Scratch
-from lockscale.tools import find
+from lockscale.machines.accel import choose_accel
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.disk import NamedDisk, device_to_format
+from lockscale.machines.machine import must
+from lockscale.machines.qemu import Guest, QemuMachine
+from lockscale.machines.scratch import Scratch
+from lockscale.measure import file_system, guests
+from lockscale.measure.detection import TOOLS
+from lockscale.programs import find
+from lockscale.study.file import load_target
 
 pytestmark = pytest.mark.guest
 SIZE_MIB = 256

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.experiment import file_system
-from lockscale.experiment.arms import options_of
-from lockscale.experiment.guests import guest_of, named
-from lockscale.experiment.load import LOAD_TIMEOUT_S, fsload_load
-from lockscale.experiment.profiling import profile, profilers
 from lockscale.kernels.arms import Options
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import read_series
-from lockscale.study import load_study, load_target
-from lockscale.targets.assertions import assert_runs
-from lockscale.targets.machine import must
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.scratch import Scratch
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.machine import must
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.scratch import Scratch
+from lockscale.measure import file_system
+from lockscale.measure.arms import options_of
+from lockscale.measure.guests import guest_of, named
+from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
+from lockscale.measure.profiling import profile, profilers
+from lockscale.study.file import load_study, load_target
 
 pytestmark = pytest.mark.guest
 EXAMPLE = paths.ROOT / "docs/xfs-create"

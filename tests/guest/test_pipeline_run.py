@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import calls_per_operation, extra_calls
-from lockscale.experiment.layout import Run
-from lockscale.experiment.rows import COLUMNS, read_rows
-from lockscale.experiment.run import run_plan
 from lockscale.kernels.build import Kernel
+from lockscale.measure.compare import calls_per_operation, extra_calls
+from lockscale.measure.layout import Run
+from lockscale.measure.rows import COLUMNS, read_rows
+from lockscale.measure.run import run_plan
 from lockscale.notebooks import sources
-from lockscale.profilers import ftrace_cost
-from lockscale.study import load_study, load_target
+from lockscale.study.file import load_study, load_target
+from lockscale.tools import ftrace_cost
 from short_study import SHORT
 
 pytestmark = pytest.mark.guest

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.experiment.counting import OBSERVE
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import all_series, read_series
-from lockscale.proof.boot import runs_its_load
-from lockscale.proof.campaign import Counted, campaign
-from lockscale.study import Target, load_target
+from lockscale.measure.counting import OBSERVE
+from lockscale.prove.boot import runs_its_load
+from lockscale.prove.campaign import Counted, campaign
+from lockscale.study.file import Target, load_target
 
 pytestmark = pytest.mark.guest
 ARMS = ("steal-retry", "search-locked")

@@ -9,8 +9,8 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel
 from lockscale.kernels.series import read_series
-from lockscale.proof.xfstests import compare_with_base
-from lockscale.study import load_target
+from lockscale.prove.xfstests import compare_with_base
+from lockscale.study.file import load_target
 
 pytestmark = pytest.mark.guest
 

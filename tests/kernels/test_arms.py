@@ -9,7 +9,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.arms import Options, arms_file, relations
 from lockscale.kernels.series import all_series, read_series
-from lockscale.workloads.fsload import PHASES
+from lockscale.tools.fsload import PHASES
 
 STUDIES = sorted(path.parent.name for path in paths.KERNEL_PATCHES.glob("*/arms.toml"))
 LOAD = """[load]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from toy_kernel_build import BASE, own_patches, series_of, toy_tree
 
-from lockscale import paths, tools
+from lockscale import paths, programs
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels import package as package_module
 from lockscale.kernels.identity import build_id_of
@@ -143,7 +143,7 @@ def test_a_package_that_cannot_be_collected_is_one_sentence(config):
 
 @pytest.mark.parametrize("missing", ["dpkg-deb", "depmod"])
 def test_a_missing_tool_is_told_before_anything_is_compiled(config, monkeypatch, missing):
-    monkeypatch.setattr(tools, "find", lambda tool: None if tool == missing else shutil.which(tool))
+    monkeypatch.setattr(programs, "find", lambda tool: None if tool == missing else shutil.which(tool))
     with pytest.raises(BadInput, match=f"^{missing} is missing on this machine"):
         built("base", config)
     assert steps() == 0

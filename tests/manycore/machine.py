@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.experiment import file_system
-from lockscale.experiment.load import fsload_load
-from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.kernels.arms import Options
 from lockscale.kernels.build import Kernel
-from lockscale.study import ManycoreTarget, load_target
-from lockscale.targets.machine import must
-from lockscale.targets.memory_disk import InMemory
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.virtual_time import MARKS, with_setting
-from lockscale.workloads import c_program
+from lockscale.machines.machine import must
+from lockscale.machines.memory_disk import InMemory
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.virtual_time import MARKS, with_setting
+from lockscale.measure import file_system
+from lockscale.measure.load import fsload_load
+from lockscale.measure.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.study.file import ManycoreTarget, load_target
+from lockscale.tools import c_program
 
 TRIES = 3
 SMALL = Options(

@@ -8,14 +8,14 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import RunFailed
-from lockscale.experiment import file_system
-from lockscale.experiment.load import LOAD_TIMEOUT_S, fsload_load
-from lockscale.experiment.profiling import Profile, profile, profilers
 from lockscale.kernels.build import Kernel
-from lockscale.targets.machine import must
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.virtual_time import build_mpi_marks, build_section
-from lockscale.workloads import c_program
+from lockscale.machines.machine import must
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.virtual_time import build_mpi_marks, build_section
+from lockscale.measure import file_system
+from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
+from lockscale.measure.profiling import Profile, profile, profilers
+from lockscale.tools import c_program
 from manycore.machine import booted, with_files
 
 pytestmark = pytest.mark.guest

@@ -13,10 +13,10 @@ from statistics import fmean
 import pytest
 
 from lockscale.kernels.build import Kernel
-from lockscale.target_file import HALF_QUANTUM
-from lockscale.targets.machine import must, must_all
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.virtual_time import refuse_broken
+from lockscale.machines.machine import must, must_all
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.virtual_time import refuse_broken
+from lockscale.study.target_file import HALF_QUANTUM
 from manycore.machine import Theory, booted, creates_per_s, described, with_files
 
 pytestmark = pytest.mark.guest

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.powercut.promises import NOTHING, Name, Promise, broken, read_files, read_record
-from lockscale.workloads import c_program
+from lockscale.prove.powercut.promises import NOTHING, Name, Promise, broken, read_files, read_record
+from lockscale.tools import c_program
 
 BLOCK, RECORDS = 4096, 3 * 64 * 2
 

@@ -8,15 +8,15 @@ import pytest
 from log_writer import write_log
 
 from lockscale.errors import RunFailed
-from lockscale.powercut.arm import _untested
-from lockscale.powercut.check import Checked, judge
-from lockscale.powercut.cuts import Cut
-from lockscale.powercut.disks import RECORDS_AT, CutDisks, LoggedDisk
-from lockscale.powercut.kernel_log import orphans, replayed
-from lockscale.powercut.promises import CREATE
-from lockscale.powercut.write_log import WriteLog
-from lockscale.profilers.kernel_reports import reports
-from lockscale.targets.machine import Completed
+from lockscale.machines.machine import Completed
+from lockscale.prove.powercut.arm import _untested
+from lockscale.prove.powercut.check import Checked, judge
+from lockscale.prove.powercut.cuts import Cut
+from lockscale.prove.powercut.disks import RECORDS_AT, CutDisks, LoggedDisk
+from lockscale.prove.powercut.kernel_log import orphans, replayed
+from lockscale.prove.powercut.promises import CREATE
+from lockscale.prove.powercut.write_log import WriteLog
+from lockscale.tools.kernel_reports import reports
 
 BLOCK = 4096
 # As ext4 of 6.12 prints it (fs/ext4/super.c, fs/ext4/orphan.c).

@@ -11,9 +11,9 @@ from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import all_series
-from lockscale.powercut import campaign
-from lockscale.powercut.arm import Outcome, PowerCuts
-from lockscale.powercut.campaign import split
+from lockscale.prove.powercut import campaign
+from lockscale.prove.powercut.arm import Outcome, PowerCuts
+from lockscale.prove.powercut.campaign import split
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from lockscale import paths
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series
-from lockscale.powercut.arm import Outcome, PowerCuts
-from lockscale.powercut.campaign import cut_arms, split
-from lockscale.powercut.load import Plan
 from lockscale.progress import progress
-from lockscale.study import load_target
+from lockscale.prove.powercut.arm import Outcome, PowerCuts
+from lockscale.prove.powercut.campaign import cut_arms, split
+from lockscale.prove.powercut.load import Plan
+from lockscale.study.file import load_target
 
 pytestmark = pytest.mark.guest
 BROKEN = Path(__file__).parent / "broken" / "drop-flush"

@@ -8,8 +8,8 @@ import pytest
 from log_writer import Request, write_log
 
 from lockscale.errors import BadInput
-from lockscale.powercut.cuts import BLOCK, Cut, disks
-from lockscale.powercut.promises import (
+from lockscale.prove.powercut.cuts import BLOCK, Cut, disks
+from lockscale.prove.powercut.promises import (
     APPEND,
     CREATE,
     OVERWRITE,
@@ -22,7 +22,7 @@ from lockscale.powercut.promises import (
     promises,
     read_files,
 )
-from lockscale.powercut.write_log import WriteLog
+from lockscale.prove.powercut.write_log import WriteLog
 
 NAME = (0, 3)
 START = 16 * BLOCK

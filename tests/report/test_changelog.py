@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.prediction import predict
 from lockscale.report.changelog import as_text, changelog_blocks, percent
-from lockscale.study import load_study
+from lockscale.studies.prediction import predict
+from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")
 COUNTER = f"{STUDY.counter} calls per create"

@@ -13,9 +13,9 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
-from lockscale.prediction import predict
 from lockscale.report.changelog import Block, as_form, as_text, changelog_blocks, cover, ticket
-from lockscale.study import load_study
+from lockscale.studies.prediction import predict
+from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")
 COUNTER = f"{STUDY.counter} calls per create"

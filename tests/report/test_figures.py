@@ -13,8 +13,8 @@ from lockscale.errors import BadInput
 from lockscale.report import study_figures as figures
 from lockscale.report.save import alt_text, save
 from lockscale.report.template import COLOURS, DASHES, MARKERS, style
-from lockscale.study import load_study
-from lockscale.study_tables import published_table
+from lockscale.study.file import load_study
+from lockscale.study.tables import published_table
 
 STUDY = load_study("inode-claim")
 TABLE = published_table("s1_rates")

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.profilers.folded import Folded
 from lockscale.report.flame_graph import LEAST_PCT, flame_graph, top_stacks
 from lockscale.report.text_table import text_table
+from lockscale.tools.folded import Folded
 
 FOLDED = Folded(
     "cpu-clock",

@@ -9,13 +9,13 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import rates
-from lockscale.experiment.layout import Run, curated_run
-from lockscale.experiment.rows import read_rows
 from lockscale.files import write_json
+from lockscale.measure.compare import rates
+from lockscale.measure.layout import Run, curated_run
+from lockscale.measure.rows import read_rows
 from lockscale.runs import batches_table, browse_runs, compare_runs, runs_table, side_by_side, what_differs
 from lockscale.story import keep_study, open_story
-from lockscale.study import load_study
+from lockscale.study.file import load_study
 
 CURATED = curated_run("inode-claim")
 EVIL = "<img src=x onerror=alert(1)>"

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lockscale.tools import need
+from lockscale.programs import need
 
 SECTOR = 512
 FIRST_SECTOR = 2048

@@ -5,18 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockscale.experiment.journal import read_entries
-from lockscale.experiment.layout import Run
+from lockscale.measure.journal import read_entries
+from lockscale.measure.layout import Run
 
 CODE = """
 import json, os, signal, sys
 from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment import journal
-from lockscale.experiment.layout import Run
-from lockscale.experiment.run import run_plan
-from lockscale.study import load_study, load_target
+from lockscale.measure import journal
+from lockscale.measure.layout import Run
+from lockscale.measure.run import run_plan
+from lockscale.study.file import load_study, load_target
 
 folder, targets, parameters, dies_after = sys.argv[1:]
 paths.TARGETS = Path(targets)

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-from lockscale.targets.disk import NamedDisk
-from lockscale.targets.disk_look import TOKENS_TYPED
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_look import TOKENS_TYPED
 
 BY_ID = Path("/dev/disk/by-id")
 SIZES_MIB = {"SYSTEM0": 4096, "LOCKSCALE1": 2048, "LOCKSCALE2": 1024, "MEDIUM1": 400, "MEDIUM2": 400}

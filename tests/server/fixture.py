@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.study import load_target
-from lockscale.targets.accel import choose_accel
-from lockscale.targets.qemu import Guest
+from lockscale.machines.accel import choose_accel
+from lockscale.machines.qemu import Guest
+from lockscale.study.file import load_target
 from server.image import image
 from server.kernels import small_config
 from server.machine import Server, new_server

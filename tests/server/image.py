@@ -15,8 +15,8 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import locked, need_free_space, write_json, write_text
+from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.tools import need
 from server import boot_sector, qemu, recipe
 from server.boot_sector import run
 

@@ -12,10 +12,10 @@ from lockscale.kernels.base import Kind
 from lockscale.kernels.build import Kernel, build_folder
 from lockscale.kernels.config import configure
 from lockscale.kernels.source import find_source, version_in
-from lockscale.targets.machine import must
-from lockscale.targets.server_kernels import INSTALL_S
-from lockscale.targets.ssh import SshMachine
-from lockscale.tools import need
+from lockscale.machines.machine import must
+from lockscale.machines.server_kernels import INSTALL_S
+from lockscale.machines.ssh import SshMachine
+from lockscale.programs import need
 from server.boot_sector import run
 
 FRAGMENT = Path(__file__).with_name("server.config")

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lockscale.targets.ssh_host import SshHost
-from lockscale.tools import need
+from lockscale.machines.ssh_host import SshHost
+from lockscale.programs import need
 from server.boot_sector import run
 from server.image import Image
 from server.qemu import SYSTEM_SERIAL, Disk, Hardware, Qemu, free_port

@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockscale.tools import need
+from lockscale.programs import need
 
 SYSTEM_SERIAL = "SYSTEM0"
 GUEST_ADDRESS = "10.0.2.15"

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from lockscale import paths
-from lockscale.target_file import SshTarget, TargetFile
+from lockscale.study.target_file import SshTarget, TargetFile
 from server.machine import Server
 
 NAME = "example-server"

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment.place_ssh import install, recipe_of
 from lockscale.kernels.build import Kernel
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
-from lockscale.targets.boot import boot_once, go_home
-from lockscale.targets.grub import PINNED, environment
-from lockscale.targets.grub_custom import CUSTOM
-from lockscale.targets.guard import I6300esb, NoGuard
-from lockscale.targets.machine import must, must_all
-from lockscale.targets.server_kernels import installed_kernels, remove_kernel
-from lockscale.targets.ssh import SshMachine
+from lockscale.machines.boot import boot_once, go_home
+from lockscale.machines.grub import PINNED, environment
+from lockscale.machines.grub_custom import CUSTOM
+from lockscale.machines.guard import I6300esb, NoGuard
+from lockscale.machines.machine import must, must_all
+from lockscale.machines.server_kernels import installed_kernels, remove_kernel
+from lockscale.machines.ssh import SshMachine
+from lockscale.measure.place_ssh import install, recipe_of
 from server.kernels import breaking, install_image
 from server.machine import Server
 from server.target import target_of

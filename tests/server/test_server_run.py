@@ -14,17 +14,17 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.experiment.file_system import MOUNT_POINT
-from lockscale.experiment.journal import read_entries
-from lockscale.experiment.layout import Run
-from lockscale.experiment.place_ssh import at_home, install, recipe_of
-from lockscale.experiment.rows import read_rows
-from lockscale.experiment.servers import disk_of, held, machine_of
-from lockscale.experiment.target_work import prepare_disk
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
-from lockscale.study import SshTarget
-from lockscale.targets.server_kernels import installed_kernels, remove_kernel
+from lockscale.machines.server_kernels import installed_kernels, remove_kernel
+from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.measure.journal import read_entries
+from lockscale.measure.layout import Run
+from lockscale.measure.place_ssh import at_home, install, recipe_of
+from lockscale.measure.rows import read_rows
+from lockscale.measure.servers import disk_of, held, machine_of
+from lockscale.measure.target_work import prepare_disk
+from lockscale.study.file import SshTarget
 from server.controller import Controller
 from server.kernels import breaking
 from server.machine import Server

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import RunFailed
-from lockscale.targets.machine import must
-from lockscale.targets.ssh import SshMachine
-from lockscale.targets.ssh_host import LoginRefused
+from lockscale.machines.machine import must
+from lockscale.machines.ssh import SshMachine
+from lockscale.machines.ssh_host import LoginRefused
 from server.machine import Server
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.experiment.layout import Run
-from lockscale.experiment.observe_base import BY_HAND, BaseCounts
-from lockscale.prediction import base_to_count, case_of, predict
+from lockscale.measure.layout import Run
+from lockscale.measure.observe_base import BY_HAND, BaseCounts
+from lockscale.predict.guest_case import GuestCase, SimulatedArm
+from lockscale.predict.guests import predict_guests
 from lockscale.sim import Result, simulate
 from lockscale.story import Story
 from lockscale.studies.models.lost_bits import FOUND, lost_bits
-from lockscale.study import Study, load_study
-from lockscale.whatif.guest_case import GuestCase, SimulatedArm
-from lockscale.whatif.guests import predict_guests
+from lockscale.studies.prediction import base_to_count, case_of, predict
+from lockscale.study.file import Study, load_study
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "creates_per_point": 2400}
 ITEMS = 2400

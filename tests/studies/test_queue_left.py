@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from base_only import copy_of_data, put_base
 
-from lockscale.prediction import ask
+from lockscale.predict.answer import Answer, Predicted
 from lockscale.sim import Result, simulate
-from lockscale.whatif.answer import Answer, Predicted
+from lockscale.studies.prediction import ask
 
 Numbers = Mapping[str, object]
 OPERATIONS = 6000

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from lockscale import paths, whole_scoreboard
-from lockscale.auditing import audit
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.explore.scenes import scene, scenes
-from lockscale.prediction import ask
 from lockscale.sim import load_model
 from lockscale.studies import registry
+from lockscale.studies import scoreboard as whole_scoreboard
+from lockscale.studies.audit import audit
+from lockscale.studies.prediction import ask
 from lockscale.studies.registry import studies, study_parts
-from lockscale.study import list_studies, load_study
+from lockscale.study.file import list_studies, load_study
 
 EXAMPLE = paths.ROOT / "docs/own-study"
 CODE = dict(
@@ -27,7 +28,7 @@ SHOWN = CODE["kernel-patches/look-again/study.py"]
 SHIPPED = ["inode-claim", "write-access", "group-trylock", "orphan-file"]
 ANSWERS = """
 from lockscale.studies.parts import StudyParts
-from lockscale.whatif.answer import Answer
+from lockscale.predict.answer import Answer
 
 
 def whatif(given):
@@ -63,7 +64,7 @@ def test_a_new_file_of_the_package_is_a_study_and_nothing_names_it(tmp_path: Pat
     """Copied beside the package, as a developer would add it."""
     shutil.copytree(paths.ROOT / "lib/lockscale", tmp_path / "lib/lockscale")
     (tmp_path / "lib/lockscale/studies/look_again.py").write_text(ANSWERS)
-    asked = "from lockscale.prediction import ask; print(ask('look-again', {'hold_ns': 2.0}).notes)"
+    asked = "from lockscale.studies.prediction import ask; print(ask('look-again', {'hold_ns': 2.0}).notes)"
     where = {"PYTHONPATH": str(tmp_path / "lib"), "LOCKSCALE_ROOT": str(paths.ROOT), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", asked], env=where, capture_output=True, text=True, check=True

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
-from lockscale.auditing import audit
 from lockscale.errors import BadInput
+from lockscale.studies.audit import audit
 
 HEADER = "arm,threads,metric,statistic,unit,value\n"
 RATES = "base,8,rate,mean,ops/s,200\npatch,8,rate,mean,ops/s,301\n"

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from audit_lines import audited, line
-from lockscale.auditing import audit
 from lockscale.errors import BadInput
+from lockscale.studies.audit import audit
 from lockscale.tables import list_tables
 
 

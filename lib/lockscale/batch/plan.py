@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pydantic
 
 from lockscale.errors import BadInput
-from lockscale.experiment.layout import Run, curated_run
 from lockscale.files import sha256_of_json
+from lockscale.measure.layout import Run, curated_run
 from lockscale.notebooks import notebook_names, parameters_of
 from lockscale.printable import printable
-from lockscale.study import (
+from lockscale.study.file import (
     DEFAULT_TARGET,
     LocalTarget,
     Parameters,
@@ -29,7 +29,7 @@ from lockscale.study import (
     load_study,
     load_target,
 )
-from lockscale.study_tables import tables_sha256
+from lockscale.study.tables import tables_sha256
 from lockscale.yaml_text import read_yaml
 
 if TYPE_CHECKING:

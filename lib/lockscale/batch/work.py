@@ -17,7 +17,6 @@ from lockscale.batch.journal import Entry, Journal, State, open_journal, state_o
 from lockscale.batch.plan import Batch, Set, read_batch
 from lockscale.errors import BadInput, RunFailed
 from lockscale.execution import Interrupted, execute
-from lockscale.experiment.layout import Run
 from lockscale.files import (
     locked,
     need_free_space,
@@ -27,12 +26,13 @@ from lockscale.files import (
     write_json,
     write_text,
 )
+from lockscale.measure.layout import Run
 from lockscale.notebooks import parameters_of
 from lockscale.pipeline import preflight
 from lockscale.printable import printable
 from lockscale.report.headline import MIME
 from lockscale.story import keep_study
-from lockscale.study import load_target
+from lockscale.study.file import load_target
 
 KIND = "lockscale batch"
 MOST_SAID = 500

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from lockscale.bench.row import Row
 from lockscale.bench.setting import Done, Setting
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment import file_system
-from lockscale.experiment.load import Load, fsload_load
-from lockscale.experiment.place_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.kernels.arms import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
-from lockscale.study import RATES_TARGET, ManycoreTarget, load_target
-from lockscale.targets.machine import must
-from lockscale.targets.memory_disk import InMemory
-from lockscale.targets.qemu import QemuMachine
-from lockscale.targets.qemu_backport import known_qemu
-from lockscale.targets.virtual_time import Section, build_section
+from lockscale.machines.machine import must
+from lockscale.machines.memory_disk import InMemory
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.qemu_backport import known_qemu
+from lockscale.machines.virtual_time import Section, build_section
+from lockscale.measure import file_system
+from lockscale.measure.load import Load, fsload_load
+from lockscale.measure.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.study.file import RATES_TARGET, ManycoreTarget, load_target
 
 CPUS = 64
 FILES = Options(filesystem="ext4", mkfs=["-b", "4096", "-J", "size=64"], mount=["noatime"])

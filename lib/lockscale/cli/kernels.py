@@ -61,7 +61,7 @@ def target() -> None:
 @as_json
 def target_list(as_json: bool) -> None:
     """Every target file."""
-    from lockscale.study import list_targets, load_target
+    from lockscale.study.file import list_targets, load_target
 
     rows, damaged = [], []
     for name in list_targets():
@@ -81,9 +81,9 @@ def target_check(name: str, as_json: bool) -> int:
     """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
     from dataclasses import asdict
 
-    from lockscale.experiment.target_work import check_server, server_target
+    from lockscale.measure.target_work import check_server, server_target
     from lockscale.progress import progress
-    from lockscale.study import load_target
+    from lockscale.study.file import load_target
 
     rows = []
     with progress(f"check {name}") as shown:
@@ -102,8 +102,8 @@ def target_check(name: str, as_json: bool) -> int:
 @as_json
 def target_prepare(name: str, token: str | None, dry_run: bool, as_json: bool) -> None:
     """Format a server's disk with this project's mark, after every check of it."""
-    from lockscale.experiment.target_work import prepare_disk, server_target
-    from lockscale.study import load_target
+    from lockscale.measure.target_work import prepare_disk, server_target
+    from lockscale.study.file import load_target
 
     told = prepare_disk(server_target(load_target(name)), token, dry_run)
     show(told, as_json, "\n".join(told["commands"]))
@@ -117,8 +117,8 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
     """Our kernels on a server; the running one and the default are never removed."""
     from dataclasses import asdict
 
-    from lockscale.experiment.target_work import kernels_on, server_target
-    from lockscale.study import load_target
+    from lockscale.measure.target_work import kernels_on, server_target
+    from lockscale.study.file import load_target
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
     show(rows, as_json, table(rows) if rows else "no kernel of ours is on it")
@@ -132,9 +132,9 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
-    from lockscale.experiment.target_work import boot_arm
-    from lockscale.proof.boot import boot_once, example_line
-    from lockscale.study import ManycoreTarget, SshTarget, guest_target, load_target
+    from lockscale.measure.target_work import boot_arm
+    from lockscale.prove.boot import boot_once, example_line
+    from lockscale.study.file import ManycoreTarget, SshTarget, guest_target, load_target
 
     said = load_target(name)
     if isinstance(said, SshTarget) and not show_command:
@@ -203,8 +203,8 @@ def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, as_json: bool
 ) -> int:
     """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
-    from lockscale.proof.check import check
-    from lockscale.proof.table import as_text, write_readme
+    from lockscale.prove.check import check
+    from lockscale.prove.table import as_text, write_readme
 
     if write_table and (which or not boot):
         raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
@@ -225,8 +225,8 @@ def patches_check(
 def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) -> int:
     """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
     from lockscale.kernels.series import chosen_series
-    from lockscale.proof.soak import as_text, soak_all
-    from lockscale.study import DEFAULT_TARGET, load_target
+    from lockscale.prove.soak import as_text, soak_all
+    from lockscale.study.file import DEFAULT_TARGET, load_target
 
     found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
     show([one.as_json() for one in found], as_json, as_text(found))
@@ -240,8 +240,8 @@ def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) ->
 def patches_locality(which: str, iterations: int, as_json: bool) -> None:
     """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
     from lockscale.kernels.series import chosen_series
-    from lockscale.proof.locality import localities, summary
-    from lockscale.study import DEFAULT_TARGET, load_target
+    from lockscale.prove.locality import localities, summary
+    from lockscale.study.file import DEFAULT_TARGET, load_target
 
     found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations)
     show([one.as_json() for one in found], as_json, table(summary(found)))
@@ -256,8 +256,8 @@ def patches_xfstests(which: str, group: str, as_json: bool) -> int:
     from dataclasses import asdict
 
     from lockscale.kernels.series import named_series
-    from lockscale.proof.xfstests import compare_with_base
-    from lockscale.study import DEFAULT_TARGET, load_target
+    from lockscale.prove.xfstests import compare_with_base
+    from lockscale.study.file import DEFAULT_TARGET, load_target
 
     series = named_series(which)
     found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
@@ -291,8 +291,8 @@ def patches_export(which: str, form: str, output: str | None, as_json: bool) -> 
 @as_json
 def patches_powercut(which: str | None, cuts: int, seed: int, as_json: bool) -> int:
     """Load each safe arm, cut the power many times, and look for what was fsynced (hours under emulation)."""
-    from lockscale.powercut.campaign import as_text, cut_arms, split
-    from lockscale.powercut.load import Plan
+    from lockscale.prove.powercut.campaign import as_text, cut_arms, split
+    from lockscale.prove.powercut.load import Plan
 
     safe, unsafe = split(which)
     _say_left_out(unsafe)

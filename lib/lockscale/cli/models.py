@@ -132,7 +132,7 @@ def doctor(target: str | None, as_json: bool) -> int:
 @as_json
 def parse(file: str, tool: str | None, as_json: bool) -> None:
     """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
-    from lockscale.parsing import parse_file
+    from lockscale.tools.parsing import parse_file
 
     found = parse_file(Path(file), tool).to_json()
     for warning in found["warnings"]:
@@ -149,7 +149,7 @@ def audit(name: str | None, as_json: bool) -> None:
     TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
     The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
     """
-    from lockscale.auditing import audit as recompute
+    from lockscale.studies.audit import audit as recompute
     from lockscale.tables import audit_text
 
     rows = recompute(name)
@@ -189,7 +189,7 @@ def sim(
         show(list_models(), as_json, "\n".join(list_models()))
         return
     from lockscale.sim.model import read_parameters
-    from lockscale.simulated import simulate_points
+    from lockscale.studies.simulated import simulate_points
 
     given, counts = read_parameters(parameters), thread_counts(threads)
     wanted = trace_wanted(trace, trace_from_us, trace_for_us, counts)

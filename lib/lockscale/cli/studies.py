@@ -20,7 +20,7 @@ def study() -> None:
 @as_json
 def study_list(as_json: bool) -> None:
     """Every study with its question, arms, workload and tables."""
-    from lockscale.study import list_studies, load_study
+    from lockscale.study.file import list_studies, load_study
 
     found = [load_study(name) for name in list_studies()]
     rows = [
@@ -44,10 +44,10 @@ def study_show(name: str, as_json: bool) -> None:
 
     A study that names a model, a table or a counter that is not there is refused.
     """
-    from lockscale.experiment.layout import find_run, is_run
-    from lockscale.experiment.repeat import how_to_repeat, text_of
-    from lockscale.study import list_studies, load_study
-    from lockscale.study_check import check_study
+    from lockscale.measure.layout import find_run, is_run
+    from lockscale.measure.repeat import how_to_repeat, text_of
+    from lockscale.measure.study_check import check_study
+    from lockscale.study.file import list_studies, load_study
 
     if name not in list_studies() and is_run(name):
         told = how_to_repeat(find_run(name))
@@ -63,7 +63,7 @@ def study_show(name: str, as_json: bool) -> None:
 @as_json
 def study_status(as_json: bool) -> None:
     """The runs on this machine: what each has."""
-    from lockscale.experiment.layout import list_runs
+    from lockscale.measure.layout import list_runs
 
     rows = [
         {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
@@ -88,7 +88,7 @@ def study_run(
     --detect takes the noise from earlier rows of the target, an A/A pair at least.
     """
     from lockscale.pipeline import iterations_to_detect, run_study
-    from lockscale.study import RATES_TARGET, parse_parameter
+    from lockscale.study.file import RATES_TARGET, parse_parameter
 
     where, changes = RATES_TARGET if target is None else target, dict(map(parse_parameter, parameters))
     if detect is not None:
@@ -113,8 +113,8 @@ def study_resume(run: str, as_json: bool) -> None:
 @as_json
 def study_keep(run: str, as_json: bool) -> None:
     """Keep a measured run in data/measured, without the paths of this machine."""
-    from lockscale.experiment.curate import curate
-    from lockscale.experiment.layout import find_run
+    from lockscale.measure.curate import curate
+    from lockscale.measure.layout import find_run
 
     kept = curate(find_run(run))
     show({"run": kept.name, "path": str(kept)}, as_json, str(kept))
@@ -189,17 +189,17 @@ def whatif(
     beside it what deleting the waits would suggest. What the base cannot tell is said, with the measurement
     that would; --given takes its result.
     """
-    from lockscale.whatif.text import answer_text
+    from lockscale.predict.text import answer_text
 
     measured = named_numbers("--given", given, "contended_us=0.6")
     files = (profile, rates, model)
     if study is not None and not any((*files, parameters)):
-        from lockscale.prediction import ask
+        from lockscale.studies.prediction import ask
 
         found = ask(study, measured)
     elif study is None and profile and rates and model:
+        from lockscale.predict.own import ask_files
         from lockscale.sim.model import read_parameters
-        from lockscale.whatif.own import ask_files
 
         found = ask_files(profile, rates, model, held=read_parameters(parameters), given=measured)
     else:

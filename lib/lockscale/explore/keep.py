@@ -11,7 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.explore.setting import OPERATIONS_FINE, REPLICATIONS, SEED, Setting
 from lockscale.files import write_text
 from lockscale.sim.model import Value
-from lockscale.study import list_studies, load_study
+from lockscale.study.file import list_studies, load_study
 
 FOLDER = paths.RUNS / "explored"
 HEAD = "# SPDX-License-Identifier: MIT\n# Written by the lock explorer. {}\n"

@@ -6,7 +6,7 @@ from functools import cache
 from lockscale.errors import BadInput
 from lockscale.studies.registry import studies
 from lockscale.studies.scene import Scene
-from lockscale.study import load_study
+from lockscale.study.file import load_study
 
 LOCK_KINDS = ("queued", "ticket", "unfair", "test_and_set", "sleeping", "mutex")
 """Of the model any_lock; all but the first are its switches."""

@@ -25,8 +25,8 @@ from lockscale.kernels.image import code_sha256
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import run_step
+from lockscale.programs import need
 from lockscale.progress import told_if_long
-from lockscale.tools import need
 
 LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
 FIXED = {  # so that the same input gives the same build-id

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lockscale.errors import RunFailed
 from lockscale.kernels.series import Series
-from lockscale.tools import need
+from lockscale.programs import need
 
 TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?, (\d+) checks?, \d+ lines checked$", re.MULTILINE)
 ERROR = re.compile(r":(\d+): ERROR: ?(.*)$", re.MULTILINE)

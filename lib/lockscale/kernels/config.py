@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
 from lockscale.kernels.steps import run_step
 from lockscale.kernels.text import read_text
-from lockscale.tools import need
+from lockscale.programs import need
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
 DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from lockscale.errors import RunFailed
-from lockscale.tools import need
+from lockscale.programs import need
 
 NT_GNU_BUILD_ID = 3
 

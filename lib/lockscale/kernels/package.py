@@ -29,7 +29,7 @@ from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, compiler, find_source, version_in
 from lockscale.kernels.steps import run_step
-from lockscale.tools import need
+from lockscale.programs import need
 
 TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl", "gzip", "depmod", "dpkg-deb")
 OBJECTS_MIB = {"localmodconfig": 1500, "full": 9000, "file": 3000}

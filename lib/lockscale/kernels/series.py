@@ -16,7 +16,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.arms import series_of
 from lockscale.kernels.mail import read_mail, refuse_crlf
 from lockscale.kernels.text import read_text
-from lockscale.tools import need
+from lockscale.programs import need
 
 UNSAFE = re.compile(r"^# unsafe: (\S.*)$")
 # What `git apply --summary` says of a mode that is not a plain file's, 100644.

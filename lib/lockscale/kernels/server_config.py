@@ -18,7 +18,7 @@ from lockscale.kernels.server import ServerFacts
 from lockscale.kernels.source import Source, compiler, find_source, version_in
 from lockscale.kernels.steps import run_step
 from lockscale.kernels.text import read_text
-from lockscale.tools import need
+from lockscale.programs import need
 
 Mode = Literal["localmodconfig", "full", "file"]
 

@@ -17,7 +17,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.files import expanded, full_disk_is_one_sentence, need_free_space, sha256_of, write_json
 from lockscale.kernels.base import base
 from lockscale.kernels.steps import run_step
-from lockscale.tools import need
+from lockscale.programs import need
 
 VARIABLE = "LOCKSCALE_KERNEL_SOURCE"
 UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB

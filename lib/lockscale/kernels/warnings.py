@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lockscale.kernels.series import Series, touched_files
 from lockscale.kernels.steps import run_step
-from lockscale.tools import need
+from lockscale.programs import need
 
 # gcc, kernel-doc and objtool: path, then line and column or nothing, then the word.
 WARNING = re.compile(r"^(?P<path>[^\s:]+)(?::\d+)*: (?P<said>warning: .*)$")

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.experiment.all_processes import note
-from lockscale.experiment.repeat import run_command
-from lockscale.experiment.where import is_benchmark, where
 from lockscale.kernels.cover_letter import cover_letter
-from lockscale.profilers.ftrace_cost import FunctionCost
-from lockscale.profilers.function_table import table as cost_table
-from lockscale.study import Study
+from lockscale.measure.all_processes import note
+from lockscale.measure.repeat import run_command
+from lockscale.measure.where import is_benchmark, where
+from lockscale.study.file import Study
+from lockscale.tools.ftrace_cost import FunctionCost
+from lockscale.tools.function_table import table as cost_table
 
 COLUMNS = 75
 """scripts/checkpatch.pl: "Prefer a maximum 75 chars per line"."""

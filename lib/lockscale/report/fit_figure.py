@@ -8,10 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.experiment.where import ORIGINS
 from lockscale.fitting.column import Column
 from lockscale.fitting.read import Table, read_column
 from lockscale.fitting.table_fit import compare_column, fit_column
+from lockscale.measure.where import ORIGINS
 from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.inference.fitted import Estimate, Fit

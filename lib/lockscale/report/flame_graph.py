@@ -9,8 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.profilers.folded import Folded
 from lockscale.report.template import COLOURS, figure
+from lockscale.tools.folded import Folded
 
 ROW_PX, FRAME_PX, WIDTH_PX = 19, 130, 1000
 LEAST_PCT = 0.2

@@ -4,9 +4,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.experiment.where import in_words
+from lockscale.measure.where import in_words
 from lockscale.report.template import figure, log_ticks, style, thread_axis
-from lockscale.study_tables import StudyTable, published_table
+from lockscale.study.tables import StudyTable, published_table
 from lockscale.tables import describe
 
 FEWEST = 3  # thread counts of a curve

@@ -18,10 +18,10 @@ import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
 from lockscale.files import write_bytes, write_text
+from lockscale.programs import need
 from lockscale.progress import progress
 from lockscale.report.template import room_for_legend
 from lockscale.report.text_table import text_table
-from lockscale.tools import need
 
 MOST_SERIES = 12
 

@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.experiment.all_processes import note
-from lockscale.experiment.where import in_words, is_benchmark, origin_of
+from lockscale.measure.all_processes import note
+from lockscale.measure.where import in_words, is_benchmark, origin_of
 from lockscale.report.published import label
 from lockscale.report.template import COLOURS, figure, log_ticks, style, thread_axis
-from lockscale.study import Study
-from lockscale.study_tables import StudyTable
+from lockscale.study.file import Study
+from lockscale.study.tables import StudyTable
 
 Numbers: TypeAlias = "pd.Series[float]"
 OPEN_MARK = {"size": 14, "line": {"width": 2}}

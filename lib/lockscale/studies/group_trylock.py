@@ -3,15 +3,15 @@
 
 from collections.abc import Mapping
 
+from lockscale.predict import left, verdict
+from lockscale.predict.answer import Answer, Idea, Predicted
+from lockscale.predict.base import Base, Curve
+from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told, skips, waits
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of
-from lockscale.study import Study
-from lockscale.whatif import left, verdict
-from lockscale.whatif.answer import Answer, Idea, Predicted
-from lockscale.whatif.base import Base, Curve
-from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm, Told, skips, waits
+from lockscale.study.file import Study
 
 NAME = "group-trylock"
 BEFORE = "wait-group"

@@ -7,25 +7,25 @@ from typing import NamedTuple
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.experiment.compare import calls_per_operation, function_costs
-from lockscale.experiment.layout import curated_run
-from lockscale.experiment.rows import read_rows
-from lockscale.experiment.where import origin_of
+from lockscale.measure.compare import calls_per_operation, function_costs
+from lockscale.measure.layout import curated_run
+from lockscale.measure.rows import read_rows
+from lockscale.measure.where import origin_of
+from lockscale.predict import guest_case, verdict
+from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted
+from lockscale.predict.base import Base, mean_interval
+from lockscale.predict.costs import waits
+from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
+from lockscale.predict.guests import lost_claims
+from lockscale.predict.storm import Storm, read_backwards
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
 from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check
 from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of
-from lockscale.study import Study
+from lockscale.study.file import Study
 from lockscale.tables.function_costs import Cost
-from lockscale.whatif import guest_case, verdict
-from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted
-from lockscale.whatif.base import Base, mean_interval
-from lockscale.whatif.costs import waits
-from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm, Told
-from lockscale.whatif.guests import lost_claims
-from lockscale.whatif.storm import Storm, read_backwards
 
 NAME = "inode-claim"
 BEFORE, UPSTREAM, OURS = "steal-retry", "search-locked", "claim-spread"

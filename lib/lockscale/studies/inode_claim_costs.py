@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.targets import simulated_targets
 from lockscale.sim import Result, load_model
 from lockscale.studies.parts import Comparison
-from lockscale.study import Study
+from lockscale.study.file import Study
 from lockscale.tables import function_cost
 
 COST = "s1_function_cost"

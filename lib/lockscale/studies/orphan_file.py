@@ -4,6 +4,10 @@
 import re
 from collections.abc import Mapping
 
+from lockscale.predict import left, verdict
+from lockscale.predict.answer import Answer, Idea, Open, Predicted
+from lockscale.predict.base import Base, Curve
+from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told, operations, waits
 from lockscale.sim import Result
 from lockscale.studies.orphan_file_tables import (
     CLAIMS,
@@ -16,12 +20,8 @@ from lockscale.studies.orphan_file_tables import (
 )
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of
-from lockscale.study import Study
+from lockscale.study.file import Study
 from lockscale.tables import describe
-from lockscale.whatif import left, verdict
-from lockscale.whatif.answer import Answer, Idea, Open, Predicted
-from lockscale.whatif.base import Base, Curve
-from lockscale.whatif.guest_case import Chances, GuestCase, SimulatedArm, Told, operations, waits
 
 NAME = "orphan-file"
 LOCKED, MUTEX, LOCKLESS, OFF = "orphan-locked", "orphan-mutex", "orphan-lockless", "orphan-off"

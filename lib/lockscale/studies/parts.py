@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockscale.fitting.simulated_tables import Simulated
+from lockscale.predict.answer import Answer
+from lockscale.predict.guest_case import GuestCase
 from lockscale.scale.path import SweptPath
 from lockscale.studies.scene import Scene
-from lockscale.study import Study
+from lockscale.study.file import Study
 from lockscale.tables import AuditRow
-from lockscale.whatif.answer import Answer
-from lockscale.whatif.guest_case import GuestCase
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
-from lockscale.study import Study
+from lockscale.study.file import Study
 
 
 @dataclass(frozen=True)

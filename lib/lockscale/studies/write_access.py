@@ -13,19 +13,19 @@ from typing import NamedTuple
 from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_arm import Arm, Values
 from lockscale.fitting.simulated_tables import Simulated, figures
+from lockscale.predict import verdict
+from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
+from lockscale.predict.base import Base
+from lockscale.predict.guests import lost_claims
+from lockscale.predict.storm import Storm, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of
 from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
-from lockscale.study import Study
+from lockscale.study.file import Study
 from lockscale.tables import function_cost, published
 from lockscale.tables.function_costs import Cost
-from lockscale.whatif import verdict
-from lockscale.whatif.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
-from lockscale.whatif.base import Base
-from lockscale.whatif.guests import lost_claims
-from lockscale.whatif.storm import Storm, regression_above_us
 
 NAME = "write-access"
 BEFORE, FAST = "slow-retry", "fast-retry"

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Boot a kernel once on a real server, and be back on the old one whatever happens.
+
+GRUB forgets the trial as it starts it, so any reset leads to the default entry. What resets: a panic by
+itself, a boot that nobody reaches by a timer of systemd, a hang before user space by the guard.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.machines import kexec, trial
+from lockscale.machines.assertions import Built, assert_runs
+from lockscale.machines.grub import Grub, boot_next, disarm, pin_default, read_grub
+from lockscale.machines.guard import Guard
+from lockscale.machines.machine import must
+from lockscale.machines.server import RemoteServer
+from lockscale.machines.server_kernels import OURS
+
+Method = Literal["grub", "kexec"]
+UNLESS = ", unless its power was cut"  # which looks the same from here
+SYNC_S = 600.0  # a load may just have left as much as the page cache holds
+SHUTDOWN_S = 120  # systemd gives a unit 90 s to stop
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of the server, and where it was then."""
+
+    kernel: Built
+    guard: Guard
+    timeout_s: int
+    home: str
+    boot_id: str
+    clock_s: int  # the server's own
+
+
+def boot_once(
+    server: RemoteServer, kernel: Built, guard: Guard, timeout_s: int, method: Method = "grub"
+) -> str:
+    """Boot the installed `kernel` once; its build-id, asserted from inside.
+
+    `timeout_s`: how long a boot may take until the server is reached. RunFailed is one sentence that
+    names what the kernel did, and the server is then back on its default kernel.
+    """
+    grub = read_grub(server)
+    home = _home(server, grub)
+    if kernel.release == home:
+        raise BadInput(f"Linux {home} is the server's default kernel: it cannot be on trial")
+    against = list(guard.reasons_against(server, kernel.release))
+    if against:
+        raise BadInput(f"the guard cannot be used: {'; '.join(against)}")
+    if method == "kexec" and guard.grub_commands:
+        raise BadInput("this guard is armed by GRUB, which kexec goes past: use method grub, or no guard")
+    pin_default(server, grub)
+    trial.prepare_trial(server, guard, timeout_s)
+    arguments = " ".join((*trial.ARGUMENTS, *guard.kernel_arguments))
+    must(server, ["sync"], timeout_s=SYNC_S)  # before anything is armed: it may take long
+    if method == "kexec":
+        kexec.load(server, grub.entry_of(kernel.release), arguments)
+    else:
+        boot_next(server, grub.entry_of(kernel.release), guard.grub_commands, arguments)
+    clock_s = int(must(server, ["date", "+%s"]))
+    asked = _Asked(kernel, guard, timeout_s, home, server.boot_id(), clock_s)
+    verb = "kexec" if method == "kexec" else "reboot"
+    _restart(server, verb, asked.boot_id, _longest_s(asked), _never_back(asked))
+    return _judge(server, asked)
+
+
+def home_of(server: RemoteServer) -> str:
+    """The release that the server is left on: its default.
+
+    Raises BadInput where it runs another one that is not ours, as after an upgrade: it would be lost.
+    """
+    return _home(server, read_grub(server))
+
+
+def _home(server: RemoteServer, grub: Grub) -> str:
+    home, running = str(grub.default.release), _running(server)
+    if running != home and not OURS.fullmatch(running) and not trial.is_on_trial(server):
+        raise BadInput(
+            f"the server runs Linux {running}, and a boot would leave it on its default, {home}: "
+            f"reboot it by hand, or choose the one that runs with grub-set-default"
+        )
+    return home
+
+
+def go_home(server: RemoteServer, timeout_s: int) -> None:
+    """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
+    home = home_of(server)
+    disarm(server)  # whoever armed it was ended before the reboot
+    if _running(server) == home and not trial.is_on_trial(server):
+        return
+    stuck = (
+        f"the server did not come back from the kernel on trial within {timeout_s} s: switch it off and on"
+    )
+    _restart(server, "reboot", server.boot_id(), timeout_s + SHUTDOWN_S, stuck)
+    running = _running(server)
+    if running != home:
+        raise RunFailed(
+            f"the server came back on Linux {running}, not on its default {home}: look at its GRUB"
+        )
+
+
+def _judge(server: RemoteServer, asked: _Asked) -> str:
+    """The build-id of the right kernel, or the sentence on what came of the wrong one."""
+    if not trial.is_on_trial(server):
+        where = f"the server is back on Linux {_running(server)}"
+        raise RunFailed(f"{_what_happened(server, asked)}; {where}")
+    try:
+        build_id = assert_runs(server, asked.kernel)
+        trial.confirm(server)
+    except RunFailed as wrong:
+        go_home(server, asked.timeout_s)
+        raise RunFailed(f"{wrong}; the server is back on Linux {asked.home}") from None
+    return build_id
+
+
+def _what_happened(server: RemoteServer, asked: _Asked) -> str:
+    """Why the trial ended before anybody reached it, from its note and from how long it took."""
+    name = f"Linux {asked.kernel.release}"
+    if disarm(server):
+        return f"{name} was never started: the reboot went past GRUB"
+    note = trial.how_far(server)
+    if note == trial.UNREACHED:
+        return f"{name} booted, but its network never came up: nobody reached it within {asked.timeout_s} s"
+    where = "before user space" if note == trial.ASKED else "in user space"
+    took_s = _booted_at_s(server) - asked.clock_s
+    limit_s = asked.guard.timeout_s
+    if limit_s and took_s >= limit_s:
+        return f"{name} hangs {where}: the guard reset it, {took_s} s after the reboot was asked for{UNLESS}"
+    return f"{name} panicked {where}: it reset the server {took_s} s after the reboot was asked for{UNLESS}"
+
+
+def _never_back(asked: _Asked) -> str:
+    return (
+        f"Linux {asked.kernel.release} hangs and nothing reset the server within {_longest_s(asked)} s: "
+        f"switch it off and on, it then boots Linux {asked.home}"
+    )
+
+
+def _longest_s(asked: _Asked) -> int:
+    """Until the trial's own end, by timer or guard, and the boot of the old kernel after it."""
+    return SHUTDOWN_S + max(asked.timeout_s, asked.guard.timeout_s or 0) + SHUTDOWN_S + asked.timeout_s
+
+
+def _restart(server: RemoteServer, verb: str, boot_id: str, timeout_s: int, if_never: str) -> None:
+    """`systemctl VERB`, and wait for another boot than `boot_id`: that ssh answers says nothing by itself."""
+    # A moment later, so that the answer comes before the connection goes.
+    later = ["systemd-run", "--quiet", "--on-active=1s", "--timer-property=AccuracySec=100ms"]
+    must(server, ["sync"], timeout_s=SYNC_S)
+    must(server, [*later, "systemctl", verb])
+    try:
+        server.reconnect(timeout_s, after=boot_id)
+    except RunFailed:
+        raise RunFailed(if_never) from None
+    except KeyboardInterrupt:  # only a server that is reached again can be taken home
+        server.reconnect(timeout_s, after=boot_id)
+        raise
+
+
+def _running(server: RemoteServer) -> str:
+    return must(server, ["uname", "-r"]).strip()
+
+
+def _booted_at_s(server: RemoteServer) -> int:
+    """When the running kernel started, by the server's clock in seconds (proc(5), stat, btime)."""
+    lines = must(server, ["grep", "^btime", "/proc/stat"])
+    return int(lines.split()[1])

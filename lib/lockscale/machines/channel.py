@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Commands into a guest through a folder that host and guest share.
+
+The host writes a job and rings with one line on the guest script's standard input, so an idle guest
+sleeps in read() and takes no processor time from what is measured. The job writes each command's
+output and status to files; the rename of `done.N` says that all of them are whole.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from lockscale.files import write_text
+from lockscale.machines.machine import Completed, Step, Write
+
+AGENT = """\
+#!/bin/sh
+# Runs in the guest: one line on standard input is the number of the job to run.
+cd "$1" || exit 9
+: > ready.part && mv ready.part ready
+while read -r n; do
+    sh "job.$n" < /dev/null > "job.$n.log" 2>&1
+    : > "done.$n.part" && mv "done.$n.part" "done.$n"
+done
+sync
+"""
+POLL_S = 0.01
+
+
+class Channel:
+    """The host's end. `alive` raises when the guest is gone, so that no wait outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.jobs = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "agent.sh", AGENT)
+
+    @property
+    def guest_command(self) -> str:
+        """What the guest has to run as its only script."""
+        return shlex.join(["sh", str(self.folder / "agent.sh"), str(self.folder)])
+
+    def wait_ready(self, alive: Callable[[], None], timeout_s: float) -> None:
+        self._wait(self.folder / "ready", alive, timeout_s, "boot")
+
+    def run_all(
+        self,
+        steps: Sequence[Step],
+        doorbell: IO[bytes],
+        alive: Callable[[], None],
+        timeout_s: float,
+    ) -> list[Completed]:
+        """Run `steps` in order in the guest and return what each printed and its status."""
+        self.jobs += 1
+        n = self.jobs
+        write_text(self.folder / f"job.{n}", "".join(_job_line(n, k, s) for k, s in enumerate(steps)))
+        doorbell.write(f"{n}\n".encode())
+        doorbell.flush()
+        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(_argv(steps[-1])))
+        return [self._completed(n, k, step) for k, step in enumerate(steps)]
+
+    def _completed(self, n: int, k: int, step: Step) -> Completed:
+        stem = f"job.{n}.{k}"
+        out, err, status = (
+            (self.folder / f"{stem}.{end}").read_text(errors="replace") for end in ("out", "err", "status")
+        )
+        return Completed(tuple(_argv(step)), int(status), out, err)
+
+    def _wait(self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        while not sign.exists():
+            alive()
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"no end of `{what}` within {timeout_s:.0f} s")
+            time.sleep(POLL_S)
+
+
+def _job_line(n: int, k: int, step: Step) -> str:
+    stem = f"job.{n}.{k}"
+    command = shlex.join(_argv(step))
+    if isinstance(step, Write):  # printf is built into the shell: no process for a write
+        command = f"{{ {command} > {shlex.quote(step.path)}; }}"
+    return f"{command} > {stem}.out 2> {stem}.err; echo $? > {stem}.status\n"
+
+
+def _argv(step: Step) -> Sequence[str]:
+    return ("printf", "%s", step.text) if isinstance(step, Write) else step

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""A disk in a guest's own memory (null_blk): it is gone with the guest, and holds nothing of anybody's.
+
+It has no serial and no name that stays, so what is checked before mkfs is what it is: null_blk's only
+device, memory backed, of the asked size, on no list of mounts or swaps.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.errors import RunFailed
+from lockscale.machines.machine import Machine, must
+
+DEVICE = "/dev/nullb0"
+CHECK = f"""
+set -e
+[ -b {DEVICE} ]
+[ "$(readlink -f /sys/class/block/nullb0)" = /sys/devices/virtual/block/nullb0 ]
+[ "$(cat /sys/module/null_blk/parameters/memory_backed)" = Y ]
+[ "$(cat /sys/class/block/nullb0/size)" = "$1" ]
+! grep -q '^{DEVICE} ' /proc/mounts /proc/swaps
+[ -z "$(ls /sys/class/block/nullb0/holders)" ]
+"""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """The disk as a target file describes it."""
+
+    size_mib: int
+    completion_ns: int
+    queues: int
+
+    def qemu_options(self) -> str:
+        """None: QEMU knows nothing of it."""
+        return ""
+
+    @property
+    def kernel_arguments(self) -> tuple[str, ...]:
+        """For the guest's kernel; sizes of null_blk are whole GiB."""
+        said = {
+            "nr_devices": 1,
+            "gb": -(-self.size_mib // 1024),
+            "memory_backed": 1,
+            "irqmode": 2,  # a timer: its latency is of virtual time
+            "completion_nsec": self.completion_ns,
+            "submit_queues": self.queues,
+        }
+        return tuple(f"null_blk.{name}={value}" for name, value in said.items())
+
+
+@dataclass(frozen=True)
+class Formatting:
+    """What will be done to it, as format.Formatting of a disk that outlives its machine."""
+
+    device: str
+    command: tuple[str, ...]
+    sectors: int
+
+    def carry_out(self, machine: Machine) -> str:
+        """mkfs, if it is that disk. The mkfs line."""
+        done = machine.run(["sh", "-c", CHECK, "sh", str(self.sectors)])
+        if done.status:
+            raise RunFailed(f"{self.device} is not formatted: it is not the guest's own disk in memory")
+        must(machine, self.command, timeout_s=600)
+        return shlex.join(self.command)
+
+
+def formatting(disk: InMemory, command: Sequence[str]) -> Formatting:
+    """`command` is mkfs with DEVICE as its device."""
+    return Formatting(DEVICE, tuple(command), -(-disk.size_mib // 1024) << 21)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Quieten a machine as its target file asks, and put everything back, also after a crash.
+
+Before each change a line with the old value is written to a journal on the machine and fsynced, so what
+was changed is known whoever dies. A reboot undoes every change by itself: lines of another boot are void.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.machines.changes import JOURNAL, Change, of_line
+from lockscale.machines.machine import Completed, Machine, must
+from lockscale.machines.noise import CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
+from lockscale.printable import printable
+from lockscale.spelling import spelt
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# journal, line, then the change: it is not made unless the line is on the disk.
+CHANGE = (
+    'mkdir -p "${1%/*}" && printf "%s\\n" "$2" >> "$1" && sync "$1" "${1%/*}" || exit 99\nshift 2; exec "$@"'
+)
+
+
+class Preparation(pydantic.BaseModel):
+    """What a target file may ask under `prepare:`; what it does not name stays as it is."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    governor: Annotated[str, spelt(r"[a-z_]+", "write a name such as performance", 16)] | None = None
+    turbo: pydantic.StrictBool | None = None
+    thp: Literal["always", "madvise", "never"] | None = None
+    numa_balancing: pydantic.StrictBool | None = None
+    swap: Literal[False] | None = None
+    timers: Literal["stop"] | None = None
+    irqbalance: Literal[False] | None = None
+
+
+@contextmanager
+def prepared(machine: Machine, wanted: Preparation, root: str = "") -> Iterator[dict[str, Any]]:
+    """The machine quietened; {found, changed} for provenance. Put back at the end, however it ends."""
+    try:
+        yield prepare(machine, wanted, root)
+    except BaseException as error:
+        try:
+            put_back(machine, root)
+        except (RunFailed, BadInput) as later:  # the journal stays for the next time
+            error.add_note(str(later))
+        raise
+    put_back(machine, root)
+
+
+def prepare(machine: Machine, wanted: Preparation, root: str = "") -> dict[str, Any]:
+    """Put back what an earlier run left, then make each change that is asked and needed.
+
+    Raises BadInput before the first change for what this machine cannot do.
+    """
+    put_back(machine, root)
+    found = read(machine, root)
+    made = [change for change in needed(found, wanted) if change.old != change.new]
+    boot_id = must(machine, ["cat", root + BOOT_ID]).strip()
+    for change, line in [(change, change.line(boot_id)) for change in made]:
+        done = machine.run(
+            ["sh", "-c", CHANGE, "sh", root + JOURNAL, line, *change.command(root)], timeout_s=300
+        )
+        if done.status:
+            raise RunFailed(f"the target did not take {change.text}: {_said(done)}")
+    left = [change.text for change in needed(read(machine, root), wanted) if change.old != change.new]
+    if left:
+        raise RunFailed(f"the target took {', '.join(left)} without an error, but it is not so")
+    return {"found": found, "changed": [change.text for change in made]}
+
+
+def put_back(machine: Machine, root: str = "") -> list[str]:
+    """Undo what the journal says was changed since this boot, last change first; what was put back."""
+    journal, boot = machine.run_all([["cat", root + JOURNAL], ["cat", root + BOOT_ID]])
+    if journal.status:
+        return []
+    lines = [line for line in journal.stdout.splitlines(keepends=True) if line.endswith("\n")]
+    since = [change for boot_id, change in map(of_line, lines) if boot_id == boot.stdout.strip()]
+    failed = []
+    for change in reversed(since):
+        done = machine.run(change.undo(root), timeout_s=300)
+        if done.status:
+            failed.append(f"{change.target} ({_said(done)})")
+    if failed:
+        raise RunFailed(
+            f"the target could not be put back: {', '.join(failed)}; its {JOURNAL} still says how"
+        )
+    must(machine, ["sh", "-c", 'rm -f "$1" && sync "${1%/*}"', "sh", root + JOURNAL])
+    return [f"{change.target} = {change.old}" for change in reversed(since)]
+
+
+def needed(found: dict[str, Any], wanted: Preparation) -> list[Change]:
+    """Each setting that is asked, as found and as wanted. BadInput for what the machine lacks."""
+    changes = list(_files(found, wanted))
+    if wanted.swap is False:
+        rows = _known(found, "swap")
+        changes += [Change("swap", row["device"], str(row["priority"]), "off") for row in rows]
+    units: Sequence[str] = []
+    if wanted.timers == "stop":
+        noisy = [name for name in _known(found, "noisy_services") if name != "irqbalance.service"]
+        units = [*_known(found, "timers"), *noisy]
+    if wanted.irqbalance is False and _known(found, "irqbalance"):
+        units = [*units, "irqbalance.service"]
+    return [*changes, *(Change("unit", unit, "active", "stopped") for unit in units)]
+
+
+def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[Change]:
+    if wanted.governor is not None:
+        can = found["available_governors"] or {}
+        for policy, governor in _known(found, "governors").items():
+            if wanted.governor not in can.get(policy, "").split():
+                raise BadInput(
+                    f"the target's {policy} has no governor {wanted.governor}: "
+                    f"prepare.governor can be {printable(', '.join(can.get(policy, 'nothing').split()))}"
+                )
+            yield Change("file", f"{CPUFREQ}/{policy}/scaling_governor", governor, wanted.governor)
+    if wanted.turbo is not None:
+        is_on = _known(found, "turbo")
+        inverted = found["turbo_switch"] == NO_TURBO
+        old, new = (str(int(on != inverted)) for on in (is_on, wanted.turbo))
+        yield Change("file", found["turbo_switch"], old, new)
+    if wanted.thp is not None:
+        yield Change("file", THP, _known(found, "thp"), wanted.thp)
+    if wanted.numa_balancing is not None:
+        old = str(_known(found, "numa_balancing"))
+        yield Change("file", NUMA_BALANCING, old, str(int(wanted.numa_balancing)))
+
+
+def _said(done: Completed) -> str:
+    """The last words of a command that failed."""
+    return printable((done.stderr.strip() or "it gave no reason").splitlines()[-1])
+
+
+def _known(found: dict[str, Any], name: str) -> Any:
+    if found[name] is None:
+        raise BadInput(f"the target does not say its {name}: take it out of prepare in the target file")
+    return found[name]

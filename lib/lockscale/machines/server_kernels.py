@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The kernels that this project put on a server: install, list, remove; the default stays what it is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.machines.grub import disarm, pin_default, read_grub, unpin_default
+from lockscale.machines.grub_custom import forget_custom
+from lockscale.machines.machine import must, must_all
+from lockscale.machines.server import RemoteServer
+from lockscale.machines.trial import forget_trials
+
+OURS = re.compile(
+    r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+"
+)  # uname -r: our mark and the series' hash
+PARCEL = "/var/tmp"
+INSTALL_S = 1800  # dpkg makes the initrd: minutes on an emulated server
+PACKAGE_MIB = 400  # modules and an initrd with all of them
+
+
+@dataclass(frozen=True)
+class OnServer:
+    """A kernel of ours in /boot; `package` when dpkg put it there."""
+
+    release: str
+    package: str | None
+    is_running: bool
+    is_default: bool
+
+
+def install_package(server: RemoteServer, release: str, deb: Path) -> None:
+    """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
+    parcel = f"{PARCEL}/{deb.name}"
+    with_room = _before_install(server, release)
+    server.put(deb, parcel)
+    try:
+        must(
+            server,
+            ["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "--install", parcel],
+            timeout_s=INSTALL_S,
+        )
+    finally:
+        server.run(["rm", "-f", parcel])
+    _after_install(server, release, with_room)
+
+
+def _before_install(server: RemoteServer, release: str) -> str:
+    """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
+    if not OURS.fullmatch(release):
+        raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
+    free_mib = int(must(server, ["df", "--output=avail", "-BM", "/boot"]).split()[-1].rstrip("M"))
+    if free_mib < PACKAGE_MIB:
+        raise BadInput(
+            f"the server's /boot has {free_mib} MiB free, a kernel needs {PACKAGE_MIB}: remove old ones"
+        )
+    grub = read_grub(server)
+    pin_default(server, grub)
+    return str(grub.default.release)
+
+
+def _after_install(server: RemoteServer, release: str, default: str) -> None:
+    grub = read_grub(server)
+    grub.entry_of(release)
+    if grub.default.release != default or not grub.is_pinned:
+        raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
+
+
+def installed_kernels(server: RemoteServer) -> list[OnServer]:
+    """Every kernel of ours in the server's /boot."""
+    return list(_installed(server))
+
+
+def _installed(server: RemoteServer) -> Iterator[OnServer]:
+    listing, uname = must_all(server, [["ls", "/boot"], ["uname", "-r"]])
+    default = read_grub(server).default.release
+    for name in listing.stdout.split():
+        release = name.removeprefix("vmlinuz-")
+        if name.startswith("vmlinuz-") and OURS.fullmatch(release):
+            owner = server.run(["dpkg-query", "--search", f"/boot/{name}"])
+            package = owner.stdout.partition(":")[0] if owner.status == 0 else None
+            yield OnServer(release, package, release == uname.stdout.strip(), release == default)
+
+
+def remove_kernel(server: RemoteServer, release: str) -> None:
+    """Remove one of ours, never the one that runs or that boots by default.
+
+    With the last one goes what was kept for them: the default is then saved as it was found.
+    """
+    ours = installed_kernels(server)
+    found = next((kernel for kernel in ours if kernel.release == release), None)
+    if found is None:
+        raise BadInput(f"the server has no kernel of ours called {release!r}: list them first")
+    if found.is_running or found.is_default:
+        how = "runs" if found.is_running else "is the default"
+        raise BadInput(f"Linux {release} {how} on the server: it is not removed")
+    if found.package:
+        must(server, ["dpkg", "--purge", found.package], timeout_s=INSTALL_S)
+    files = [f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
+    must_all(server, [["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{release}"]])
+    must(server, ["update-grub"], timeout_s=INSTALL_S)
+    disarm(server)
+    forget_custom(server)  # the entry of the last trial may be of this kernel
+    forget_trials(server)
+    if ours == [found]:
+        unpin_default(server)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""How many iterations it takes to see a change of so many percent in the noise that a target has."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from lockscale.errors import BadInput
+from lockscale.measure.alike import LOAD, entries_alike
+from lockscale.measure.all_processes import of_all_processes
+from lockscale.measure.blocked import log_ratios
+from lockscale.measure.stars import ALPHA, POINT, pair_gaps
+from lockscale.printable import printable
+from lockscale.study.file import Study
+
+POWER = 0.8
+SURE = 0.8
+"""How sure it is that the noise is not larger than assumed: a short pilot tells it badly."""
+MOST = 1000  # of Parameters.iterations
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviation of the log ratio of two runs in one block, and how well it is known."""
+
+    sd: float
+    df: int
+
+    @property
+    def at_most(self) -> float:
+        """Its upper limit at SURE (Browne, Statistics in Medicine 14, 1995: sample sizes from pilots)."""
+        return float(self.sd * np.sqrt(self.df / stats.chi2.ppf(1 - SURE, self.df)))
+
+
+@dataclass(frozen=True)
+class Detection:
+    """`iterations` blocks find `effect_pct` at each of `comparisons` points with 80%; None: over 1000.
+
+    run: whose rows the noise is from.
+    """
+
+    effect_pct: float
+    noise_pct: float
+    noise_at_most_pct: float
+    known_from: int
+    comparisons: int
+    iterations: int | None
+    run: str = ""
+
+    def says(self) -> str:
+        """One sentence for a person."""
+        noise = f"two runs of a block differ by {self.noise_pct:.1f}% (at most {self.noise_at_most_pct:.1f}%)"
+        noise += f" in run {self.run}" if self.run else ""
+        if self.iterations is None:
+            return f"{noise}: no {MOST} iterations would find {self.effect_pct:g}%, find the noise instead"
+        return (
+            f"{noise}: {self.iterations} iterations find {self.effect_pct:g}% in {100 * POWER:.0f} of 100 "
+            f"runs, at 5% over {self.comparisons} comparisons"
+        )
+
+
+def parse_percent(text: str) -> float:
+    """The number of "3%" or "3". Raises BadInput for anything else, or outside 0.01 to 1000."""
+    found = re.fullmatch(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*%?\s*", text, re.ASCII)
+    if found is None or not 0.01 <= float(found[1]) <= 1000:
+        raise BadInput(f"{printable(text)!r} is no change to detect: write 3%")
+    return float(found[1])
+
+
+def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> Noise:
+    """From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
+
+    Raises BadInput where the rows hold neither two blocks nor an A/A pair.
+    """
+    rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], test)
+    squares, df = 0.0, 0
+    for _, here in rates.groupby(POINT):
+        for gaps in pair_gaps(here[here.pair == "ab"], study, log_ratios).values():
+            squares, df = squares + float(((gaps - gaps.mean()) ** 2).sum()), df + gaps.size - 1
+        pair = np.log(here[here.pair == "aa"].value.to_numpy(float))
+        if pair.size == 2:
+            squares, df = squares + float((pair[1] - pair[0]) ** 2), df + 1
+    if not df:
+        raise BadInput("the rows hold no A/A pair and no two blocks: the noise is not known from them")
+    return Noise(float(np.sqrt(squares / df)), df)
+
+
+def power(iterations: int, effect: float, sd: float, alpha: float = ALPHA) -> float:
+    """How often the blocked test sees a mean log ratio of `effect` (noncentral t), in noise of `sd`.
+
+    Normal beyond scipy's reach, which ends where the power is 1 to many digits. A change that is seen
+    with the wrong sign is none.
+    """
+    df = iterations - 1
+    limit, shift = stats.t.isf(alpha / 2, df), abs(effect) * np.sqrt(iterations) / sd
+    exact = float(stats.nct.sf(limit, df, shift))
+    return exact if np.isfinite(exact) else float(stats.norm.sf(limit - shift))
+
+
+def iterations_for(effect_pct: float, sd: float, comparisons: int = 1) -> int | None:
+    """The fewest blocks that see `effect_pct` with 80%, at 5% over all comparisons; None for over 1000.
+
+    Each comparison is taken at 5% / comparisons, which is what the first of Holm's steps asks.
+    """
+    effect, alpha = float(np.log1p(effect_pct / 100)), ALPHA / comparisons
+    if sd <= 0:
+        return 2
+    if not power(MOST, effect, sd, alpha) >= POWER:
+        return None
+    few, many = 1, MOST  # power grows with the blocks
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if power(middle, effect, sd, alpha) >= POWER else (middle, many)
+    return many
+
+
+def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:
+    """What it takes to detect `effect_pct` at every point of `study`, from earlier `rows` of the target."""
+    noise = noise_of(rows, study)
+    points = sum(len(set(guest.processes)) for guest in study.parameters.guests)
+    comparisons = max(1, points * (len(study.arms) - 1))
+    return Detection(
+        effect_pct=effect_pct,
+        noise_pct=100 * float(np.expm1(noise.sd)),
+        noise_at_most_pct=100 * float(np.expm1(noise.at_most)),
+        known_from=noise.df,
+        comparisons=comparisons,
+        iterations=iterations_for(effect_pct, noise.at_most, comparisons),
+        run=str(rows.run.iloc[0]) if "run" in rows else "",
+    )
+
+
+def earlier_rows(study: Study, target: str) -> pd.DataFrame:
+    """The rows of the latest run of `study` with the same LOAD on `target` here, finished or not.
+
+    Raises BadInput where nothing was measured there yet.
+    """
+    for entries in entries_alike(study, target):
+        if rows := [row for entry in entries for row in entry["rows"]]:
+            return pd.DataFrame(rows)
+    raise BadInput(
+        f"nothing of study {study.name} was measured on target {target} yet with this {', '.join(LOAD)}, so "
+        "its noise is not known: run the study once with the same, its A/A pair is enough"
+    )

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The load of one point: mdtest for creates where the target has it, else fsload, in the same phases."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.kernels import arms
+from lockscale.machines.machine import Machine
+from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.tools import fsload, mdtest
+from lockscale.tools.workload_rows import Parsed
+
+LOAD_TIMEOUT_S = 300
+CREATES = "create_unlink"
+"""What mdtest does too."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tool as the runner uses it: a command for (processes, items, phase) and its reader.
+
+    phases: of the workload, each an operation whose rate is a result; "both" is all of them in turn.
+    """
+
+    tool: str
+    command: Callable[[int, int, str], list[str]]
+    parse: Callable[[str], Parsed]
+    phases: tuple[str, ...] = fsload.PHASES[CREATES]
+
+    @property
+    def operation(self) -> str:
+        """What is profiled; later phases clear up."""
+        return self.phases[0]
+
+    @property
+    def together(self) -> str:
+        """What rows call all phases in turn."""
+        return "_".join(self.phases)
+
+
+def choose_load(
+    machine: Machine,
+    asked: str,
+    folder: str,
+    program: str | None = None,
+    *,
+    workload: str = CREATES,
+    latency: bool = False,
+    pin: bool = False,
+    containers: bool = False,
+    mpi_marks: str = "",
+) -> Load:
+    """The load generator for a study that asks for `auto`, `fsload` or `mdtest`; files in `folder`.
+
+    program: fsload's path on the machine, by default where a guest sees this machine's own. latency:
+    fsload times every operation; mdtest does not. pin: fsload keeps each worker on one CPU.
+    containers: fsload runs each process in a cgroup of its own. mpi_marks: a library that marks a section in
+    mdtest's ranks, on a machine in virtual time.
+    """
+    lacks = workload if workload != CREATES else "containers" if containers else ""
+    if lacks and asked == "mdtest":
+        raise BadInput(f"mdtest has no {lacks}: -p tool=fsload, or leave the tool out")
+    look = ["sh", "-c", "command -v mdtest && command -v mpirun"]
+    has_mdtest = not lacks and machine.run(look).status == 0
+    if asked == "mdtest" and not has_mdtest:
+        raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
+    if asked != "fsload" and has_mdtest:
+        return Load(
+            mdtest.TOOL,
+            lambda n, items, phase: mdtest.command(
+                n, items, folder, phase=phase, as_root=True, preload=mpi_marks
+            ),
+            mdtest.parse,
+        )
+    return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
+
+
+def fsload_load(
+    workload: str,
+    folder: str,
+    program: str | None = None,
+    *,
+    latency: bool = False,
+    pin: bool = False,
+    containers: bool = False,
+) -> Load:
+    """`workload` by fsload, for whoever needs no other tool; arguments as for choose_load."""
+    binary = Path(program) if program else fsload.build(paths.CACHE / "bin")
+    return Load(
+        fsload.TOOL,
+        lambda n, items, phase: fsload.command(
+            binary,
+            folder,
+            processes=n,
+            items=items,
+            phase=phase,
+            test=workload,
+            containers=n if containers else None,
+            latency=latency,
+            pin=pin,
+        ),
+        fsload.parse,
+        fsload.PHASES[workload],
+    )
+
+
+def load_of(said: arms.Load) -> list[str]:
+    """argv of the load under which a study's arms.toml lets its arms be checked, in a guest."""
+    return fsload_load(said.testcase, MOUNT_POINT).command(said.processes, said.items_per_process, "both")

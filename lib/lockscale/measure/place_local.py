@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""This machine under the kernel that it runs: workloads only, without root.
+
+No arm is booted, so there is one, AS_FOUND; nothing is formatted, mounted or profiled. Its rows say
+what this machine does, and compare no kernels.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import full_disk_is_one_sentence
+from lockscale.kernels.identity import build_id_from_notes
+from lockscale.machines.assertions import NOTES
+from lockscale.machines.local import LocalMachine
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run
+from lockscale.measure.load import choose_load
+from lockscale.measure.places import Booted
+from lockscale.measure.rows import Origin
+from lockscale.measure.this_machine import host
+from lockscale.programs import find
+from lockscale.study.file import LocalTarget, Study
+from lockscale.tools import fsload
+
+AS_FOUND = "as-found"
+
+
+@contextmanager
+def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["LocalPlace"]:
+    """This machine held for the run."""
+    with hold_this_machine(run.id, target.name):
+        yield LocalPlace(run, study, target)
+
+
+class LocalPlace:
+    """Loads in a folder of the run's own, which is empty at each step and gone after it."""
+
+    arms = (AS_FOUND,)
+    at_once = 1
+
+    def __init__(self, run: Run, study: Study, target: LocalTarget) -> None:
+        most = max(guest.cpus for guest in study.parameters.guests)
+        if most > len(os.sched_getaffinity(0)):
+            has = len(os.sched_getaffinity(0))
+            raise BadInput(
+                f"the study asks for {most} CPUs and target {target.name} has {has}: ask for fewer"
+            )
+        choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
+        self.label = target.name
+        self.origin: Origin = "vm" if _is_virtual() else "hardware"
+        self.folder = target.room / f"lockscale-{run.id}" if target.room else run.folder / "load"
+
+    def describe(self) -> dict[str, Any]:
+        return {"accel": None, "qemu_line": None, "host": host(), "kernels": {}}
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        machine, allowed = LocalMachine(), os.sched_getaffinity(0)
+        shutil.rmtree(self.folder, ignore_errors=True)  # of a controller that was killed
+        with full_disk_is_one_sentence(self.folder.parent):
+            self.folder.mkdir(parents=True)
+        os.sched_setaffinity(0, sorted(allowed)[:cpus])
+        try:
+            release = os.uname().release
+            program = str(fsload.build(paths.CACHE / "bin"))
+            yield Booted(machine, release, _build_id(), str(self.folder), program, None)
+        finally:
+            os.sched_setaffinity(0, allowed)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def scrub(self, text: str) -> str:
+        return text
+
+
+def _build_id() -> str:
+    try:
+        return build_id_from_notes(Path(NOTES).read_bytes())
+    except OSError as error:
+        raise BadInput(
+            f"{NOTES} cannot be read ({error.strerror}): rows need the kernel's build-id"
+        ) from None
+
+
+def _is_virtual() -> bool:
+    """Whether systemd knows of a virtual machine here; without it, the CPU's own flag."""
+    tool = find("systemd-detect-virt")
+    if tool:
+        return subprocess.run([tool, "--quiet", "--vm"], check=False).returncode == 0
+    try:
+        return " hypervisor" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return True

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""A guest of many CPUs in virtual time, booted anew for each step, with a disk in its own memory."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.kernels.base import RATE
+from lockscale.kernels.build import Kernel
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.memory_disk import InMemory
+from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
+from lockscale.machines.qemu_backport import find_qemu
+from lockscale.machines.virtual_time import (
+    Section,
+    VirtualTime,
+    build_library,
+    build_mpi_marks,
+    build_section,
+)
+from lockscale.measure.arms import build_arms
+from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.measure.guests import guest_of
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run
+from lockscale.measure.places import Booted
+from lockscale.measure.rows import Origin
+from lockscale.measure.this_machine import host
+from lockscale.study.file import ManycoreTarget, Study, Target
+from lockscale.tools import fsload
+
+QEMU_MIB = 1536  # beside the guest's memory: translated code, and what is known of each line
+
+
+def refuse_too_many_cpus(study: Study, target: ManycoreTarget) -> None:
+    """Raises BadInput where the study asks for more processors than the machine has."""
+    most = max(guest.cpus for guest in study.parameters.guests)
+    if most > target.most_cpus:
+        raise BadInput(
+            f"the study asks for {most} CPUs and target {target.name} has {target.most_cpus}: ask for fewer"
+        )
+
+
+def machine_in_virtual_time(target: ManycoreTarget) -> VirtualTime:
+    """The machine of a target file: QEMU found or fetched, the plugin compiled."""
+    return VirtualTime(find_qemu(), build_library(), target.plugin_options, target.settings)
+
+
+def guest_in_virtual_time(target: ManycoreTarget, image: Any, cpus: int, machine: VirtualTime) -> Guest:
+    """A kernel `image` on `cpus` CPUs of that machine, with its disk."""
+    disk = InMemory(target.disk.size_mib, target.disk.completion_ns, min(cpus, target.disk.queues))
+    return Guest(
+        image, cpus, target.memory_mib, "tcg", target.boot_timeout_s, disk, disk.kernel_arguments, machine
+    )
+
+
+def guest_on(target: Target, kernel: Kernel, cpus: int, disk: Attached | None = None) -> Guest:
+    """`kernel` as a guest of any target that boots guests; disk: for one in real time, which has none."""
+    if isinstance(target, ManycoreTarget):
+        return guest_in_virtual_time(target, kernel.image, cpus, machine_in_virtual_time(target))
+    return guest_of(target, kernel, cpus, disk=disk)
+
+
+def guests_at_once(target: ManycoreTarget) -> int:
+    """As many as this machine has processors and memory for: each runs on one, and no rate changes."""
+    said = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    available_mib = int(said["MemAvailable"].split()[0]) // 1024
+    room = available_mib // (target.memory_mib + QEMU_MIB)
+    return max(1, min(len(os.sched_getaffinity(0)), room))
+
+
+@contextmanager
+def hold_manycore(
+    run: Run, study: Study, target: ManycoreTarget, kind: str = RATE
+) -> Iterator["ManycorePlace"]:
+    """This machine held, every arm built."""
+    refuse_too_many_cpus(study, target)
+    with hold_this_machine(run.id, target.name):
+        place = ManycorePlace(study, target, kind)
+        try:
+            yield place
+        finally:
+            place.end_guests()
+
+
+@dataclass(frozen=True)
+class _InVirtualTime:
+    machine: QemuMachine
+    section: str
+    mpi_marks: str
+    settings: tuple[str, ...]
+
+    def sections(self, skip: int = 0) -> list[Section]:
+        return self.machine.sections(skip)
+
+
+class ManycorePlace:
+    """The guests of one run in virtual time: their machine and their kernels."""
+
+    origin: Origin = "virtual"
+
+    def __init__(self, study: Study, target: ManycoreTarget, kind: str) -> None:
+        self.target, self.kernels = target, build_arms(study, kind)
+        self.arms = list(self.kernels)
+        self.machine = machine_in_virtual_time(target)
+        self.at_once = guests_at_once(target)
+        self.running = set[QemuMachine]()
+        self.ended = False
+        self.changing = threading.Lock()
+        self.label = f"{target.name} (virtual time)"
+
+    def _guest(self, arm: str, cpus: int) -> Guest:
+        return guest_in_virtual_time(self.target, self.kernels[arm].image, cpus, self.machine)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "accel": None,
+            "qemu_line": qemu_line(self._guest(self.arms[0], self.target.most_cpus)),
+            "qemu_version": self.machine.qemu.version,
+            "host": host(),
+            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
+        }
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        guest = self._guest(arm, cpus)
+        machine = QemuMachine(guest)
+        with self.changing:
+            self.running.add(machine)
+            machine.abandoned = self.ended
+        try:
+            with machine:
+                yield self._booted(machine, guest, self.kernels[arm])
+        finally:
+            self.running.discard(machine)
+
+    def _booted(self, machine: QemuMachine, guest: Guest, kernel: Kernel) -> Booted:
+        build_id = assert_runs(machine, kernel)
+        program = str(fsload.build(paths.CACHE / "bin"))
+        assert isinstance(guest.disk, InMemory)
+        virtual_time = _InVirtualTime(
+            machine, str(build_section()), str(build_mpi_marks()), tuple(self.machine.settings)
+        )
+        return Booted(
+            machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
+        )
+
+    def end_guests(self) -> None:
+        """Those that still run, as after an error of another one."""
+        with self.changing:
+            self.ended = True
+            left = list(self.running)
+        for machine in left:
+            machine.abandon()
+
+    def scrub(self, text: str) -> str:
+        return text

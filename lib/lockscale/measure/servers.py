@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""A target file's server as the parts that work on it: its machine, its disk, its guard, its lock."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lockscale.errors import BadInput
+from lockscale.files import expanded
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.guard import Guard, I6300esb, NoGuard
+from lockscale.machines.machine import Machine
+from lockscale.machines.ssh import SshHost, SshMachine
+from lockscale.machines.ssh_lock import HeldByOther, ServerLock
+from lockscale.measure.holder import holder_of, read_holder
+from lockscale.study.file import SshTarget
+
+JOBS = "/run/lockscale-jobs"  # the file system under test is mounted on /run/lockscale
+
+
+def host_of(target: SshTarget) -> SshHost:
+    """How the server is reached."""
+    key, hosts = (expanded(x) if x else None for x in (target.identity_file, target.known_hosts))
+    return SshHost(target.host, target.user, target.port, identity_file=key, known_hosts=hosts)
+
+
+def machine_of(target: SshTarget) -> SshMachine:
+    """The server, to be entered."""
+    return SshMachine(host_of(target), room=JOBS)
+
+
+def disk_of(target: SshTarget) -> NamedDisk:
+    """The only disk of the server that may be formatted."""
+    return NamedDisk(Path(target.disk.by_id), target.disk.serial, target.disk.size_bytes)
+
+
+def guard_of(target: SshTarget) -> Guard:
+    """What brings the server back from a hang before user space."""
+    return I6300esb() if target.boot.guard == "i6300esb" else NoGuard()
+
+
+@contextmanager
+def held(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[ServerLock]:
+    """The server's lock, taken for `what`. Raises BadInput with who has it and since when.
+
+    run: a run that another controller may go on with. Anything else is nobody else's, whatever it is called.
+    """
+    lock = ServerLock(host_of(target), run, holder_of(what).json(), target.boot.boot_timeout_s)
+    try:
+        with told_who(target):
+            lock.take()
+            yield lock
+    finally:
+        lock.release()
+
+
+@contextmanager
+def told_who(target: SshTarget) -> Iterator[None]:
+    """Who has the server instead, and since when, as one sentence."""
+    try:
+        yield
+    except HeldByOther as other:
+        raise BadInput(read_holder(other.said).refusal(target.name)) from None
+
+
+def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
+    """Rows of a virtual machine never pass as hardware's. Raises BadInput where the file says otherwise."""
+    asked = machine.run(["systemd-detect-virt", "--vm"])
+    said = asked.stdout.strip()
+    if not said:
+        return  # no systemd to ask: the file's word stands
+    if (said != "none") != target.virtual:
+        what = f"a virtual machine ({said})" if said != "none" else "no virtual machine"
+        right = "true" if said != "none" else "false"
+        raise BadInput(f"target {target.name} is {what}: let its file say virtual: {right}")
+
+
+def is_emulated(machine: Machine) -> bool:
+    """Whether its processors are an emulator's threads (TCG), for which kernel text is patched with care."""
+    return machine.run(["systemd-detect-virt", "--vm"]).stdout.strip() == "qemu"
+
+
+def host_facts(machine: Machine) -> dict[str, Any]:
+    """CPU model, cores, memory, kernel of a machine; what it does not say is null."""
+    lscpu, memory, uname = machine.run_all([["lscpu", "--json"], ["cat", "/proc/meminfo"], ["uname", "-r"]])
+    cpu = {
+        one["field"].rstrip(":"): one.get("data")
+        for one in (json.loads(lscpu.stdout).get("lscpu", []) if lscpu.status == 0 else [])
+    }
+    kib = next((x.split()[1] for x in memory.stdout.splitlines() if x.startswith("MemTotal:")), None)
+    return {
+        "cpu_model": cpu.get("Model name"),
+        "cpus": int(cpu["CPU(s)"]) if "CPU(s)" in cpu else None,
+        "memory_bytes": int(kib) * 1024 if kib else None,
+        "kernel": uname.stdout.strip() or None,
+    }

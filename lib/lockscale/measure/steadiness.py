@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Whether a run was steady: drift over its blocks, a first block that differs, repeats that lie apart.
+
+All of it is told and nothing is left out because of it.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from lockscale.measure.all_processes import of_all_processes
+
+ALPHA = 0.05
+LEAST_BLOCKS = 4
+"""Fewer leave no degree of freedom that a drift or a first block could be judged by."""
+LEAST_REPEATS = 5
+FAR = 3.5
+"""Modified z score of an outlier (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993)."""
+MAD_TO_SD = 0.6745
+STEADY, NOT_STEADY = "no more than noise does", "the run was not steady"
+CELL = ["arm", "cpus", "threads"]
+Array = npt.NDArray[np.float64]
+
+
+def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
+    """Two rows, drift and warm-up: effect_pct (a block; of the first block), p, found, says.
+
+    From the blocks' mean log rates over arms and points, each arm and point taken by its own mean. p is
+    None with fewer than LEAST_BLOCKS blocks.
+    """
+    blocks = _block_means(of_all_processes(rows[rows.pair == "ab"], test))
+    slope, p_drift = drift(blocks)
+    first, p_first = warm_up(blocks)
+    return pd.DataFrame(
+        [
+            _told("drift", slope, p_drift, f"{_pct(slope):+.2f}% a block over {blocks.size} blocks"),
+            _told("warm-up", first, p_first, f"the first block is {_pct(first):+.2f}% off the others"),
+        ]
+    )
+
+
+def steady_lines(rows: pd.DataFrame, test: str = "") -> list[str]:
+    """steadiness() for a person, a line each: what it is, its p, and whether noise alone would do it."""
+    said = []
+    for one in steadiness(rows, test).to_dict("records"):
+        judged = (
+            f" (p {one['p']:.2g}): {NOT_STEADY if one['found'] else STEADY}" if pd.notna(one["p"]) else ""
+        )
+        said.append(f"{one['what']}: {one['says']}{judged}")
+    return said
+
+
+def _told(name: str, effect: float, p: float | None, says: str) -> dict[str, Any]:
+    found = p is not None and p < ALPHA
+    doubt = "" if p is not None else f": {LEAST_BLOCKS} blocks are needed to tell it from noise"
+    return {"what": name, "effect_pct": _pct(effect), "p": p, "found": found, "says": says + doubt}
+
+
+def _pct(log_change: float) -> float:
+    return 100 * float(np.expm1(log_change))
+
+
+def drift(blocks: Array) -> tuple[float, float | None]:
+    """Slope a block of `blocks` (log values in order), and the p of slope 0 by least squares."""
+    n = blocks.size
+    at = np.arange(n) - (n - 1) / 2
+    if n < 2:
+        return 0.0, None
+    slope = float(at @ blocks / (at @ at))
+    if n < LEAST_BLOCKS:
+        return slope, None
+    rest = blocks - blocks.mean() - slope * at
+    return slope, _p(slope, float(np.sqrt(rest @ rest / (n - 2) / (at @ at))), n - 2)
+
+
+def warm_up(blocks: Array) -> tuple[float, float | None]:
+    """The first of `blocks` (log values) less the mean of the others, and p as one more of them."""
+    n = blocks.size - 1
+    if n < 1:
+        return 0.0, None
+    gap = float(blocks[0] - blocks[1:].mean())
+    if n + 1 < LEAST_BLOCKS:
+        return gap, None
+    return gap, _p(gap, float(blocks[1:].std(ddof=1) * np.sqrt(1 + 1 / n)), n - 1)
+
+
+def outliers(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
+    """Repeats far from the median of their arm and point: CELL, block, value, median, z. None is dropped.
+
+    Of fewer than LEAST_REPEATS none is called so.
+    """
+    rates = of_all_processes(rows[rows.pair == "ab"], test)
+    logs = np.log(rates.value)
+    median = logs.groupby([rates[name] for name in CELL]).transform("median")
+    mad = (logs - median).abs().groupby([rates[name] for name in CELL]).transform("median")
+    count = logs.groupby([rates[name] for name in CELL]).transform("count")
+    z = MAD_TO_SD * (logs - median) / mad.where((mad > 0) & (count >= LEAST_REPEATS))
+    table = rates[[*CELL, "block", "value"]].assign(median=np.exp(median), z=z)
+    return table[table.z.abs() > FAR].reset_index(drop=True)
+
+
+def _block_means(rates: pd.DataFrame) -> Array:
+    logs = np.log(rates.value)
+    own = logs - logs.groupby([rates[name] for name in CELL]).transform("mean")
+    means: Array = own.groupby(rates.block).mean().sort_index().to_numpy(float)
+    return means
+
+
+def _p(effect: float, se: float, df: int) -> float:
+    if se <= 1e-12:
+        return 1.0 if abs(effect) <= 1e-12 else 0.0
+    return float(2 * stats.t.sf(abs(effect) / se, df))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What a machine in virtual time says of a point beside its rate: where the time went, and its own error."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from lockscale.errors import RunFailed
+from lockscale.machines.machine import must
+from lockscale.machines.virtual_time import Section, refuse_broken, with_setting
+from lockscale.measure.all_processes import of_all_processes
+from lockscale.measure.load import LOAD_TIMEOUT_S
+from lockscale.measure.places import Booted
+from lockscale.measure.plan import WARM_UP
+from lockscale.measure.point import Point, Reading
+from lockscale.study.file import Study
+from lockscale.study.target_file import HALF_QUANTUM
+
+TOOL = "manycore"
+SHARE = "time_in."
+HALF = "rate_at_half_quantum"
+AT_PRICE = "rate_at."
+# lost: forgotten by a directory that was full, and so free when touched again
+COUNTS = {"lines_near": "near", "lines_far": "far", "lines_lost": "lost_lines"}
+
+
+def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Reading]:
+    """Shares of the time of all CPUs that were not idle, and lines that moved, for each phase of a load.
+
+    A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
+    rates are none.
+    """
+    load = point.load
+    if len(sections) not in (1, len(load.phases)):
+        raise RunFailed(
+            f"{load.together} by {point.processes} processes: {len(sections)} sections were counted in place "
+            f"of {len(load.phases)}, so nothing says that its time was priced: run it again"
+        )
+    each = len(sections) == len(load.phases)
+    named = load.phases if each else (load.together,)
+    for phase, section in zip(named, sections, strict=True):
+        refuse_broken(section, f"{phase} by {point.processes} processes")
+        for part, share in section.shares.items():
+            yield point.reading(TOOL, phase, f"{SHARE}{part}", "share", "1", share, False)
+        for metric, name in COUNTS.items():
+            yield point.reading(TOOL, phase, metric, "total", "lines", section.counts[name], False)
+        yield point.reading(TOOL, phase, "section", "virtual", "ns", section.virtual_ns, False)
+        yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
+
+
+def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Iterator[Reading]:
+    """The same load on the same machine with one of its numbers another: its rates, as `metric`."""
+    assert booted.virtual_time is not None, "only a machine in virtual time has settings"
+    command = with_setting(booted.virtual_time.settings.index(setting) + 1, point.command("both"))
+    known = len(booted.virtual_time.sections())
+    said = must(booted.machine, command, timeout_s=LOAD_TIMEOUT_S)
+    for section in booted.virtual_time.sections(known):
+        refuse_broken(section, f"{setting}, {point.processes} processes")
+    for row in point.load.parse(said).rows:
+        if row.metric == "rate" and row.statistic in ("total", "slowest_rank"):
+            yield point.reading(TOOL, row.test, metric, row.statistic, row.unit, row.value, False)
+
+
+def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
+    """CPUs at most half as far apart in time: what the quantum does to the rate."""
+    return at_setting(booted, point, HALF_QUANTUM, HALF)
+
+
+def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
+    """Each price at both ends of its range, the others as described."""
+    assert booted.virtual_time is not None, "only a machine in virtual time has prices"
+    for setting in booted.virtual_time.settings:
+        if setting != HALF_QUANTUM:
+            yield from at_setting(booted, point, setting, f"{AT_PRICE}{setting}")
+
+
+POINT = ["arm", "test", "cpus", "threads"]
+
+
+def time_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a point: in percent, where the time of all CPUs went; empty for another kind of target."""
+    here = rows[(rows.tool == TOOL) & rows.metric.str.startswith(SHARE) & (rows.pair != WARM_UP)]
+    wide = here.pivot_table(index=POINT, columns="metric", values="value").rename(
+        columns=lambda x: x[len(SHARE) :]
+    )
+    return (100 * wide).round(1).add_suffix("_pct").reset_index()
+
+
+def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
+    """The A/A pair's rates with half the quantum against those with the whole, in percent."""
+    pair = rows[rows.pair == "aa"]
+    half = pair[pair.metric == HALF].set_index([*POINT, "iteration", "statistic"]).value
+    whole = pair[pair.metric == "rate"].set_index([*POINT, "iteration", "statistic"]).value
+    both = pd.concat([whole, half], axis=1, keys=["rate_per_s", "half_quantum_per_s"], join="inner")
+    both["change_pct"] = (100 * (both.half_quantum_per_s / both.rate_per_s - 1)).round(2)
+    return both.reset_index()
+
+
+def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """How many times the rate of `before` upstream's is, with each price at either end of its range.
+
+    One row a number of processes and end; `as_described`: the gain of the same boots with no price
+    changed. Empty where the run asked for none.
+    """
+    names = {study.arm("before").name: "before_per_s", study.arm("upstream").name: "upstream_per_s"}
+    here = rows[(rows.pair == "ab") & rows.arm.isin(names)]
+    at_ends = sorted(name for name in set(here.metric) if name.startswith(AT_PRICE))
+    if not at_ends:
+        return pd.DataFrame()
+    ends = of_all_processes(here, metrics=at_ends)
+    boots = here.merge(ends[["iteration", "threads"]].drop_duplicates(), on=["iteration", "threads"])
+    plain = _gains(of_all_processes(boots), names).gain.rename("as_described")
+    found = _gains(ends, names).join(plain.droplevel("metric"), on="threads").reset_index()
+    return found.assign(metric=found.metric.str.removeprefix(AT_PRICE)).rename(columns={"metric": "price"})
+
+
+def _gains(rates: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    wide = rates.pivot_table(index=["threads", "metric"], columns="arm", values="value")
+    wide = wide.reindex(columns=list(names)).rename(columns=names)
+    wide["gain"] = (wide.upstream_per_s / wide.before_per_s).round(2)
+    return wide.round({"before_per_s": 0, "upstream_per_s": 0})

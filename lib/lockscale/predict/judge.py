@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Models fitted to what was measured, and the prediction beside the truth."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from lockscale.errors import BadInput
+from lockscale.fitting.column import Column
+from lockscale.fitting.table_fit import compare_column
+from lockscale.measure.compare import counted, extra_calls, proof_of, rate_repeats
+from lockscale.measure.where import is_benchmark, origin_of
+from lockscale.queueing.comparison.compare import Comparison
+from lockscale.sim.results import mean_interval, rate_interval
+from lockscale.study.file import Study
+from lockscale.study.tables import EXTREMES
+from lockscale.tables import published
+
+YES, NO, CANNOT_BE_TOLD = "yes", "no", "cannot be told"
+"""Whether a bound holds; the last where the counts do not resolve it."""
+
+EXTRA = "extra "
+"""Before a counter's name: more of it than the upstream arm has."""
+
+FEWEST_BLOCKS = 3
+"""For an interval of what was measured: that of two blocks is 13 times as wide as they lie apart."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One arm's measured rates, each repeat a row, and every queueing model on them.
+
+    `comparison` is None where there are too few numbers of processes for any model.
+    """
+
+    column: Column
+    comparison: Comparison | None
+
+
+def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
+    """The upstream arm's rates on a guest of `cpus` CPUs. Raises BadInput where none were measured."""
+    arm = study.arm("upstream").name
+    repeats = rate_repeats(rows)
+    here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
+    if here.empty:
+        raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
+    origin = origin_of(here)
+    column = Column(
+        table=str(here.run.iloc[0]),
+        name=f"{arm} on {cpus} CPUs",
+        threads=here.threads.to_numpy(float),
+        rates_per_s=here.value.to_numpy(float),
+        runs=None,
+        unit="ops/s",
+        origin=origin,
+        made_of="" if is_benchmark(origin) else "not a benchmark",
+    )
+    try:
+        return Fitted(column, compare_column(column))
+    except BadInput:
+        return Fitted(column, None)
+
+
+def fullest_guest(study: Study) -> int:
+    """The virtual CPUs of the guest that is measured at the most numbers of processes."""
+    return max(study.parameters.guests, key=lambda guest: len(guest.processes)).cpus
+
+
+def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
+    """Each prediction for the published machine, its interval, and the published value.
+
+    `published`, `error_pct` and `inside` are None where nobody published that arm.
+    """
+    truths, found = _published_means(study), []
+    machine = prediction.get("published_machine")  # None where nothing could be predicted
+    for said in prediction.get("predictions") or [machine] * (machine is not None):
+        truth = truths.get((said["arm"], said["threads"], said["metric"]))
+        found.append(
+            {
+                "arm": said["arm"],
+                "threads": said["threads"],
+                "metric": said["metric"],
+                "predicted": said["value"],
+                "low": said["low"],
+                "high": said["high"],
+                "published": truth,
+                "error_pct": truth and 100 * (said["value"] / truth - 1),
+                "inside": truth and said["low"] <= truth <= said["high"],
+                "naive_value": said["naive_value"],
+                "unit": said["unit"],
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
+    """Arm, threads, metric -> the mean of what its published tables have of it; no extremes."""
+    tables = [published(name) for name in study.tables if name not in study.own_tables]
+    parts = [table[~table.statistic.isin(EXTREMES)] for table in tables if "metric" in table]
+    if not parts:
+        return {}
+    rows = pd.concat(parts)
+    means = rows.groupby(["arm", "threads", "metric"]).value.mean().reset_index()
+    cells = zip(means.arm, means.threads, means.metric, means.value, strict=True)
+    return {(str(arm), int(n), str(metric)): float(value) for arm, n, metric, value in cells}
+
+
+def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Predicted bounds of more of the proof's counter, the measured interval, and whether the bounds hold.
+
+    holds: YES, NO or CANNOT_BE_TOLD. Where no bound of that counter was predicted it is empty, as the
+    bounds are.
+    """
+    counter = proof_of(rows, study)
+    bounds_of = [one for one in prediction["guests"] if one.get("kind", "bound") == "bound"]
+    said = [one for one in bounds_of if one["metric"] == f"{EXTRA}{counter}"]
+    bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
+    bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
+    found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
+    table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
+    if bounds.empty:
+        return table.assign(holds=None)
+    return table.assign(holds=[_held(row) for row in table.itertuples()])
+
+
+def _held(row: Any) -> str:
+    """Of one point of judge_guests(): its bounds, and the measured extra with interval and base's spread.
+
+    More than `predicted_low` is what was predicted, so an interval that reaches down into the spread
+    of the base's own repeats shows neither more nor none.
+    """
+    if row.low - row.spread > row.predicted_high or row.high + row.spread < row.predicted_low:
+        return NO
+    shows = row.low > row.predicted_low + row.spread or row.predicted_high == 0
+    return YES if shows and row.extra - row.spread <= row.predicted_high else CANNOT_BE_TOLD
+
+
+JUDGED = [
+    *("fitted_arm", "arm", "cpus", "threads", "own_processors", "metric", "unit"),
+    *("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "blocks"),
+    *("error", "error_pct", "inside"),
+]
+
+
+def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """What one arm's counts said of the others' beside what these counted, an interval of 95% each.
+
+    Columns JUDGED. inside: the measured mean lies in the predicted interval. What was not counted is
+    empty, as is the measured interval of fewer than FEWEST_BLOCKS; there are no rows where nothing was
+    predicted.
+    """
+    said = [one for one in prediction["guests"] if one.get("kind") == "fitted"]
+    found = [{**one, **_judged(one, _repeats(rows, study, one))} for one in said]
+    return pd.DataFrame(found, columns=JUDGED)
+
+
+def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[float]:
+    """The counter of the arm at the point, a value a block; of an extra, above the upstream arm's mean."""
+    try:
+        table = counted(rows, study, said["metric"].removeprefix(EXTRA))
+    except BadInput:  # the run was cut before it counted
+        return []
+    here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
+    extra = said["metric"].startswith(EXTRA)
+    base = here.value[here.arm == study.arm("upstream").name].mean() if extra else 0.0
+    return [float(value - base) for value in here.value[here.arm == said["arm"]]]
+
+
+def _judged(said: dict[str, Any], repeats: list[float]) -> dict[str, Any]:
+    predicted = {f"predicted{end}": said[of] for end, of in _ENDS.items()}
+    if not repeats:
+        return {**predicted, "blocks": 0}
+    # Counts have no interval below 0, but an extra is a difference, and noise can make it less than none.
+    between = mean_interval if said["metric"].startswith(EXTRA) else rate_interval
+    measured, low, high = between(repeats)
+    told = len(repeats) >= FEWEST_BLOCKS
+    error = said["value"] - measured
+    return {
+        **predicted,
+        "measured": measured,
+        "measured_low": low if told else None,
+        "measured_high": high if told else None,
+        "blocks": len(repeats),
+        "error": error,
+        "error_pct": 100 * error / measured if measured else None,
+        "inside": said["low"] <= measured <= said["high"],
+    }
+
+
+_ENDS = {"": "value", "_low": "low", "_high": "high"}

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""What a user's profile and rates say of a model: numbers that a simulation of the base must meet.
+
+Rates are in the CSV file. Of function costs only calls for one operation count, because a tracer
+stretches times more than it changes who loses to whom; of lock statistics the hold and wait of a lock
+that the model names, and how often it was waited for. Operations are counted by the function in which
+the most time is spent: it encloses the others.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm, t
+
+from lockscale.errors import BadInput
+from lockscale.fitting.column import Column
+from lockscale.sim import Result
+from lockscale.tables.function_costs import Cost
+from lockscale.tools.workload_rows import Row
+
+COUNT_SD, TIME_SD = 0.03, 0.10  # assumed: by how much a profiler changes counts, and times
+RATE_SD = 0.03  # assumed where the rates have no repeats
+NOTHING = 200.0  # deviations: farther than any miss of use
+UNKNOWN_CALLS = 0.1  # of calls without contention, given as one number
+
+Results = Mapping[int, Result]
+LOCK_FUNCTIONS = re.compile(r"spin_lock|mutex_lock|\bdown_(read|write)|lock_buffer|_lock_slowpath")
+
+
+class Observation(NamedTuple):
+    """One number on a log scale, its standard deviation, and what a simulation says of it."""
+
+    name: str
+    value: float
+    sd: float
+    simulated: Callable[[Results], float]
+
+    def miss(self, results: Results) -> float:
+        """Observed less simulated in deviations; large where nothing was simulated."""
+        found = self.simulated(results)
+        return float(np.log(self.value / found) / self.sd) if found > 0 else NOTHING
+
+
+@dataclass(frozen=True)
+class LockUse:
+    """One lock of a profile: counts, and times in ns; None where the profiler does not say."""
+
+    acquisitions: float | None
+    contentions: float | None
+    wait_ns: float | None
+    hold_ns: float | None
+
+
+class Profile(NamedTuple):
+    """Functions and locks by name; a profile has one or the other."""
+
+    costs: dict[str, Cost]
+    locks: dict[str, LockUse]
+
+    @property
+    def root(self) -> str:
+        return max(self.costs, key=lambda name: self.costs[name].total_us)
+
+
+_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def profile_of(rows: Sequence[Row]) -> Profile:
+    """Function costs or lock statistics. Raises BadInput where the rows hold neither."""
+    by_name: dict[str, dict[tuple[str, str], float]] = {}
+    for row in rows:
+        if row.value is not None:
+            scale = _NS.get(row.unit, 1.0)
+            by_name.setdefault(row.test, {})[row.metric, row.statistic] = row.value * scale
+    costs = {name: _cost(of) for name, of in by_name.items() if ("calls", "total") in of}
+    locks = {name: _lock(of) for name, of in by_name.items() if ("wait", "mean") in of}
+    if not costs and not locks:
+        raise BadInput(
+            "the profile holds neither function costs nor lock statistics: give a table of ftrace, funccost, "
+            "perf lock contention or lock_stat"
+        )
+    found = Profile(costs, locks)
+    if costs and (LOCK_FUNCTIONS.search(found.root) or not costs[found.root].total_us):
+        raise BadInput(
+            f"the profile spends the most time in {found.root}, which is no operation: profile with it the "
+            "function that encloses a whole operation, as ext4_create does a create"
+        )
+    return found
+
+
+def _cost(of: Mapping[tuple[str, str], float]) -> Cost:
+    calls, total_us = int(of["calls", "total"]), of.get(("time", "total"), 0.0) / 1e3
+    return Cost(int(total_us), calls, total_us / calls if calls else 0.0)
+
+
+def _lock(of: Mapping[tuple[str, str], float]) -> LockUse:
+    keys = (("acquisitions", "total"), ("contentions", "total"), ("wait", "mean"), ("hold", "mean"))
+    return LockUse(*(of.get(key) or None for key in keys))
+
+
+def of_rates(column: Column, simulated_sd: Callable[[int], float]) -> list[Observation]:
+    """One for each number of threads, the mean of its repeats; simulated_sd: of a simulated rate there."""
+    found = []
+    for n in sorted(set(column.threads.tolist())):
+        logs = np.log(column.rates_per_s[column.threads == n])
+        sd = _repeats_sd(column) / np.sqrt(len(logs))
+        threads = int(n)
+        found.append(
+            Observation(
+                f"rate of {threads} threads",
+                float(np.exp(logs.mean())),
+                float(np.hypot(sd, simulated_sd(threads))),
+                partial(_rate, threads=threads),
+            )
+        )
+    return found
+
+
+def _rate(results: Results, threads: int) -> float:
+    return results[threads].rate_per_s
+
+
+def _calls(results: Results, threads: int, function: str) -> float:
+    return results[threads].calls_per_op.get(function, 0.0)
+
+
+def _repeats_sd(column: Column) -> float:
+    """Pooled over thread counts with repeats; larger where few degrees of freedom know it ill (Student)."""
+    groups = [np.log(column.rates_per_s[column.threads == n]) for n in set(column.threads.tolist())]
+    freedom = sum(len(one) - 1 for one in groups)
+    if freedom < 2:
+        return RATE_SD
+    pooled = np.sqrt(sum(((one - one.mean()) ** 2).sum() for one in groups) / freedom)
+    return float(pooled * t.ppf(0.975, freedom) / norm.ppf(0.975))
+
+
+def of_functions(
+    profile: Profile, steps: Sequence[str], calls_alone: Mapping[str, float], threads: int
+) -> list[Observation]:
+    """Calls for one operation of the model's steps that the profile counts, beyond those when alone.
+
+    steps: of the model, named as functions. calls_alone: calls for one operation of one thread, first
+    attempt included; a function without is not used.
+    """
+    found = []
+    for name in steps:
+        if name in profile.costs and name in calls_alone:
+            calls = profile.costs[name].calls / profile.costs[profile.root].calls
+            more = calls - calls_alone[name] + 1
+            if more <= 0:
+                raise BadInput(
+                    f"{name} is called {calls:.3g} times an operation: give fewer calls when alone"
+                )
+            found.append(
+                Observation(
+                    f"calls of {name}",
+                    more,
+                    float(np.hypot(COUNT_SD, UNKNOWN_CALLS / more)),
+                    partial(_calls, threads=threads, function=name),
+                )
+            )
+    return found
+
+
+def of_locks(profile: Profile, locks: Sequence[str], threads: int) -> list[Observation]:
+    """Hold, wait of a contended acquisition, and share contended, of the locks that the model names."""
+    found = []
+    for name in locks:
+        use = named_in(name, profile.locks)
+        if use is None:
+            continue
+        if use.hold_ns:
+            found.append(_of_lock(name, "hold", use.hold_ns, TIME_SD, threads, _hold_ns))
+        if use.wait_ns:
+            found.append(_of_lock(name, "wait", use.wait_ns, TIME_SD, threads, _wait_ns))
+        if use.contentions and use.acquisitions:
+            share = min(use.contentions / use.acquisitions, 1.0)
+            found.append(_of_lock(name, "contended share", share, COUNT_SD, threads, _contended))
+    return found
+
+
+def named_in(name: str, locks: Mapping[str, LockUse]) -> LockUse | None:
+    """The profile's lock whose name holds that of the model's; the one lock there is, if it has one."""
+    held = [use for said, use in locks.items() if name.lower() in said.lower()]
+    return held[0] if held else None
+
+
+def _of_lock(
+    name: str, what: str, value: float, sd: float, threads: int, of: Callable[[Result, str], float]
+) -> Observation:
+    return Observation(f"{what} of {name}", value, sd, lambda results: of(results[threads], name))
+
+
+def _hold_ns(result: Result, lock: str) -> float:
+    return result.locks[lock].hold_ns_mean or 0.0
+
+
+def _wait_ns(result: Result, lock: str) -> float:
+    one = result.locks[lock]
+    return (one.wait_ns_mean or 0.0) * one.acquisitions / one.handovers if one.handovers else 0.0
+
+
+def _contended(result: Result, lock: str) -> float:
+    one = result.locks[lock]
+    return one.handovers / one.acquisitions if one.acquisitions else 0.0

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""A user's own files: any profile that `lockscale parse` reads, rates, and a model of the simulator.
+
+The model's calibrated parameters are fitted to the base; each switch that the base has not thrown is a
+patch. Numbers that are held keep the model's values: the patch models stand and fall with them.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from lockscale.errors import BadInput
+from lockscale.fitting.column import Column
+from lockscale.fitting.read import read_columns
+from lockscale.predict import verdict
+from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
+from lockscale.predict.case import LONGER, Case, case_of, free_numbers
+from lockscale.predict.costs import waits
+from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, profile_of
+from lockscale.predict.own_patches import NORMAL_95, predictions, switches
+from lockscale.predict.posterior import SD, Posterior, posterior
+from lockscale.predict.together import not_together
+from lockscale.progress import progress
+from lockscale.sim import load_model
+from lockscale.sim.model import Model
+from lockscale.sim.models import AnyModel
+from lockscale.tools.parsing import parse_file
+
+IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much more
+
+NAIVE = (
+    "it deletes the time in which threads wait for locks: those who wait for these threads in turn are left "
+    "waiting, and the queue behind the lock is not seen"
+)
+
+
+def ask_files(
+    profile: Path,
+    rates: Path,
+    model: AnyModel,
+    *,
+    held: Mapping[str, object] | None = None,
+    given: Mapping[str, float] | None = None,
+) -> Answer:
+    """What the model's switches would give on the kernel of these files.
+
+    held: parameters and switches of the base that are known. given: calls for one operation of one thread,
+    by function. The profile is taken to be of the most threads in the rates. Raises BadInput for files that
+    cannot be used and for names that the model does not have.
+    """
+    known, column = load_model(model), _one_curve(rates)
+    seen, tool = _read(profile)
+    case = case_of(known, column, seen, held or {}, given or {})
+    apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
+    if apart and given:
+        raise BadInput(
+            f"{apart}: profile the run of the rates, or leave --given out and go by the rates alone"
+        )
+    start = free_numbers(known, case.held)
+    with progress(f"fit {known.name} to the base") as shown:
+        longer = partial(case.misses, longer=LONGER)
+        found = posterior(
+            start, case.misses, longer, lambda n: shown.update(n, f"{n} sets of parameters simulated")
+        )
+    waiting = [] if apart else _waits(case, seen, found)
+    patched = predictions(case, found, _naive(waiting))
+    return Answer(
+        study=known.name,
+        used=[f"{profile} ({tool}; {_fitted(case)})", str(rates), f"model {known.name}"],
+        parameters=_estimates(known, found),
+        waits=waiting,
+        predictions=patched,
+        open=_open(case, known, seen, found, given or {}, apart),
+        ideas=_ideas(case, patched),
+        naive_reason=NAIVE,
+        notes=_notes(case, found),
+    )
+
+
+def _read(profile: Path) -> tuple[Profile, str]:
+    """And the tool that printed it; every refusal names the file."""
+    try:
+        parsed = parse_file(profile)
+        return profile_of(parsed.rows), parsed.tool
+    except BadInput as said:
+        raise BadInput(f"{profile}: {said}") from None
+
+
+def _of_profile(case: Case) -> list[str]:
+    """The numbers of the profile to which the model is fitted."""
+    return [one.name for one in case.observations[len(case.threads) :]]
+
+
+def _fitted(case: Case) -> str:
+    names = _of_profile(case)
+    return f"in the fit: {', '.join(names)}" if names else "nothing of it in the fit, which is to rates alone"
+
+
+def _one_curve(rates: Path) -> Column:
+    found = read_columns(rates)
+    if len(found) != 1:
+        names = ", ".join(one.name for one in found)
+        raise BadInput(f"{rates} has {len(found)} curves ({names}): give the base's rates alone")
+    return found[0]
+
+
+def _naive(waiting: list[Waiting]) -> float | None:
+    """By what factor the rate grows if the time in which threads wait is deleted."""
+    if not waiting:
+        return None
+    everybody = waiting[0].threads
+    left = everybody - sum(one.threads for one in waiting if one.waits_for)
+    return everybody / left if left > 0 else None
+
+
+def _estimates(model: Model, found: Posterior) -> list[Estimate]:
+    units = {p.name: p.unit for p in model.parameters}
+    rows = []
+    for name, mean, sd in zip(found.names, found.mean, found.spread, strict=True):
+        low, value, high = (float(np.exp(mean + k * NORMAL_95 * sd)) for k in (-1, 0, 1))
+        status = "identified" if sd < IDENTIFIED * SD else "open"
+        rows.append(Estimate(name, units[name], value, low, high, status, "fitted by simulation"))
+    return rows
+
+
+def _waits(case: Case, seen: Profile, found: Posterior) -> list[Waiting]:
+    """From function costs where there are any, else from the fitted model's locks."""
+    n = case.threads[-1]
+    if seen.costs:
+        whom = {name: "owners of the lock" for name in seen.costs if LOCK_FUNCTIONS.search(name)}
+        return waits(seen.costs, seen.root, n, whom)
+    run = case.simulate(found.best, n)
+    cycle_us = 1e6 * n / run.rate_per_s
+    rows = [Waiting("operation", "", n, cycle_us, "")]
+    for name, lock in run.locks.items():
+        at = lock.waiting_mean
+        rows.append(Waiting(f"wait for {name}", "operation", at, cycle_us * at / n, f"owners of {name}"))
+    left = n - sum(one.threads for one in rows[1:])
+    return [*rows, Waiting("the rest", "operation", left, cycle_us * left / n, "")]
+
+
+def _open(
+    case: Case, model: Model, seen: Profile, found: Posterior, given: Mapping[str, float], apart: str
+) -> list[Open]:
+    notes = {p.name: p for p in model.parameters}
+    rows = [
+        Open(
+            name,
+            f"the base does not say: {notes[name].meaning}",
+            f"measure it by itself, and hold it with -p {name}=VALUE",
+        )
+        for name, sd in zip(found.names, found.spread, strict=True)
+        if sd >= IDENTIFIED * SD
+    ]
+    steps = case.simulate(found.best, case.threads[0]).calls_per_op
+    uncounted = [name for name in steps if name in seen.costs and name not in given and steps[name]]
+    for name in uncounted:
+        why = "the profile does not say how many of its calls an operation makes when it meets nobody"
+        how = f"its calls for one operation of one thread: --given {name}=CALLS"
+        rows.append(Open(f"calls of {name}", why, how, name))
+    if apart:
+        rows.append(Open("who waits", apart, "a profile of the run of the rates, with the whole operation"))
+    elif not (uncounted or _of_profile(case)):
+        why = "no function or lock of the profile has the name of a step or lock of the model"
+        rows.append(Open("the profile", why, "a profile with locks or functions that the model names"))
+    if not switches(case):
+        why = "the model has no switch that the base has not thrown, and a switch is what a patch changes"
+        rows.append(Open("patches", why, "a model file with a parameter that is false in the base"))
+    return rows
+
+
+def _ideas(case: Case, patched: list[Predicted]) -> list[Idea]:
+    n, base = case.threads[-1], case.base_per_s[-1]
+    return [verdict.idea(p.arm, verdict.gains(p.low, p.high, base), n) for p in patched if p.threads == n]
+
+
+def _notes(case: Case, found: Posterior) -> list[str]:
+    said = [
+        f"Fitted to {len(case.observations)} numbers: {', '.join(one.name for one in case.observations)}.",
+        "The intervals take the model to be exact: they hold what these numbers leave open of its free "
+        "parameters, and nothing that the model leaves out.",
+    ]
+    if found.inflation > 1.5:
+        said.append(
+            f"The model misses them {found.inflation:.1f} times as far as they scatter: they count that much "
+            "less, and another model may fit."
+        )
+    return said

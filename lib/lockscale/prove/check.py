@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The checks of every arm in one go: series, build, boot, counters."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.filesystems import fs_type
+from lockscale.kernels.arms import ArmsFile, arms_file
+from lockscale.kernels.series import Series, chosen_names, read_series
+from lockscale.measure.counting import sources_of
+from lockscale.measure.layout import new_run
+from lockscale.progress import progress
+from lockscale.prove.boot import runs_its_load
+from lockscale.prove.campaign import arms_to_count, campaign
+from lockscale.prove.counters import CounterEntry, counters_of
+from lockscale.prove.differs import differs, kernels_differ
+from lockscale.prove.events import refuse_unknown_events
+from lockscale.prove.series_checks import (
+    Entry,
+    adds_no_warning,
+    applies,
+    builds,
+    has_style,
+)
+from lockscale.prove.surroundings import refuse_bad_surroundings
+from lockscale.study.file import DEFAULT_TARGET, Target, load_target
+
+# Why an arm is not counted, by its check that is red.
+RED = {
+    "applies": "it does not apply",
+    "differs": "another arm is the same",
+    "checkpatch": "checkpatch.pl finds errors",
+    "W=1": "it adds warnings",
+    "builds": "it does not build",
+    "boots": "it does not boot and run its load",
+}
+
+
+@dataclass
+class Checked:
+    """An arm with the outcome of each check, and of each counter it is compared by."""
+
+    study: str
+    arm: str
+    checks: dict[str, Entry] = field(default_factory=dict)
+    counters: list[CounterEntry] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return all(c.ok for c in self.checks.values()) and not any(c.fails for c in self.counters)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def check(
+    which: str | None, *, build: bool = False, boot: bool = False, iterations: int = 5
+) -> list[Checked]:
+    """One entry per arm of `which`: a study, a study/arm, or everything.
+
+    With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
+    runs/patches-check-<time>. A fault of an arm is a red entry of that arm; BadInput is a fault of what
+    all arms need: the choice, the kernel source, its build folder, the tools.
+    """
+    found = {f"{study}/{arm}": Checked(study, arm) for study, arm in chosen_names(which)}
+    refuse_bad_surroundings(build=build, boot=boot)
+    chosen = list(_readable(found.values()))
+    steps: list[tuple[str, Callable[[Series], Entry]]] = [("applies", applies), ("differs", differs)]
+    if build:
+        steps += [("checkpatch", has_style), ("W=1", adds_no_warning), ("builds", builds)]
+    if boot:
+        target = load_target(DEFAULT_TARGET)
+        steps += [("boots", lambda series: Entry(True, runs_its_load(series, target)))]
+    with progress("check series", len(chosen)) as shown:
+        for done, series in enumerate(chosen, start=1):
+            for name, step in steps:
+                if all(entry.ok for key, entry in found[series.name].checks.items() if key != "differs"):
+                    found[series.name].checks[name] = _outcome(step, series)
+            shown.update(done, series.name)
+    for series in chosen if build else ():
+        _compare_kernel(series, found[series.name].checks)
+    if boot:
+        _count(list(found.values()), target, iterations)
+    return list(found.values())
+
+
+def _readable(found: Iterable[Checked]) -> Iterator[Series]:
+    """The series of all arms but those whose `series` file is not one, which have failed."""
+    for one in found:
+        try:
+            yield read_series(one.study, one.arm)
+        except BadInput as error:
+            one.checks["applies"] = Entry(False, str(error))
+
+
+def _compare_kernel(series: Series, checks: dict[str, Entry]) -> None:
+    """Put in the place of the comparison of sources once every chosen arm is built."""
+    if "builds" in checks and checks["builds"].ok and checks["differs"].ok:
+        checks["differs"] = _outcome(kernels_differ, series)
+
+
+def _outcome(step: Callable[[Series], Entry], series: Series) -> Entry:
+    """An arm that fails a step has failed, and the others are checked all the same."""
+    try:
+        return step(series)
+    except (BadInput, RunFailed) as error:
+        return Entry(False, str(error))
+
+
+def _count(found: Sequence[Checked], target: Target, iterations: int) -> None:
+    """Counters of each study; where a guest fails the arms of its study have none, and say so."""
+    studies = defaultdict(list)
+    for one in found:
+        studies[one.study].append(one)
+    folder = new_run("patches-check").folder
+    for study, arms in studies.items():
+        try:
+            _count_study(study, arms, target, iterations, folder)
+        except (BadInput, RunFailed) as error:
+            for one in arms:
+                one.checks.setdefault("counts", Entry(False, str(error)))
+
+
+def _count_study(study: str, arms: Sequence[Checked], target: Target, iterations: int, folder: Path) -> None:
+    file = arms_file(study)
+    for one in arms:
+        left_out = _why_not(one, file)
+        if left_out:
+            one.checks["counts"] = left_out
+    wanted = [one for one in arms if "counts" not in one.checks]
+    if not wanted:
+        return
+    red = {one.arm for one in arms if not one.ok}
+    together = [arm for arm in arms_to_count(study, [one.arm for one in wanted]) if arm not in red]
+    counted = [read_series(study, arm) for arm in together]
+    refuse_unknown_events(counted, sources_of(file).trace, fs_type(file.load.filesystem))
+    entries = counters_of(file, campaign(study, together, target, iterations, folder))
+    for one in wanted:
+        one.counters = [entry for entry in entries if entry.arm_name == one.arm]
+        detail = f"{len(one.counters)} comparison(s), counts in {folder}"
+        if not one.counters:
+            detail = "not compared: every arm that it is compared with is left out"
+        one.checks["counts"] = Entry(bool(one.counters), detail)
+
+
+def _why_not(one: Checked, file: ArmsFile) -> Entry | None:
+    """Why an arm is not counted, or None when it is to be."""
+    red = next((name for name, entry in one.checks.items() if not entry.ok), None)
+    if red:
+        return Entry(False, f"not counted: {RED[red]}")
+    if one.arm not in file.arm:
+        return Entry(False, f"add [arm.{one.arm}] to kernel-patches/{one.study}/arms.toml")
+    if not any(one.arm in counter.arms for counter in file.counter):
+        return Entry(True, "not compared: no counter of arms.toml names it")
+    return None

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Counts of a campaign as the ratios that arms.toml asks for, each beside what is expected of it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.errors import RunFailed
+from lockscale.kernels.arms import ArmsFile, Counter, Relation, relations
+from lockscale.prove.campaign import Counted
+from lockscale.prove.expectation import judge
+
+
+@dataclass(frozen=True)
+class CounterEntry:
+    """A counter of one arm beside another's: means, and arm minus base with its interval.
+
+    `low`, `high` and the means are in `unit`; `level_pct` is what the interval covers. `origin` says
+    what it was counted on; a count is never a rate. `reason`: why the relation need not show here.
+    """
+
+    name: str
+    unit: str
+    variant: str
+    threads: int
+    arm_name: str
+    base_name: str
+    base: float
+    arm: float
+    low: float
+    high: float
+    level_pct: float
+    iterations: int
+    expected: str
+    ok: bool
+    reason: str = ""
+    origin: str = "qemu"
+
+    @property
+    def fails(self) -> bool:
+        """It did not show, and nobody knows why."""
+        return not (self.ok or self.reason)
+
+
+def counters_of(file: ArmsFile, counted: Sequence[Counted]) -> list[CounterEntry]:
+    """Every relation of every counter, once for each arm in it that was counted."""
+    there = {one.arm for one in counted}
+    found = []
+    for counter in file.counter:
+        if counter.arms <= there:
+            _refuse_a_lock_that_nobody_took(counter, counted)
+        for variant in counter.variants:
+            values = ratios(counter, [one for one in counted if one.variant == variant])
+            for said in counter.expect:
+                for relation in relations(said, file.arm):
+                    if {relation.left, relation.right} - {"0"} <= there:
+                        found += _entries(counter, variant, relation, values, file.load.processes)
+    return found
+
+
+def _refuse_a_lock_that_nobody_took(counter: Counter, counted: Sequence[Counted]) -> None:
+    """lock_stat lists the classes that were taken alone, so that a misspelt one would count 0 for ever."""
+    for source in counter.sources:
+        kind, name = source.split(":", 1)
+        taken = (one.value for one in counted if one.source == f"acquisitions:{name}")
+        if kind in ("acquisitions", "contentions") and not any(taken):
+            raise RunFailed(f"counter {counter.name!r}: no arm took lock class {name}: is its name right?")
+
+
+def ratios(counter: Counter, counted: Sequence[Counted]) -> dict[str, list[float]]:
+    """Arm -> count over `per`, one value an iteration, in the order of the iterations."""
+    sums: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: {"count": 0, "per": 0})
+    for one in counted:
+        for part, sources in (("count", counter.count), ("per", counter.per)):
+            if one.source in sources:
+                sums[one.arm, one.iteration][part] += one.value
+    values: dict[str, list[float]] = defaultdict(list)
+    for (arm, _), both in sorted(sums.items()):
+        if not both["per"]:
+            raise RunFailed(f"counter {counter.name!r}: {arm} counted no {' + '.join(counter.per)}")
+        values[arm].append(both["count"] / both["per"])
+    return values
+
+
+def _entries(
+    counter: Counter, variant: str, relation: Relation, values: dict[str, list[float]], threads: int
+) -> list[CounterEntry]:
+    judged = judge(relation, values)
+    sides = [(relation.left, relation.right, judged.found)]
+    if relation.sign != "=":
+        sides.append((relation.right, relation.left, judged.found.turned))
+    found = []
+    for arm, base, d in sides:
+        found.append(
+            CounterEntry(
+                name=counter.name,
+                unit=counter.unit,
+                variant=variant,
+                threads=threads,
+                arm_name=arm,
+                base_name=base,
+                base=d.before,
+                arm=d.after,
+                low=d.low,
+                high=d.high,
+                level_pct=100 * d.level,
+                iterations=len(values[arm]),
+                expected=str(relation),
+                ok=judged.holds,
+                reason=counter.not_shown.get(str(relation), ""),
+            )
+        )
+    return found

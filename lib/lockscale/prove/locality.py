@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""What an arm of the block allocator does to locality: where files and free space lie after a load."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.files import write_json
+from lockscale.kernels.arms import arms_file
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, refuse_unsafe, safe_of
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.machine import Machine, must, must_all
+from lockscale.measure.file_system import MOUNT_POINT, make, unmount_and_check
+from lockscale.measure.guests import booted
+from lockscale.measure.layout import new_run
+from lockscale.measure.load import LOAD_TIMEOUT_S
+from lockscale.measure.plan import in_turn
+from lockscale.progress import progress
+from lockscale.prove.locality_loads import FILES_PER_WRITER, HOW, WRITERS, command, counting_streams, streams
+from lockscale.prove.surroundings import refuse_bad_surroundings
+from lockscale.study.file import Target
+from lockscale.tools import filefrag
+
+LIST = 'find "$1" -mindepth 2 -type f -printf "%i %p\\n"'
+
+
+@dataclass(frozen=True)
+class Locality:
+    """Means over the files of one load, 1 MiB each, on an empty file system.
+
+    pieces: extents of a file that do not follow each other on the disk. groups_used: block groups that
+    hold any of the files' blocks, of `groups_needed` that they would fill. groups_from_inode: distance in
+    block groups between a file's inode and its first block. free_extent_mib: mean free extent.
+    stream_allocations: searches at a stream goal; where there is none, no arm can differ.
+    """
+
+    study: str
+    arm: str
+    how: str
+    iteration: int
+    files: int
+    pieces: float
+    groups_used: int
+    groups_needed: int
+    groups_from_inode: float
+    free_extent_mib: float
+    stream_allocations: int
+    origin: str = "qemu"
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
+    """Every safe arm of `chosen`, forwards and backwards by iteration; BadInput when none is safe.
+
+    Each figure is kept in runs/locality-<time>/locality.json as it comes. A boot that fails costs no
+    other; RunFailed then names them at the end.
+    """
+    boots = list(in_turn(safe_of(chosen), iterations))
+    refuse_bad_surroundings(build=True, boot=True)
+    kept = new_run("locality").folder / "locality.json"
+    found: list[Locality] = []
+    failures: list[str] = []
+    with progress("locality", len(boots)) as shown:
+        for done, (iteration, series) in enumerate(boots):
+            shown.update(done, f"{series.name}, iteration {iteration}")
+            try:
+                for one in locality(series, target, iteration):
+                    found.append(one)
+                    write_json(kept, [each.as_json() for each in found])
+            except (BadInput, RunFailed) as error:
+                failures.append(f"{series.name}, iteration {iteration}: {error}")
+        shown.update(len(boots))
+    if failures:
+        raise RunFailed(
+            f"{len(failures)} of {len(boots)} boots failed ({'; '.join(failures)}): "
+            f"{len(found)} figure(s) of the others are in {kept.parent}"
+        )
+    return found
+
+
+def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
+    """Mean and range over the iterations, one row an arm and way of writing."""
+    rows = []
+    for arm, how in dict.fromkeys((one.arm, one.how) for one in found):
+        same = [one for one in found if (one.arm, one.how) == (arm, how)]
+        row: dict[str, Any] = {"arm": arm, "writers": how, "iterations": len(same), "origin": "qemu"}
+        for name in ("pieces", "groups_used", "groups_from_inode", "free_extent_mib", "stream_allocations"):
+            values = [getattr(one, name) for one in same]
+            row[name] = f"{np.mean(values):.4g} [{min(values):.4g}, {max(values):.4g}]"
+        rows.append({**row, "groups_needed": same[0].groups_needed})
+    return rows
+
+
+def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:
+    """One boot; every way of writing on a new file system."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    kernel, file = build(series), arms_file(series.study)
+    with booted(target, kernel, file.load.cpus) as (machine, disk):
+        for how in HOW:
+            yield _one(machine, series, disk, how, iteration)
+
+
+def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration: int) -> Locality:
+    file_system = make(machine, arms_file(series.study).checked_with(series.arm), disk)
+    load = counting_streams(command(how, MOUNT_POINT))
+    stats = must_all(machine, load, timeout_s=LOAD_TIMEOUT_S)[-1].stdout
+    inodes = {
+        path: int(inode)
+        for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
+    }
+    files = filefrag.parse(must(machine, filefrag.command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
+    if len(files) != WRITERS * FILES_PER_WRITER:
+        raise RunFailed(f"{series.name}: the writers left {len(files)} files: one of them failed")
+    header = must(machine, ["dumpe2fs", "-h", file_system.device])
+    unmount_and_check(machine, file_system)
+    free = filefrag.parse_free(must(machine, ["e2freefrag", file_system.device]))
+    groups = _Groups.of(header)
+    return Locality(
+        series.study, series.arm, how, iteration, len(files),
+        pieces=float(np.mean([file.pieces for file in files])),
+        groups_used=len({group for file in files for group in groups.of_blocks(file)}),
+        groups_needed=-(-len(files) * (1 << 20) // groups.bytes),
+        groups_from_inode=float(np.mean([groups.from_inode(file, inodes[file.path]) for file in files])),
+        free_extent_mib=free.avg_kib / 1024,
+        stream_allocations=streams(stats),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The geometry of a file system: which group a block and an inode lie in."""
+
+    blocks: int
+    inodes: int
+    block_bytes: int
+
+    @staticmethod
+    def of(header: str) -> "_Groups":
+        said = dict(re.findall(r"^([^:\n]+):\s*(\d+)$", header, re.MULTILINE))
+        return _Groups(*(int(said[name]) for name in ("Blocks per group", "Inodes per group", "Block size")))
+
+    @property
+    def bytes(self) -> int:
+        return self.blocks * self.block_bytes
+
+    def of_blocks(self, file: filefrag.File) -> set[int]:
+        return {
+            group
+            for first, blocks in file.extents
+            for group in range(first // self.blocks, (first + blocks - 1) // self.blocks + 1)
+        }
+
+    def from_inode(self, file: filefrag.File, inode: int) -> int:
+        return abs(file.extents[0][0] // self.blocks - (inode - 1) // self.inodes)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What one cut left: it mounts, keeps what was promised, and e2fsck has nothing to mend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockscale.machines.machine import Completed, Machine
+from lockscale.measure.file_system import MOUNT_POINT, mount_command
+from lockscale.prove.powercut.cuts import Cut
+from lockscale.prove.powercut.disks import RECORDS_AT
+from lockscale.prove.powercut.kernel_log import orphans, replayed
+from lockscale.prove.powercut.load import SMALL, fsynced
+from lockscale.prove.powercut.promises import broken, promises, read_files
+from lockscale.prove.powercut.write_log import WriteLog
+from lockscale.tools.kernel_reports import reports
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found after one cut; ``faults`` empty: replayed, clean, and every promise kept."""
+
+    cut: Cut
+    promised_files: int
+    orphans: int
+    replayed: bool
+    faults: tuple[str, ...]
+
+
+def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> Checked:
+    """Mount (journal replay, orphans), compare with what was promised, unmount, e2fsck."""
+    steps = [
+        ["mkdir", "-p", MOUNT_POINT],
+        ["dmesg", "--clear"],
+        mount_command(SMALL.filesystem, device, mount),
+        [fsynced(), "read", MOUNT_POINT],
+        ["umount", MOUNT_POINT],
+        ["e2fsck", "-f", "-n", device],
+        ["dmesg"],
+    ]
+    *done, dmesg = machine.run_all(steps, timeout_s=300)
+    return judge(log, cut, done, dmesg.stdout)
+
+
+def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Checked:
+    """The steps' outcomes and the kernel's words against the promises in the log."""
+    said = promises(log, RECORDS_AT, cut.at)
+    faults = [_failed(step) for step in done if step.status]
+    mount, read = done[2], done[3]
+    if not (mount.status or read.status):
+        faults += broken(said, read_files(read.stdout))
+    faults += [report.title for report in reports(dmesg)]
+    return Checked(
+        cut=cut,
+        promised_files=len(said),
+        orphans=orphans(dmesg),
+        replayed=replayed(dmesg),
+        faults=tuple(faults),
+    )
+
+
+def _failed(step: Completed) -> str:
+    said = next((x for x in (*step.stderr.splitlines(), *step.stdout.splitlines()) if x.strip()), "")
+    return f"`{' '.join(step.argv)}` ended with {step.status}: {said}"

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.files import write_json
+from lockscale.kernels.arms import ArmsFile, arms_file
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.machine import Machine, must
+from lockscale.measure.file_system import make, unmount_and_check
+from lockscale.measure.guests import booted
+from lockscale.measure.layout import new_run
+from lockscale.measure.load import LOAD_TIMEOUT_S, load_of
+from lockscale.progress import progress
+from lockscale.prove.surroundings import refuse_bad_surroundings
+from lockscale.study.file import Target
+from lockscale.tools.kernel_reports import races, reports
+
+DEBUG, KCSAN = "debug", "kcsan"
+# The log of a soak has to be whole: a report that was pushed out of it is silence.
+WHOLE_LOG = "log_buf_len=16M"
+BASE_AGAIN = 3  # further loads of the base before a race that it did not show counts as new
+SLOWER_BOOT = 3  # a debug kernel's, against the boot timeout of the target file
+LOCKDEP_IS_ON = ["grep", "-E", "^ *debug_locks: *1$", "/proc/lockdep_stats"]
+# What shows that a kind's watchers were there, and in lockdep's case still are: it turns itself off
+# at the first report, and when its tables are full.
+AWAKE = {
+    DEBUG: (LOCKDEP_IS_ON, "KernelAddressSanitizer initialized"),
+    KCSAN: (["true"], "kcsan: enabled early"),
+}
+# Loads until so many seconds have passed in the guest; says how many there were.
+FOR_A_WHILE = (
+    'end=$(($(date +%s) + $1)); shift; n=0; while [ "$(date +%s)" -lt "$end" ]; do '
+    '"$@" > /dev/null || exit 1; n=$((n + 1)); done; echo "$n"'
+)
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What one arm's kernel of one kind said. `races` are pairs of functions, KCSAN's alone.
+
+    `new_races`: those that the base under the same load did not show. `failure`: why there was no soak.
+    `again`: a further load of the base.
+    """
+
+    study: str
+    arm: str
+    kind: str
+    guest_seconds: int
+    loads: int
+    reports: tuple[str, ...]
+    races: tuple[tuple[str, ...], ...]
+    new_races: tuple[tuple[str, ...], ...] = ()
+    failure: str = ""
+    again: bool = False
+    origin: str = "qemu"
+
+    @property
+    def name(self) -> str:
+        return f"{self.study}/{self.arm}"
+
+    @property
+    def heard(self) -> list[str]:
+        """What is held against the arm: a race that the base has counts as silence."""
+        other = [title for title in self.reports if "KCSAN" not in title]
+        return [" / ".join(race) for race in self.new_races] + other
+
+    @property
+    def ok(self) -> bool:
+        return not (self.failure or self.heard)
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+    """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    kernel, file = build(series, kind=kind), arms_file(series.study)
+    watched = booted(target, kernel, file.load.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT)
+    with watched as (machine, disk):
+        loads = _load_for(machine, series.arm, file, disk, guest_seconds)
+        return _said(machine, series, kind, guest_seconds, loads)
+
+
+def _load_for(machine: Machine, arm: str, file: ArmsFile, disk: NamedDisk, guest_seconds: int) -> int:
+    share_s = guest_seconds // len(file.load.variants)
+    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *load_of(file.load)]
+    loads = 0
+    for variant in file.load.variants:
+        file_system = make(machine, file.checked_with(arm, variant), disk)
+        loads += int(must(machine, argv, timeout_s=share_s + LOAD_TIMEOUT_S))
+        unmount_and_check(machine, file_system)
+    return loads
+
+
+def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads: int) -> Soaked:
+    awake, line = AWAKE[kind]
+    log = must(machine, ["dmesg"])
+    if line not in log:
+        raise RunFailed(f"the {kind} kernel of {series.name} does not say {line!r}: nobody watched")
+    found = [report.title for report in reports(log)]
+    if machine.run(awake).status and not found:
+        raise RunFailed(
+            f"lockdep turned itself off in {series.name} without a report: its silence says nothing"
+        )
+    return Soaked(
+        series.study, series.arm, kind, guest_seconds, loads, tuple(found), tuple(sorted(races(log)))
+    )
+
+
+def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds: int) -> list[Soaked]:
+    """Every safe arm, kept in runs/soak-<time>/soak.json after each of them.
+
+    KCSAN's races are held against those of the base: every arm of the study that adds no patch. It is
+    loaded first, whether chosen or not, and again after an arm that shows more. An arm that fails has
+    failed, and the others are loaded all the same; BadInput when no arm is safe, or for a fault of what
+    all arms need.
+    """
+    safe, studies = safe_of(chosen), {series.study for series in chosen}
+    refuse_bad_surroundings(build=True, boot=True)
+    bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
+    order = [*bases, *(series for series in safe if series not in bases)]
+    folder, done = new_run("soak").folder, list[Soaked]()
+    with progress(f"{kind} kernels under load", len(order)) as shown:
+        for at, series in enumerate(order):
+            own_bases = [] if series in bases else [one for one in bases if one.study == series.study]
+            for loaded in _loads(series, own_bases, done, kind, target, guest_seconds):
+                shown.update(at, f"{series.name}: {loaded.name} was loaded")
+                done.append(loaded)
+                write_json(folder / "soak.json", [one.as_json() for one in held_against(bases, done)])
+        shown.update(len(order))
+    return held_against(bases, done)
+
+
+def _loads(
+    series: Series, bases: Sequence[Series], done: list[Soaked], kind: str, target: Target, guest_seconds: int
+) -> Iterator[Soaked]:
+    """`series` under its load; then its base again for as long as a race of `series` is not the base's.
+
+    The races of one kernel differ from one load to the next, so two minutes of the base do not list
+    all that it has. `done` grows by what this yields.
+    """
+    if bases and all(one.failure for one in done if one.name in {base.name for base in bases}):
+        yield _failed(series, kind, "not loaded: its base has no races to hold it against")
+        return
+    found = _outcome(series, kind, target, guest_seconds)
+    yield found
+    for _ in range(BASE_AGAIN):
+        for base in bases:
+            if new_races(found, _of(bases, done)):
+                yield replace(_outcome(base, kind, target, guest_seconds), again=True)
+
+
+def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
+    try:
+        return soak(series, kind, target, guest_seconds)
+    except (BadInput, RunFailed) as error:
+        return _failed(series, kind, str(error))
+
+
+def held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+    """`done` with the new races of each arm that is no base, against all loads of its study's base."""
+    if not bases:
+        return list(done)
+    names = {base.name for base in bases}
+    return [
+        one
+        if one.name in names
+        else replace(one, new_races=new_races(one, _of([b for b in bases if b.study == one.study], done)))
+        for one in done
+    ]
+
+
+def _of(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+    names = {base.name for base in bases}
+    return [one for one in done if one.name in names]
+
+
+def _failed(series: Series, kind: str, failure: str) -> Soaked:
+    return Soaked(series.study, series.arm, kind, 0, 0, (), (), failure=failure)
+
+
+def new_races(soaked: Soaked, base: Sequence[Soaked]) -> tuple[tuple[str, ...], ...]:
+    """Races that no run of the base under the same load showed, by their functions."""
+    known = {race for one in base for race in one.races}
+    return tuple(race for race in soaked.races if race not in known)
+
+
+def as_text(found: Sequence[Soaked]) -> str:
+    """One line an arm."""
+    return "\n".join(f"{'ok ' if one.ok else 'NO '} {one.name} {_line(one)}" for one in found)
+
+
+def _line(one: Soaked) -> str:
+    if one.failure:
+        return f"{one.kind}: {one.failure}"
+    said = f"{one.kind}{', once more' if one.again else ''}: "
+    said += f"{one.loads} loads in {one.guest_seconds} s of the guest, "
+    if one.kind == KCSAN:
+        said += f"{len(one.races)} race(s), {len(one.new_races)} that the base did not show, "
+    return said + (f"first: {one.heard[0]}" if one.heard else "silent")

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The outcome of `patches check` for a person: lines for a terminal, a table for kernel-patches/README.md."""
+
+import re
+from collections.abc import Sequence
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import write_text
+from lockscale.prove.check import Checked
+from lockscale.prove.counters import CounterEntry
+from lockscale.prove.series_checks import Entry
+
+BEGIN, END = "<!-- table: patches check -->", "<!-- end of table -->"
+
+
+def as_text(found: Sequence[Checked]) -> str:
+    """One line a check, one a comparison of counters."""
+    lines = []
+    for one in found:
+        name = f"{one.study}/{one.arm}"
+        lines += [f"{_mark(c.ok)} {name} {key}: {c.detail}{_took(c)}" for key, c in one.checks.items()]
+        lines += [f"{_mark(not c.fails)} {name} {_comparison(c)}" for c in one.counters]
+    return "\n".join(lines)
+
+
+def _took(check: Entry) -> str:
+    return f", compiled in {check.seconds:.1f} s" if check.seconds else ""
+
+
+def _mark(ok: bool) -> str:
+    return "ok " if ok else "NO "
+
+
+def _comparison(entry: CounterEntry) -> str:
+    return (
+        f"{entry.name}{f' ({entry.variant})' if entry.variant else ''}, {entry.unit}: {_mean(entry.arm)}, "
+        f"{entry.base_name} {_mean(entry.base)}, difference [{_mean(entry.low)}, {_mean(entry.high)}] "
+        f"({entry.level_pct:.1f}%, {entry.iterations} iterations, {entry.origin}); expected {entry.expected}"
+        f"{_why_not(entry)}"
+    )
+
+
+def _why_not(entry: CounterEntry) -> str:
+    return f" (not shown: {entry.reason})" if entry.reason and not entry.ok else ""
+
+
+def _mean(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def write_readme(found: Sequence[Checked]) -> None:
+    """Put both tables between the marks of kernel-patches/README.md."""
+    path = paths.KERNEL_PATCHES / "README.md"
+    text = path.read_text()
+    if len(re.findall(f"{BEGIN}|{END}", text)) != 2:
+        raise BadInput(f"{path} has not the lines {BEGIN!r} and {END!r}: put them where the table shall go")
+    before, rest = text.split(BEGIN)
+    write_text(path, f"{before}{BEGIN}\n\n{_tables(found)}\n\n{END}{rest.split(END)[1]}")
+
+
+def _tables(found: Sequence[Checked]) -> str:
+    names = list(dict.fromkeys(name for one in found for name in one.checks))
+    head = ["arm", *names]
+    rows = [[f"{one.study}/{one.arm}", *(_cell(one, name) for name in names)] for one in found]
+    counters = [
+        [
+            f"{one.study}: {entry.name}{f' ({entry.variant})' if entry.variant else ''}",
+            entry.unit,
+            entry.expected,
+            f"{entry.arm_name} {_mean(entry.arm)}",
+            f"{entry.base_name} {_mean(entry.base)}",
+            f"[{_mean(entry.low)}, {_mean(entry.high)}]",
+            "yes" if entry.ok else f"**no**{_why_not(entry)}",
+        ]
+        for one in found
+        for entry in one.counters
+        if entry.expected.startswith(f"{entry.arm_name} ")
+    ]
+    titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
+    tables = [_markdown(head, rows), _how_counted(found), _markdown(titles, counters)]
+    return "\n\n".join(part for part in tables if part)
+
+
+def _how_counted(found: Sequence[Checked]) -> str:
+    """What the rows of counters have in common; where they differ, each value."""
+    all_entries = [entry for one in found for entry in one.counters]
+    if not all_entries:
+        return ""
+
+    def each(name: str, form: str = "") -> str:
+        return " or ".join(format(value, form) for value in sorted({getattr(e, name) for e in all_entries}))
+
+    return (
+        f"Counted in {each('origin')} (counts, never rates): {each('iterations')} iterations of each arm, "
+        f"{each('threads')} threads. Difference: arm minus against, the interval of "
+        f"{each('level_pct', '.1f')}%."
+    )
+
+
+def _cell(one: Checked, name: str) -> str:
+    check = one.checks.get(name)
+    if check is None:
+        return "-"
+    return ("yes" if check.ok else "**no**") + (f", {check.seconds:.0f} s" if check.seconds else "")
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

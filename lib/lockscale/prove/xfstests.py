@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""The user's own xfstests on an arm and on the base, each booted in turn, and what the arm alone fails."""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from lockscale.kernels.arms import Options, arms_file, has_arms_file
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, refuse_unsafe
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.disk import device_to_format
+from lockscale.machines.machine import Machine, Write, must, must_all
+from lockscale.machines.qemu import QemuMachine
+from lockscale.machines.scratch import Disks, Scratch
+from lockscale.measure.file_system import make
+from lockscale.measure.guests import guest_of, named
+from lockscale.progress import progress
+from lockscale.study.file import Target, load_study
+from lockscale.tools import xfstests
+from lockscale.tools.xfstests import CheckRun, Comparison, compare, parse
+
+CPUS, SIZE_MIB = 4, 4096
+TIMEOUT_S = 12 * 3600
+TEST, SCRATCH, RESULTS = "/run/lockscale-test", "/run/lockscale-scratch", "/run/lockscale-results"
+CONFIG = f"{RESULTS}/local.config"
+
+
+def compare_with_base(series: Series, target: Target, group: str) -> Comparison:
+    """`check -g group` on the base and on `series`, with the arm's mkfs and mount on both."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    base = replace(series, arm="base", patches=(), unsafe="")
+    with progress(f"xfstests -g {group}", 2) as shown:
+        found = []
+        for done, one in enumerate((base, series)):
+            shown.update(done, one.name)
+            found.append(run(one, options_of(series), target, group))
+        shown.update(2)
+    return compare(*found)
+
+
+def options_of(series: Series) -> Options:
+    """mkfs and mount of an arm as it is checked with; the file system's own where its study does not say."""
+    if not has_arms_file(series.study):
+        return Options(filesystem=load_study(series.study).filesystem)
+    return arms_file(series.study).checked_with(series.arm)
+
+
+def run(series: Series, options: Options, target: Target, group: str) -> CheckRun:
+    """One run on a booted guest; BadInput when the guest, which sees the host's files, has no xfstests."""
+    kernel = build(series)
+    with tempfile.TemporaryDirectory(prefix="lockscale-xfstests-") as folder:
+        disks = tuple(Scratch(Path(folder) / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
+        for disk in disks:
+            disk.make()
+        guest = guest_of(target, kernel, CPUS, disk=Disks(disks))
+        with QemuMachine(guest) as machine:
+            assert_runs(machine, kernel)
+            home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
+            if not home:
+                raise xfstests.missing(target.name)
+            _prepare(machine, options, disks)
+            done = machine.run(xfstests.command(home, CONFIG, group), timeout_s=TIMEOUT_S)
+    return parse(done.stdout)
+
+
+def _told() -> list[str]:
+    """The user's XFSTESTS and HOME: the guest sees this machine's files, not this shell's environment."""
+    return [f"{name}={os.environ[name]}" for name in ("XFSTESTS", "HOME") if name in os.environ]
+
+
+def _prepare(machine: Machine, options: Options, disks: tuple[Scratch, ...]) -> None:
+    """An ext4 on the test disk, an empty scratch disk, and our configuration in place of the user's."""
+    made = make(machine, options, named(disks[0]))
+    scratch = device_to_format(machine, named(disks[1]))
+    text = xfstests.local_config(
+        made.device, scratch, RESULTS, mkfs=options.mkfs, mount=options.mount,
+        test_dir=TEST, scratch_dir=SCRATCH,
+    )  # fmt: skip
+    must_all(
+        machine,
+        [["umount", made.device], ["mkdir", "-p", TEST, SCRATCH, RESULTS], Write(CONFIG, text)],
+    )

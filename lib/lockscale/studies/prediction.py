@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""What a patch would give, written down before it is measured: notebook 03 keeps it with its hash."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from lockscale.errors import BadInput
+from lockscale.measure.observe_base import BY_HAND, Base, BaseCounts
+from lockscale.predict.answer import Answer, Open, Predicted
+from lockscale.predict.guest_case import GuestCase
+from lockscale.predict.guests import predict_guests
+from lockscale.studies.registry import studies, study_parts
+from lockscale.study.file import Study, list_studies
+from lockscale.tables import list_tables, published
+
+NOT_COUNTED = BaseCounts(None, why_none=BY_HAND)
+_ENDS = ("low", "high")
+
+
+def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
+    """What the study's base says of its patches. given: measurements that close what is open.
+
+    What was published is put beside it when all is said, and may be absent. Raises BadInput for a study or
+    a measurement that there is not.
+    """
+    known = {one.name: one for one in studies() if one.whatif}
+    if study not in known or not (answer := known[study].whatif):
+        if study in list_studies():
+            raise BadInput(
+                f"study {study} says nothing from its base alone: give your own with --profile, --rates and "
+                "--model, or write a whatif into its study.py"
+            )
+        raise BadInput(f"whatif knows no study {study!r}{_near(study, known)}")
+    takes = known[study].given
+    for name, value in (given or {}).items():
+        if name not in takes:
+            raise BadInput(f"{study} has no measurement {name!r} to be given{_near(name, takes)}")
+        if not 0 < value < 1e9:
+            raise BadInput(f"{name} is {value:g}: give a number above 0 and below 1e9")
+    found = answer(given or {})
+    if not isinstance(found, Answer):
+        raise BadInput(f"the whatif of study {study} returned {found!r}: let it return an Answer")
+    return replace(found, published=_published(found.predictions))
+
+
+def answer_for(study: Study) -> Answer:
+    """Of a study of one's own, of which nothing is published, an answer that predicts nothing."""
+    if study_parts(study.name).whatif:
+        return ask(study.name)
+    rates = next(iter(study.own_tables), "CSV")
+    asked = f"lockscale whatif --profile FILE --rates {rates} --model {study.model}"
+    said = f"{asked}, with a profile and the rates of your base"
+    unknown = Open("everything", "nothing of this study's base is published", said)
+    return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
+
+
+def predict(study: Study, base: BaseCounts = NOT_COUNTED) -> dict[str, Any]:
+    """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
+
+    base: what the run counted of one arm on its own target.
+    """
+    parts = study_parts(study.name)
+    bounds = parts.guest_bounds(study) if parts.guest_bounds else []
+    found, guests = answer_for(study), predict_guests(study, base, case_of(study), bounds)
+    return {
+        "study": study.name,
+        "used": found.used,
+        "published_machine": _machine(study, found),
+        "predictions": [asdict(one) for one in found.predictions],
+        "guests": guests.rows,
+        "guest_fit": guests.said,
+    }
+
+
+def case_of(study: Study) -> GuestCase | None:
+    """None for a study of which no model says what its arms count."""
+    case = study_parts(study.name).guest_case
+    return case(study) if case else None
+
+
+def base_to_count(study: Study) -> Base | None:
+    """The arm that notebook 03 counts before any other is measured, and what of it."""
+    case = case_of(study)
+    return case.counted(study.name) if case else None
+
+
+def _machine(study: Study, found: Answer) -> dict[str, Any] | None:
+    """The upstream arm at the most threads; None where it is not predicted."""
+    arm = study.arm("upstream").name
+    of_arm = [p for p in found.predictions if p.arm == arm]
+    if not of_arm:
+        return None
+    said = max(of_arm, key=lambda p: p.threads)
+    gain = {f"gain_{end}": getattr(p, end) for p in found.parameters if p.name == "gain" for end in _ENDS}
+    row = {name: value for name, value in asdict(said).items() if name != "sign"}
+    return {**row, **gain, "open": [f"{one.parameter}: {one.measurement}" for one in found.open]}
+
+
+def _published(predictions: list[Predicted]) -> list[dict[str, Any]]:
+    """The published values of the predicted arms: for the reader, never used."""
+    arms, metrics = {p.arm for p in predictions}, {p.metric for p in predictions}
+    rows = []
+    for table in list_tables():
+        frame = published(table)
+        if {"arm", "metric", "threads"} <= set(frame.columns):
+            kept = frame[frame.arm.isin(arms) & frame.metric.isin(metrics)]
+            kept = kept[~kept.statistic.isin(["min", "max"])]
+            for key, found in kept.groupby(["arm", "threads", "metric"], sort=False):
+                rows.append({"table": table, **_row(key, float(found.value.mean()))})
+    return rows
+
+
+def _row(key: Any, value: float) -> dict[str, Any]:
+    arm, threads, metric = key
+    return {"arm": str(arm), "threads": int(threads), "metric": str(metric), "value": value}
+
+
+def _near(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {near[0]}?" if near else f" (there are: {', '.join(known) or 'none'})"

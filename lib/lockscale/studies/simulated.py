@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""A study's arms in the simulator: points beside which those of its table can stand."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from lockscale.errors import BadInput
+from lockscale.progress import progress
+from lockscale.sim import Result, load_model, simulate
+from lockscale.sim.models import AnyModel, is_shipped
+from lockscale.sim.replicate import MAX_THREADS
+from lockscale.studies.parts import Comparison
+from lockscale.studies.registry import studies
+from lockscale.study.file import Arm, Study, load_study
+from lockscale.study.tables import EXTREMES, StudyTable
+
+
+def simulate_points(
+    model: AnyModel,
+    threads: Sequence[int],
+    parameters: Mapping[str, object],
+    *,
+    replications: int,
+    operations: int = 20_000,
+    seed: int,
+) -> dict[str, Any]:
+    """What `lockscale sim` prints: one point for each number of threads, and the unfitted check."""
+    for n in threads:
+        if not 1 <= n <= MAX_THREADS:
+            raise BadInput(f"threads is {n}: give whole numbers from 1 to {MAX_THREADS}")
+    known = load_model(model)
+    numbers = {"replications": replications, "operations": operations, "seed": seed}
+    found = []
+    with progress(f"simulate {known.name}", len(threads)) as shown:
+        for done, n in enumerate(threads, start=1):
+            found.append(simulate(known, n, parameters, **numbers))
+            shown.update(done, f"{n} threads")
+    value = {
+        "model": known.name,
+        "origin": "simulated",
+        "calibration": found[0].calibration,
+        "parameters": found[0].parameters,
+        "points": [result.to_json() for result in found],
+    }
+    if is_shipped(known) and found[0].calibration and (rows := _unfitted_of(known.name, seed)):
+        value["unfitted_check"] = [vars(row) for row in rows]
+    return value
+
+
+def _unfitted_of(model: str, seed: int) -> list[Comparison]:
+    """What the studies of this model say of tables that it was not fitted to."""
+    rows: list[Comparison] = []
+    for one in studies():
+        if one.unfitted and (study := load_study(one.name, {"seed": seed})).model == model:
+            rows += [row for check in one.unfitted.values() for row in check(study)]
+    return rows
+
+
+def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
+    """One arm at one number of threads, with the study's seed and replications."""
+    return simulate(
+        study.model_of(arm),
+        threads,
+        arm.model_parameters,
+        seed=study.parameters.seed,
+        replications=study.parameters.replications,
+    )
+
+
+def simulated_points(study: Study) -> pd.DataFrame:
+    """Every simulated arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op."""
+    arms = [arm for arm in study.arms if arm.simulated]
+    wanted = [(arm, n) for arm in arms for n in study.parameters.simulated_threads]
+    rows = []
+    with progress(f"simulate {study.model}", len(wanted)) as shown:
+        for done, (arm, threads) in enumerate(wanted, start=1):
+            found = simulate_arm(study, arm, threads)
+            rows.append(
+                {
+                    "arm": arm.name,
+                    "threads": threads,
+                    "metric": "rate",
+                    "unit": found.unit,
+                    "value": found.rate_per_s,
+                    "low": found.low,
+                    "high": found.high,
+                    "attempts_per_op": found.attempts_per_op,
+                    "origin": "simulated",
+                }
+            )
+            shown.update(done, f"{arm.name}, {threads} threads")
+    return pd.DataFrame(rows)
+
+
+def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.DataFrame:
+    """A table of the study in the unit of simulated `points`: arm, threads, value, origin, note.
+
+    Of containers the sum. A time T of N threads is N / T; the amount of work behind it, unpublished, is the
+    one that makes the floor, or else the upstream arm, at its fewest threads equal the simulated one.
+    """
+    frame = table.frame
+    said: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]
+    said = said[["arm", "threads", "metric", "statistic", "value", "origin"]].reset_index(drop=True)
+    note = ""
+    if (said.statistic == "mean_per_container").all():
+        said["value"], note = said.threads * said.value, "containers x rate of one"
+    elif (said.metric == "time").all():
+        said["value"] = said.threads / said.value
+        at = _reference(study, said, points)
+        said["value"] *= at.value_simulated / at.value
+        note = f"threads / time, scaled at {at.arm} of {at.threads}"
+    return said[["arm", "threads", "value", "origin"]].assign(note=note)
+
+
+def _reference(study: Study, said: pd.DataFrame, points: pd.DataFrame) -> Any:
+    """The point, published and simulated, at which the two scales meet."""
+    floors = [arm.name for arm in study.arms if arm.role == "floor"]
+    both = said.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
+    here = both[both.arm == (floors or [study.arm("upstream").name])[0]]
+    if here.empty:
+        raise BadInput("no number of threads is both published and simulated: name one in simulated_threads")
+    return next(here.itertuples())
+
+
+def calibration(study: Study) -> str:
+    """Which of the models' numbers were calibrated, and to what."""
+    models = dict.fromkeys(study.model_of(arm) for arm in study.arms if arm.simulated)
+    return "\n".join(f"{name}: {load_model(name).calibration}" for name in models)
+
+
+def errors(points: pd.DataFrame, said: pd.DataFrame) -> pd.DataFrame:
+    """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin, error_pct."""
+    grouped = said.groupby(["arm", "threads", "origin"], sort=False)
+    mean = grouped.value.mean().rename("in_table").reset_index()
+    both: pd.DataFrame = (
+        points[["arm", "threads", "value"]].rename(columns={"value": "simulated"}).merge(mean)
+    )
+    both["error_pct"] = 100 * (both.simulated / both.in_table - 1)
+    return both
+
+
+def unfitted_check(study: Study) -> pd.DataFrame | None:
+    """The study's table to which no model was fitted; None where it has no such table."""
+    checks = {table: check for one in studies() for table, check in one.unfitted.items()}
+    known = next((checks[table] for table in study.tables if table in checks), None)
+    return check_table(known(study)) if known else None
+
+
+def check_table(rows: Sequence[Comparison]) -> pd.DataFrame:
+    """name, unit, predicted, published, error_pct."""
+    return pd.DataFrame([vars(row) for row in rows])

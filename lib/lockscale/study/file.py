@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""Study, arm and target as typed models read from YAML; what they do not know is refused."""
+
+import difflib
+import re
+import reprlib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import pydantic
+from pydantic_core import ErrorDetails
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.filesystems import fs_type
+from lockscale.printable import printable
+from lockscale.spelling import spelt
+from lockscale.study.parameters import Function, GuestPoints, Parameters, ProfilerName
+from lockscale.study.target_file import (
+    LocalTarget,
+    ManycoreTarget,
+    Name,
+    QemuTarget,
+    SshTarget,
+    Target,
+    TargetFile,
+    guest_target,
+)
+from lockscale.tools.fsload import PHASES
+from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
+
+__all__ = [
+    "DEFAULT_TARGET",
+    "RATES_TARGET",
+    "Arm",
+    "Constant",
+    "GuestPoints",
+    "LocalTarget",
+    "ManycoreTarget",
+    "Parameters",
+    "ProfilerName",
+    "QemuTarget",
+    "SshTarget",
+    "Study",
+    "Target",
+    "guest_target",
+    "list_studies",
+    "list_targets",
+    "load_study",
+    "load_target",
+    "parse_parameter",
+]  # fmt: skip
+
+M = TypeVar("M", bound=pydantic.BaseModel)
+
+# Nothing of them reaches a command line as a path, a second option or a control character.
+Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
+MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
+MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
+Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
+
+
+def _of_fsload(workload: str) -> str:
+    """`workload`, which must be a test of fsload; ValueError is pydantic's."""
+    if workload not in PHASES:
+        raise ValueError(f"fsload has no test {workload!r}: use one of {', '.join(PHASES)}")
+    return workload
+
+
+Workload = Annotated[str, pydantic.AfterValidator(_of_fsload)]
+
+
+def _known_fs_type(name: str) -> str:
+    """`name`, which fs_type() must know; ValueError is pydantic's."""
+    try:
+        return fs_type(name).name
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+
+
+TableName = Annotated[
+    str,
+    spelt(
+        r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv",
+        "name a published table, or a CSV file that lies right beside the study file, such as rates.csv",
+    ),
+]
+
+_SECRET = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
+_WITH_PASSWORD = re.compile(r":.*@", re.DOTALL)
+
+DEFAULT_TARGET = "qemu"  # where kernels are proven and counted when no target is named
+RATES_TARGET = "manycore"  # where a study is run then
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class Arm(_Strict):
+    """A kernel series with what its model is told. `role` says which side of the patch it is.
+
+    model: by default the study's. simulated: false where no model knows the arm.
+    """
+
+    name: Name
+    role: Literal["before", "upstream", "ours", "floor", "other"]
+    model: Name | None = None
+    model_parameters: dict[str, bool | float] = {}
+    simulated: Annotated[bool, pydantic.Field(strict=True)] = True
+
+
+def _with_two_sides(arms: list[Arm]) -> list[Arm]:
+    """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
+    names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
+    if len(set(names)) < len(names):
+        raise ValueError("two arms have one name")
+    if not {"before", "upstream"} <= roles:
+        raise ValueError("an arm of role before and one of role upstream are needed")
+    return arms
+
+
+class Constant(_Strict):
+    """A number taken from outside the study's own tables, with where it is from."""
+
+    value: float
+    unit: Text
+    source: Text
+
+
+class Study(_Strict):
+    """One question with its arms, its workload and everything that decides its result.
+
+    story, limits: how the algorithm explains the tables, and what its model lacks. tables: published
+    ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
+    the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
+    what carries the proof, a profiled function's calls for one operation, or a counter of the study's
+    arms.toml, counted on observe kernels. aa_counter: the profiled function whose calls for one operation
+    compare the A/A pair, and are the proof where no observe kernel ran; left out where counter is one.
+    """
+
+    name: Name
+    question: Text
+    story: Text
+    limits: Text
+    tables: Annotated[list[TableName], pydantic.Field(min_length=1)]
+    workload: Workload
+    workloads_beside: list[Workload] = []
+    metric: Text
+    counter: Text
+    aa_counter: Function | Literal[""] = ""
+    model: Name
+    arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
+    filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
+    mkfs: list[MkfsWord]
+    mount: list[MountOption]
+    mkfs_asserts: list[Feature]
+    calls_without_retry: Constant | None = None
+    parameters: Parameters
+
+    @pydantic.field_validator("arms")
+    @classmethod
+    def _two_sides(cls, arms: list[Arm]) -> list[Arm]:
+        return _with_two_sides(arms)
+
+    def arm(self, role: str) -> Arm:
+        """The first arm with this role."""
+        return next(arm for arm in self.arms if arm.role == role)
+
+    @property
+    def arm_names(self) -> list[str]:
+        return [arm.name for arm in self.arms]
+
+    @property
+    def own_tables(self) -> list[str]:
+        """Those of its tables that are files beside the study file."""
+        return [name for name in self.tables if name.endswith(".csv")]
+
+    def model_of(self, arm: Arm) -> str:
+        """The simulator's model of an arm."""
+        return arm.model or self.model
+
+    @property
+    def called_function(self) -> str:
+        """The profiled function whose calls tell two builds apart."""
+        return self.aa_counter or self.counter
+
+    @property
+    def operation(self) -> str:
+        """What the rates of the study are of, as rows call it: the first phase of its workload."""
+        return PHASES[self.workload][0]
+
+    def with_arms(self, names: list[str]) -> "Study":
+        """The same with these arms alone. ValueError for unknown ones, or where a side is missing."""
+        unknown = sorted(set(names) - set(self.arm_names))
+        if unknown:
+            raise ValueError(f"the study has no arm {unknown[0]!r}{_near(unknown[0], self.arm_names)}")
+        kept = [arm for arm in self.arms if arm.name in names] if names else self.arms
+        return self.model_copy(update={"arms": _with_two_sides(kept)})
+
+
+def list_studies() -> list[str]:
+    return sorted(path.stem for path in paths.STUDIES.glob("*.yaml"))
+
+
+def list_targets() -> list[str]:
+    return sorted(path.stem for path in paths.TARGETS.glob("*.yaml"))
+
+
+def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
+    """The study `name` with parameters changed; an unknown one or a wrong type is one sentence."""
+    path = _named(paths.STUDIES, name, "study", list_studies())
+    said = _read_yaml(path)
+    known = set(Parameters.model_fields)
+    for key in changes or {}:
+        if key not in known:
+            raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
+    if isinstance(said.get("parameters"), dict):
+        said["parameters"] = {**said["parameters"], **(changes or {})}
+    study = _checked(Study, said, path)
+    if study.name != name:
+        raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
+    try:
+        return study.with_arms(study.parameters.arms)
+    except ValueError as error:
+        raise BadInput(f"{path.name}: parameters.arms: {error}") from None
+
+
+def load_target(name: str) -> Target:
+    """The target `name`; a file that is none is one sentence."""
+    path = _named(paths.TARGETS, name, "target", list_targets())
+    target = _checked(TargetFile, _read_yaml(path), path).root
+    if target.name != name:
+        raise BadInput(f"{path.name} names its target {target.name!r}: let the file be {target.name}.yaml")
+    return target
+
+
+def parse_parameter(text: str) -> tuple[str, Any]:
+    """`name=value` from the command line, the value read as YAML."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise BadInput(f"{text!r} is not a parameter: write -p name=value")
+    try:
+        return name, parse_yaml(value)
+    except UNREADABLE:
+        raise BadInput(f"the value of parameter {name} is not YAML: {_short(value)}") from None
+
+
+def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
+    if name not in known:
+        raise BadInput(f"there is no {what} {name!r} in {folder.name}/{_near(name, known)}")
+    return folder / f"{name}.yaml"
+
+
+def _near(name: str, known: set[str] | list[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1)
+    listed = ", ".join(sorted(known)) or "none"
+    return f": did you mean {near[0]}?" if near else f" (there are: {listed})"
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    said = read_yaml(path)
+    if not isinstance(said, dict):
+        raise BadInput(f"{path} has to hold names with values, not a {type(said).__name__}")
+    return said
+
+
+def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
+    try:
+        return model.model_validate(said)
+    except pydantic.ValidationError as error:
+        found = error.errors()
+        # a misspelt name is also one that is missing; it is the one that the user can see in the file
+        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+        within = first["loc"]
+        if issubclass(model, TargetFile):  # its kind is pydantic's first word, not one of the file's
+            within = within[1:]
+        where = ".".join(printable(part) for part in within)
+        where = f"{where}: " if where else ""
+        raise BadInput(f"{path.name}: {where}{_why(first)}{_meant(first, found)}") from None
+
+
+def _meant(first: ErrorDetails, found: list[ErrorDetails]) -> str:
+    """For a name that is none, the missing one beside it that is near."""
+    if first["type"] != "extra_forbidden" or not (loc := first["loc"]):
+        return ""
+    missing = [
+        str(one["loc"][-1]) for one in found if one["type"] == "missing" and one["loc"][:-1] == loc[:-1]
+    ]
+    near = difflib.get_close_matches(str(loc[-1]), missing, n=1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def _why(first: ErrorDetails) -> str:
+    """The sentence of pydantic's error, and the value where it is sure to be no secret."""
+    if first["type"] == "extra_forbidden" and first["loc"] and _SECRET.search(str(first["loc"][-1])):
+        return "no password is stored in such a file: take the line out, and log in with a key or an agent"
+    if first["type"] == "union_tag_not_found":
+        return "its kind is missing: say kind: manycore, qemu, ssh or local"
+    said = printable(first["msg"].removeprefix("Value error, "), 200)
+    untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict)
+    untold |= first["loc"][-1:] == ("user",) and ":" in str(first["input"])  # as in user:password
+    return said if untold else f"{said} (got {_short(first['input'])})"
+
+
+def _short(value: Any) -> str:
+    """What was said, cut to a readable length; YAML's aliases can make it enormous."""
+    if isinstance(value, str) and _WITH_PASSWORD.search(value):
+        return "a text that looks like an address with a password"
+    try:
+        return reprlib.repr(value)[:80]
+    except ValueError:  # an integer of more digits than Python prints
+        return "a number of thousands of digits"

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""What papermill and `-p name=value` may change of a study."""
+
+from collections import Counter
+from typing import Annotated, Literal
+
+import pydantic
+
+from lockscale.kernels.source import refuse_address
+from lockscale.spelling import spelt
+from lockscale.study.target_file import Count, Name
+
+# It reaches a command line as no path, no second option and no control character.
+Function = Annotated[
+    str, spelt(r"[A-Za-z0-9_.*?\[\]-]+", "write a kernel function's name, or a pattern of names with * and ?")
+]
+
+
+def _once(numbers: list[int]) -> list[int]:
+    """`numbers`, none of them twice; ValueError is pydantic's."""
+    for number, times in Counter(numbers).items():
+        if times > 1:
+            raise ValueError(f"{number} is named {times} times: name each once, iterations repeat it")
+    return numbers
+
+
+Counts = Annotated[list[Count], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
+
+
+def _key(said: object) -> object:
+    """A number as JSON writes it before a colon, as the number that it is."""
+    return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+
+def _path(source: str) -> str:
+    """`source`, which must be a path of this machine, or nothing; ValueError is pydantic's."""
+    if why := refuse_address(source):
+        raise ValueError(why)
+    return source
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class GuestPoints(_Strict):
+    """One boot of an iteration: the CPUs that run and the numbers of processes measured on them."""
+
+    cpus: Annotated[int, pydantic.Field(gt=0, le=8192, strict=True)]  # what x86 kernels know
+    processes: Counts
+    # Those of `processes` that are profiled too, and those that `--short` measures; by default all.
+    profiled: list[Count] | None = None
+    short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
+    # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
+    creates_per_point: Count | None = None
+    # Of some of them, by their number of processes, in place of that.
+    creates_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    # Loads one after another that give one rate, at some numbers of processes; at others one load does. The
+    # order in which many processes start decides the rate of a load for as long as it lasts.
+    loads_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
+    containers: Annotated[bool, pydantic.Field(strict=True)] = False
+
+    @pydantic.model_validator(mode="after")
+    def _of_its_processes(self) -> "GuestPoints":
+        for name in ("profiled", "short", "creates_at", "loads_at"):
+            if unknown := set(getattr(self, name) or ()) - set(self.processes):
+                raise ValueError(
+                    f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
+                )
+        return self
+
+    def shortened(self) -> "GuestPoints":
+        """Only the numbers of processes of `short`, where that is given, and one load of each."""
+        if self.short is None:
+            return self
+        kept = [n for n in self.processes if n in self.short]
+        profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
+        creates_at = {n: creates for n, creates in self.creates_at.items() if n in kept}
+        fewer = {"processes": kept, "profiled": profiled, "short": None, "creates_at": creates_at}
+        return self.model_copy(update={**fewer, "loads_at": {}})
+
+
+def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
+    """`guests`, no point of them twice: it would pass for an iteration; ValueError is pydantic's."""
+    points = Counter((guest.cpus, n) for guest in guests for n in guest.processes)
+    for (cpus, n), times in points.items():
+        if times > 1:
+            raise ValueError(
+                f"{n} processes on {cpus} CPUs are named {times} times: name each once, iterations repeat it"
+            )
+    return guests
+
+
+ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
+
+
+class Parameters(_Strict):
+    """What papermill and `-p name=value` may change."""
+
+    guests: Annotated[
+        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
+    ]
+    # In place of `guests` on a machine in virtual time, whose CPUs cost the host no more than they do.
+    manycore: Annotated[
+        list[GuestPoints], pydantic.Field(min_length=1), pydantic.AfterValidator(_no_point_twice)
+    ] = [GuestPoints(cpus=64, processes=[1, 2, 4, 8, 16, 32, 48, 64])]
+    # In virtual time: numbers of processes at which the first boot of each arm is also measured with every
+    # price at both ends of its range.
+    price_ends: list[Count] = []
+    # Operations of a point, whatever they are, shared out over its processes.
+    creates_per_point: Count
+    # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.
+    arms: list[Name] = []
+    iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    profiled_functions: Annotated[list[Function], pydantic.Field(min_length=1)]
+    profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
+    tool: Literal["auto", "fsload", "mdtest"]
+    accel: Literal["auto", "kvm", "tcg"]
+    seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
+    simulated_threads: Counts
+    replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
+    # Blocks before the A/A pair whose rows are compared with nothing.
+    warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0
+    # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
+    ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
+    latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
+    kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
+
+    @pydantic.model_validator(mode="after")
+    def _with_a_tool_that_can(self) -> "Parameters":
+        if self.tool == "mdtest" and any(guest.containers for guest in self.guests):
+            raise ValueError("mdtest has no containers: tool=fsload, or leave the tool out")
+        return self
+
+    def creates(self, guest: GuestPoints, processes: int) -> int:
+        """How many operations so many processes share where that guest measures a rate."""
+        return guest.creates_at.get(processes, guest.creates_per_point or self.creates_per_point)
+
+    def items_each(self, guest: GuestPoints, processes: int) -> int:
+        """How many operations each of them does."""
+        return max(1, self.creates(guest, processes) // processes)

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""What ext4 and jbd2 count themselves, in /proc/fs and /sys/fs, since the file system was mounted.
+
+Read in the kernel, 6.12: fs/ext4/mballoc.c (ext4_seq_mb_stats_show), fs/jbd2/journal.c
+(jbd2_seq_info_show), fs/ext4/extents_status.c, fs/ext4/fast_commit.c and fs/ext4/sysfs.c. jbd2's means
+are cut to whole milliseconds and blocks. mb_stats counts only while it is on.
+
+Free space by block group, /proc/fs/ext4/<device>/mb_groups, is ext4_mb_seq_groups_show()'s. A line is a
+group: free clusters, the extents that they are in, the first of them, and how many free chunks of each
+power of two there are.
+
+Each small file is read by the format string that the kernel prints it with. Such a file has a handful
+of lines, each always there: it matches as a whole, or it was cut, changed, or is of another kernel.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from lockscale.errors import BadInput
+from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
+
+_FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max))?\\\}")
+# No machine counts so far in its life; a printed number beyond it was damaged.
+_MOST = 10**14
+_BITS = {"u": 32, "d": 31, "lu": 64, "llu": 64, "ld": 63, "lld": 63}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number: `total` since the file system was mounted, a `mean` or a `max` over that time."""
+
+    name: str
+    value: int
+    unit: str
+    statistic: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """The kernel's format, its conversions as {name:lu unit statistic}; `[[` and `]]` hold what may lack.
+
+    The unit is `count` and the statistic `total` where none is said; {_...} is a number that counts nothing.
+    """
+
+    text: str
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        pattern = _FIELD.sub(r"(?P<\1>\\d{1,20})", re.escape(self.text))
+        return re.compile(pattern.replace(r"\[\[", "(?:").replace(r"\]\]", ")?"), re.ASCII)
+
+    def read(self, text: str) -> list[Value] | None:
+        """The numbers in the order of the format; None where the text is not of it."""
+        found = self._pattern.fullmatch(text)
+        if found is None:
+            return None
+        values = []
+        for name, kind, unit, statistic in _FIELD.findall(re.escape(self.text)):
+            printed = found[name]
+            if printed is not None and int(printed) >= min(2 ** _BITS[kind], _MOST):
+                return None
+            if printed is not None and not name.startswith("_"):
+                values.append(Value(name, int(printed), unit or "count", statistic or "total"))
+        return values
+
+
+_ORDERS = 14
+_GROUPS_HEAD = "#group: free  frags first [" + "".join(f" 2^{order:<3}" for order in range(_ORDERS)) + " ]"
+_GROUP = re.compile(rf"#(\d+) *: (\d+) +(\d+) +(\d+) +\[((?: \d+ *){{{_ORDERS}}}) \](.*)", re.ASCII)
+# what ext4_decode_error() says
+_UNREAD = re.compile(
+    r"#(\d+) *: (?:Corrupt filesystem|Filesystem failed CRC|IO failure|Out of memory|Journal has aborted"
+    r"|Readonly filesystem|error -?\d+)",
+    re.ASCII,
+)
+_CORRUPTED = " Block bitmap corrupted!"
+_MOST_CLUSTERS = 2**32
+
+
+def parse_mb_groups(text: str) -> tuple[list[Value], list[str]]:
+    """Sums over the groups, and warnings for groups that ext4 could not read or found corrupted.
+
+    BadInput where a group is not there or not in turn, or its chunks are not its free clusters, as
+    when it was read while files were made.
+    """
+    head, *lines = text.split("\n")
+    if head != _GROUPS_HEAD or not lines or lines.pop():
+        raise BadInput("mb_groups is cut, or not as Linux 6.12 prints it: read it again")
+    groups: list[list[int]] = []
+    warnings: list[str] = []
+    for number, line in enumerate(lines):
+        group = _GROUP.fullmatch(line)
+        found = group or _UNREAD.fullmatch(line)
+        if found is None or found[1] != str(number):
+            raise BadInput(f"mb_groups: the line of group {number} is {line[:60]!r}, read it again")
+        if group is None or group[6] == _CORRUPTED:
+            warnings.append(f"group {number} is left out: ext4 could not read it, or found it corrupted")
+            continue
+        groups.append(_group(number, group))
+    if not groups:
+        raise BadInput("mb_groups has no group that could be read")
+    return _sums(groups), warnings
+
+
+def _group(number: int, line: re.Match[str]) -> list[int]:
+    """Free clusters, extents, and chunks by order."""
+    free, extents, *chunks = map(int, [line[2], line[3], *line[5].split()])
+    whole = sum(count << order for order, count in enumerate(chunks)) == free
+    if (
+        line[6]
+        or not whole
+        or not bool(free) <= bool(extents)
+        or extents > free
+        or int(line[4]) >= _MOST_CLUSTERS
+    ):
+        raise BadInput(f"mb_groups: the numbers of group {number} do not agree, read it when no load runs")
+    return [free, extents, *chunks]
+
+
+def _sums(groups: list[list[int]]) -> list[Value]:
+    free, extents, *chunks = (sum(column) for column in zip(*groups, strict=True))
+    return [
+        Value("groups", len(groups), "count", "total"),
+        Value("groups_full", sum(not group[0] for group in groups), "count", "total"),
+        Value("free", free, "clusters", "total"),
+        Value("free_extents", extents, "count", "total"),
+        *(Value(f"free_chunks_2^{order}", count, "count", "total") for order, count in enumerate(chunks)),
+    ]
+
+
+TOOL = "ext4_stats"
+ON_TARGET = TargetTool(
+    name="ext4 and jbd2 statistics",
+    ask=kernel_file("/proc/fs/ext4"),
+    version=printed(r"(\d\S*)"),
+    without="rates and profiles are measured; commits and the allocator's search are not counted",
+    get="mount an ext4 on a kernel with CONFIG_PROC_FS",
+    parts=[Part("/proc/fs/jbd2", ["test", "-d", "/proc/fs/jbd2"], "commits are not counted")],
+)
+
+_SYSFS = (
+    "lifetime_write_kbytes", "session_write_kbytes", "delayed_allocation_blocks",
+    "sra_exceeded_retry_limit", "errors_count", "warning_count",
+)  # fmt: skip
+_PROC = ("mb_stats", "mb_groups", "es_shrinker_info", "fc_info")
+_CRITERION = (
+    "\tcr_{0}_stats:\n\t\thits: {{{0}_hits:llu}}\n\t\tgroups_considered: {{{0}_groups_considered:llu}}\n"
+    "\t\textents_scanned: {{{0}_extents_scanned:u}}\n\t\tuseless_loops: {{{0}_useless_loops:llu}}\n"
+)
+_FORMATS = {
+    "jbd2_info": Format(
+        "{transactions:lu} transactions ({requested:lu} requested), "
+        "each up to {transaction_size:u blocks max} blocks\n"
+        "[[average: \n  {wait_for_transaction:u ms mean}ms waiting for transaction\n"
+        "  {request_delay:u ms mean}ms request delay\n"
+        "  {running:u ms mean}ms running transaction\n"
+        "  {being_locked:u ms mean}ms transaction was being locked\n"
+        "  {flushing_data:u ms mean}ms flushing data (in ordered mode)\n"
+        "  {logging:u ms mean}ms logging transaction\n"
+        "  {commit:llu us mean}us average transaction commit time\n"
+        "  {handles_per_transaction:lu count mean} handles per transaction\n"
+        "  {blocks_per_transaction:lu blocks mean} blocks per transaction\n"
+        "  {logged_blocks_per_transaction:lu blocks mean} logged blocks per transaction\n]]"
+    ),
+    "mb_stats": Format(
+        "mballoc:\n\treqs: {requests:u}\n\tsuccess: {successes:u}\n\tgroups_scanned: {groups_scanned:u}\n"
+        + "".join(map(_CRITERION.format, ("p2_aligned", "goal_fast", "best_avail", "goal_slow", "any_free")))
+        + "\textents_scanned: {extents_scanned:u}\n\t\tgoal_hits: {goal_hits:u}\n"
+        "\t\tlen_goal_hits: {len_goal_hits:u}\n\t\t2^n_hits: {power_of_2_hits:u}\n"
+        "\t\tbreaks: {breaks:u}\n\t\tlost: {lost:u}\n"
+        "\tbuddies_generated: {buddies_generated:u}/{groups:u}\n"
+        "\tbuddies_time_used: {buddies_time_used:llu cycles}\n"
+        "\tpreallocated: {preallocated:u}\n\tdiscarded: {discarded:u}\n"
+    ),
+    "es_shrinker_info": Format(
+        "stats:\n  {objects:lld} objects\n  {reclaimable_objects:lld} reclaimable objects\n"
+        "  {cache_hits:lld}/{cache_misses:lld} cache hits/misses\n"
+        "[[  {inodes_on_list:d} inodes on list\n]]"
+        "average:\n  {scan_time:llu us mean} us scan time\n  {shrunk_objects:lu count mean} shrunk objects\n"
+        "[[maximum:\n  {_number:lu} inode ({largest_inode_objects:u count max} objects, "
+        "{largest_inode_reclaimable:u count max} reclaimable)\n"
+        "  {longest_scan_time:llu us max} us max scan time\n]]"
+    ),
+    "fc_info": Format(
+        "fc stats:\n{commits:ld} commits\n{ineligible:ld} ineligible\n{blocks:ld blocks} numblks\n"
+        "{commit:llu us mean}us avg_commit_time\nIneligible reasons:\n"
+        '"Extended attributes changed":\t{because_xattr:d}\n"Cross rename":\t{because_cross_rename:d}\n'
+        '"Journal flag changed":\t{because_journal_flag:d}\n"Insufficient memory":\t{because_no_memory:d}\n'
+        '"Swap boot":\t{because_swap_boot:d}\n"Resize":\t{because_resize:d}\n'
+        '"Dir renamed":\t{because_dir_renamed:d}\n"Falloc range op":\t{because_falloc_range:d}\n'
+        '"Data journalling":\t{because_data_journalling:d}\n'
+        '[["Encrypted filename":\t{because_encrypted_name:d}\n]]'
+    ),
+}  # fmt: skip
+_HEADS = {"jbd2_info": r"\d+ transactions \(", "mb_stats": "mballoc:", "mb_groups": "#group: free",
+          "es_shrinker_info": r"stats:\n  \d+ objects", "fc_info": "fc stats:"}  # fmt: skip
+_OFF = 'mballoc:\n\tmb stats collection turned off.\n\tTo enable, please write "1" to sysfs file mb_stats.\n'
+MB_STATS_OFF = "mb_stats is off, write 1 to /sys/fs/ext4/<device>/mb_stats before the load"
+_READ = """for file; do [ -r "$file" ] && set -- "$@" "$file"; shift; done; exec tail -v -n +1 "$@" """
+_FILE = re.compile(r"^==> (\S+) <==\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ext4Stats:
+    """The numbers of each file by its name; `warnings` say what may be missing."""
+
+    files: dict[str, list[Value]]
+    warnings: tuple[str, ...]
+
+
+def start(device: str) -> list[tuple[str, str]]:
+    """(file, value) that lets the allocator count; device: as `vda`."""
+    return [(f"/sys/fs/ext4/{device}/mb_stats", "1\n")]
+
+
+def stop(device: str) -> list[tuple[str, str]]:
+    """(file, value) that ends it; read() first."""
+    return [(f"/sys/fs/ext4/{device}/mb_stats", "0\n")]
+
+
+def read(device: str) -> list[str]:
+    """argv that prints the files of the ext4 file system on `device` that this kernel has.
+
+    The journal is on inode 8 of the same device.
+    """
+    paths = [f"/proc/fs/ext4/{device}/{name}" for name in _PROC]
+    paths += [f"/proc/fs/jbd2/{device}-8/info", *(f"/sys/fs/ext4/{device}/{name}" for name in _SYSFS)]
+    return sealed(["sh", "-c", _READ, "sh", *paths])
+
+
+def recognise(text: str) -> bool:
+    """Whether it is one of these files, or what read() prints."""
+    heads = "|".join(_HEADS.values())
+    return re.match(rf"(?:==> /(?:proc|sys)/fs/(?:ext4|jbd2)/\S+ <==|{heads})", text) is not None
+
+
+def parse(text: str) -> Ext4Stats:
+    """The numbers of one such file, or of all that read() prints.
+
+    BadInput where a file was cut or changed or is of a kernel that prints it otherwise, and where none
+    is left: mb_stats is left out, with a warning, while it is off.
+    """
+    body, whole = unseal(text)
+    warnings = [] if whole else [UNSEALED]
+    _, *parts = _FILE.split(body) if _FILE.match(body) else ["", "", body]
+    files: dict[str, list[Value]] = {}
+    for path, content in zip(parts[::2], parts[1::2], strict=True):
+        # tail prints an empty line between two files
+        one = content if path in ("", parts[-2]) else content.removesuffix("\n")
+        name, values = _file(path, one, warnings)
+        if name in files:
+            raise BadInput(f"{name} is there twice: give the files of one file system")
+        if values:
+            files[name] = values
+    if not files:
+        raise BadInput(f"no statistics of ext4: {MB_STATS_OFF}")
+    return Ext4Stats(files, tuple(warnings))
+
+
+def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Value]]:
+    name = path.rpartition("/")[2] if path else _name(content)
+    name = "jbd2_info" if name == "info" else name
+    if name in _SYSFS:
+        return name, _counter(name, content)
+    if name == "mb_groups":
+        values, left_out = parse_mb_groups(content)
+        warnings += left_out
+        return name, values
+    if content == _OFF:
+        warnings.append(MB_STATS_OFF)
+        return name, []
+    read_values = _FORMATS[name].read(content) if name in _FORMATS else None
+    if read_values is None:
+        raise BadInput(
+            f"{name or 'this'} is not as Linux 6.12 prints it: it was cut, or is of another kernel"
+        )
+    return name, read_values
+
+
+def _name(content: str) -> str:
+    return next((name for name, head in _HEADS.items() if re.match(head, content)), "")
+
+
+def _counter(name: str, content: str) -> list[Value]:
+    if not re.fullmatch(r"\d{1,20}\n", content, re.ASCII):
+        raise BadInput(f"{name} is not one number: it was cut, or is of another kernel")
+    unit = "KiB" if name.endswith("kbytes") else "blocks" if name.endswith("blocks") else "count"
+    return [Value(name, int(content), unit, "total")]

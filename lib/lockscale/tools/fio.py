@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""fio: find it, create, stat and remove files with it, read its JSON (--output-format=json or json+).
+
+Its file engines time an open with O_CREAT, a stat or an unlink of each file; no data is written. fio
+takes times in whole milliseconds, so a rate from a short run is coarse.
+
+With group_reporting an entry adds up the jobs of its group: rate = operations of all / the longest job's
+time (sum_thread_stats() in stat.c); without it an entry is one process. What was asked for stands in
+"global options" and "job options". fio 2 gave latencies in other units and is refused.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lockscale.errors import BadInput
+from lockscale.tools.target_tools import Part, TargetTool, on_path, printed
+from lockscale.tools.workload_rows import Parsed, Row, rate_row, strict_json, unconfirmed, whole
+
+TOOL = "fio"
+VERSION = re.compile(r"fio-(3\.[0-9]{1,3}(?:\.[0-9]{1,3})?(?:-[0-9]{1,5}-g[0-9a-f]{4,40})?(?:-dirty)?)")
+ENGINES = {
+    "filecreate": "create", "filestat": "stat", "filedelete": "remove",
+    "dircreate": "dir_create", "dirstat": "dir_stat", "dirdelete": "dir_remove",
+}  # fmt: skip
+DIRECTIONS = ("read", "write", "trim")
+PERCENTILES = {"50.000000": "p50", "99.000000": "p99"}
+
+_LATENCIES = unconfirmed("the latencies, any that can be together")
+
+Value = dict[str, Any]
+T = TypeVar("T")
+
+
+class _Damaged(Exception):
+    """Numbers of a job that are missing or disagree; the message says which."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One entry of "jobs" and its options; `threads` is None where it may stand for any number."""
+
+    value: Value
+    options: dict[str, str]
+    whose: str
+    threads: int | None
+
+    @property
+    def phase(self) -> str | None:
+        """What a file engine does; None for an engine that moves data."""
+        return ENGINES.get(self.options.get("ioengine", ""))
+
+
+def recognise(text: str) -> bool:
+    """Whether there is the version, as fio's JSON writes it."""
+    return re.search(r'^ *"fio version" : "', text, re.MULTILINE) is not None
+
+
+def parse(text: str) -> Parsed:
+    """Rates in ops/s and completion latencies in ns (mean, max, p50, p99) of each phase or direction.
+
+    `total` with group_reporting, else `rank<k>`. A file engine's test is create, stat or remove;
+    another's is the job's name with read, write or trim.
+    """
+    value, notes = _json(text)
+    version = VERSION.fullmatch(_known(value, "fio version"))
+    if version is None:
+        raise BadInput(f"{_known(value, 'fio version')[:40]!r} is not known: this reads fio 3")
+    rows: list[Row] = []
+    warnings: list[str] = []
+    for number, job in enumerate(_jobs(value), 1):
+        try:
+            entry = _entry(value, job)
+            found = [row for name in DIRECTIONS for row in _rows(entry, name)]
+            if {_key(row) for row in found} & {_key(row) for row in rows}:
+                raise _Damaged("an earlier job has its name and place")
+            rows += found
+        except _Damaged as error:
+            warnings.append(f"job {number} is left out: {error}")
+    if not rows:
+        raise BadInput(f"nothing could be read from fio's JSON: {[*warnings, 'no job did anything'][0]}")
+    alone = [_LATENCIES] * any(row.metric == "completion_latency" for row in rows)
+    return Parsed(TOOL, version[1], tuple(rows), (*warnings, *alone, *notes))
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row.test, row.metric, row.statistic
+
+
+def _json(text: str) -> tuple[Value, list[str]]:
+    """fio's one JSON object; it may print notes above it, in the same file."""
+    lines = f"\n{text}\n"
+    start, end = lines.find("\n{\n"), lines.rfind("\n}\n") + len("\n}\n")
+    try:
+        value = strict_json(lines[max(start, 0) : end])
+    except (ValueError, RecursionError):
+        raise BadInput("this is not fio's JSON, or not all of it: use --output-format=json") from None
+    if not isinstance(value, dict):
+        raise BadInput("fio's JSON is no object: use --output-format=json")
+    noted = (lines[: max(start, 0)] + lines[end:]).strip()
+    return value, ["fio printed notes around its JSON: read them"] if noted else []
+
+
+def _known(value: Value, key: str) -> str:
+    found = value.get(key)
+    if not isinstance(found, str):
+        raise BadInput(f"this is not fio's JSON: it has no {key}")
+    return found
+
+
+def _jobs(value: Value) -> list[Value]:
+    jobs = value.get("jobs")
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise BadInput("fio's JSON has no list of jobs: run it with --output-format=json")
+    return jobs
+
+
+def _of(value: Value, key: str, kind: type[T]) -> T:
+    """The value of a key; a number is finite, not negative, and no larger than fio's own are."""
+    found = value.get(key)
+    if type(found) is not kind or (isinstance(found, int | float) and not 0 <= found < 1 << 64):
+        raise _Damaged(f"it has no {key}, or a strange one")
+    return found
+
+
+def _options(value: Value, job: Value) -> dict[str, str]:
+    shared, own = value.get("global options", {}), job.get("job options", {})
+    if not isinstance(shared, dict) or not isinstance(own, dict):
+        raise _Damaged("its options are not a JSON object")
+    return {name: str(option) for name, option in {**shared, **own}.items()}
+
+
+def _entry(value: Value, job: Value) -> _Entry:
+    """The entry, with the processes that it stands for checked as far as fio's JSON allows."""
+    if _of(job, "error", int):
+        raise _Damaged("fio had an error in it")
+    options = _options(value, job)
+    processes = whole(options.get("numjobs", "1"), 10**6)
+    group = [other for other in _jobs(value) if other.get("groupid") == _of(job, "groupid", int)]
+    clones = [other for other in group if other.get("jobname") == _of(job, "jobname", str)]
+    if options.get("group_reporting", "0") == "0":
+        if len(clones) != processes:
+            raise _Damaged(f"there are {len(clones)} entries of its name for numjobs={processes}")
+        whose = f"rank{[other is job for other in clones].index(True)}"
+        return _Entry(job, options, whose, len(group))
+    return _Entry(job, options, "total", processes if options.get("ioengine") in ENGINES else None)
+
+
+def _rows(entry: _Entry, direction: str) -> list[Row]:
+    counts = _of(entry.value, direction, dict)
+    operations = _of(counts, "total_ios", int)
+    if not operations:
+        return []
+    milliseconds, rate = _of(counts, "runtime", int), _of(counts, "iops", float)
+    expected = operations * 1000 / milliseconds if milliseconds else 0.0
+    if not math.isclose(rate, expected, rel_tol=1e-9, abs_tol=1e-6):
+        raise _Damaged("its iops, total_ios and runtime disagree")
+    latency = _of(counts, "clat_ns", dict)
+    test = entry.phase or f"{_of(entry.value, 'jobname', str)} {direction}"
+    kept = _of(latency, "N", int)
+    if entry.phase and (operations != _asked(entry) or kept not in (0, operations)):
+        raise _Damaged("it has not one operation and one latency for each file that was asked for")
+    return [
+        rate_row(test, entry.threads, 1, rate, entry.whose),
+        *(
+            Row(test, entry.threads, 1, "completion_latency", "ns", value, f"{entry.whose}_{name}")
+            for name, value in _latencies(latency, entry.options).items()
+        ),
+    ]
+
+
+def _asked(entry: _Entry) -> int:
+    """Files x processes x loops of a file engine."""
+    here = (entry.threads or 1) if entry.whose == "total" else 1
+    files, loops = (whole(entry.options.get(name, "1")) for name in ("nrfiles", "loops"))
+    if not files or not loops:
+        raise _Damaged("its options have a damaged number of files or loops")
+    return files * here * loops
+
+
+def _latencies(clat: Value, options: dict[str, str]) -> dict[str, float]:
+    """Mean, max and percentiles in ns, where latencies were kept; a percentile is a bin's, within 1/32."""
+    if not clat["N"]:
+        return {}
+    least, most, mean = _of(clat, "min", int), _of(clat, "max", int), _of(clat, "mean", float)
+    bins = _of(clat, "percentile", dict) if "percentile" in clat else {}
+    wanted = {k: name for k, name in PERCENTILES.items() if k in bins or "percentile_list" not in options}
+    found = {name: _of(bins, key, int) for key, name in wanted.items() if bins}
+    ordered = [_of(bins, key, int) for key in bins]
+    in_bins = all(least * 31 / 32 - 1 <= value <= most * 33 / 32 + 1 for value in ordered)
+    in_bins &= all(map(_is_bin, ordered))
+    if not least - 1e-6 <= mean <= most + 1e-6 or ordered != sorted(ordered) or not in_bins:
+        raise _Damaged("its latencies do not fit together")
+    return {"mean": mean, "max": float(most)} | {name: float(value) for name, value in found.items()}
+
+
+def _is_bin(ns: int) -> bool:
+    """Whether fio's histogram has a bin of this value: 64 to each power of two (plat_idx_to_val(), stat.c).
+
+    A bin above 127 has the value in its middle, so the bits that it leaves open are 100...
+    """
+    left_open = max(ns.bit_length() - 7, 0)
+    return ns & ((1 << left_open) - 1) == (1 << left_open) >> 1
+
+
+__all__ = ["ON_TARGET", "PHASES", "TOOL", "command", "parse", "recognise"]
+
+PHASES = {"create": "filecreate", "stat": "filestat", "remove": "filedelete"}
+# filecreate alone makes no directories.
+_MAKE_FOLDERS = r"""k=0; while [ $k -lt "$2" ]; do mkdir -p "$1/lockscale.$k" || exit 1; k=$((k + 1)); done
+shift 2; exec "$@" """
+ON_TARGET = TargetTool(
+    name=TOOL,
+    ask=on_path(TOOL, TOOL, "--version"),
+    version=printed(r"fio-(\S+)"),
+    without="creates and removes are measured with mdtest or fsload, stats of files are not",
+    get="apt-get install fio",
+    parts=[
+        Part(
+            f"the engine {engine}",
+            ["sh", "-c", 'fio --enghelp | grep -qw "$1"', "sh", engine],
+            f"fio does not measure the {phase} of files",
+        )
+        for phase, engine in PHASES.items()
+    ],
+)
+
+
+def command(
+    directory: str,
+    *,
+    processes: int,
+    items: int,
+    phases: Sequence[str] = ("create", "stat", "remove"),
+    executable: str = "fio",
+) -> list[str]:
+    """argv of `items` files by each of `processes`, each in its own directory under `directory`.
+
+    A phase begins when the one before it has ended; a later run may go on with the files of an earlier
+    one. create_on_open keeps fio from laying out files with data before the phases that need files.
+    """
+    strange = [phase for phase in phases if phase not in PHASES]
+    if strange or not phases or len(set(phases)) < len(phases):
+        raise BadInput(f"fio is asked for phases {', '.join(phases)}: use {', '.join(PHASES)}, each once")
+    if processes < 1 or items < 1:
+        raise BadInput("fio needs at least one process and one file")
+    shared = {
+        "directory": directory.replace("\\", "\\\\").replace(":", "\\:"),
+        "filename_format": "lockscale.$jobnum/$filenum",
+        "nrfiles": items, "numjobs": processes, "openfiles": 1, "filesize": 1, "bs": 1,
+        "create_on_open": 1, "group_reporting": 1,
+    }  # fmt: skip
+    argv = ["sh", "-c", _MAKE_FOLDERS, "sh", directory, str(processes)]
+    argv += [executable, "--output-format=json", "--name=global", *(f"--{k}={v}" for k, v in shared.items())]
+    for number, phase in enumerate(phases):
+        argv += [f"--name={phase}", f"--ioengine={PHASES[phase]}", *(["--stonewall"] if number else [])]
+    return argv

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Single calls and what they cost, from ftrace's function graph tracer.
+
+Dearer than the function profiler (ftrace_cost) and bounded by the trace buffer, but it has the longest
+and shortest call, where the profiler has sums. Read in the kernel: kernel/trace/trace_functions_graph.c
+(print_graph_entry_leaf, print_graph_return, trace_print_graph_duration) and trace_output.c
+(trace_find_mark). Times are wall time and hold callees and sleep; at most seven digits are printed,
+cut and not rounded. Needs CONFIG_FUNCTION_GRAPH_TRACER.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lockscale.errors import BadInput
+from lockscale.tools.ftrace_cost import TRACING
+from lockscale.tools.seal import UNSEALED, sealed, unseal
+
+TOOL = "function_graph"
+AVAILABLE = ("cat", f"{TRACING}/available_tracers")
+READ = sealed(["cat", f"{TRACING}/trace"])
+# What a mark says: the call took longer than this.
+MARKS_NS = {"$": 10**9, "@": 10**8, "*": 10**7, "#": 10**6, "!": 10**5, "+": 10**4}
+
+_HEAD = re.compile(r"^# tracer: function_graph$", re.MULTILINE)
+_COLUMNS = "# CPU  DURATION                  FUNCTION CALLS"
+_LINE = re.compile(
+    r" +(\d{1,4})\) (?: {14,15}|([ +!#*@$]) (\d{1,20}(?:\.\d{1,3})?) us +)\|  ((?:  )*)(\S.*)", re.ASCII
+)
+_ENTRY = re.compile(r"([\w.]+(?: \[\w+\])?)\(\) \{")
+_LEAF = re.compile(r"([\w.]+(?: \[\w+\])?)\(\);")
+_EXIT = re.compile(r"\}(?: /\* ([\w.]+(?: \[\w+\])?) \*/)?")
+_COMMENT = re.compile(r"/\* .* \*/")
+_BETWEEN = re.compile(r"| -+| +\d+\)  .* => .*| +\d+\)   (?:==========>|<==========) \|.*|#.*")
+_LOST = re.compile(r"CPU:\d+ \[LOST (?:\d+ )?EVENTS\]")
+
+
+@dataclass
+class FunctionTimes:
+    """Calls of one function that ended while it was traced, with their callees, in microseconds.
+
+    `over`: how many of them had each mark of MARKS_NS.
+    """
+
+    function: str
+    count: int = 0
+    total_us: float = 0.0
+    max_us: float = 0.0
+    min_us: float = float("inf")
+    over: dict[str, int] = field(default_factory=dict)
+
+    def add(self, ns: int, mark: str) -> None:
+        self.count += 1
+        self.total_us = round(self.total_us + ns / 1000, 3)
+        self.max_us, self.min_us = max(self.max_us, ns / 1000), min(self.min_us, ns / 1000)
+        if mark != " ":
+            self.over[mark] = self.over.get(mark, 0) + 1
+
+
+@dataclass(frozen=True)
+class FunctionGraph:
+    """Every function, the dearest first; `warnings` say what is missing."""
+
+    functions: tuple[FunctionTimes, ...]
+    warnings: tuple[str, ...]
+
+
+def check(tracers: str) -> None:
+    """BadInput unless the kernel, whose tracers AVAILABLE printed, has this one."""
+    if "function_graph" not in tracers.split():
+        raise BadInput("the kernel has no function graph tracer: set CONFIG_FUNCTION_GRAPH_TRACER")
+
+
+def start(functions: Sequence[str]) -> list[tuple[str, str]]:
+    """(file, value) to write in order: calls of `functions` are traced with all that they call."""
+    strange = [name for name in functions if not re.fullmatch(r"[\w.]+", name, re.ASCII)]
+    if strange or not functions:
+        raise BadInput(f"{strange or functions} is no function to trace: use names, as ext4_create")
+    return [
+        (f"{TRACING}/current_tracer", "nop\n"),
+        (f"{TRACING}/set_graph_function", "".join(f"{name}\n" for name in functions)),
+        (f"{TRACING}/options/funcgraph-tail", "1\n"),
+        (f"{TRACING}/current_tracer", "function_graph\n"),
+        (f"{TRACING}/tracing_on", "1\n"),
+    ]
+
+
+def stop() -> list[tuple[str, str]]:
+    """(file, value) that ends the tracing; the trace stays until clear()."""
+    return [(f"{TRACING}/tracing_on", "0\n")]
+
+
+def clear() -> list[tuple[str, str]]:
+    """(file, value) to write once READ has been read: as it was before."""
+    return [
+        (f"{TRACING}/current_tracer", "nop\n"),
+        (f"{TRACING}/set_graph_function", "\n"),
+        (f"{TRACING}/options/funcgraph-tail", "0\n"),
+        (f"{TRACING}/tracing_on", "1\n"),
+    ]
+
+
+def recognise(text: str) -> bool:
+    """Whether there is the head of such a trace."""
+    return _HEAD.search(text) is not None
+
+
+def parse(text: str) -> FunctionGraph:
+    """Times per function from the tracer's default columns; a call that had not ended is left out.
+
+    BadInput for other columns, a line that is not the tracer's, a mark that does not go with its
+    duration, an end without its beginning, and a trace of no call.
+    """
+    body, whole = unseal(text)
+    *lines, last = body.split("\n")
+    if _COLUMNS not in lines or last:
+        raise BadInput("this is no whole function graph with the columns CPU and DURATION: read it again")
+    warnings = [] if whole else [UNSEALED]
+    graph = _Graph()
+    for line in lines[lines.index(_COLUMNS) + 1 :]:
+        graph.add(line)
+    if graph.lost:
+        warnings.append(
+            "events were lost, counts and times are too low: trace fewer functions or a shorter time"
+        )
+    if not graph.times:
+        raise BadInput("the function graph has no call that ended: are its functions called, and traceable?")
+    found = sorted(graph.times.values(), key=lambda one: (-one.total_us, one.function))
+    return FunctionGraph(tuple(found), tuple(warnings))
+
+
+class _Graph:
+    """The trace line by line. An end without a name is of the last function begun on its CPU and depth."""
+
+    def __init__(self) -> None:
+        self.times: dict[str, FunctionTimes] = {}
+        self.lost = False
+        self._begun: dict[tuple[str, int], str] = {}
+
+    def add(self, line: str) -> None:
+        found = _LINE.fullmatch(line.rstrip())
+        if found is None:
+            self.lost = self.lost or _LOST.fullmatch(line) is not None
+            self._refuse_unless(_LOST.fullmatch(line) or _BETWEEN.fullmatch(line), line)
+            return
+        cpu, mark, duration, indent, said = found.groups()
+        place = cpu, len(indent)
+        if entry := _ENTRY.fullmatch(said):
+            self._refuse_unless(duration is None, line)
+            self._begun[place] = entry[1]
+        elif leaf := _LEAF.fullmatch(said):
+            self._ended(leaf[1], mark, duration, line)
+        elif end := _EXIT.fullmatch(said):
+            begun = self._begun.pop(place, None)
+            self._ended(end[1] or begun, mark, duration, line)
+        else:
+            self._refuse_unless(duration is None and _COMMENT.fullmatch(said), line)
+
+    def _ended(self, name: str | None, mark: str | None, duration: str | None, line: str) -> None:
+        if name is None or mark is None or duration is None:
+            self._refuse_unless(False, line)
+            return
+        whole, _, fraction = duration.partition(".")
+        self._refuse_unless(len(fraction) == max(0, min(3, 7 - len(whole))), line)
+        step = 10 ** (3 - len(fraction))
+        ns = int(whole) * 1000 + int(fraction or "0") * step
+        self._refuse_unless(mark in (_mark(ns), _mark(ns + step - 1)), line)
+        self.times.setdefault(name, FunctionTimes(name)).add(ns, mark)
+
+    @staticmethod
+    def _refuse_unless(expected: object, line: str) -> None:
+        if not expected:
+            raise BadInput(f"the function graph has a line that is not one of it: {line.strip()[:60]!r}")
+
+
+def _mark(ns: int) -> str:
+    return next((mark for mark, limit in MARKS_NS.items() if ns > limit), " ")

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Event counts by perf stat, as JSON lines (`-j`) or separated (`-x,`).
+
+Read in perf's source: tools/perf/util/stat-display.c (print_counter_value_json, print_noise_pct_json,
+print_running_json, print_metric_json and their _csv twins). Metrics that perf derives are passed over.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lockscale.errors import BadInput
+from lockscale.tools.perf import plain
+from lockscale.tools.seal import UNSEALED, sealed, unseal
+
+TOOL = "perf_stat"
+
+_MISSING = ("<not supported>", "<not counted>")
+_KEYS = {"counter-value", "unit", "event", "variance", "event-runtime", "pcnt-running"}
+_METRIC_KEYS = {"metric-value", "metric-unit", "metric-threshold"}
+_CSV_NUMBERS = r"(?:,(\d+\.\d\d)%)?,(\d+),(\d+\.\d\d)"
+_CSV = re.compile(rf"([^,]*),([A-Za-z/%]*),([A-Za-z][^,]*){_CSV_NUMBERS}(?:,.*)?", re.ASCII)
+_CSV_METRIC = re.compile(r",{4,6}[^,]+,[^,]*.*")
+# No processor counts more of anything in a nanosecond.
+_MOST_PER_NS = 1000
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count of `event` in `unit` ("": events), over all repeats of `-r` the mean of one.
+
+    `error_pct`: standard error of that mean in percent of it, None without -r. `running_pct`: the share
+    of the time in which the event was counted; below 100 the value is perf's estimate.
+    """
+
+    event: str
+    unit: str
+    value: float
+    running_pct: float
+    error_pct: float | None
+
+
+@dataclass(frozen=True)
+class PerfStat:
+    """What could be counted; `warnings` name what could not, and what may be missing."""
+
+    counts: tuple[Count, ...]
+    warnings: tuple[str, ...]
+
+
+def command(argv: Sequence[str], events: Sequence[str], out: str) -> list[str]:
+    """argv that runs `argv` and writes the counts of `events` on the whole machine to the file `out`."""
+    return plain(["perf", "stat", "-j", "-a", "-e", ",".join(events), "-o", out, "--", *argv])
+
+
+def show(out: str) -> list[str]:
+    """argv that prints the file that command() wrote."""
+    return sealed(["cat", out])
+
+
+def recognise(text: str) -> bool:
+    """Whether a line is one of perf stat -j or -x,."""
+    return any(_is_json(line) or _CSV.fullmatch(line) for line in text.split("\n"))
+
+
+def parse(text: str) -> PerfStat:
+    """The counts of one run; `<not supported>` and `<not counted>` are warnings.
+
+    BadInput for a line that is not perf's, an event that is there twice, and where no event is left:
+    counts of single CPUs, threads, cgroups or intervals (-A, --per-*, -I) are not read.
+    """
+    body, whole = unseal(text)
+    *lines, last = body.split("\n")
+    if last:
+        raise BadInput("perf stat's output ends in the middle of a line: count again")
+    found = [cells for line in lines if (cells := _cells(line))]
+    twice = [event for event, times in Counter(cells["event"] for cells in found).items() if times > 1]
+    if twice:
+        raise BadInput(
+            f"perf stat counted {twice[0][:60]} twice: count each event once, without -A and --per-*"
+        )
+    missing = [cells for cells in found if cells["counter-value"] in _MISSING]
+    counts = tuple(_count(cells) for cells in found if cells not in missing)
+    warnings = [
+        *([] if whole else [UNSEALED]),
+        *(f"{cells['event']} was {cells['counter-value'].strip('<>')} on this machine" for cells in missing),
+        *(warning for count in counts for warning in _estimated(count)),
+    ]
+    if not counts:
+        said = warnings[-1] if missing else "the output has none of its lines"
+        raise BadInput(f"perf stat counted nothing: {said}")
+    return PerfStat(counts, tuple(warnings))
+
+
+def _cells(line: str) -> dict[str, str] | None:
+    """The fields of a line by their JSON names; None for one without an event of its own."""
+    if not line.strip() or line.startswith("# started on "):
+        return None
+    if line.startswith("{"):
+        return _json_cells(line)
+    if found := _CSV.fullmatch(line):
+        names = ("counter-value", "unit", "event", "variance", "event-runtime", "pcnt-running")
+        return {name: cell for name, cell in zip(names, found.groups(), strict=True) if cell is not None}
+    if _CSV_METRIC.fullmatch(line):
+        return None
+    raise BadInput(
+        f"perf stat: a line is not one of -j or -x, (or its numbers follow a locale): {line[:60]!r}"
+    )
+
+
+def _json_cells(line: str) -> dict[str, str] | None:
+    try:
+        # numbers stay as they are printed, so that their form can be checked
+        said = json.loads(line, parse_int=str, parse_float=str, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
+        raise BadInput(f"perf stat: a line is no JSON of one event: {line[:60]!r}")
+    if said.keys() <= _METRIC_KEYS:
+        return None
+    unknown = said.keys() - _KEYS - _METRIC_KEYS
+    lacking = _KEYS - {"variance"} - said.keys()
+    if unknown or lacking:
+        what = f"{'has' if unknown else 'lacks'} {min(unknown or lacking)[:40]!r}"
+        raise BadInput(f"perf stat: a line {what}: count without -A, --per-*, -I and --metric-only")
+    return {key: str(value) for key, value in said.items()}
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _is_json(line: str) -> bool:
+    return line.startswith('{"counter-value" : ')
+
+
+def _count(cells: dict[str, str]) -> Count:
+    event = cells["event"]
+    value = _number(cells["counter-value"], r"\d{1,18}(?:\.\d\d|\.\d{6})?", event)
+    running_ns = _number(cells["event-runtime"], r"\d{1,18}", event)
+    running_pct = _number(cells["pcnt-running"], r"\d{1,3}\.\d\d", event)
+    error = cells.get("variance")
+    error_pct = None if error is None else _number(error, r"\d{1,6}\.\d\d", event)
+    if running_pct > 100 or value > _MOST_PER_NS * max(running_ns, 1):
+        raise BadInput(f"perf stat: {event[:60]} cannot have been counted so often in its time, count again")
+    return Count(event, cells["unit"], value, running_pct, error_pct)
+
+
+def _number(cell: str, form: str, event: str) -> float:
+    if not re.fullmatch(form, cell, re.ASCII):
+        raise BadInput(
+            f"perf stat: {cell[:30]!r} of {event[:60]} is not a number as perf prints it: use LC_ALL=C"
+        )
+    return float(cell)
+
+
+def _estimated(count: Count) -> list[str]:
+    if math.isclose(count.running_pct, 100):
+        return []
+    return [f"{count.event} was counted {count.running_pct:g}% of the time: its value is an estimate"]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""reaim (AIM7 and AIM9 in one): find it, run it, read its standard output.
+
+Multi-user: N children do equal jobs at once; single-user (-o): one test after the other, for a period.
+reaim calls itself 0.1.0 in its log file only. driver.c and drv_funcs.c compute every number from whole
+milliseconds, whole jobs and whole operations, so a line is checked by computing it again.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from lockscale.errors import BadInput
+from lockscale.tools.target_tools import TargetTool, on_path
+from lockscale.tools.workload_rows import (
+    LOST_LINES,
+    NOT_STATED,
+    Parsed,
+    Row,
+    after_prompt,
+    rate_row,
+    shown,
+    unconfirmed,
+    whole,
+)
+
+TOOL = "reaim"
+ON_TARGET = TargetTool(
+    name=TOOL,
+    ask=on_path(TOOL),
+    version=None,
+    without="its creat_clo is measured with fsload's creat_clo",
+    get="build areaim and put its reaim on PATH",
+)
+_MULTI = re.compile(r"^Num +Parent +Child +Child +Jobs per +Jobs/min/ +Std_dev +Std_dev +JTI$", re.MULTILINE)
+_SINGLE = re.compile(r"^Number +Name +Time\(sec\) +Count +Rate\(loops/s\) +Rate \(ops/sec\)$", re.MULTILINE)
+_N = r"([0-9]{1,12}\.[0-9]{2})"
+_USERS = re.compile(rf"([0-9]{{1,6}}) +{_N} +{_N} +{_N} +{_N} +{_N} +{_N} +{_N} +(-?[0-9]{{1,3}})")
+_MOST = re.compile(rf"Max Jobs per Minute {_N}")
+_TEST = re.compile(
+    rf"([0-9]{{1,4}}) +([a-z]\w*) +{_N} +([0-9]{{1,12}}) +{_N} +(?:<Uncalibrated>|{_N}) \S.*/second"
+)
+_OTHER = re.compile(
+    r"Forked +Time |Loop number |Job (?:rate|drop) |Current std |Crossover |Max sustained |"
+    r"Projected |Actual |Difference: "
+)
+
+
+def command(
+    users: Sequence[int], workfile: str, config: str, *, jobs: int, executable: str = "reaim"
+) -> list[str]:
+    """argv of a multi-user run: `jobs` by each user, for each number of `users` (evenly spaced).
+
+    `workfile` names the tests and their weights (`100 creat_clo`), `config` the folder on the tested
+    file system (DISKDIR). -t turns the adaptive timer off, which would choose other numbers of users.
+    """
+    steps = {after - before for before, after in pairwise(users)} or {1}
+    if not users or users[0] < 1 or len(steps) != 1 or min(steps) < 1 or jobs < 1:
+        raise BadInput("reaim counts its users up by equal steps and needs a job: as in 1, 3, 5 users")
+    counts = ["-s", str(users[0]), "-e", str(users[-1]), "-i", str(min(steps)), "-j", str(jobs)]
+    return shown([executable, "-m", *counts, "-t", "-f", workfile, "-c", config])
+
+
+def files(directory: str, tests: Mapping[str, int]) -> dict[str, str]:
+    """The two files of a run, by name: `tests` with their weights, in `directory` of the tested file system.
+
+    reaim also wants data/fakeh.tgz where it runs, or in /usr/local/share/reaim.
+    """
+    place = f"DISKDIR {directory}\n"
+    if len(place) >= 80 or len(place.split()) != 2:
+        raise BadInput(f"reaim takes no folder as long as {directory}, and none with a space: use another")
+    mix = "".join(f"{weight} {name}\n" for name, weight in tests.items())
+    return {
+        "reaim.config": f"FILESIZE 1k\nPOOLSIZE 0k\n{place}",
+        "workfile": f"FILESIZE: 1k\nPOOLSIZE: 0k\n{mix}",
+    }
+
+
+def recognise(text: str) -> bool:
+    """Whether there is the heading of a multi-user or of a single-user run."""
+    return any(heading.search(_stripped(text)) for heading in (_MULTI, _SINGLE))
+
+
+def parse(text: str) -> Parsed:
+    """Multi-user: jobs/min of all children and seconds. Single-user: operations and loops a second.
+
+    Of a multi-user run the rows are of test `multiuser` (its output names no test) with statistic
+    `total`: the rate, the parent's time, and the CPU time of all children in user mode and the kernel.
+    """
+    lines = _stripped(text).split("\n")
+    headings = [k for k, line in enumerate(lines) if _MULTI.match(line) or _SINGLE.match(line)]
+    if len(headings) != 1:
+        raise BadInput(f"reaim's heading is in the output {len(headings)} times: give one whole run")
+    read = _multi if _MULTI.match(lines[headings[0]]) else _single
+    rows, warnings = read(lines, headings[0] + 1)
+    if not rows:
+        raise BadInput(f"nothing could be read from reaim's output: {[*warnings, 'it has no result'][0]}")
+    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n"))
+
+
+def _multi(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
+    found: dict[int, list[Row]] = {}
+    warnings: list[str] = []
+    most = ""
+    for number, line in enumerate(lines[first:], first + 1):
+        if match := _USERS.fullmatch(line):
+            users = int(match[1])
+            if users in found:
+                raise BadInput(f"line {number} of reaim's output repeats {users} users: give one whole run")
+            found[users] = _users(users, match)
+            if not found[users]:
+                warnings.append(f"line {number} is left out: its numbers do not fit together")
+        elif match := _MOST.fullmatch(line):
+            most = match[1]
+        elif line and not _OTHER.match(line):
+            warnings.append(f"line {number} is not understood and is left out")
+    rates = [of[0].value for of in found.values() if of]
+    if not most:
+        warnings.append("the output ends before reaim finished")
+    elif max(rates, default=0.0) != float(most):
+        warnings.append(f"the greatest rate, {most} jobs a minute, is in none of the lines that were read")
+    warnings += [unconfirmed("the CPU times of the children")] * bool(rates) + _lost(
+        _asked(lines[:first]), list(found)
+    )
+    return [row for of in found.values() for row in of], warnings
+
+
+def _users(users: int, match: re.Match[str]) -> list[Row]:
+    """The rows of one line, none when no whole jobs in whole milliseconds give its rates."""
+    seconds, system, user, rate, of_child, sd, sd_pct = (float(match[k]) for k in range(2, 9))
+    exact = any(
+        (f"{jobs * 1000 / ms * 60 * users:.2f}", f"{jobs * 1000 / ms * 60:.2f}") == (match[5], match[6])
+        for ms in _milliseconds(match[2])
+        for jobs in [round(of_child * ms / 60000)]
+    )
+    jti = int(match[9])
+    steady = abs(100 - sd_pct - jti) <= 1 and (users > 1 or (sd, sd_pct) == (0, 0))
+    busy = system + user <= users * (seconds + 0.05)
+    if not (exact and steady and busy and users):
+        return []
+    times = [("time", seconds), ("system_cpu_time", system), ("user_cpu_time", user)]
+    return [
+        Row("multiuser", users, 1, "rate", "jobs/min", rate, "total"),
+        *(Row("multiuser", users, 1, name, "s", value, "total") for name, value in times),
+    ]
+
+
+def _milliseconds(seconds: str) -> range:
+    """The whole milliseconds that print as these seconds with two decimals."""
+    near = round(float(seconds) * 1000)
+    return range(max(1, near - 5), near + 6)
+
+
+def _asked(above: list[str]) -> list[int] | None:
+    """The numbers of users that the command line asks for; None where it does not say, or adapts them."""
+    argv = next((argv for line in above if (argv := after_prompt(line))), [])
+    options = dict(pairwise(argv))
+    first, last, step = (whole(options.get(name), 10**5) for name in ("-s", "-e", "-i"))
+    if not first or not last or not step or "-t" not in argv:
+        return None
+    return [*range(first, last, step), last]
+
+
+def _lost(asked: list[int] | None, found: list[int]) -> list[str]:
+    if asked is None:
+        return [LOST_LINES]
+    lacking = [str(n) for n in asked if n not in found]
+    return [f"there is no line for {', '.join(lacking)} users"] if lacking else []
+
+
+def _single(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
+    found: dict[str, list[Row]] = {}
+    warnings: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines[first:], first + 1):
+        if match := _TEST.fullmatch(line):
+            if match[2] in found:
+                raise BadInput(f"line {number} of reaim's output repeats {match[2]}: give one whole run")
+            numbers.append(int(match[1]))
+            found[match[2]] = _test(match)
+            if not found[match[2]]:
+                warnings.append(f"line {number} is left out: its numbers do not fit together")
+        elif line and not _OTHER.match(line):
+            warnings.append(f"line {number} is not understood and is left out")
+    if sorted(numbers) != [*range(1, len(numbers) + 1)]:
+        warnings.append("the tests are not numbered one by one: some are missing")
+    if not any(line.startswith("Actual Completion time:") for line in lines):
+        warnings.append("the output ends before reaim finished")
+    return [row for of in found.values() for row in of], [*warnings, LOST_LINES]
+
+
+def _test(match: re.Match[str]) -> list[Row]:
+    """The rows of one test, none when no whole milliseconds and operations give its rates."""
+    name, count, loops, operations = match[2], int(match[4]), match[5], match[6]
+    fitting = [ms for ms in _milliseconds(match[3]) if f"{count * 1000 / ms:.2f}" == loops]
+    rows = [Row(name, 1, 1, "loop_rate", "loops/s", float(loops), "total")] if fitting and count else []
+    if operations is None or not rows:
+        return rows
+    a_loop = round(float(operations) / float(loops)) if float(loops) else 0
+    if all(f"{count * 1000 / ms * a_loop:.2f}" != operations for ms in fitting):
+        return []
+    return [rate_row(name, 1, 1, float(operations), "total"), *rows]

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""xfstests (fstests), where the user has it: find it, configure it, run it.
+
+It is not shipped and not installed: it is GPL, large, and built against the target's own libraries.
+xfstests' check prints a line a test and ends in a summary, which is what counts: the lines add times
+and reasons and have to agree with it. A run that was cut or interrupted has no result, because the
+tests that it did not reach would look as if they were missing.
+
+An arm's run is compared with the base's: what the patches broke, and what cannot be told.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lockscale.errors import BadInput
+from lockscale.tools.target_tools import TargetTool
+
+TOOL = "xfstests"
+Status = Literal["pass", "fail", "notrun", "expunged"]
+
+NAME = r"[a-z][a-z0-9_]*/\d{3,}(?:-[A-Za-z0-9-]+)?"
+TEST = re.compile(rf"^({NAME})(?:\s+\d+s \.\.\.)?(?=\s|$)\s*(.*)$")
+SKIPPED = ("[expunged]", "- no such test?", "- unknown test, ignored")
+SECONDS = re.compile(r"^(\d+)s$")
+PLATFORM = re.compile(r"^PLATFORM +-- \S+ \S+ (\S+)")
+FAILED = re.compile(r"^Failed (\d+) of (\d+) tests$")
+PASSED = re.compile(r"^Passed all (\d+) tests$")
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test: `seconds` are whole, and printed only of a test that passed; `reason` is check's text.
+
+    expunged: left out on demand, or not there.
+    """
+
+    __test__ = False  # pytest: this is no test
+
+    test: str
+    status: Status
+    seconds: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """One whole run of check on one kernel (`uname -r`; "" when the output does not say)."""
+
+    kernel: str
+    results: tuple[TestResult, ...]
+
+    def status(self, test: str) -> Status | None:
+        """What became of `test`; None when the run does not name it."""
+        return next((r.status for r in self.results if r.test == test), None)
+
+
+@dataclass
+class _Summary:
+    """The names after Ran:, Not run: and Failures:, and the counts of the last line."""
+
+    ran: tuple[str, ...] = ()
+    notrun: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    counts: tuple[int, int] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every test; check counts one that is not run among those that it ran."""
+        return tuple(dict.fromkeys((*self.ran, *self.notrun)))
+
+
+def parse(text: str) -> CheckRun:
+    """The run that check printed on its standard output."""
+    lines = text.splitlines()
+    if any(line.startswith("SECTION ") for line in lines):
+        raise BadInput("xfstests' output has sections: give the output of a run without them")
+    told = _told(lines)
+    summary = _summary(lines, next(reversed(told), ""))
+    if any(told.get(t, TestResult(t, "expunged")).status != s for t, s in _statuses(summary)):
+        raise BadInput("xfstests' output is damaged: its lines and its summary do not agree")
+    extra = [r for r in told.values() if r.status != "expunged" and r.test not in summary.names]
+    if extra:
+        raise BadInput(f"xfstests' output is damaged: its summary leaves out {extra[0].test}")
+    return CheckRun(_first(PLATFORM, lines), tuple(told.values()))
+
+
+def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
+    return next((match[1] for line in lines if (match := pattern.match(line))), "")
+
+
+def _told(lines: list[str]) -> dict[str, TestResult]:
+    """What the line of each test says, in order; a failure's reason may stand on the next line."""
+    found: dict[str, TestResult] = {}
+    last = ""
+    for line in lines:
+        if line.startswith("Ran: "):
+            break
+        if match := TEST.match(line):
+            last = match[1]
+            if last in found:
+                raise BadInput(f"xfstests' output has {last} twice: give the output of one run")
+            found[last] = _result(last, match[2].strip())
+        elif last and found[last].status == "fail" and not found[last].reason and line.strip():
+            found[last] = TestResult(last, "fail", None, line.strip())
+    return found
+
+
+def _result(test: str, said: str) -> TestResult:
+    if match := SECONDS.match(said):
+        return TestResult(test, "pass", int(match[1]))
+    if said.startswith("[not run]"):
+        return TestResult(test, "notrun", None, said.removeprefix("[not run]").strip())
+    if said in SKIPPED:
+        return TestResult(test, "expunged", None, said)
+    return TestResult(test, "fail", None, said)
+
+
+def _summary(lines: list[str], last: str) -> _Summary:
+    """The summary at the end; BadInput when it is not there or does not add up."""
+    found = _Summary()
+    for line in lines:
+        head, colon, names = line.partition(": ")
+        field = {"Ran": "ran", "Not run": "notrun", "Failures": "failed"}.get(head)
+        if colon and field:
+            setattr(found, field, tuple(names.split()))
+        elif line == "Interrupted!":
+            raise BadInput(f"this run of xfstests was interrupted{_at(last)}: run it again")
+        elif match := FAILED.match(line):
+            found.counts = (int(match[1]), int(match[2]))
+        elif match := PASSED.match(line):
+            found.counts = (0, int(match[1]))
+    if found.counts is None:
+        said = next((line.strip() for line in lines if line.strip()), "nothing")
+        raise BadInput(f"xfstests' output ends before its summary{_at(last) or f' (it says: {said[:80]})'}")
+    distinct = all(len(set(names)) == len(names) for names in (found.ran, found.notrun, found.failed))
+    apart = set(found.failed) <= set(found.ran) - set(found.notrun)
+    if not (distinct and apart and found.names and found.counts == (len(found.failed), len(found.ran))):
+        raise BadInput("xfstests' output is damaged: its summary and its counts do not agree")
+    return found
+
+
+def _at(last: str) -> str:
+    return f" at {last}" if last else ""
+
+
+def _statuses(summary: _Summary) -> list[tuple[str, Status]]:
+    failed, notrun = set(summary.failed), set(summary.notrun)
+    return [(t, "fail" if t in failed else "notrun" if t in notrun else "pass") for t in summary.names]
+
+
+RAN = ("pass", "fail")
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """A test that ran on one of the two kernels only; None: the other run does not name it."""
+
+    test: str
+    base: Status | None
+    arm: Status | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm."""
+
+    in_both: int
+    failures: tuple[TestResult, ...]
+    mended: tuple[str, ...]
+    one_sided: tuple[OneSided, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No failure of the arm's own, and nothing that only one of the two kernels could run."""
+        return not (self.failures or self.one_sided)
+
+    @property
+    def detail(self) -> str:
+        said = f"{self.in_both} tests ran on both"
+        if self.failures:
+            said += f"; fail in the arm only: {', '.join(_named(r) for r in self.failures)}"
+        if self.mended:
+            said += f"; fail in the base only: {', '.join(self.mended)}"
+        if self.one_sided:
+            said += f"; ran on one only: {', '.join(o.test for o in self.one_sided)}"
+        return said
+
+
+def _named(result: TestResult) -> str:
+    return f"{result.test} ({result.reason})" if result.reason else result.test
+
+
+def compare(base: CheckRun, arm: CheckRun) -> Comparison:
+    """Test by test. One run of each cannot tell a flaky test from a broken one: repeat what fails."""
+    before = {result.test: result.status for result in base.results}
+    after = {result.test: result for result in arm.results}
+    both = [t for t in after if after[t].status in RAN and before.get(t) in RAN]
+    if not both:
+        raise BadInput("the two runs of xfstests have no test in common that ran: give runs of one group")
+    sides = [OneSided(t, before.get(t), arm.status(t)) for t in dict.fromkeys((*before, *after))]
+    return Comparison(
+        in_both=len(both),
+        failures=tuple(r for t, r in after.items() if r.status == "fail" and before.get(t) != "fail"),
+        mended=tuple(t for t in both if before[t] == "fail" and after[t].status == "pass"),
+        one_sided=tuple(s for s in sides if (s.base in RAN) != (s.arm in RAN)),
+    )
+
+
+# Its own `make install` puts it under /var/lib; src/ and ltp/ hold what has to be built first.
+PLACES = ('"$XFSTESTS"', "/var/lib/xfstests", "/opt/xfstests", "/usr/lib/xfstests", '"$HOME/xfstests"')
+FOUND = "[ -x {place}/check ] && [ -f {place}/common/rc ] && [ -x {place}/ltp/fsstress ]"
+GROUP = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)?")
+
+
+def find_command() -> list[str]:
+    """argv that prints the folder of a built xfstests on the machine it runs on, or nothing."""
+    tries = "; ".join(f"if {FOUND.format(place=p)}; then echo {p}; exit; fi" for p in PLACES)
+    return ["sh", "-c", tries]
+
+
+def missing(target: str) -> BadInput:
+    """What to say when find_command() printed nothing."""
+    return BadInput(
+        f"there is no built xfstests on {target}: build it there (git clone, make) and set XFSTESTS to "
+        "its folder, or put it in /var/lib/xfstests"
+    )
+
+
+def local_config(
+    test_device: str,
+    scratch_device: str,
+    results: str,
+    *,
+    mkfs: Sequence[str],
+    mount: Sequence[str],
+    test_dir: str = "/mnt/lockscale-test",
+    scratch_dir: str = "/mnt/lockscale-scratch",
+) -> str:
+    """The file that HOST_OPTIONS names: an ext4 run on two devices, BOTH of which lose their content.
+
+    The caller has made the folders and an ext4 on `test_device`; check formats `scratch_device` itself,
+    again and again, with the options in `mkfs`. `mount` is used for both.
+    """
+    if test_device == scratch_device:
+        raise BadInput(f"xfstests needs two devices, not {test_device} twice: give a partition to each")
+    options = f"-o {','.join(mount)}" if mount else ""
+    values = {
+        "FSTYP": "ext4",
+        "CANON_DEVS": "yes",  # so that by-id links are taken
+        "TEST_DEV": test_device,
+        "TEST_DIR": test_dir,
+        "SCRATCH_DEV": scratch_device,
+        "SCRATCH_MNT": scratch_dir,
+        "RESULT_BASE": results,
+        "MKFS_OPTIONS": " ".join(mkfs),
+        "MOUNT_OPTIONS": options,
+        "TEST_FS_MOUNT_OPTS": options,
+    }
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items() if value)
+
+
+def command(folder: str, config: str, group: str = "quick") -> list[str]:
+    """argv of `check -g group` in `folder`, with `config` in place of the user's own local.config.
+
+    check has to be run in its folder and as root. It exits 1 when a test failed, so only its output says
+    whether it ran to its end.
+    """
+    if not GROUP.fullmatch(group):
+        raise BadInput(f"{group!r} is not a group of xfstests: name one, as in quick or ext4/quick")
+    run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3"'
+    return ["sh", "-c", run, "sh", folder, config, group]
+
+
+ON_TARGET = TargetTool(
+    name="xfstests",
+    ask=find_command(),
+    version=None,
+    without="patches are checked by the counters, soak and power cuts of `lockscale patches check`",
+    get="build xfstests and set XFSTESTS to its folder",
+    variables=["XFSTESTS", "HOME"],
+)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""An emulator that crashes is not the kernel's fault: once, while it boots. Here a shell stands for QEMU."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import RunFailed
+from lockscale.machines import qemu
+from lockscale.machines.qemu import Guest, QemuMachine
+
+GUEST = Guest(Path("bzImage"), 1, 64, "tcg", boot_timeout_s=20)
+
+
+def crashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, times: int, says: str = "booting") -> Path:
+    """As many QEMUs end with 255, the next one runs the guest's script. The file counts them."""
+    count = tmp_path / "count"
+    count.write_text("")
+
+    def command(guest: Guest, shared: Path, script: str) -> list[str]:
+        work = f"[ $(wc -c < {count}) -gt {times} ] && exec {script}"
+        return ["sh", "-c", f"printf x >> {count}; {work}; echo {shlex.quote(says)}; exit 255"]
+
+    monkeypatch.setattr(qemu, "command", command)
+    monkeypatch.setattr(qemu, "environment", dict)
+    return count
+
+
+def test_an_emulator_that_crashes_in_a_boot_is_started_once_more(monkeypatch, tmp_path: Path, capfd):
+    count = crashes(monkeypatch, tmp_path, times=1)
+    with QemuMachine(GUEST, tmp_path) as machine:
+        assert machine.run(["echo", "here"]).stdout == "here\n"
+    assert count.read_text() == "xx" and "started once more" in capfd.readouterr().err
+
+
+def test_and_no_more_than_once(monkeypatch, tmp_path: Path):
+    count = crashes(monkeypatch, tmp_path, times=9)
+    with (
+        pytest.raises(RunFailed, match=r"(?s)QEMU ended while the guest booted.*booting"),
+        QemuMachine(GUEST, tmp_path),
+    ):
+        pass
+    assert count.read_text() == "xx" and not list(tmp_path.glob("lockscale-guest-*"))
+
+
+def test_a_kernel_that_panics_is_not_tried_again(monkeypatch, tmp_path: Path):
+    count = crashes(monkeypatch, tmp_path, times=9, says="Kernel panic - not syncing: lost")
+    with pytest.raises(RunFailed, match="ended in a panic"), QemuMachine(GUEST, tmp_path):
+        pass
+    assert count.read_text() == "x"
+
+
+def test_what_ran_is_never_run_again(monkeypatch, tmp_path: Path):
+    count = crashes(monkeypatch, tmp_path, times=0)
+    with pytest.raises(RunFailed, match="ended before its work did"), QemuMachine(GUEST, tmp_path) as machine:
+        machine.run(["sh", "-c", "kill -9 0"], timeout_s=20)
+    assert count.read_text() == "x"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Only our own kernels are put on a server or taken off it, and the default never changes."""
+
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.machines.grub_custom import BEGIN
+from lockscale.machines.server_kernels import (
+    OnServer,
+    install_package,
+    installed_kernels,
+    remove_kernel,
+)
+from machines.told_server import MENU, NEW, OLD, SOUND, ToldServer
+
+DEB = Path("linux.deb")
+INSTALL = f"env DEBIAN_FRONTEND=noninteractive dpkg --install /var/tmp/{DEB}"
+OTHER = "6.12.117-lockscale-e3b0c442"
+ROOMY = SOUND | {"df --output=avail -BM /boot": "Avail\n1000M\n", INSTALL: "", "update-grub": ""}
+WITH_OURS = ROOMY | {
+    "ls /boot": f"config-{NEW}\nvmlinuz-{NEW}\nvmlinuz-{OLD}\nvmlinuz-{OTHER}\nvmlinuz-6.6.0-custom\n",
+    f"dpkg-query --search /boot/vmlinuz-{OTHER}": f"linux-image-{OTHER}: /boot/vmlinuz-{OTHER}\n",
+}
+UNITS = ("-reached.service", ".timer", ".service")
+LOOK = f"grep -qsx {BEGIN} /boot/grub/custom.cfg"
+FORGET = "rm -f /var/lib/lockscale/trial " + " ".join(
+    f"/etc/systemd/system/lockscale-trial{unit}" for unit in UNITS
+)
+
+
+def test_the_default_is_pinned_before_a_package_is_installed():
+    server = ToldServer(
+        ROOMY | {"grub-editenv - list": "", "mkdir -p /var/lib/lockscale": "", "grub-set-default old": ""}
+    )
+    with pytest.raises(RunFailed, match="the server's default"):
+        install_package(server, NEW, DEB)  # this server does not keep what it was told to save
+    assert server.asked.index("grub-set-default old") < server.asked.index(INSTALL)
+
+
+def test_a_package_is_installed_without_a_question_and_not_left_lying():
+    server = ToldServer(ROOMY | {"rm -f /var/tmp/linux.deb": ""})
+    install_package(server, NEW, DEB)
+    assert server.written == {"/var/tmp/linux.deb": "linux.deb"}
+    assert server.asked.index(INSTALL) < server.asked.index("rm -f /var/tmp/linux.deb")
+    unable = {line: said for line, said in ROOMY.items() if line != INSTALL}
+    with pytest.raises(RunFailed, match="dpkg --install"):
+        install_package(ToldServer(unable), NEW, DEB)
+
+
+@pytest.mark.parametrize(
+    "release",
+    ["6.12.117", "6.12.117-amd64", "../../etc/lockscale-1", "6.12-lockscale-1 2", "-lockscale-1", ""],
+)
+def test_a_name_that_is_not_ours_is_refused_before_anything_is_asked(release: str):
+    server = ToldServer(ROOMY)
+    with pytest.raises(BadInput, match="only this project's kernels"):
+        install_package(server, release, DEB)
+    assert server.asked == []
+
+
+def test_a_full_boot_and_a_menu_without_the_kernel_are_refused():
+    full = ROOMY | {"df --output=avail -BM /boot": "Avail\n12M\n"}
+    with pytest.raises(BadInput, match="12 MiB free"):
+        install_package(ToldServer(full), NEW, DEB)
+    without = ROOMY | {"cat /boot/grub/grub.cfg": MENU.replace(NEW, OTHER)}
+    with pytest.raises(BadInput, match="no entry"):
+        install_package(ToldServer(without), NEW, DEB)
+
+
+def test_ours_are_listed_with_what_holds_them():
+    assert installed_kernels(ToldServer(WITH_OURS | {"uname -r": f"{NEW}\n"})) == [
+        OnServer(NEW, package=None, is_running=True, is_default=False),
+        OnServer(OTHER, package=f"linux-image-{OTHER}", is_running=False, is_default=False),
+    ]
+
+
+def test_the_running_the_default_and_other_peoples_kernels_are_not_removed():
+    for change, release, reason in (
+        ({"uname -r": f"{NEW}\n"}, NEW, "runs on the server"),
+        ({"grub-editenv - list": "saved_entry=new\n"}, NEW, "is the default"),
+        ({}, OLD, "no kernel of ours"),
+        ({}, "6.6.0-custom", "no kernel of ours"),
+    ):
+        server = ToldServer(WITH_OURS | change)
+        with pytest.raises(BadInput, match=reason):
+            remove_kernel(server, release)
+        assert not [line for line in server.asked if line.startswith(("rm", "dpkg "))]
+
+
+def test_a_package_is_purged_and_an_image_is_deleted():
+    rest = {LOOK: "", FORGET: ""}
+    for release, purged in ((OTHER, [f"dpkg --purge linux-image-{OTHER}"]), (NEW, [])):
+        files = " ".join(
+            f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")
+        )
+        gone = {f"rm -f {files}": "", f"rm -rf /lib/modules/{release}": ""} | dict.fromkeys(purged, "")
+        server = ToldServer(WITH_OURS | rest | gone)
+        remove_kernel(server, release)
+        assert [line for line in server.asked if line.startswith("dpkg ")] == purged
+        assert server.asked[-4:] == ["update-grub", "grub-editenv - list", LOOK, FORGET]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What is kept of a run says nothing of the machine's folders, and all of its numbers."""
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.measure.curate import curate
+from lockscale.measure.layout import Run, curated_run, latest_run
+
+OF_KERNELS = '"origin": "qemu", "kernels": {"before": {}}'
+
+
+def test_a_kept_run_has_its_numbers_and_no_path_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = Run(tmp_path / "inode-claim-20260101T000000Z")
+    (run.raw / "001").mkdir(parents=True)
+    guest = f"{tempfile.gettempdir()}/lockscale-guest-ab12_x"
+    run.provenance.write_text(
+        f'{{"line": "{guest}/shared {paths.ROOT}/.venv {guest.lstrip("/")}", {OF_KERNELS}}}'
+    )
+    run.rows.write_text("value\n8.0125\n")
+    (run.raw / "001" / "rate-1.txt.gz").write_bytes(gzip.compress(f"{paths.ROOT}/bin 42\n".encode()))
+    kept = curate(run)
+    assert (kept / "rows.csv").read_text() == "value\n8.0125\n"
+    assert (
+        kept / "provenance.json"
+    ).read_text() == f'{{"line": "GUEST/shared ROOT/.venv GUEST", {OF_KERNELS}}}'
+    assert gzip.decompress((kept / "raw" / "001" / "rate-1.txt.gz").read_bytes()) == b"ROOT/bin 42\n"
+
+
+def test_a_run_without_rows_is_not_kept(tmp_path: Path):
+    with pytest.raises(BadInput, match=r"no rows\.csv"):
+        curate(Run(tmp_path))
+
+
+def measured(folder: Path, name: str, kernels: str) -> Run:
+    run = Run(folder / name)
+    run.folder.mkdir(parents=True)
+    run.rows.write_text("value\n8.0125\n")
+    run.provenance.write_text(f'{{"origin": "hardware", "kernels": {kernels}}}')
+    return run
+
+
+def test_a_run_of_a_machine_as_it_is_is_not_kept_and_hides_no_run_of_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    local = measured(paths.RUNS, "inode-claim-20260103T000000Z", "{}")
+    with pytest.raises(BadInput, match="names no kernels, as it measured a machine as it is"):
+        curate(local)
+    assert not paths.MEASURED.exists()
+    with pytest.raises(BadInput, match="has no measured run"):
+        latest_run("inode-claim")
+    (paths.RUNS / "inode-claim-20260104T000000Z").mkdir()
+    (paths.RUNS / "inode-claim-20260104T000000Z" / "rows.csv").write_text("")  # nobody knows of what
+    real = measured(paths.RUNS, "inode-claim-20260102T000000Z", '{"before": {}}')
+    assert latest_run("inode-claim").folder == real.folder
+    measured(paths.MEASURED, "inode-claim-20260105T000000Z", "{}")  # kept by an earlier version
+    with pytest.raises(BadInput, match="no run in data/measured"):
+        curated_run("inode-claim")
+    older = measured(paths.MEASURED, "inode-claim-20260101T000000Z", '{"before": {}}')
+    assert curated_run("inode-claim").folder == older.folder
+
+
+def test_a_password_that_an_address_carried_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    run = measured(tmp_path, "inode-claim-20260101T000000Z", '{"before": {}}')
+    said = '{"name": "a", "parameters": {"kernel_source": "https://bob:hunter2@host/x"}}'
+    (run.folder / "study.json").write_text(said)
+    assert (curate(run) / "study.json").read_text() == said.replace("bob:hunter2@", "USER@")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""The curated runs: their rows follow from the raw tool output kept beside them."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lockscale import paths
+from lockscale.measure.compare import extra_calls
+from lockscale.measure.rows import read_rows
+from lockscale.study.file import load_study
+from lockscale.tools import fsload, ftrace_cost
+
+RUNS = sorted(path.parent for path in paths.MEASURED.glob("*/rows.csv"))
+
+
+def text_of(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode()
+
+
+def step_rows(rows: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """The rows of one boot: its folder is NNN-<pair><block>-<arm>-<cpus>cpu."""
+    starts = rows.drop_duplicates(["pair", "block", "iteration", "arm", "cpus"])
+    wanted = starts.iloc[int(folder.name.split("-")[0]) - 1]
+    key = ["pair", "block", "iteration", "arm", "cpus"]
+    return rows[(rows[key] == wanted[key]).all(axis=1)]
+
+
+@pytest.fixture(params=RUNS, ids=lambda path: path.name)
+def run(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+def test_there_is_a_curated_run():
+    assert RUNS
+
+
+def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Path):
+    rows = read_rows(run / "rows.csv")
+    for folder in sorted((run / "raw").iterdir()):
+        here = step_rows(rows, folder)
+        for path in folder.glob("profile-*.txt.gz"):
+            processes = int(path.name.removeprefix("profile-").removesuffix(".txt.gz"))
+            point = here[here.profiled & (here.threads == processes)].set_index("metric").value
+            for cost in ftrace_cost.parse(ftrace_cost.split(text_of(path))):
+                assert point[f"{cost.function}.calls"] == cost.count
+
+
+def test_rates_are_what_the_load_generator_printed(run: Path):
+    rows = read_rows(run / "rows.csv")
+    for folder in sorted((run / "raw").iterdir()):
+        here = step_rows(rows, folder)
+        for path in folder.glob("rate-*.txt.gz"):
+            printed = {(r.test, r.threads, r.statistic): r.value for r in fsload.parse(text_of(path)).rows}
+            tests = {test for test, _, _ in printed}  # a workload beside has raw output of its own
+            kept = here[
+                (here.metric == "rate") & (here.threads == next(iter(printed))[1]) & here.test.isin(tests)
+            ]
+            assert len(kept)
+            for row in kept.itertuples():
+                assert row.value == pytest.approx(printed[row.test, row.threads, row.statistic], rel=1e-12)
+
+
+def test_build_ids_of_rows_are_those_of_the_kernels_in_the_provenance(run: Path):
+    said = json.loads((run / "provenance.json").read_text())
+    rows = read_rows(run / "rows.csv")
+    found = {arm: set(ids) for arm, ids in rows.groupby("arm").build_id.unique().items()}
+    assert found == {arm: {kernel["build_id"]} for arm, kernel in said["kernels"].items()}
+    assert set(rows.origin) == {"qemu"}
+
+
+@pytest.mark.parametrize("run", [r for r in RUNS if r.name.startswith("inode-claim-2")], ids=lambda r: r.name)
+def test_crowded_points_lose_more_claims_than_the_base_varies(run: Path):
+    extra = extra_calls(read_rows(run / "rows.csv"), load_study("inode-claim"))
+    crowded = extra[(extra.cpus >= 4) & (extra.threads >= 4)]
+    assert list(crowded.threads) == [4, 8]
+    assert crowded.above.all() and (crowded.level_pct >= 95).all()

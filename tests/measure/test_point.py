@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Loads of one point, one after another, count as one load."""
+
+import pytest
+
+from lockscale.measure.point import Reading, mean_of_loads
+
+OPERATIONS = 7200
+
+
+def load(seconds: float, p50_ns: float) -> list[Reading]:
+    rate = Reading("fsload", "create", 64, "rate", "total", "ops/s", OPERATIONS / seconds, False)
+    return [rate, Reading("fsload", "create", 64, "latency", "p50", "ns", p50_ns, False)]
+
+
+def test_the_rate_of_two_loads_is_all_operations_over_all_the_time():
+    rate, latency = mean_of_loads([load(0.02, 100), load(0.03, 300)])
+    assert rate.value == pytest.approx(2 * OPERATIONS / 0.05)
+    assert (latency.value, latency.statistic, latency.threads) == (200, "p50", 64)
+
+
+def test_one_load_is_as_it_was_printed():
+    assert list(mean_of_loads([load(0.021, 90)])) == load(0.021, 90)
+
+
+def test_loads_that_gave_other_numbers_are_not_put_together():
+    with pytest.raises(ValueError, match="shorter"):
+        list(mean_of_loads([load(0.02, 100), load(0.03, 300)[:1]]))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""A run that ended in the middle says how it goes on; one that had not begun is as if it never was."""
+
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput, FullDisk, RunFailed
+from lockscale.measure.layout import Run
+from lockscale.measure.resumable import forget_unbegun, says_how_to_go_on
+
+GOES_ON = "no finished step is lost, `lockscale study resume inode-claim-1` goes on with it"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    run = Run(tmp_path / "inode-claim-1")
+    run.folder.mkdir()
+    for name in ("study.json", "pipeline.lock"):
+        (run.folder / name).touch()
+    return run
+
+
+def ended(run: Run, error: BaseException) -> Exception:
+    with pytest.raises((BadInput, RunFailed)) as said, says_how_to_go_on(run):
+        raise error
+    return said.value
+
+
+def test_a_full_disk_names_the_command_that_goes_on(run: Run):
+    (run.folder / "progress.log").touch()
+    said = ended(run, FullDisk("the disk is full"))
+    assert isinstance(said, BadInput) and str(said) == f"the disk is full; {GOES_ON}"
+
+
+def test_it_is_told_once_by_a_plan_within_a_study(run: Run):
+    (run.folder / "journal.jsonl").touch()
+    assert str(ended(run, ended(run, FullDisk("the disk is full")))).count("study resume") == 1
+
+
+def test_an_interrupt_names_it_too(run: Run):
+    (run.folder / "journal.jsonl").touch()
+    said = ended(run, KeyboardInterrupt())
+    assert isinstance(said, RunFailed) and str(said) == f"interrupted: {GOES_ON}"
+
+
+def test_without_a_study_the_same_call_goes_on(run: Run):
+    (run.folder / "journal.jsonl").touch()
+    (run.folder / "study.json").unlink()
+    assert str(ended(run, KeyboardInterrupt())).endswith("running this again goes on with it")
+
+
+@pytest.mark.parametrize("error", [FullDisk("full"), KeyboardInterrupt()])
+def test_what_had_not_begun_is_not_resumed_and_leaves_nothing(run: Run, error: BaseException):
+    assert "resume" not in str(ended(run, error))
+    forget_unbegun(run)
+    assert not run.folder.exists()
+
+
+def test_what_had_begun_stays(run: Run):
+    (run.folder / "progress.log").touch()
+    forget_unbegun(run)
+    assert (run.folder / "progress.log").exists()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""A damaged file of a run is one sentence that names it; a last line that a crash tore is none."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command import Lockscale
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import write_json
+from lockscale.measure import provenance
+from lockscale.measure.alike import step_seconds
+from lockscale.measure.journal import open_journal, read_entries
+from lockscale.measure.layout import Run, curated_run, latest_run
+from lockscale.measure.plan import Step
+from lockscale.measure.repeat import how_to_repeat
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_files import read_provenance, read_study_file
+from lockscale.runs import runs_table
+from lockscale.story import keep_study, open_story
+from lockscale.study.file import load_study
+
+CURATED = curated_run("inode-claim")
+SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "creates_per_point": 40, "iterations": 2}
+STUDY = load_study("inode-claim", SMALL)
+DAMAGED = ["{", "[]", "{}", "null", "", "\x00\x00", "[" * 100_000, '{"name": "a"']
+LINES = [
+    b'{"step"',
+    b"\0\0\0",
+    b"[1]",
+    b'{"step": "x"}',
+    b'{"step": 1, "rows": []}',
+    b"\xff\xfe",
+    b"null",
+    b"",
+]
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run of this machine with three steps in its journal."""
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    run = Run(paths.RUNS / "inode-claim-20260101T000000Z")
+    keep_study(run, STUDY, "local")
+    journal, rows = open_journal(run, STUDY), read_rows(CURATED.rows).head(2).to_dict("records")
+    for number in range(1, 4):
+        step = Step(number, "ab", number, number, "as-found", 1, (1,))
+        journal.add(step, rows=rows, as_found={}, wall_s=float(number))
+    return run
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The curated run, copied to where runs are."""
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    return Run(Path(shutil.copytree(CURATED.folder, paths.RUNS / CURATED.id)))
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("at", [0, 1, 3])
+def test_a_damaged_line_is_named_with_its_number_and_what_to_do(
+    begun: Run, lockscale: Lockscale, line: bytes, at: int
+):
+    lines = begun.journal.read_bytes().splitlines()
+    lines.insert(at, line)
+    begun.journal.write_bytes(b"\n".join(lines) + b"\n")
+    sentence = f"{begun.journal} line {at + 1} is damaged: delete the line, "
+    with pytest.raises(BadInput) as refused:
+        open_journal(begun, STUDY)
+    assert str(refused.value).startswith(sentence)
+    said = lockscale("study", "resume", begun.id)
+    assert said.status == 2 and sentence in said.err and "or start a new run" in said.err
+
+
+@pytest.mark.parametrize("torn", [b'{"step": "004', b"\0\0\0", b'{"step": "\xc3', b"\xff", b"{}"])
+def test_a_torn_last_line_is_dropped_whatever_is_in_it(begun: Run, torn: bytes):
+    whole = begun.journal.read_bytes()
+    begun.journal.write_bytes(whole + torn)
+    assert len(read_entries(begun.journal)) == 3
+    assert len(open_journal(begun, STUDY).entries) == 3
+    assert begun.journal.read_bytes() == whole
+
+
+def test_a_line_ends_at_a_newline_alone(begun: Run):
+    """U+2028, or a carriage return within a name, ends none."""
+    text = begun.journal.read_text().replace('"arm": "', '"arm": "\u2028\u0085')
+    begun.journal.write_text(text, encoding="utf-8")
+    assert len(read_entries(begun.journal)) == 3
+
+
+def test_a_damaged_journal_of_another_run_is_no_reason_to_refuse_this_one(begun: Run, tmp_path: Path):
+    other = Run(paths.RUNS / "inode-claim-20260102T000000Z")
+    keep_study(other, STUDY, "local")
+    assert step_seconds(other, STUDY, "local") == [1.0, 2.0, 3.0]
+    begun.journal.write_text("[1]\n")
+    assert step_seconds(other, STUDY, "local") == []
+
+
+@pytest.mark.parametrize(
+    "text", [*DAMAGED, '{"name": 1, "target": "local", "parameters": {}}',
+             '{"name": "inode-claim", "target": "local", "parameters": []}'],
+    ids=lambda text: repr(text[:40]),
+)  # fmt: skip
+def test_a_damaged_study_file_is_one_sentence(kept: Run, lockscale: Lockscale, text: str):
+    path = kept.folder / "study.json"
+    path.write_text(text)
+    for argv in (("study", "resume", kept.id), ("study", "show", kept.id)):
+        said = lockscale(*argv)
+        assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+        assert str(path) in said.err and "is damaged" in said.err and "start a new run" in said.err
+    with pytest.raises(BadInput, match="is damaged"):
+        open_story("inode-claim", kept.id)
+    assert sorted(runs_table(text=kept.id).frame.state) == ["damaged", "measured"]
+
+
+@pytest.mark.parametrize(
+    "text", [*DAMAGED, '{"origin": 1, "kernels": {}}', '{"origin": "qemu", "kernels": {"a": 1}}',
+             '{"origin": "qemu", "kernels": {}, "as_found": {"001": {}}}',
+             '{"origin": "qemu", "kernels": {}, "controllers": 1}'],
+    ids=lambda text: repr(text[:40]),
+)  # fmt: skip
+def test_a_damaged_provenance_is_one_sentence(kept: Run, lockscale: Lockscale, text: str):
+    kept.provenance.write_text(text)
+    said = lockscale("study", "show", kept.id)
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert str(kept.provenance) in said.err and "is damaged" in said.err and "start a new run" in said.err
+    with pytest.raises(BadInput, match="is damaged"):
+        provenance._controllers(kept)
+    assert latest_run("inode-claim").id == CURATED.id
+
+
+def test_what_is_no_text_is_a_sentence_too(kept: Run):
+    for path, read in (
+        (kept.folder / "study.json", read_study_file),
+        (kept.provenance, read_provenance),
+    ):
+        path.write_bytes(b'{"name": "\xff"}')
+        with pytest.raises(BadInput, match=f"{path.name} is damaged"):
+            read(kept.folder)
+        path.unlink()
+        with pytest.raises(BadInput, match=f"{path.name} cannot be read"):
+            read(kept.folder)
+
+
+def test_every_curated_run_is_read():
+    for path in paths.MEASURED.glob("*/provenance.json"):
+        assert read_provenance(path.parent)["kernels"] and read_study_file(path.parent)["parameters"]
+
+
+def test_a_prediction_without_its_hash_is_a_sentence(kept: Run):
+    assert how_to_repeat(kept)["prediction_sha256"] == json.loads(kept.prediction.read_text())["sha256"]
+    kept.prediction.write_text("[]")
+    with pytest.raises(BadInput, match=r"prediction\.json is damaged"):
+        how_to_repeat(kept)
+
+
+def test_a_run_whose_study_file_is_gone_says_that_its_command_does_not_work(
+    kept: Run, lockscale: Lockscale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    assert lockscale("study", "show", kept.id, "--json").value["needs"] == []
+    assert "does not work" not in lockscale("study", "show", kept.id).out
+    monkeypatch.setattr(paths, "STUDIES", tmp_path)
+    said = read_study_file(kept.folder)
+    write_json(kept.folder / "study.json", {**said, "target": "gone"})
+    needs = lockscale("study", "show", kept.id, "--json").value["needs"]
+    assert [one.split(" (")[0] for one in needs] == [
+        f"there is no study 'inode-claim' in {tmp_path.name}/",
+        "there is no target 'gone' in targets/",
+    ]
+    text = lockscale("study", "show", kept.id).out
+    assert text.count("That does not work as it is: there is no ") == 2

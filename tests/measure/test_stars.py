@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Rates, latencies and counters are starred alike: of tables of equal arms at most 5 in 100 have a star."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_rows import calls, counts, latencies, rates, study
+
+from lockscale.measure.arm_tables import compared_latencies, compared_rates
+from lockscale.measure.blocked import mean_p
+from lockscale.measure.compare import counted_arms, extra_calls
+from lockscale.study.file import load_study
+
+POINTS = (1, 2, 4, 8, 16)
+MANY = tuple(range(1, 15))
+STUDY, ORPHANS = study(POINTS), load_study("orphan-file")
+WAITS, CALLS = "trace:ext4_orphan_lock_wait", "calls:jbd2_journal_get_write_access"
+PERCENTILES = ("total_p50", "total_p99")
+Table = Callable[[int, int, Sequence[int]], pd.DataFrame]
+
+
+def rates_table(seed: int, blocks: int, points: Sequence[int]) -> pd.DataFrame:
+    return compared_rates(rates(seed, blocks, points=points), STUDY)
+
+
+def latency_table(seed: int, blocks: int, points: Sequence[int]) -> pd.DataFrame:
+    return compared_latencies(latencies(seed, blocks, PERCENTILES, points=points), STUDY)
+
+
+def calls_table(seed: int, blocks: int, points: Sequence[int]) -> pd.DataFrame:
+    return counted_arms(calls(seed, blocks, noise=0.01, points=points), STUDY)
+
+
+def extra_table(seed: int, blocks: int, points: Sequence[int]) -> pd.DataFrame:
+    return extra_calls(calls(seed, blocks, noise=0.01, points=points), STUDY)
+
+
+def rare_counts_table(seed: int, blocks: int, points: Sequence[int]) -> pd.DataFrame:
+    """Three arms and two counters; one of a few counts, which repeats to the last one often."""
+    return counted_arms(counts(seed, blocks, {WAITS: 2.0, CALLS: 4000.0}, points=points), ORPHANS)
+
+
+def at_most(tables: int) -> float:
+    return float(0.05 + 3 * np.sqrt(0.05 * 0.95 / tables))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("table", [rates_table, latency_table, calls_table, extra_table, rare_counts_table])
+@pytest.mark.parametrize("blocks", [3, 5])
+def test_of_200_tables_of_equal_arms_5_in_100_have_a_star(table: Table, blocks: int):
+    starred = [table(seed, blocks, POINTS).significant.any() for seed in range(200)]
+    assert np.mean(starred) <= at_most(200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", [rates_table, latency_table, calls_table, rare_counts_table])
+def test_of_large_tables_of_equal_arms_few_have_a_star_and_most_would_by_each_row_alone(table: Table):
+    points = MANY if table in (rates_table, calls_table) else POINTS
+    tables = [table(seed, 3, points) for seed in range(10)]
+    alone = [((one.p < 0.05) & one.aa_alike).any() for one in tables]
+    assert np.mean([one.significant.any() for one in tables]) <= at_most(10) < np.mean(alone)
+
+
+def aa_of(rows: pd.DataFrame) -> pd.Series:
+    return (rows.pair == "aa") & (rows.iteration == 2) & (rows.threads == 4)
+
+
+def test_an_aa_pair_that_differs_takes_the_star_of_a_latency_away():
+    rows = latencies(1, 8, PERCENTILES, noise=0.01, effect=0.2, points=POINTS)
+    assert compared_latencies(rows, STUDY).significant.all()
+    rows.loc[aa_of(rows) & (rows.statistic == "total_p99"), "value"] *= 1.5
+    lost = compared_latencies(rows, STUDY).query("not significant")
+    assert lost[["threads", "statistic", "aa_alike"]].to_numpy().tolist() == [[4, "total_p99", False]]
+
+
+def test_an_aa_pair_that_differs_takes_the_star_of_a_counter_away():
+    rows = calls(2, 8, noise=0.01, effect=0.2, points=POINTS)
+    assert counted_arms(rows, STUDY).significant.all() and extra_calls(rows, STUDY).significant.all()
+    rows.loc[aa_of(rows) & rows.metric.str.endswith(".calls"), "value"] *= 1.5
+    table = counted_arms(rows, STUDY)
+    assert table.threads[~table.significant].tolist() == [4] and not table.aa_alike[table.threads == 4].any()
+    assert extra_calls(rows, STUDY).set_index("threads").significant.to_dict() == {n: n != 4 for n in POINTS}
+
+
+def test_counts_that_repeat_to_the_last_one_are_starred_for_many_and_not_for_one():
+    """One count more in each of three blocks is chance; a thousand more are not, though no block varies."""
+    rows = counts(1, 3, {WAITS: 0.0, CALLS: 0.0})
+    for threads, more in ((1, 0.0), (4, 1.0), (8, 1000.0)):
+        here = (rows.arm == "orphan-mutex") & (rows.threads == threads) & (rows.metric == CALLS)
+        rows.loc[here, "value"] += more
+    table = counted_arms(rows, ORPHANS).query("counter == 'get_write_access' and arm == 'orphan-mutex'")
+    assert table.set_index("threads").significant.to_dict() == {1: False, 4: False, 8: True}
+    assert table.p.tolist()[0] == 1.0 and table.p.tolist()[1] > 0.2
+
+
+def test_noise_of_at_least_one_count_changes_nothing_where_there_is_more():
+    gaps = np.random.default_rng(3).normal(5, 10, (4, 6))
+    assert mean_p(gaps, 1.0).tolist() == mean_p(gaps).tolist()
+    assert mean_p(np.ones((1, 3)), 1.0)[0] == pytest.approx(0.2254, abs=1e-4)  # t = sqrt(3), 2 df
+
+
+def test_an_effect_that_is_there_is_starred_in_every_table():
+    assert compared_rates(rates(4, 8, noise=0.01, effect=0.2, points=POINTS), STUDY).significant.all()
+    table = counted_arms(counts(4, 8, {WAITS: 200.0, CALLS: 4000.0}, effect=0.5), ORPHANS)
+    assert (table.significant == (table.arm == "orphan-mutex")).all()
+
+
+def test_a_rise_of_all_blocks_is_no_star_as_the_arms_share_it():
+    """Counts of different blocks are not compared: what drifts over a run is in both arms."""
+    rows = calls(5, 6, noise=0.001, drift=0.2, points=POINTS)
+    assert not counted_arms(rows, STUDY).significant.any()

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""`patches check` as its user meets it: what one bad arm costs the others, and what ends the whole check.
+
+No kernel and no guest: what builds and boots is replaced.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.cli import main
+from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.series import Series
+from lockscale.kernels.source import VARIABLE
+from lockscale.prove import check as check_module
+from lockscale.prove.campaign import Counted
+from lockscale.prove.check import Checked, check
+from lockscale.prove.series_checks import Entry
+
+ARMS_TOML = """
+[load]
+testcase = "create_unlink"
+filesystem = "ext4"
+processes = 8
+items_per_process = 9
+cpus = 4
+
+[arm.before]
+[arm.upstream]
+[arm.ours]
+
+[[counter]]
+name = "retries"
+count = ["trace:ext4_inode_bit_retry"]
+per = ["trace:ext4_allocate_inode"]
+unit = "per create"
+expect = ["before > upstream", "ours = 0"]
+"""
+RETRIES = {"before": 9, "upstream": 2, "ours": 0, "bare": 0}
+
+
+class Bench:
+    """Studies s and t with the same arms; (step, arm) -> the error that this step ends with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.errors: dict[tuple[str, str], Exception] = {}
+        self.counted: list[tuple[str, tuple[str, ...]]] = []
+        for study in ("s", "t"):
+            for arm in ("before", "upstream", "ours"):
+                self.add(study, arm)
+            (folder / study / "arms.toml").write_text(ARMS_TOML)
+
+    def add(self, study: str, arm: str) -> None:
+        (self.folder / study / arm).mkdir(parents=True)
+        (self.folder / study / arm / "series").touch()
+
+    def end(self, step: str, name: str) -> None:
+        if (step, name) in self.errors:
+            raise self.errors[step, name]
+
+    def applies(self, series: Series) -> Entry:
+        self.end("applies", series.name)
+        return Entry(True, "applies")
+
+    def boots(self, series: Series, _target: object) -> str:
+        self.end("boots", series.name)
+        return "booted"
+
+    def campaign(
+        self, study: str, arms: Sequence[str], _target: object, iterations: int, _folder: Path
+    ) -> list[Counted]:
+        self.counted.append((study, tuple(arms)))
+        self.end("campaign", study)
+        return [
+            Counted(study, arm, "", n, 8, 4, f"trace:{source}", value, "b1d")
+            for arm in arms
+            for n in range(iterations)
+            for source, value in (
+                ("ext4_inode_bit_retry", RETRIES[arm] + n * (RETRIES[arm] > 0)),
+                ("ext4_allocate_inode", 100),
+            )
+        ]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    found = Bench(tmp_path / "patches")
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", found.folder)
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "build")
+    monkeypatch.setattr(check_module, "refuse_bad_surroundings", lambda **_: None)
+    monkeypatch.setattr(check_module, "refuse_unknown_events", lambda *_: None)
+    monkeypatch.setattr(check_module, "applies", found.applies)
+    monkeypatch.setattr(check_module, "differs", lambda _: Entry(True, "differs"))
+    monkeypatch.setattr(check_module, "runs_its_load", found.boots)
+    monkeypatch.setattr(check_module, "campaign", found.campaign)
+    return found
+
+
+def checked(which: str | None = None) -> dict[str, Checked]:
+    return {f"{one.study}/{one.arm}": one for one in check(which, boot=True)}
+
+
+def status(words: list[str]) -> int | str | None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return ended.value.code
+
+
+def test_arms_that_do_what_is_expected_of_them_are_green(bench: Bench):
+    found = checked()
+    assert all(one.ok for one in found.values()) and len(found) == 6
+    assert bench.counted == [("s", ("before", "upstream", "ours")), ("t", ("before", "upstream", "ours"))]
+    assert [entry.expected for entry in found["s/ours"].counters] == ["ours = 0"]
+
+
+@pytest.mark.parametrize("error", [BadInput("hunk 2 does not apply"), RunFailed("the guest panicked")])
+@pytest.mark.parametrize(("step", "why"), [("applies", "it does not apply"), ("boots", "it does not boot")])
+def test_a_bad_arm_is_red_and_costs_the_others_nothing(bench: Bench, step: str, why: str, error: Exception):
+    bench.errors[step, "s/ours"] = error
+    found = checked()
+    assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
+    assert found["s/ours"].checks[step] == Entry(False, str(error))
+    assert found["s/ours"].checks["counts"].detail.startswith(f"not counted: {why}")
+    assert ("s", ("before", "upstream")) in bench.counted
+
+
+def test_the_result_of_a_bad_arm_is_printed_and_the_exit_is_1(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+):
+    bench.errors["applies", "s/ours"] = BadInput("hunk 2 does not apply")
+    assert status(["patches", "check", "s", "--json"]) == 1
+    ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
+    assert ok == {"before": True, "ours": False, "upstream": True}
+
+
+def test_an_arm_whose_only_counterpart_is_red_is_not_proved(bench: Bench):
+    bench.errors["boots", "s/before"] = RunFailed("the guest panicked")
+    found = checked("s")
+    assert found["s/upstream"].checks["counts"].detail.startswith("not compared: every arm that it is")
+    assert not found["s/upstream"].ok and found["s/ours"].ok
+
+
+@pytest.mark.parametrize("error", [RunFailed("guest 3 hung"), BadInput("the kernel has no event x")])
+def test_a_campaign_that_fails_costs_its_study_alone(bench: Bench, error: Exception):
+    bench.errors["campaign", "s"] = error
+    found = checked()
+    assert {name for name, one in found.items() if one.ok} == {"t/before", "t/ours", "t/upstream"}
+    assert found["s/ours"].checks["counts"] == Entry(False, str(error))
+
+
+def test_counts_of_nothing_are_red_and_cost_their_study_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    def nothing(study: str, *rest: object) -> list[Counted]:
+        return [one for one in bench.campaign(study, *rest) if study == "t" or "retry" in one.source]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(check_module, "campaign", nothing)
+    found = checked()
+    assert "counted no trace:ext4_allocate_inode" in found["s/before"].checks["counts"].detail
+    assert found["t/before"].ok and not found["s/before"].ok
+
+
+def test_an_arm_that_no_counter_names_is_said_not_to_be_compared(bench: Bench):
+    bench.add("s", "bare")
+    path = bench.folder / "s" / "arms.toml"
+    path.write_text(ARMS_TOML.replace("[arm.ours]", "[arm.ours]\n[arm.bare]"))
+    bare = checked("s")["s/bare"]
+    assert bare.ok and bare.checks["counts"].detail == "not compared: no counter of arms.toml names it"
+    assert bench.counted == [("s", ("before", "upstream", "ours"))]
+
+
+def test_an_arm_that_arms_toml_lacks_is_red_until_it_is_added(bench: Bench):
+    bench.add("s", "bare")
+    found = checked("s")
+    assert [name for name, one in found.items() if not one.ok] == ["s/bare"]
+    assert found["s/bare"].checks["counts"].detail == "add [arm.bare] to kernel-patches/s/arms.toml"
+
+
+@pytest.mark.parametrize("listing", [b"\xff", b"0001-absent.patch\n", b"# unsafe\n"])
+def test_a_bad_series_file_fails_its_arm_alone(
+    bench: Bench, capsys: pytest.CaptureFixture[str], listing: bytes
+):
+    (bench.folder / "s/ours/series").write_bytes(listing)
+    found = checked()
+    assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
+    assert "s/ours/series" in found["s/ours"].checks["applies"].detail
+    assert list(found["s/ours"].checks) == ["applies", "counts"]
+    assert ("s", ("before", "upstream")) in bench.counted
+    assert status(["patches", "check", "s", "--json"]) == 1
+    ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
+    assert ok == {"before": True, "ours": False, "upstream": True}
+
+
+def test_a_bad_series_file_is_no_matter_to_an_arm_that_is_not_compared_with_it(bench: Bench):
+    (bench.folder / "s/ours/series").write_bytes(b"\xff")
+    assert [one.ok for one in check("t") + check("s/before")] == [True] * 4
+
+
+def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    built: list[str] = []
+
+    def builds(series: Series) -> Entry:
+        built.append(series.name)
+        return Entry(series.arm != "before", "built")
+
+    def compared(series: Series) -> Entry:
+        assert len(built) == 3
+        return Entry(series.arm != "ours", "by kernels")
+
+    for step in ("has_style", "adds_no_warning"):
+        monkeypatch.setattr(check_module, step, lambda _: Entry(True, ""))
+    monkeypatch.setattr(check_module, "builds", builds)
+    monkeypatch.setattr(check_module, "kernels_differ", compared)
+    found = {one.arm: one.checks["differs"] for one in check("s", build=True)}
+    assert found == {
+        "before": Entry(True, "differs"),  # not built, so its sources were compared alone
+        "ours": Entry(False, "by kernels"),
+        "upstream": Entry(True, "by kernels"),
+    }
+
+
+@pytest.fixture
+def surroundings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """With the real look at what all arms need."""
+    from lockscale.prove.surroundings import refuse_bad_surroundings
+
+    monkeypatch.setattr(check_module, "refuse_bad_surroundings", refuse_bad_surroundings)
+    return bench
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_a_wrong_kernel_source_is_no_patch_s_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv(VARIABLE, "/no/such/linux.tar.xz")
+    assert status(["patches", "check"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("/no/such/linux.tar.xz is not there") == 1
+
+
+@pytest.mark.parametrize("words", [["--write-table"], ["s", "--boot", "--write-table"]])
+def test_a_part_does_not_replace_the_whole_table(
+    bench: Bench, capsys: pytest.CaptureFixture[str], words: list[str]
+):
+    assert status(["patches", "check", *words]) == 2
+    assert "--write-table replaces the whole table" in capsys.readouterr().err and not bench.counted

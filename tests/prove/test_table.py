@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The tables that `patches check --write-table` keeps in kernel-patches/README.md."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.prove.check import Checked
+from lockscale.prove.counters import CounterEntry
+from lockscale.prove.series_checks import Entry
+from lockscale.prove.table import BEGIN, END, as_text, write_readme
+
+
+def entry(arm: str, base: str, *, ok: bool = True) -> CounterEntry:
+    return CounterEntry(
+        name="retries", unit="per create", variant="", threads=8, arm_name=arm, base_name=base, base=0.0,
+        arm=0.3, low=0.1, high=0.5, level_pct=96.8, iterations=5, expected="before > upstream", ok=ok,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
+    return tmp_path / "README.md"
+
+
+def checked(*, ok: bool = True) -> Checked:
+    counters = [entry("before", "upstream", ok=ok), entry("upstream", "before", ok=ok)]
+    return Checked("s", "before", {"applies": Entry(True, "1 patch"), "builds": Entry(ok, "x")}, counters)
+
+
+def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
+    readme.write_text(f"# Before\n\n{BEGIN}\nstale\n{END}\n\nafter\n")
+    for ok, cell in ((True, "yes"), (False, "**no**")):
+        write_readme([checked(ok=ok)])
+        text = readme.read_text()
+        assert text.startswith("# Before\n") and text.endswith(f"{END}\n\nafter\n") and "stale" not in text
+        assert f"| s/before | yes | {cell} |" in text
+        # told once, by the arm that the expectation begins with
+        (row,) = [line for line in text.splitlines() if "before > upstream" in line]
+        assert row.endswith(f"| before 0.3 | upstream 0 | [0.1, 0.5] | {cell} |")
+
+
+def test_the_table_says_how_it_was_counted(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    fewer = replace(entry("before", "upstream"), iterations=4, level_pct=97.14)
+    write_readme([checked(), Checked("t", "before", {}, [fewer])])
+    said = "Counted in qemu (counts, never rates): 4 or 5 iterations of each arm, 8 threads."
+    assert f"{said} Difference: arm minus against, the interval of 96.8 or 97.1%." in readme.read_text()
+
+
+def test_without_its_marks_nothing_is_written(readme: Path):
+    readme.write_text("# no marks\n")
+    with pytest.raises(BadInput, match="put them where the table shall go"):
+        write_readme([checked()])
+    assert readme.read_text() == "# no marks\n"
+
+
+def test_the_project_s_own_readme_has_the_marks():
+    text = (paths.ROOT / "kernel-patches" / "README.md").read_text()
+    assert text.count(BEGIN) == text.count(END) == 1 and text.index(BEGIN) < text.index(END)
+
+
+def test_a_kernel_s_build_time_stands_in_both(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    one = Checked("s", "before", {"applies": Entry(True, "1 patch"), "builds": Entry(True, "6.12", 24.34)})
+    write_readme([one])
+    assert "| s/before | yes | yes, 24 s |" in readme.read_text()
+    assert as_text([one]).endswith("builds: 6.12, compiled in 24.3 s")
+
+
+def test_a_failure_is_seen_on_its_line():
+    lines = as_text([checked(ok=False)]).splitlines()
+    assert lines[0].startswith("ok  s/before applies") and lines[1].startswith("NO  s/before builds")
+    assert "expected before > upstream" in lines[2] and lines[2].startswith("NO ")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""A target file names a machine; whatever else it says is one sentence, and nothing is run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.measure.servers import host_of
+from lockscale.study.file import LocalTarget, QemuTarget, SshTarget, guest_target, load_target
+
+SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
+PLACES = [
+    ("host",), ("user",), ("identity_file",), ("known_hosts",), ("disk", "by_id"), ("disk", "serial"),
+    ("boot", "guard"), ("boot", "method"), ("name",), ("kind",),
+]  # fmt: skip
+FILES = ("identity_file", "known_hosts")
+HOSTILE = [
+    "-oProxyCommand=touch ran", "$(touch ran)", "`touch ran`", "a;touch ran", "a\ntouch ran", "a b", "",
+    "../../etc/passwd", "\x1b[31mred", "\x00", "a|b", "a'b", 'a"b', "!!python/name:os.system",
+]  # fmt: skip
+
+
+@pytest.fixture
+def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "TARGETS", tmp_path)
+    return tmp_path
+
+
+def refused(folder: Path, said: object) -> str:
+    (folder / "example-server.yaml").write_text(said if isinstance(said, str) else yaml.safe_dump(said))
+    with pytest.raises(BadInput) as error:
+        load_target("example-server")
+    sentence = str(error.value)
+    assert sentence.isprintable() and len(sentence) < 500, sentence
+    return sentence
+
+
+def changed(place: tuple[str, ...], value: object) -> dict:
+    said = yaml.safe_load(yaml.safe_dump(SERVER))
+    inside = said
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = value
+    return said
+
+
+def test_the_three_kinds_are_told_apart():
+    kinds = {"qemu": QemuTarget, "example-server": SshTarget, "local": LocalTarget}
+    assert {name: type(load_target(name)) for name in kinds} == kinds
+
+
+def test_a_server_boots_no_guests():
+    with pytest.raises(BadInput, match="target example-server is of kind ssh: this boots guests"):
+        guest_target(load_target("example-server"))
+
+
+@pytest.mark.parametrize("place", PLACES, ids=".".join)
+def test_a_name_that_could_do_harm_on_a_command_line_is_refused(targets: Path, place):
+    for value in HOSTILE:
+        if place[-1] in FILES and value and value.isprintable():
+            continue  # a file may be called so: it is opened, and reaches no command line
+        assert place[-1] in refused(targets, changed(place, value)) or place == ("kind",)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/sda",
+        "/dev/disk/by-id/../../sda",
+        "/dev/disk/by-id/",
+        "/dev/disk/by-id/..",
+        "/dev/disk/by-uuid/a",
+    ],
+)
+def test_a_disk_is_named_by_id_only(targets: Path, path: str):
+    assert "disk.by_id" in refused(targets, changed(("disk", "by_id"), path))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("disk", "by_id"), "/dev/sda", "disk.by_id: write the disk's name that stays: /dev/disk/by-id/"),
+        (("disk", "serial"), "a b", "disk.serial: write the serial number, as `lsblk -o NAME,SERIAL`"),
+        (("host",), "a b", "host: write a host's name, its address or its alias in ~/.ssh/config"),
+        (("user",), "a b", "user: write the name of the server's user"),
+        (("boot", "config"), "my/config", "boot.config: write full, localmodconfig, or the path"),
+        (("host",), "h" * 254, "host: at most 253 characters are taken: write a host's name"),
+    ],
+)
+def test_a_refusal_says_what_to_write_and_shows_no_pattern(targets: Path, place, value: str, said: str):
+    sentence = refused(targets, changed(place, value))
+    assert sentence.startswith(f"example-server.yaml: {said}") and "pattern" not in sentence
+
+
+@pytest.mark.parametrize(
+    "key", sorted(SERVER.keys() - {"user", "port", "identity_file", "known_hosts", "boot", "prepare"})
+)
+def test_a_server_without_one_of_its_parts_is_refused(targets: Path, key: str):
+    assert refused(targets, {k: v for k, v in SERVER.items() if k != key}).startswith("example-server.yaml: ")
+
+
+def test_what_no_server_has_is_refused_in_printable_words(targets: Path):
+    said = refused(targets, {**SERVER, "lo\x1b[31mgin\n": "x"})
+    assert "Extra inputs are not permitted" in said
+
+
+@pytest.mark.parametrize("key", ["password", "Passwort", "passphrase", "api_token", "client-secret"])
+def test_a_password_is_refused_without_repeating_it(targets: Path, key: str):
+    said = refused(targets, {**SERVER, key: "hunter2secret"})
+    assert said == (
+        f"example-server.yaml: {key}: no password is stored in such a file: "
+        "take the line out, and log in with a key or an agent"
+    )
+
+
+@pytest.mark.parametrize("value", ["hunter2secret", ["hunter2secret"], {"deep": "hunter2secret"}])
+def test_the_value_of_what_no_server_has_is_not_repeated(targets: Path, value: object):
+    assert "hunter2" not in refused(targets, {**SERVER, "login": value})
+    assert "hunter2" not in refused(targets, {"password": value, "name": "example-server"})
+    assert "hunter2" not in refused(targets, {**SERVER, "host": "ssh://bob:hunter2secret@server"})
+
+
+@pytest.mark.parametrize("folder", ["../../rel", "rel", "~nobody-here/x", "~", "", "/a\nb", "/a\x1b[31m", 5])
+def test_the_folder_of_loads_is_a_whole_path(targets: Path, folder: object):
+    (targets / "here.yaml").write_text(yaml.safe_dump({"name": "here", "kind": "local", "folder": folder}))
+    with pytest.raises(BadInput, match=r"^here\.yaml: folder: "):
+        load_target("here")
+
+
+def test_the_folder_of_loads_may_be_in_this_users_home(targets: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    (targets / "here.yaml").write_text("name: here\nkind: local\nfolder: ~/loads\n")
+    here = load_target("here")
+    assert isinstance(here, LocalTarget) and here.room == Path("/somewhere/loads")
+
+
+@pytest.mark.parametrize("place", FILES)
+def test_a_key_in_the_home_of_nobody_is_a_sentence(targets: Path, place: str):
+    said = yaml.safe_dump(changed((place,), "~nobody-here/key"))
+    (targets / "example-server.yaml").write_text(said)
+    target = load_target("example-server")
+    assert isinstance(target, SshTarget)
+    with pytest.raises(BadInput, match="'~nobody-here/key' begins with no home folder of this machine"):
+        host_of(target)
+
+
+def test_a_tag_runs_nothing(targets: Path, inside: Path):
+    refused(targets, 'host: !!python/object/apply:os.mkdir ["ran"]\n')
+    assert not (inside / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["my-server", "server.example", "192.0.2.1", "2001:db8::1", "::1", "fe80::1%eth0"]
+)
+def test_a_name_or_an_address_is_a_host(targets: Path, host: str):
+    (targets / "example-server.yaml").write_text(yaml.safe_dump({**SERVER, "host": host}))
+    assert load_target("example-server").host == host
+
+
+def test_a_file_without_a_kind_says_which_there_are(targets: Path):
+    without = {name: value for name, value in SERVER.items() if name != "kind"}
+    assert "kind is missing: say kind: manycore, qemu, ssh or local" in refused(targets, without)
+
+
+def test_a_file_is_named_as_its_target(targets: Path):
+    assert "let the file be other.yaml" in refused(targets, {**SERVER, "name": "other"})
+
+
+@pytest.mark.parametrize("name", ["", "../studies/inode-claim", "example-server.yaml", "/etc/passwd", "a\nb"])
+def test_what_is_no_name_of_a_target_is_refused(name: str):
+    with pytest.raises(BadInput, match="there is no target"):
+        load_target(name)
+
+
+junk = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(), max_size=2)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from([*PLACES, ("disk",), ("boot",), ("port",), ("virtual",), ("prepare",)]), junk)
+def test_any_value_is_a_target_or_a_sentence(tmp_path_factory, place, value):
+    folder = tmp_path_factory.mktemp("targets")
+    (folder / "example-server.yaml").write_text(yaml.safe_dump(changed(place, value), allow_unicode=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paths, "TARGETS", folder)
+        try:
+            target = load_target("example-server")
+        except BadInput as error:
+            assert str(error).isprintable()
+            return
+    assert isinstance(target, SshTarget)
+    assert not target.host.startswith("-") and target.host.isprintable() and " " not in target.host
+
+
+def test_what_is_public_of_a_server_does_not_say_where_it_is(targets: Path):
+    planted = {"host": "secret-host", "user": "secret-user", "port": 2222}
+    planted |= {"identity_file": "~/.ssh/secret-key", "known_hosts": "/etc/secret-hosts"}
+    (targets / "example-server.yaml").write_text(yaml.safe_dump({**SERVER, **planted}))
+    said = str(load_target("example-server").public())
+    assert "secret" not in said and "2222" not in said and SERVER["disk"]["serial"] not in said

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""fio: tests/samples/fio-*.json were printed by Debian's fio 3.33 and by 3.42, built from its sources."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.tools import fio
+from lockscale.tools.parsing import parse
+from lockscale.tools.workload_rows import unconfirmed
+
+ALONE = unconfirmed("the latencies, any that can be together")
+SAMPLES = Path(__file__).parents[1] / "samples"
+FILES, CREATE, RANDRW = (
+    (SAMPLES / f"fio-{name}.json").read_text() for name in ("3.33-files", "3.42-create", "3.42-randrw")
+)
+
+
+def values(text):
+    return {(row.test, row.statistic, row.metric): row.value for row in parse(text).rows}
+
+
+def test_the_file_engines_by_hand():
+    parsed = parse(FILES)
+    assert parsed.version == "3.33" and parsed.warnings == (ALONE,)
+    assert {row.threads for row in parsed.rows} == {2}
+    found = values(FILES)
+    assert [found[phase, "total", "rate"] for phase in ("create", "stat", "remove")] == [
+        2298.850575, 54545.454545, 150000.0,
+    ]  # fmt: skip
+    assert found["create", "total_mean", "completion_latency"] == 777059.235
+    assert found["stat", "total_max", "completion_latency"] == 223527
+    assert found["remove", "total_p50", "completion_latency"] == 3376
+    assert found["remove", "total_p99", "completion_latency"] == 5536
+
+
+def test_a_later_version_and_processes_apart():
+    assert parse(CREATE).version == "3.42"
+    assert values(CREATE)["create", "total", "rate"] == 3875.968992
+    found = values(RANDRW)
+    assert (
+        found["warm read", "rank0", "rate"] == 10000.0 and found["warm write", "rank1", "rate"] == 3666.666667
+    )
+    assert {row.threads for row in parse(RANDRW).rows} == {2}
+
+
+def test_other_versions_are_refused_by_name():
+    with pytest.raises(BadInput, match=r"'fio-2\.21' is not known"):
+        parse(CREATE.replace("fio-3.42", "fio-2.21"))
+    assert parse(CREATE.replace("fio-3.42", "fio-3.38-12-g1a2b3c-dirty")).version == "3.38-12-g1a2b3c-dirty"
+
+
+def test_a_job_that_failed_is_left_out():
+    parsed = parse(FILES.replace('"error" : 0', '"error" : 2', 1))
+    assert {row.test for row in parsed.rows} == {"stat", "remove"}
+    assert parsed.warnings == ("job 1 is left out: fio had an error in it", ALONE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"nrfiles" : "300"', '"nrfiles" : "301"'),
+        ('"numjobs" : "2"', '"numjobs" : "3"'),
+        ('"group_reporting" : "1"', '"group_reporting" : "0"'),
+        ('"total_ios" : 600', '"total_ios" : 601'),
+        ('"iops" : ', '"iops" : 1'),
+        ('"N" : 600', '"N" : 599'),
+    ],
+)
+def test_operations_that_do_not_fit_are_left_out(old, new):
+    with pytest.raises(BadInput, match="job 1 is left out"):
+        parse(FILES.replace(old, new))
+
+
+def test_a_percentile_is_the_middle_of_a_bin_of_fios_histogram():
+    """64 bins to each power of two: 20054016 is 76.5 x 2^18."""
+    for changed in ("20054017", "20054116", "30054016"):
+        assert {row.test for row in parse(FILES.replace("20054016", changed)).rows} == {"stat", "remove"}
+    assert (
+        values(FILES.replace("20054016", "20316160"))["create", "total_p99", "completion_latency"] == 20316160
+    )
+
+
+def test_with_other_engines_grouped_jobs_may_be_any_number():
+    grouped = RANDRW.replace('"numjobs" : "2"', '"numjobs" : "2",\n"group_reporting" : "1"')
+    first = parse(grouped)
+    assert {(row.threads, row.statistic.split("_")[0]) for row in first.rows} == {(None, "total")}
+    assert "job 2 is left out: an earlier job has its name and place" in first.warnings
+
+
+def test_percentiles_of_the_users_own_choice_are_no_damage():
+    without = RANDRW.replace('"50.000000"', '"51.000000"')
+    with pytest.raises(BadInput, match=r"no 50\.000000"):
+        parse(without)
+    asked = without.replace('"numjobs" : "2"', '"numjobs" : "2",\n"percentile_list" : "51:99"')
+    assert "rank0_p99" in {row.statistic for row in parse(asked).rows}
+
+
+def test_notes_around_the_json_are_pointed_out():
+    parsed = parse(f"fio: pid=0, err=0\n{CREATE}")
+    assert parsed.warnings == (ALONE, "fio printed notes around its JSON: read them")
+    assert len(parsed.rows) == len(parse(CREATE).rows)
+
+
+def test_the_command_makes_a_directory_for_each_process(tmp_path):
+    place = f"{tmp_path}/a b:$x"
+    argv = fio.command(place, processes=3, items=10, executable="echo")
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert sorted(made.name for made in Path(place).iterdir()) == [
+        "lockscale.0",
+        "lockscale.1",
+        "lockscale.2",
+    ]
+    assert f"--directory={tmp_path}/a b\\:$x" in said
+    engines = [word for word in argv if word.startswith("--ioengine")]
+    assert engines == ["--ioengine=filecreate", "--ioengine=filestat", "--ioengine=filedelete"]
+    assert argv.count("--stonewall") == 2
+
+
+def test_strange_phases_are_refused():
+    for phases in ((), ("create", "create"), ("write",)):
+        with pytest.raises(BadInput, match="phases"):
+            fio.command("/mnt", processes=1, items=1, phases=phases)
+    with pytest.raises(BadInput, match="at least one"):
+        fio.command("/mnt", processes=0, items=1)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Folded stacks: sums by function, and the text that flame graphs are drawn from."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.tools.folded import Folded, FunctionSamples, functions, merge, read, write
+
+STACKS = Folded("cycles", {("a", "f", "g"): 3, ("a", "f", "f"): 2, ("b", "g"): 4, ("a",): 1})
+
+
+def test_functions_by_hand():
+    assert functions(STACKS) == [FunctionSamples("g", 7, 7), FunctionSamples("f", 2, 5)]
+    assert STACKS.samples == 10
+
+
+def test_the_text_is_in_one_order_and_says_its_sum():
+    text = "# cycles, 10 samples\na 1\na;f;f 2\na;f;g 3\nb;g 4\n"
+    assert write(STACKS) == text
+    assert write(Folded("cycles", dict(reversed(STACKS.stacks.items())))) == text
+    assert read(text) == STACKS
+
+
+@pytest.mark.parametrize("changed", ["a 11", "a;f;f 2\na;f;f 2", "a", "a 0", " a 1"])
+def test_a_changed_text_is_refused(changed):
+    with pytest.raises(BadInput):
+        read(write(STACKS).replace("a 1", changed, 1))
+
+
+def test_a_cut_text_is_refused():
+    text = write(STACKS)
+    for end in range(len(text)):
+        with pytest.raises(BadInput):
+            read(text[:end])
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from([("a", "f"), ("a", "g"), ("b",)]), st.integers(1, 9)), min_size=1
+    )
+)
+def test_merging_adds(parts):
+    whole = merge(Folded("cycles", part) for part in parts)
+    assert whole.samples == sum(sum(part.values()) for part in parts)
+    for stack in whole.stacks:
+        assert whole.stacks[stack] == sum(part.get(stack, 0) for part in parts)
+
+
+def test_two_events_are_not_merged():
+    with pytest.raises(BadInput, match="2 events"):
+        merge([STACKS, Folded("cpu-clock", {("a",): 1})])
+    with pytest.raises(BadInput, match="0 events"):
+        merge([])

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""lock_stat, against the kernel's own formatting written again from its source."""
+
+import subprocess
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from damaged_output import changed_lines
+from lockscale.errors import BadInput
+from lockscale.tools import lock_stat
+from lockscale.tools.lock_stat import Place, Times
+
+WIDTH = 40 + 1 + 12 * (14 + 1)
+TITLES = ["waittime-min", "waittime-max", "waittime-total", "waittime-avg"]
+HEADER = "lock_stat version 0.4\n" + "-" * WIDTH + "\n"
+HEADER += f"{'class name':>40} {'con-bounces':>14} {'contentions':>14} " + " ".join(
+    f"{t:>14}" for t in TITLES
+)
+HEADER += f" {'acq-bounces':>14} {'acquisitions':>14} "
+HEADER += " ".join(f"{t.replace('wait', 'hold'):>14}" for t in TITLES) + "\n" + "-" * WIDTH + "\n\n"
+
+
+@dataclass(frozen=True)
+class LockTime:
+    """struct lock_time in nanoseconds."""
+
+    nr: int = 0
+    low: int = 0
+    high: int = 0
+    total: int = 0
+
+    def printed(self):
+        """seq_lock_time() and snprint_time() of kernel/locking/lockdep_proc.c."""
+        mean = self.total // self.nr if self.nr else 0
+        return [
+            f"{(ns + 5) // 1000}.{(ns + 5) % 1000 // 10:02d}"
+            for ns in (self.low, self.high, self.total, mean)
+        ]
+
+    def __str__(self):
+        return f"{self.nr:14d}" + "".join(f" {text:>14}" for text in self.printed())
+
+
+@dataclass(frozen=True)
+class Class:
+    """struct lock_class with its statistics; a mode is (con_bounces, waits, acq_bounces, holds)."""
+
+    name: str
+    write: tuple = (0, LockTime(), 0, LockTime())
+    read: tuple = (0, LockTime(), 0, LockTime())
+    waiters: dict = field(default_factory=dict)
+    holders: dict = field(default_factory=dict)
+
+    def __str__(self):
+        """seq_stats() of kernel/locking/lockdep_proc.c."""
+        written, was_read = self.write[3].nr, self.read[3].nr
+        out = (
+            self._row(f"{self.name:>38}-W" if was_read else f"{self.name:>40}", self.write) if written else ""
+        )
+        out += self._row(f"{self.name:>38}-R", self.read) if was_read else ""
+        if not self.write[1].nr + self.read[1].nr:
+            return out
+        length = len(self.name) + (2 if was_read else 0)
+        for places in (self.waiters, self.holders):
+            out += (" " * (40 - length) + "-" * length + "\n") if places else ""
+            for symbol, count in places.items():
+                out += f"{self.name:>40} {count:14d} {'[<000000004b1dcafe>]':>29} {symbol}\n"
+        return out + ("\n" + "." * WIDTH + "\n\n" if self.holders else "")
+
+    @staticmethod
+    def _row(name, mode):
+        return f"{name}:{mode[0]:14d} {mode[1]} {mode[2]:14d} {mode[3]}\n"
+
+
+def plain_file(classes):
+    return HEADER + "".join(str(one) for one in classes)
+
+
+def as_read(classes):
+    """What READ prints."""
+    text = plain_file(classes)
+    return text + f"lines {text.count(chr(10))}\n"
+
+
+def kernel_times(*ns):
+    return LockTime(len(ns), min(ns), max(ns), sum(ns))
+
+
+GROUP_LOCK = Class(
+    "&(&bgl->locks[i].lock)->rlock",
+    (112, kernel_times(210, 49_240, 1_000), 300, kernel_times(120, 624_310, 480, 480)),
+    waiters={"__ext4_new_inode+0x8a1/0x1570": 2, "ext4_free_inode+0x2c5/0x6b0 [ext4]": 1},
+    holders={"__ext4_new_inode+0x8a1/0x1570": 3},
+)
+DATA_SEM = Class(
+    "&ei->i_data_sem/2#3",
+    (1, kernel_times(940), 5, kernel_times(2_774, 100)),
+    (0, kernel_times(310), 7, kernel_times(90, 94, 95)),
+    waiters={"ext4_map_blocks+0x1c2/0x620": 2},
+    holders={"ext4_truncate+0x1ee/0x4b0": 2},
+)
+QUIET = Class("(wq_completion)ext4-rsv-conversion", (0, LockTime(), 2, kernel_times(55_004)))
+FILE = as_read([GROUP_LOCK, DATA_SEM, QUIET])
+
+times = st.lists(st.integers(0, 10**13), max_size=4).map(lambda ns: kernel_times(*ns) if ns else LockTime())
+modes = st.tuples(st.integers(0, 10**9), times, st.integers(0, 10**9), times)
+names = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["&", "(", "*", "a"]),
+    st.text("ab_&>()*:./[-1", max_size=30),
+    st.sampled_from(["k", ")", "]", "a b"]),
+    st.sampled_from(["", "#2", "/1"]),
+)
+symbols = st.builds(
+    "f{}+0x{:x}/0x7f0{}".format,
+    st.text("ab_", max_size=9),
+    st.integers(0, 999),
+    st.sampled_from(["", " [ext4]"]),
+)
+places = st.dictionaries(symbols, st.integers(1, 10**9), min_size=1, max_size=4)
+tables = st.lists(
+    st.builds(Class, names, modes, modes, places, places), max_size=4, unique_by=lambda one: one.name
+)
+
+
+def test_rows_by_hand():
+    group, write, read, quiet = lock_stat.parse(FILE).uses
+    assert (group.name, group.mode) == ("&(&bgl->locks[i].lock)->rlock", "write")
+    assert (group.con_bounces, group.acq_bounces) == (112, 300)
+    assert group.waits == Times(3, 0.21, 49.24, 50.45, 16.82)  # 50450 / 3 = 16816 ns, rounded to 10
+    assert group.holds == Times(4, 0.12, 624.31, 625.39, 156.35)  # 625390 / 4 = 156347 ns
+    assert (write.name, write.mode) == (read.name, "write") and read.mode == "read"
+    assert read.waits == Times(1, 0.31, 0.31, 0.31, 0.31)
+    assert read.holds == Times(3, 0.09, 0.1, 0.28, 0.09)  # 279 and 93 ns
+    assert (quiet.name, quiet.waits) == ("(wq_completion)ext4-rsv-conversion", Times(0, 0, 0, 0, 0))
+
+
+def test_places_by_hand():
+    reading = lock_stat.parse(FILE)
+    assert reading.warnings == ()
+    assert reading.places == (
+        Place(GROUP_LOCK.name, "waiter", "__ext4_new_inode+0x8a1/0x1570", 2),
+        Place(GROUP_LOCK.name, "waiter", "ext4_free_inode+0x2c5/0x6b0 [ext4]", 1),
+        Place(GROUP_LOCK.name, "holder", "__ext4_new_inode+0x8a1/0x1570", 3),
+        Place(DATA_SEM.name, "waiter", "ext4_map_blocks+0x1c2/0x620", 2),
+        Place(DATA_SEM.name, "holder", "ext4_truncate+0x1ee/0x4b0", 2),
+    )
+
+
+def test_the_documentations_own_rows_are_read():
+    """Documentation/locking/lockstat.rst of the kernel, two of its rows."""
+    row = (
+        "                         &mm->mmap_sem-W:            46             84           0.26         939.10"
+        "       16371.53         194.90          47291        2922365           0.16     2220301.69"
+        " 17464026916.32        5975.99\n"
+        "                         unix_table_lock:           110            112           0.21          49.24"
+        "         163.91           1.46          21094          66312           0.12         624.42"
+        "       31589.81           0.48\n"
+    )
+    mmap, unix = lock_stat.parse(HEADER + row).uses
+    assert mmap.holds == Times(2922365, 0.16, 2220301.69, 17464026916.32, 5975.99)
+    assert (unix.name, unix.con_bounces, unix.waits.total_us) == ("unix_table_lock", 110, 163.91)
+
+
+@pytest.mark.slow
+@given(tables)
+def test_any_table_comes_back(classes):
+    expected = {}
+    for one in classes:
+        modes = [("write", one.write), ("read", one.read)]
+        expected |= {(one.name, mode): numbers for mode, numbers in modes if numbers[3].nr}
+    reading = lock_stat.parse(as_read(classes))
+    found = {(use.name, use.mode): use for use in reading.uses}
+    assert found.keys() == expected.keys()
+    for key, (con_bounces, waits, acq_bounces, holds) in expected.items():
+        use = found[key]
+        assert (use.con_bounces, use.acq_bounces, use.ambiguous) == (con_bounces, acq_bounces, False)
+        for got, ns in ((use.waits, waits), (use.holds, holds)):
+            assert (got.count, [got.min_us, got.max_us, got.total_us, got.avg_us]) == (
+                ns.nr,
+                [float(text) for text in ns.printed()],
+            )
+            assert got.total_us * 1000 == pytest.approx(ns.total, abs=5.01, rel=1e-12)
+    waited = [one for one in classes if one.write[1].nr + one.read[1].nr]
+    assert [(p.name, p.role, p.symbol, p.count) for p in reading.places] == [
+        (one.name, role, symbol, count)
+        for one in waited
+        for role, where in (("waiter", one.waiters), ("holder", one.holders))
+        for symbol, count in where.items()
+    ]
+
+
+def test_classes_that_share_a_cut_name_are_added_and_marked():
+    twin = replace(GROUP_LOCK, write=(8, kernel_times(100), 2, kernel_times(1_000_000)))
+    (use,) = lock_stat.parse(as_read([GROUP_LOCK, twin])).uses
+    assert use.ambiguous and (use.con_bounces, use.acq_bounces) == (120, 302)
+    assert use.waits == Times(4, 0.1, 49.24, 50.55, 50.55 / 4)
+    assert use.holds == Times(5, 0.12, 1000.0, 1625.39, 1625.39 / 5)
+
+
+def test_cut_anywhere_it_is_refused_or_says_that_classes_may_be_missing():
+    whole = set(lock_stat.parse(FILE).uses)
+    for end in range(len(FILE)):
+        try:
+            reading = lock_stat.parse(FILE[:end])
+        except BadInput as error:
+            assert "\n" not in str(error)
+            continue
+        assert reading.warnings and set(reading.uses) <= whole
+
+
+@settings(max_examples=300)
+@given(changed_lines(FILE))
+def test_a_line_dropped_repeated_or_swapped_changes_no_row(text):
+    try:
+        reading = lock_stat.parse(text)
+    except BadInput:
+        return
+    assert set(reading.uses) == set(lock_stat.parse(FILE).uses) or reading.warnings
+
+
+WRONG = ["nan", "inf", "*", "-", "", "-1", "9" * 15 + ".00", "9" * 400, "1e9", "1.234,56", "12,5", "1.5", "٣"]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("at", range(12))
+def test_a_number_that_does_not_fit_is_refused(wrong, at):
+    row = next(line for line in FILE.split("\n") if line.strip().startswith(GROUP_LOCK.name + ":"))
+    name, _, numbers = row.rpartition(":")
+    cells = numbers.split()
+    cells[at] = wrong
+    with pytest.raises(BadInput):
+        lock_stat.parse(FILE.replace(row, f"{name}: {' '.join(cells)}"))
+
+
+@given(st.text())
+def test_other_text_is_refused(text):
+    for one in (text, f"lock_stat version 0.4\n{text}", f"{HEADER}x{text}\n"):
+        with pytest.raises(BadInput):
+            lock_stat.parse(one)
+
+
+def test_another_version_and_disabled_debugging_are_named():
+    with pytest.raises(BadInput, match=r"lock_stat version 0\.3 is not known"):
+        lock_stat.parse(FILE.replace("0.4", "0.3", 1))
+    warning = "*WARNING* lock debugging disabled!! - possibly due to a lockdep warning\n"
+    with pytest.raises(BadInput, match="lock debugging is disabled"):
+        lock_stat.parse(plain_file([QUIET]).replace("0.4\n", f"0.4\n{warning}", 1))
+    with pytest.raises(BadInput, match="CONFIG_LOCK_STAT"):
+        lock_stat.parse("lines 0\n")  # READ of a kernel without the file
+
+
+def test_a_repeated_row_of_the_plain_file_is_refused():
+    with pytest.raises(BadInput, match="equal lines for"):
+        lock_stat.parse(plain_file([QUIET, QUIET]))
+
+
+def test_it_starts_from_zero_and_ends_without_losing_counts():
+    assert lock_stat.start() == [("/proc/sys/kernel/lock_stat", "1\n"), ("/proc/lock_stat", "0\n")]
+    assert lock_stat.stop() == [("/proc/sys/kernel/lock_stat", "0\n")]
+
+
+def test_the_command_counts_its_lines(tmp_path):
+    file = tmp_path / "lock_stat"
+    file.write_text(plain_file([GROUP_LOCK, QUIET]))
+    argv = [*lock_stat.READ[:-1], str(file)]
+    text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert text == as_read([GROUP_LOCK, QUIET])

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""perf lock's tables, aligned and separated, of two versions; and a failure that looks like none."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.tools import perf_lock
+from lockscale.tools.perf_lock import LockWaits, columns_of
+from lockscale.tools.seal import UNSEALED, seal
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+HEAD = " contended   total wait     max wait     avg wait         type   caller\n\n"
+
+
+def sample(name):
+    return (SAMPLES / f"perf_lock-{name}.txt").read_text()
+
+
+def waits(name):
+    return {one.name: one for one in perf_lock.parse(sample(name)).waits}
+
+
+def test_waits_by_caller_by_hand():
+    found = perf_lock.parse(sample("6.12.95-caller"))
+    assert (found.by, len(found.waits), found.warnings) == ("caller", 6, (UNSEALED,))
+    assert found.waits[0] == LockWaits(
+        "rwsem:W do_sys_openat2+0x6e", 11, 11, 190_240_000, 17_290_000, 40_590_000, None
+    )
+    assert found.waits[3] == LockWaits("spinlock __run_timers+0x1dc", 27, 27, 521_540, 19_320, 154_760, None)
+
+
+def test_separated_waits_are_exact_nanoseconds():
+    exact, printed = waits("6.12.95-csv"), waits("6.12.95-caller")
+    assert exact["rwsem:W do_sys_openat2+0x6e"].total_ns == 190_236_273
+    assert exact["spinlock __run_timers+0x1dc"].mean_ns == 19_316
+    assert len(exact) == 4
+    for name, one in exact.items():
+        assert one.contentions == printed[name].contentions
+        for mine, other in zip(
+            (one.total_ns, one.mean_ns, one.max_ns),
+            (printed[name].total_ns, printed[name].mean_ns, printed[name].max_ns),
+            strict=True,
+        ):
+            assert mine == pytest.approx(other, rel=1e-3)
+
+
+def test_what_perf_says_around_the_table_is_passed_over():
+    assert waits("6.12.95-csv-verbose").keys() == {
+        "rwsem:W do_sys_openat2+0x6e",
+        "rwsem:W entry_SYSCALL_64_after_hwframe+0x76",
+    }
+    verbose = waits("6.1.187-verbose")
+    assert verbose["rwsem:W do_filp_open+0xc3"] == LockWaits(
+        "rwsem:W do_filp_open+0xc3", 33, 33, 83_180_000, 2_520_000, 17_420_000, 3_130
+    )
+    assert len(verbose) == 2
+
+
+def test_the_shortest_wait_is_there_when_it_was_asked_for():
+    assert waits("6.12.95-minimum")["rwsem:W do_sys_openat2+0x6e"].min_ns == 10_100
+
+
+def test_waits_by_thread_and_by_address():
+    assert waits("6.12.95-thread")["mdtest 18861"].mean_ns == 979_630
+    assert waits("6.1.187-thread")["qemu-system-x86 18068"].contentions == 10
+    assert waits("6.12.95-address")["ffff888627c2ba80 (spinlock)"].contentions == 160
+
+
+def test_rows_of_one_name_are_added():
+    spin = waits("6.1.187-caller")["spinlock exit_to_user_mode_loop+0x51"]
+    assert (spin.rows, spin.contentions) == (4, 40 + 36 + 14 + 1)
+    assert spin.total_ns == 582_580 + 532_520 + 244_610 + 70_260
+    assert spin.mean_ns == pytest.approx(spin.total_ns / 91)
+    assert spin.max_ns == 70_260
+
+
+def test_the_report_by_lock_has_acquisitions():
+    report = waits("6.1.187-report")
+    assert report["wake_up_q+0x33"] == LockWaits(
+        "wake_up_q+0x33", 74, 74, 1_100_000, 14_850, 54_740, 2_090, acquired=74
+    )
+    assert "exit_to_user_mod..." in report
+    nameless = waits("6.12.95-report")["(no name)"]
+    assert (nameless.rows, nameless.acquired) == (17, 377)
+
+
+def test_a_sealed_report_is_whole():
+    found = perf_lock.parse(sample("6.1.187-sealed"))
+    assert found.warnings == ()
+    assert (sum(one.rows for one in found.waits), len(found.waits)) == (28, 18)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        sample("6.1.187-bpf-failed"),
+        "libbpf: failed to find valid kernel BTF\nFailed to load lock-contention BPF skeleton\n"
+        "lock contention BPF setup failed\n",
+        "lock contention BPF setup failed\n" + HEAD,
+        "",
+        seal(""),
+    ],
+)
+def test_a_failed_contention_b_is_an_error(text):
+    with pytest.raises(BadInput, match="without -b"):
+        perf_lock.parse(text)
+
+
+def test_no_contention_is_no_row_and_a_warning():
+    assert perf_lock.parse(seal(HEAD)).warnings == (
+        "perf lock saw no wait: was the load running, and on these CPUs?",
+    )
+
+
+def test_two_equal_rows_are_one_repeated_unless_the_text_is_sealed():
+    row = "         1       771 ns       771 ns       771 ns     spinlock   schedule+0x23\n"
+    with pytest.raises(BadInput, match="a row twice"):
+        perf_lock.parse(HEAD + row + row)
+    (added,) = perf_lock.parse(seal(HEAD + row + row)).waits
+    assert (added.rows, added.contentions, added.total_ns, added.max_ns) == (2, 2, 1542, 771)
+
+
+def test_waits_that_perf_could_not_follow_are_said():
+    text = sample("6.1.187-verbose").replace("bad: 0, total: 2", "bad: 3, total: 20")
+    assert "perf lock could not follow 3 of 20: their waits are missing" in perf_lock.parse(text).warnings
+    text = sample("6.12.95-csv-verbose").replace("bad=0,", "bad=2,", 1)
+    assert any("2 of 180" in warning for warning in perf_lock.parse(text).warnings)
+
+
+def printed_time(ns):
+    """lock_stat_key_print_time() of tools/perf/builtin-lock.c, width 12."""
+    for base, unit in ((3.6e12, "h "), (6e10, "m "), (1e9, "s "), (1e6, "ms"), (1e3, "us")):
+        if ns >= base:
+            return f"{ns / base:9.2f} {unit}"
+    return f"{ns:9d} ns"
+
+
+@given(st.lists(st.integers(1, 10**13), min_size=1, max_size=20), st.integers(0, 5))
+def test_any_waits_come_back(each, pending):
+    total, mean = sum(each), sum(each) // len(each)
+    contended = len(each) + pending  # as many had not ended when the recording did
+    numbers = (total, max(each), mean)
+    aligned = (
+        f"{contended:10d} "
+        + "".join(f"{printed_time(ns)} " for ns in numbers)
+        + "    spinlock   schedule+0x23\n"
+    )
+    (one,) = perf_lock.parse(seal(HEAD + aligned)).waits
+    for got, ns in zip((one.total_ns, one.max_ns, one.mean_ns), numbers, strict=True):
+        assert got == pytest.approx(ns, rel=0.006, abs=0.5)
+    separated = f"# output: contended, total wait, max wait, avg wait, type, caller\n{contended}, "
+    separated += ", ".join(map(str, numbers)) + ", spinlock, schedule+0x23\n"
+    (one,) = perf_lock.parse(seal(separated)).waits
+    assert (one.contentions, one.total_ns, one.max_ns, one.mean_ns) == (contended, *numbers)
+    assert one.ended * mean <= total < one.ended * (mean + 1) or one.ended <= contended
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "        10    100.00 us     10.00 us     11.00 us     spinlock   f+0x1\n",
+        "        10    100.00 us      9.00 us     10.00 us     spinlock   f+0x1\n",
+        "        10    100.00 us    101.00 us     10.00 us     spinlock   f+0x1\n",
+        "         9    100.00 us     20.00 us     10.00 us     spinlock   f+0x1\n",
+        "   9999999    100.00 us     20.00 us     10.00 us     spinlock   f+0x1\n",
+        "        10    100.00 us     20.00 us     10.00 ms     spinlock   f+0x1\n",
+        "        10    100,00 us     20,00 us     10,00 us     spinlock   f+0x1\n",
+        "        10    100.00 us     20.00 us     10.00 us\n",
+    ],
+)
+def test_numbers_that_do_not_agree_are_refused(row):
+    with pytest.raises(BadInput):
+        perf_lock.parse(seal(HEAD + row))
+
+
+@pytest.mark.parametrize(
+    "line", [" contended   total wait   max wait   type   what", "Name   total wait", "contended", ""]
+)
+def test_other_heads_are_none(line):
+    assert columns_of(line) is None
+
+
+def test_commands():
+    assert " ".join(perf_lock.record(["fsload", "create"], "/run/x")) == (
+        "perf lock record -q -a -N -o /run/x -- fsload create"
+    )
+    assert perf_lock.contention("/run/x", csv=False)[-7:] == [
+        "env",
+        "LC_ALL=C",
+        "perf",
+        "lock",
+        "contention",
+        "-i",
+        "/run/x",
+    ]
+    assert perf_lock.contention("/run/x", csv=True)[-2:] == ["-x", ","]
+    assert "report" in perf_lock.report("/run/x")
+    assert perf_lock.has_csv("    -x, --field-separator <separator>\n")
+    assert not perf_lock.has_csv(sample("6.1.187-bpf-failed"))
+
+
+CALLERS = (SAMPLES / "perf_lock-6.12.95-caller.txt").read_text()
+
+
+@pytest.mark.parametrize("cut", ["do_sys_openat2+", "do_sys_openat2+0", "do_sys_openat2+0x"])
+def test_a_name_that_is_cut_is_left_out(cut):
+    found = perf_lock.parse(CALLERS.replace("do_sys_openat2+0x6e", cut))
+    assert {one.name for one in perf_lock.parse(CALLERS).waits} - {one.name for one in found.waits} == {
+        "rwsem:W do_sys_openat2+0x6e"
+    }
+    assert "may be cut" in found.warnings[1] and cut in found.warnings[1]
+
+
+def test_a_terminals_copy_loses_the_names_that_end_at_its_edge():
+    found = perf_lock.parse("\n".join(line[:80] for line in CALLERS.split("\n")))
+    assert {one.name for one in found.waits} == {"spinlock rcu_core+0x31f"}
+    addresses = (SAMPLES / "perf_lock-6.12.95-address.txt").read_text()
+    found = perf_lock.parse(addresses.replace("(spinlock)", "(spinloc"))
+    assert {one.contentions for one in found.waits} == {10, 1}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""perf stat's counts as JSON and separated; what could not be counted is said, never zero."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.tools import perf_record, perf_stat
+from lockscale.tools.perf_stat import Count
+from lockscale.tools.seal import UNSEALED, seal
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+LINE = (
+    '{"counter-value" : "1000000.000000", "unit" : "", "event" : "cycles", "event-runtime" : 400000, '
+    '"pcnt-running" : 40.00, "metric-value" : 0.000000, "metric-unit" : ""}\n'
+)
+
+
+def sample(name):
+    return (SAMPLES / f"perf_stat-{name}.txt").read_text()
+
+
+def counts(name):
+    return {one.event: one for one in perf_stat.parse(sample(name)).counts}
+
+
+def test_json_by_hand():
+    found = perf_stat.parse(sample("6.1.187"))
+    assert found.counts == (
+        Count("task-clock", "msec", 1.0506, 100.0, None),
+        Count("context-switches", "", 1.0, 100.0, None),
+        Count("cpu-migrations", "", 0.0, 100.0, None),
+        Count("page-faults", "", 76.0, 100.0, None),
+    )
+    assert found.warnings[0] == UNSEALED
+    assert [w.split()[0] for w in found.warnings[1:]] == [
+        "cycles",
+        "instructions",
+        "branches",
+        "branch-misses",
+    ]
+    assert found.warnings[1] == "cycles was not supported on this machine"
+
+
+def test_separated_by_hand():
+    assert counts("6.1.187-csv")["task-clock"] == Count("task-clock", "msec", 1.07, 100.0, None)
+    assert counts("6.1.187-csv")["page-faults"].value == 77
+
+
+def test_the_mean_of_repeats_has_its_error():
+    assert counts("6.12.95-repeats")["task-clock"] == Count("task-clock", "msec", 0.767636, 100.0, 3.98)
+    assert counts("6.12.95-csv-repeats")["context-switches"] == Count(
+        "context-switches", "", 1.0, 100.0, 88.19
+    )
+
+
+def test_the_file_that_perf_writes_begins_with_a_date():
+    assert sample("6.1.187-machine").startswith("# started on ")
+    assert counts("6.1.187-machine")["context-switches"].value == 7512
+
+
+def test_newer_versions_print_metrics_in_quotes():
+    assert counts("6.12.95")["task-clock"].value == 0.84277
+
+
+def test_a_count_of_part_of_the_time_is_an_estimate():
+    found = perf_stat.parse(seal(LINE))
+    assert found.counts[0].running_pct == 40
+    assert found.warnings == ("cycles was counted 40% of the time: its value is an estimate",)
+
+
+def test_what_was_not_counted_is_no_number():
+    text = LINE.replace('"1000000.000000"', '"<not counted>"')
+    with pytest.raises(BadInput, match="cycles was not counted on this machine"):
+        perf_stat.parse(seal(text))
+
+
+def test_metrics_of_a_line_of_their_own_are_passed_over():
+    more = '{"metric-value" : "1.5", "metric-unit" : "insn per cycle"}\n'
+    assert perf_stat.parse(seal(LINE + more)).counts == perf_stat.parse(seal(LINE)).counts
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"counter-value": "1.000000,000000"}, "not a number as perf prints it"),
+        ({"counter-value": "1000,000000"}, "LC_ALL=C"),
+        ({"counter-value": "999999999999999.000000"}, "cannot have been counted so often"),
+        ({"pcnt-running": 140.0}, "not a number|cannot have been counted"),
+        ({"cpu": "0"}, "without -A"),
+        ({"interval": 1.0}, "without -A"),
+        ({"event": ["x"]}, "no JSON"),
+    ],
+)
+def test_a_line_of_another_kind_is_one_sentence(changed, says):
+    line = json.dumps({**json.loads(LINE), "pcnt-running": "40.00", **changed})
+    with pytest.raises(BadInput, match=says):
+        perf_stat.parse(seal(line + "\n"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "{}\n", "{\n", "[1]\n", LINE + LINE, LINE[:-1], '{"a":' * 10**5 + "\n"]
+)
+def test_other_text_is_refused(text):
+    with pytest.raises(BadInput):
+        perf_stat.parse(text)
+
+
+def test_cycles_are_sampled_only_where_they_are_counted():
+    assert perf_record.event(seal(LINE.replace("40.00", "100.00"))) == "cycles"
+    assert perf_record.event(sample("6.1.187")) == "cpu-clock"
+    assert perf_record.event("perf: not found\n") == "cpu-clock"
+
+
+def test_commands():
+    argv = perf_stat.command(["fsload"], ["task-clock", "cycles"], "/run/x")
+    assert " ".join(argv) == "env LC_ALL=C perf stat -j -a -e task-clock,cycles -o /run/x -- fsload"
+    assert perf_stat.show("/run/x")[-2:] == ["cat", "/run/x"]
+    assert " ".join(perf_record.record(["fsload"], "/run/x", "cpu-clock")) == (
+        "perf record -q -a -N -e cpu-clock -F 499 -g --kernel-callchains -o /run/x -- fsload"
+    )
+    assert perf_record.script("/run/x")[-6:] == [
+        "perf",
+        "script",
+        "-F",
+        "comm,tid,time,event,ip,sym",
+        "-i",
+        "/run/x",
+    ]

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""will-it-scale on one Debian machine: tests/samples/will-it-scale-fallocate2.* are what it printed."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.tools import will_it_scale
+from lockscale.tools.parsing import parse
+from lockscale.tools.workload_rows import shown
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+SIX_RUNS = (SAMPLES / "will-it-scale-fallocate2.txt").read_text()
+CSV = (SAMPLES / "will-it-scale-fallocate2.csv").read_text()
+RUNS = ["$ " + run for run in SIX_RUNS.split("$ ")[1:]]
+
+
+def rates(text, test):
+    return {
+        (r.statistic, r.threads): r.value for r in parse(text).rows if r.test == test and r.unit == "ops/s"
+    }
+
+
+def test_the_six_runs_by_hand():
+    processes = rates(SIX_RUNS, "fallocate2_processes")
+    assert [processes["total_mean", n] for n in (1, 2, 4)] == [7908, 13013, 87941]
+    assert (processes["total_min", 2], processes["total_max", 2]) == (10496, 17792)
+    assert (processes["ranks_min", 4], processes["ranks_max", 4]) == (16414, 24987)
+    threads = rates(SIX_RUNS, "fallocate2_threads")
+    assert [threads["total_mean", n] for n in (1, 2, 4)] == [7893, 4266, 83157]
+    assert (threads["total_max", 4], threads["ranks_min", 2]) == (102784, 896)
+    assert len(parse(SIX_RUNS).rows) == 30
+    assert parse(RUNS[2]).warnings == ()  # of two tasks the fewest and the most are all
+    (warning,) = parse(SIX_RUNS).warnings
+    assert warning.startswith("nothing in the output confirms the fewest and the most operations of one")
+
+
+def test_the_csv_by_hand():
+    parsed = parse(CSV)
+    assert [(r.test, r.threads, r.metric, r.unit, r.value, r.statistic) for r in parsed.rows] == [
+        ("processes", 1, "rate", "ops/s", 14003, "total_mean"),
+        ("processes", 1, "cpu_idle", "%", 0.36, "machine"),
+        ("threads", 1, "rate", "ops/s", 14782, "total_mean"),
+        ("threads", 1, "cpu_idle", "%", 1.40, "machine"),
+        ("processes", 2, "rate", "ops/s", 19276, "total_mean"),
+        ("processes", 2, "cpu_idle", "%", 0.77, "machine"),
+        ("threads", 2, "rate", "ops/s", 18560, "total_mean"),
+        ("threads", 2, "cpu_idle", "%", 1.13, "machine"),
+    ]
+
+
+def test_without_its_command_line_the_output_names_no_tasks():
+    bare = parse(RUNS[2].partition("\n")[2])
+    assert {(row.test, row.threads) for row in bare.rows} == {("Separate file fallocate", None)}
+    assert [row.value for row in bare.rows] == [row.value for row in parse(RUNS[2]).rows]
+
+
+def test_two_runs_alike_are_refused():
+    for text in (RUNS[2] * 2, re.sub(r"\$.*\n", "", SIX_RUNS)):
+        with pytest.raises(BadInput, match="nothing tells apart"):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("average:13013", "average:13014"),
+        ("total:17792", "total:17793"),
+        ("min:2816 max:14976", "min:2815 max:14976"),
+        ("-t 2", "-t 3"),
+        ("-s 3", "-s 4"),
+        ("fallocate2", "fallocate1"),
+        ("warmup\n", "warmup\nmin:1 max:1 total:2\n"),
+    ],
+)
+def test_a_run_that_contradicts_itself_is_left_out(old, new):
+    with pytest.raises(BadInput, match="the run of line 2 is left out"):
+        parse(RUNS[2].replace(old, new), "will-it-scale")
+
+
+def test_cutting_the_six_runs_leaves_whole_runs():
+    whole = {(r.test, r.threads, r.statistic): r.value for r in parse(SIX_RUNS).rows}
+    for end in range(len(RUNS[0]), len(SIX_RUNS)):
+        rows = parse(SIX_RUNS[:end], "will-it-scale").rows
+        assert 0 <= 5 * SIX_RUNS.count("average", 0, end) - len(rows) <= 5
+        assert all(whole[r.test, r.threads, r.statistic] == r.value for r in rows)
+
+
+def test_a_line_of_the_csv_whose_linear_does_not_fit_is_left_out():
+    parsed = parse(CSV.replace("29564", "29565"))
+    assert {row.threads for row in parsed.rows} == {1}
+    assert parsed.warnings[0] == "line 4 is left out: its `linear` is not that of the run"
+
+
+def test_a_test_case_that_failed_has_no_row():
+    """runtest.py prints -1 where there was no average."""
+    parsed = parse(CSV.replace("2,19276", "2,-1"))
+    assert [(r.test, r.threads) for r in parsed.rows if r.metric == "rate"] == [
+        ("processes", 1), ("threads", 1), ("threads", 2),
+    ]  # fmt: skip
+    assert "the processes gave no average" in parsed.warnings[0]
+
+
+def printed(tasks, seconds):
+    """main.c: 6 lines of warm-up, the measured seconds, the average in whole operations."""
+    lines = [f"min:{min(one)} max:{max(one)} total:{sum(one)}" for one in seconds]
+    average = sum(map(sum, seconds)) // len(seconds)
+    body = [*lines[:1] * 6, "measurement", *lines, f"average:{average}"]
+    command = f"$ /opt/wis/open1_threads -t {tasks} -s {len(seconds)}"
+    return "\n".join([command, "testcase:Separate file open/close", "warmup", *body, ""])
+
+
+counts = st.integers(1, 6).flatmap(
+    lambda tasks: st.lists(
+        st.lists(st.integers(0, 10**9), min_size=tasks, max_size=tasks), min_size=1, max_size=5
+    )
+)
+
+
+@given(counts)
+def test_any_run_is_read(seconds):
+    tasks = len(seconds[0])
+    rows = rates(printed(tasks, seconds), "open1_threads")
+    assert rows["total_mean", tasks] == sum(map(sum, seconds)) // len(seconds)
+    assert rows["ranks_max", tasks] == max(map(max, seconds))
+    assert rows["total_min", tasks] == min(map(sum, seconds))
+
+
+def test_the_command_mounts_the_tested_file_system_over_tmp():
+    argv = will_it_scale.command("/opt/wis/fallocate2_processes", "/mnt/test", "ext4", tasks=4)
+    assert argv[:3] == ["unshare", "-m", "sh"] and argv[6:8] == ["/mnt/test", "ext4"]
+    assert argv[-5:] == ["/opt/wis/fallocate2_processes", "-t", "4", "-s", "5"]
+    free = will_it_scale.command("/opt/wis/open1_threads", "/mnt/test", "ext4", tasks=1, affinity=False)
+    assert free[-1] == "-n"
+    for executable, tasks in (("/tmp/fallocate2_processes", 1), ("fallocate2_processes", 1), ("/opt/x", 0)):
+        with pytest.raises(BadInput):
+            will_it_scale.command(executable, "/mnt", "ext4", tasks=tasks)
+
+
+def run_without_mounting(tmp_path, mounted, wanted):
+    """The command's script, with a mount and a findmnt that only say what they were asked."""
+    (tmp_path / "mount").write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\n')
+    (tmp_path / "findmnt").write_text(f"#!/bin/sh\necho tmpfs\necho {mounted}\n")
+    for name in ("mount", "findmnt"):
+        (tmp_path / name).chmod(0o755)
+    argv = will_it_scale.command("/bin/echo", "/mnt/a b;$(false)", wanted, tasks=2, seconds=3)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    return subprocess.run(argv[2:], capture_output=True, text=True, env=env, check=False)
+
+
+def test_nothing_runs_unless_tmp_is_the_wanted_file_system(tmp_path):
+    done = run_without_mounting(tmp_path, "ext4", "ext4")
+    assert done.stdout == "$ /bin/echo -t 2 -s 3\n-t 2 -s 3\n" and done.returncode == 0
+    assert (tmp_path / "asked").read_text() == "--bind /mnt/a b;$(false) /tmp\n"
+    other = run_without_mounting(tmp_path, "xfs", "ext4")
+    assert (other.returncode, other.stdout, other.stderr) == (3, "", "/tmp is xfs, not ext4\n")
+
+
+def test_a_built_test_case_is_found(tmp_path):
+    find = will_it_scale.find_command("fallocate2")
+    env = {"PATH": os.environ["PATH"], "WILL_IT_SCALE": str(tmp_path), "HOME": str(tmp_path)}
+    assert subprocess.run(find, capture_output=True, env=env, check=False).stdout == b""
+    (tmp_path / "fallocate2_processes").touch(mode=0o755)
+    assert (
+        subprocess.run(find, capture_output=True, text=True, env=env, check=False).stdout == f"{tmp_path}\n"
+    )
+
+
+def test_a_shown_command_line_comes_back_as_it_was():
+    done = subprocess.run(shown(["echo", "a  b", "$HOME", "'"]), capture_output=True, text=True, check=True)
+    assert done.stdout == "$ echo 'a  b' '$HOME' ''\"'\"''\na  b $HOME '\n"
+
+
+def test_without_a_command_line_one_number_of_tasks_has_to_fit_every_second():
+    """3 tasks do 10 to 20 each in the first second; in the second only 5 tasks can."""
+    seconds = ["min:10 max:20 total:45", "min:10 max:20 total:90"]
+    lines = ["testcase:other", "warmup", *["min:1 max:1 total:1"] * 6, "measurement", *seconds, "average:67"]
+    with pytest.raises(BadInput, match="all operations of a second do not fit together"):
+        parse("\n".join(lines))
+    lines[-2:] = ["min:10 max:20 total:50", "average:47"]
+    assert parse("\n".join(lines)).rows[0].value == 47
+
+
+def test_a_rate_far_above_linear_is_left_out():
+    parsed = parse(CSV.replace("2,19276", "2,79276"))
+    assert len(parsed.rows) == 6 and "line 4: 79276 by processes is left out" in parsed.warnings[0]
+    assert any(w.startswith("nothing in the output confirms a rate but") for w in parse(CSV).warnings)
