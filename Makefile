@@ -58,7 +58,7 @@ notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean ker
 	done
 
 ipynb: env  ## write notebooks/*.ipynb from notebooks/src/*.py, without running them
-	$(PYTHON) -m lockscale.notebooks
+	$(PYTHON) -m lockscale.show.notebooks
 
 figures: env  ## write figures/ anew: every published table and every study
 	.venv/bin/lockscale export --all --format svg,txt,csv

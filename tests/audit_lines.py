@@ -3,7 +3,7 @@
 
 import functools
 
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 
 
 @functools.cache

@@ -98,7 +98,7 @@ def test_an_interrupt_is_one_word(lockscale: Lockscale, monkeypatch: pytest.Monk
     def interrupt(*args: Any, **kwargs: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lockscale.studies.simulated.simulate", interrupt)
+    monkeypatch.setattr("lockscale.show.simulated.simulate", interrupt)
     said = lockscale("sim", "machine_repairman")
     assert said.status == 130 and said.out == "" and said.err.split("\n")[-2] == "lockscale: interrupted"
     assert "resume" not in said.err

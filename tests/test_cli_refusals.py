@@ -8,7 +8,7 @@ import pytest
 
 from command import Lockscale, script
 from lockscale import paths
-from lockscale.pipeline import TOOLS
+from lockscale.show.pipeline import TOOLS
 
 WRONG = [
     "nope",
@@ -101,7 +101,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
     def simulated(*_: object, **__: object) -> None:
         raise AssertionError("it is refused first")
 
-    for name in ("simulated.simulate_points", "exports.simulated_points", "sweeps.sweep", "sim.trace.trace"):
+    for name in (
+        "show.simulated.simulate_points",
+        "show.exports.simulated_points",
+        "sweeps.sweep",
+        "sim.trace.trace",
+    ):
         monkeypatch.setattr(f"lockscale.{name}", simulated)
     monkeypatch.chdir(paths.ROOT)
     said = lockscale(*line.split())

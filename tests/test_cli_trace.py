@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from command import Lockscale
+from lockscale.show import simulated
 from lockscale.sim import trace as trace_module
-from lockscale.studies import simulated
 
 SIM = ("sim", "machine_repairman", "--threads", "4", "--replications", "2")
 

@@ -31,14 +31,14 @@ def run(path, **names):
 
 @pytest.fixture
 def touchmany(monkeypatch):
-    module = run("lib/lockscale/tools/workloads/touchmany.py")
+    module = run("lib/lockscale/tools/touchmany.py")
     monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, module.parse))
     return module
 
 
 @pytest.fixture
 def context_switches(monkeypatch):
-    module = run("lib/lockscale/tools/profilers/context_switches.py")
+    module = run("lib/lockscale/tools/context_switches.py")
     rows = run("lib/lockscale/tools/profiler_rows.py", **vars(profiler_rows), context_switches=module)
     monkeypatch.setitem(parsing.READERS, module.TOOL, (module.recognise, rows._context_switches))
     return module

@@ -189,7 +189,7 @@ def test_s1s_attempts_are_those_of_the_traced_run_in_the_figures():
 
 @pytest.mark.slow
 def test_the_command_that_the_readme_names_gives_s1s_attempts():
-    from lockscale.studies.simulated import simulate_points
+    from lockscale.show.simulated import simulate_points
 
     (line,) = re.findall(r"46 attempts .*?\(`lockscale sim (\w+)`\)", results()["S1"][2])
     check = simulate_points(line, [1], {}, replications=2, operations=1000, seed=1)["unfitted_check"]
@@ -242,7 +242,7 @@ def test_a_count_is_that_of_the_checked_patches(seed: str, counter: str, expecte
 
 @pytest.mark.slow
 def test_what_the_profile_promises_and_whatif_says_of_s1():
-    from lockscale.studies.prediction import ask
+    from lockscale.show.prediction import ask
 
     (said,) = [p for p in ask("inode-claim").predictions if p.arm == "search-locked"]
     why = README.partition("**Why.**")[2].partition("\n\n")[0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockscale import paths
-from lockscale.notebooks import all_sources, generate, notebook_of, sources
+from lockscale.show.notebooks import all_sources, generate, notebook_of, sources
 from lockscale.study.file import Parameters
 
 SOURCES = {source.stem: source for source in sources()}

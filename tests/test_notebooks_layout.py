@@ -12,8 +12,8 @@ from urllib.parse import unquote
 import pytest
 
 from lockscale import paths
-from lockscale.batch.plan import read_batch
-from lockscale.notebooks import all_sources, notebook_names, notebook_of, sources
+from lockscale.show.batch.plan import read_batch
+from lockscale.show.notebooks import all_sources, notebook_names, notebook_of, sources
 
 NOTEBOOKS = notebook_names()
 NUMBERED = [notebook_of(source) for source in sources()]
@@ -77,7 +77,7 @@ def test_make_notebooks_writes_and_runs_every_one_without_a_guest():
         ["make", "-n", "notebooks", "-o", "env", "-o", ".venv/ready"],
         cwd=paths.ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert "-m lockscale.notebooks" in recipe and "for batch in committed four-studies;" in recipe
+    assert "-m lockscale.show.notebooks" in recipe and "for batch in committed four-studies;" in recipe
     every, numbered = (read_batch(paths.NOTEBOOKS / "batches" / name) for name in BATCHES)
     assert every.notebooks == NOTEBOOKS and list(numbered.notebooks.values()) == NUMBERED
     read = [one.reads.folder for batch in (every, numbered) for one in batch.sets if one.reads]

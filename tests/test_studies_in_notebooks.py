@@ -18,8 +18,8 @@ from lockscale.measure.layout import Run
 from lockscale.measure.observe import observed
 from lockscale.measure.overheads import UNDER_PROFILER
 from lockscale.measure.rows import Row, write_rows
-from lockscale.story import Story, keep_study
-from lockscale.studies.prediction import predict
+from lockscale.show.prediction import predict
+from lockscale.show.story import Story, keep_study
 from lockscale.study.file import Study, list_studies, load_study
 
 PROCESSES = (1, 8)

@@ -14,10 +14,10 @@ run = ""
 # %%
 import pandas as pd
 
-from lockscale.headlines import audited
 from lockscale.report.published import table_figure
-from lockscale.story import open_story
-from lockscale.studies.audit import audit_tables
+from lockscale.show.audit import audit_tables
+from lockscale.show.headlines import audited
+from lockscale.show.story import open_story
 
 story = open_story(study, run)
 print(story.study.question)

@@ -17,10 +17,10 @@ seed = None
 # ## The algorithm
 
 # %%
-from lockscale.headlines import simulated
 from lockscale.report.study_figures import table_beside_simulated
-from lockscale.story import open_story
-from lockscale.studies.simulated import calibration, errors, simulated_points, table_points, unfitted_check
+from lockscale.show.headlines import simulated
+from lockscale.show.simulated import calibration, errors, simulated_points, table_points, unfitted_check
+from lockscale.show.story import open_story
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
 print(story.study.story, calibration(story.study), sep="\n\n")

@@ -18,10 +18,10 @@ target = "qemu"
 # %%
 import pandas as pd
 
-from lockscale.headlines import predicted
 from lockscale.predict.icicle import waits_icicle, waits_table
-from lockscale.story import open_story
-from lockscale.studies.prediction import answer_for, base_to_count, predict
+from lockscale.show.headlines import predicted
+from lockscale.show.prediction import answer_for, base_to_count, predict
+from lockscale.show.story import open_story
 
 story = open_story(study, run)
 prediction = predict(story.study, story.count_base(target, base_to_count(story.study)))

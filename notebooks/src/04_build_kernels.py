@@ -16,9 +16,9 @@ kernel_source = None
 # %%
 import pandas as pd
 
-from lockscale.headlines import built
 from lockscale.measure.arms import options_of
-from lockscale.story import open_story
+from lockscale.show.headlines import built
+from lockscale.show.story import open_story
 
 story = open_story(study, run, kernel_source=kernel_source)
 kernels = story.kernels(target)

@@ -20,11 +20,11 @@ accel = None
 # %%
 import pandas as pd
 
-from lockscale.headlines import measured
 from lockscale.measure.compare import aa_pair, lock_events, rates
 from lockscale.measure.plan import plan
 from lockscale.report.study_figures import measured_rates
-from lockscale.story import open_story
+from lockscale.show.headlines import measured
+from lockscale.show.story import open_story
 
 changes = {"creates_per_point": creates_per_point, "iterations": iterations}
 story = open_story(study, run, guests=guests, tool=tool, accel=accel, **changes)

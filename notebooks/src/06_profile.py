@@ -13,12 +13,12 @@ run = ""
 # ## The proof
 
 # %%
-from lockscale.headlines import counted
 from lockscale.measure.compare import counted_arms, extra_calls, function_costs, proof_of
 from lockscale.measure.overheads import UNDER_PROFILER, overheads
 from lockscale.measure.profiles import lock_waits_of
 from lockscale.report.study_figures import counted_against_upstream, function_shares
-from lockscale.story import open_story
+from lockscale.show.headlines import counted
+from lockscale.show.story import open_story
 
 story = open_story(study, run)
 extra = extra_calls(story.rows, story.study)

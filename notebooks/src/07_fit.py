@@ -14,10 +14,10 @@ cpus = None  # None: the guest with the most points
 # ## The models
 
 # %%
-from lockscale.headlines import judged
 from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
 from lockscale.report.fit_figure import draw_fit, fit_numbers
-from lockscale.story import open_story
+from lockscale.show.headlines import judged
+from lockscale.show.story import open_story
 
 story = open_story(study, run)
 cpus = cpus or fullest_guest(story.study)

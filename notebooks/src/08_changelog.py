@@ -12,11 +12,11 @@ run = ""
 # ## The text
 
 # %%
-from lockscale.exports import text_blocks
 from lockscale.files import write_text
-from lockscale.headlines import written
 from lockscale.report.changelog import as_text
-from lockscale.story import open_story
+from lockscale.show.exports import text_blocks
+from lockscale.show.headlines import written
+from lockscale.show.story import open_story
 
 story = open_story(study, run)
 text = as_text(text_blocks(story))

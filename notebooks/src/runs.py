@@ -21,7 +21,7 @@ second = ""
 # with it. *not measured*: its notebooks told a story without a guest or a server.
 
 # %%
-from lockscale.runs import batches_table, browse_runs, runs_table, side_by_side
+from lockscale.show.runs import batches_table, browse_runs, runs_table, side_by_side
 
 runs_table(only_study, only_target, only_origin)
 

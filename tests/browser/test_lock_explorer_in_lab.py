@@ -15,8 +15,8 @@ import yaml
 
 from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
-from lockscale.explore.scenes import TIMES, scenes
-from lockscale.explore.setting import default
+from lockscale.show.explore.scenes import TIMES, scenes
+from lockscale.show.explore.setting import default
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"

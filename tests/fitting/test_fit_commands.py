@@ -12,7 +12,7 @@ from lockscale.cli import main
 from lockscale.fitting import fit_cache, table_fit
 from lockscale.fitting.published_table import published_columns
 from lockscale.queueing import AMDAHL, USL
-from lockscale.studies import scoreboard as whole_scoreboard
+from lockscale.show import scoreboard as whole_scoreboard
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 RATES = USL(THREADS, lambda_per_s=1e4, sigma=0.05, kappa=0.002) * [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]

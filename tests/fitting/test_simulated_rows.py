@@ -18,11 +18,11 @@ from lockscale.fitting.simulated_rows import simulated_rows
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import SimulatedTarget
 from lockscale.report.scoreboard_text import scoreboard_text
+from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, us
 from lockscale.sim.model import Note, model
-from lockscale.studies import scoreboard as whole_scoreboard
 
 MADE_UP = Note("made up", "made up")
 TRUTH = {"think_us": 20.0, "short_us": 1.0, "long_us": 4.0}

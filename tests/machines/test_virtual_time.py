@@ -19,7 +19,7 @@ from lockscale.machines.virtual_time import PARTS, read_sections, refuse_broken
 from lockscale.measure.place_manycore import refuse_too_many_cpus
 from lockscale.measure.repeat import run_command
 from lockscale.measure.virtual_time import gains_at_price_ends
-from lockscale.pipeline import study_on
+from lockscale.show.pipeline import study_on
 from lockscale.study.file import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
 from lockscale.study.target_file import HALF_QUANTUM, TargetFile
 

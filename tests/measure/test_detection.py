@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answers import ALL, Answers, found, installed
-from lockscale import doctor
+from lockscale import doctor, tools
 from lockscale.machines.machine import Completed
 from lockscale.measure.detection import ANSWER_S, TOOLS
-from lockscale.tools import fsload, profilers, workloads
+from lockscale.tools import fsload
 from lockscale.tools.target_tools import TargetTool
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -170,9 +170,8 @@ def test_every_question_ends_in_time_and_is_answered_in_english():
 def test_every_declared_tool_is_asked_for():
     declared = {
         one.ON_TARGET.name
-        for package in (workloads, profilers)
-        for module in pkgutil.iter_modules(package.__path__)
-        if hasattr(one := importlib.import_module(f"{package.__name__}.{module.name}"), "ON_TARGET")
+        for module in pkgutil.iter_modules(tools.__path__)
+        if hasattr(one := importlib.import_module(f"{tools.__name__}.{module.name}"), "ON_TARGET")
     }
     names = [tool.name for tool in ALL]
     assert len(declared) >= 12 and declared <= set(names) and len(set(names)) == len(names)

@@ -9,7 +9,7 @@ from synthetic_rows import rates
 
 from lockscale.measure.layout import Run
 from lockscale.measure.rows import COLUMNS
-from lockscale.pipeline import outcome
+from lockscale.show.pipeline import outcome
 
 
 def told(folder: Path, rows: pd.DataFrame) -> str:

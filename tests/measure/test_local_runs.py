@@ -18,8 +18,8 @@ from lockscale.measure.layout import Run
 from lockscale.measure.live import so_far, time_text
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
-from lockscale.pipeline import iterations_to_detect
 from lockscale.programs import need
+from lockscale.show.pipeline import iterations_to_detect
 from lockscale.study.file import LocalTarget, load_study
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 40, "iterations": 2}
@@ -142,9 +142,9 @@ def test_detect_asks_for_as_many_iterations_as_the_noise_needs(
     def asked(name, target, changes, *, short):
         raise BadInput(f"{name} {target} {changes}")
 
-    monkeypatch.setattr("lockscale.pipeline.run_study", asked)
+    monkeypatch.setattr("lockscale.show.pipeline.run_study", asked)
     rows = rates(1, 3, noise=0.01).to_dict("records")
-    monkeypatch.setattr("lockscale.pipeline.earlier_rows", lambda *_: pd.DataFrame(rows))
+    monkeypatch.setattr("lockscale.show.pipeline.earlier_rows", lambda *_: pd.DataFrame(rows))
     told = lockscale("study", "run", "inode-claim", "--target", "qemu", "--detect", "5%", "-p", "seed=2")
     sentence, refused = told.err.splitlines()
     planned = detection(pd.DataFrame(rows), load_study("inode-claim"), 5)

@@ -19,8 +19,8 @@ from lockscale.measure.plan import Step
 from lockscale.measure.repeat import how_to_repeat
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_files import read_provenance, read_study_file
-from lockscale.runs import runs_table
-from lockscale.story import keep_study, open_story
+from lockscale.show.runs import runs_table
+from lockscale.show.story import keep_study, open_story
 from lockscale.study.file import load_study
 
 CURATED = curated_run("inode-claim")

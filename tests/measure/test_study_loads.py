@@ -22,7 +22,7 @@ from lockscale.measure.places import Booted
 from lockscale.measure.plan import plan
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
-from lockscale.pipeline import study_on
+from lockscale.show.pipeline import study_on
 from lockscale.study.file import LocalTarget, Study, Target, list_studies, load_study, load_target
 from lockscale.tools.fsload import PHASES
 

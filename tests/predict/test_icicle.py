@@ -6,7 +6,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Waiting
 from lockscale.predict.icicle import waits_icicle, waits_table
-from lockscale.studies.prediction import ask
+from lockscale.show.prediction import ask
 
 
 @pytest.mark.parametrize("study", ["inode-claim", "write-access", "group-trylock", "orphan-file"])

@@ -16,7 +16,7 @@ from lockscale.predict.judge import (
     judge_counters,
     judge_guests,
 )
-from lockscale.studies.prediction import predict
+from lockscale.show.prediction import predict
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")

@@ -11,7 +11,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.report.changelog import as_text, changelog_blocks, percent
-from lockscale.studies.prediction import predict
+from lockscale.show.prediction import predict
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")

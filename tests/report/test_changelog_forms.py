@@ -14,7 +14,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
 from lockscale.report.changelog import Block, as_form, as_text, changelog_blocks, cover, ticket
-from lockscale.studies.prediction import predict
+from lockscale.show.prediction import predict
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")

@@ -12,8 +12,8 @@ from lockscale.fitting.targets import simulated_targets
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
 from lockscale.report.scoreboard_text import with_how
+from lockscale.show.scoreboard import simulated_tables
 from lockscale.sim import simulate
-from lockscale.studies.scoreboard import simulated_tables
 
 SIMULATED = simulated_tables()
 ROWS = kept_scoreboard()

@@ -8,8 +8,8 @@ from lockscale.fitting import fit_cache
 from lockscale.fitting.simulated_rows import simulated_rows
 from lockscale.fitting.simulated_tables import Simulated
 from lockscale.fitting.targets import simulated_targets
+from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.sim import simulate
-from lockscale.studies import scoreboard as whole_scoreboard
 from lockscale.studies.group_trylock_tables import FITTED as S3
 from lockscale.studies.inode_claim_costs import cost_rows
 from lockscale.studies.orphan_file_tables import (

@@ -14,10 +14,10 @@ from lockscale.measure.layout import Run
 from lockscale.measure.observe_base import BY_HAND, BaseCounts
 from lockscale.predict.guest_case import GuestCase, SimulatedArm
 from lockscale.predict.guests import predict_guests
+from lockscale.show.prediction import base_to_count, case_of, predict
+from lockscale.show.story import Story
 from lockscale.sim import Result, simulate
-from lockscale.story import Story
 from lockscale.studies.models.lost_bits import FOUND, lost_bits
-from lockscale.studies.prediction import base_to_count, case_of, predict
 from lockscale.study.file import Study, load_study
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "creates_per_point": 2400}

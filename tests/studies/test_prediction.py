@@ -10,8 +10,8 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.layout import Run
-from lockscale.story import Story
-from lockscale.studies.prediction import answer_for, predict
+from lockscale.show.prediction import answer_for, predict
+from lockscale.show.story import Story
 from lockscale.study.file import list_studies, load_study
 
 STUDY = load_study("inode-claim")

@@ -10,8 +10,8 @@ import pytest
 from base_only import copy_of_data, put_base
 
 from lockscale.predict.answer import Answer, Predicted
+from lockscale.show.prediction import ask
 from lockscale.sim import Result, simulate
-from lockscale.studies.prediction import ask
 
 Numbers = Mapping[str, object]
 OPERATIONS = 6000

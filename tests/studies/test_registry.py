@@ -11,12 +11,12 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.explore.scenes import scene, scenes
+from lockscale.show import scoreboard as whole_scoreboard
+from lockscale.show.audit import audit
+from lockscale.show.explore.scenes import scene, scenes
+from lockscale.show.prediction import ask
 from lockscale.sim import load_model
 from lockscale.studies import registry
-from lockscale.studies import scoreboard as whole_scoreboard
-from lockscale.studies.audit import audit
-from lockscale.studies.prediction import ask
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import list_studies, load_study
 
@@ -64,7 +64,7 @@ def test_a_new_file_of_the_package_is_a_study_and_nothing_names_it(tmp_path: Pat
     """Copied beside the package, as a developer would add it."""
     shutil.copytree(paths.ROOT / "lib/lockscale", tmp_path / "lib/lockscale")
     (tmp_path / "lib/lockscale/studies/look_again.py").write_text(ANSWERS)
-    asked = "from lockscale.studies.prediction import ask; print(ask('look-again', {'hold_ns': 2.0}).notes)"
+    asked = "from lockscale.show.prediction import ask; print(ask('look-again', {'hold_ns': 2.0}).notes)"
     where = {"PYTHONPATH": str(tmp_path / "lib"), "LOCKSCALE_ROOT": str(paths.ROOT), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", asked], env=where, capture_output=True, text=True, check=True

@@ -12,9 +12,9 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
+from lockscale.show.simulated import check_table
 from lockscale.sim import load_model
 from lockscale.studies import inode_claim_costs
-from lockscale.studies.simulated import check_table
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")

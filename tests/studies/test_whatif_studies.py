@@ -12,7 +12,7 @@ from base_only import BASES, copy_of_data, cut_the_patched_rows, rewrite
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Answer, Predicted
-from lockscale.studies.prediction import ask
+from lockscale.show.prediction import ask
 
 STUDIES = sorted(BASES)
 CALLS = 73077185 / 1440000  # S1's table: get_write_access, creates

@@ -10,17 +10,17 @@ import pytest
 import yaml
 
 from lockscale import paths
-from lockscale.batch.plan import read_batch
 from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
 from lockscale.measure.layout import Run
-from lockscale.pipeline import preflight, resume_study, run_study
 from lockscale.predict.judge import judge_published
 from lockscale.report.published import table_figure
 from lockscale.report.study_figures import table_beside_simulated
-from lockscale.story import keep_study, open_story
-from lockscale.studies.audit import audit_tables
-from lockscale.studies.simulated import errors, table_points
+from lockscale.show.audit import audit_tables
+from lockscale.show.batch.plan import read_batch
+from lockscale.show.pipeline import preflight, resume_study, run_study
+from lockscale.show.simulated import errors, table_points
+from lockscale.show.story import keep_study, open_story
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import StudyTable, own_claims, study_tables
 

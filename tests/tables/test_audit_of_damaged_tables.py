@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 from lockscale.tables import list_tables, published
 from lockscale.tables.function_costs import Cost, total_is_count_times_average
 

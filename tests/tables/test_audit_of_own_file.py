@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 
 HEADER = "arm,threads,metric,statistic,unit,value\n"
 RATES = "base,8,rate,mean,ops/s,200\npatch,8,rate,mean,ops/s,301\n"

@@ -4,7 +4,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 from lockscale.tables import audit_text, list_tables
 from lockscale.tables.claim import row
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 from lockscale.tables import published, unstated
 from lockscale.tables.unstated import Gap
 

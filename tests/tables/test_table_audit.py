@@ -7,7 +7,7 @@ import pytest
 
 from audit_lines import audited, line
 from lockscale.errors import BadInput
-from lockscale.studies.audit import audit
+from lockscale.show.audit import audit
 from lockscale.tables import list_tables
 
 

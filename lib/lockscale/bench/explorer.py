@@ -15,8 +15,8 @@ DRAGS = {
 """Slider -> where its k-th move takes it: along the number of threads, along the hold's range."""
 DRAG = """
 import time
-from lockscale.explore import setting as explorer
-from lockscale.explore.view import view
+from lockscale.show.explore import setting as explorer
+from lockscale.show.explore.view import view
 start = explorer.Setting()
 default = lambda name: explorer.default(start.of, name)
 view(start)

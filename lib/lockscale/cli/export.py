@@ -33,8 +33,8 @@ def export(
     Without NAME and --all it prints the names. The same name gives the same bytes on one machine.
     """
     from lockscale import paths
-    from lockscale.exports import export as write
-    from lockscale.exports import export_names
+    from lockscale.show.exports import export as write
+    from lockscale.show.exports import export_names
 
     if not names and not every:
         show(export_names(), as_json, "\n".join(export_names()))

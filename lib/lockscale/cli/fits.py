@@ -90,8 +90,8 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     """
     from lockscale.report.kept_scoreboard import keep_scoreboard
     from lockscale.report.scoreboard_text import scoreboard_text, unexplained_rows, with_how
+    from lockscale.show.scoreboard import whole_scoreboard
     from lockscale.studies.registry import studies
-    from lockscale.studies.scoreboard import whole_scoreboard
 
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])

@@ -149,7 +149,7 @@ def audit(name: str | None, as_json: bool) -> None:
     TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
     The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
     """
-    from lockscale.studies.audit import audit as recompute
+    from lockscale.show.audit import audit as recompute
     from lockscale.tables import audit_text
 
     rows = recompute(name)
@@ -188,8 +188,8 @@ def sim(
 
         show(list_models(), as_json, "\n".join(list_models()))
         return
+    from lockscale.show.simulated import simulate_points
     from lockscale.sim.model import read_parameters
-    from lockscale.studies.simulated import simulate_points
 
     given, counts = read_parameters(parameters), thread_counts(threads)
     wanted = trace_wanted(trace, trace_from_us, trace_for_us, counts)

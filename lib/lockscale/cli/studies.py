@@ -87,7 +87,7 @@ def study_run(
 
     --detect takes the noise from earlier rows of the target, an A/A pair at least.
     """
-    from lockscale.pipeline import iterations_to_detect, run_study
+    from lockscale.show.pipeline import iterations_to_detect, run_study
     from lockscale.study.file import RATES_TARGET, parse_parameter
 
     where, changes = RATES_TARGET if target is None else target, dict(map(parse_parameter, parameters))
@@ -103,7 +103,7 @@ def study_run(
 @as_json
 def study_resume(run: str, as_json: bool) -> None:
     """Go on with a run that ended early; steps in its journal are not done again."""
-    from lockscale.pipeline import resume_study
+    from lockscale.show.pipeline import resume_study
 
     _show_run(resume_study(run), as_json)
 
@@ -121,7 +121,7 @@ def study_keep(run: str, as_json: bool) -> None:
 
 
 def _show_run(run: Any, asked_json: bool) -> None:
-    from lockscale.pipeline import outcome
+    from lockscale.show.pipeline import outcome
 
     text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
@@ -144,7 +144,7 @@ def batch(file: Path, output: Path | None, as_json: bool) -> int:
     data/measured instead of measuring. The same command again runs what is left and what failed; a finished
     notebook runs again only when its text, its study or its parameters changed. Exit status 1: a set failed.
     """
-    from lockscale.batch.work import run_batch
+    from lockscale.show.batch.work import run_batch
 
     found = run_batch(file, output)
     value = {
@@ -194,7 +194,7 @@ def whatif(
     measured = named_numbers("--given", given, "contended_us=0.6")
     files = (profile, rates, model)
     if study is not None and not any((*files, parameters)):
-        from lockscale.studies.prediction import ask
+        from lockscale.show.prediction import ask
 
         found = ask(study, measured)
     elif study is None and profile and rates and model:

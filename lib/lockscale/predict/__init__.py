@@ -11,5 +11,5 @@ together              whether a profile and rates are of one run
 guests                what the guests must count: bounds, and by the counts of one arm
 guest_case, _fit      what a study says of which arm that is; the simulator's one factor fitted to it
 
-No study is named here: lockscale.studies has each one's answer, and lockscale.studies.prediction asks for it.
+No study is named here: lockscale.studies has each one's answer, and lockscale.show.prediction asks for it.
 """

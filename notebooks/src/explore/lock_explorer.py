@@ -36,8 +36,8 @@ scene = "inode-claim"  # or write-access, group-trylock, orphan-file, creat-clo
 threads = 48
 
 # %%
-from lockscale.explore.setting import Setting, changed
-from lockscale.explore.widget import lock_explorer
+from lockscale.show.explore.setting import Setting, changed
+from lockscale.show.explore.widget import lock_explorer
 
 explorer = lock_explorer(changed(changed(Setting(), scene=scene), threads=threads))
 explorer

@@ -41,8 +41,8 @@ published_figure("s3_fallocate2")
 # the strip to scrub through time.
 
 # %%
-from lockscale.explore.film import film
-from lockscale.explore.shots import shots, tally
+from lockscale.show.explore.film import film
+from lockscale.show.explore.shots import shots, tally
 
 groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [threads])
 film(groups, ["group lock", "s_md_lock"])
@@ -74,9 +74,9 @@ tally(groups)
 # the depth is not.
 
 # %%
-from lockscale.explore.figure import explorer_figure
-from lockscale.explore.setting import Setting
-from lockscale.explore.view import view
+from lockscale.show.explore.figure import explorer_figure
+from lockscale.show.explore.setting import Setting
+from lockscale.show.explore.view import view
 
 explorer_figure(view(Setting("group-trylock", "wait-group", 64)))
 

@@ -52,8 +52,8 @@ published_figure("s1_function_cost")
 # over, and why the curve does not bend gently.
 
 # %%
-from lockscale.explore.film import film
-from lockscale.explore.shots import shots, tally
+from lockscale.show.explore.film import film
+from lockscale.show.explore.shots import shots, tally
 
 storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)
@@ -86,9 +86,9 @@ tally(cure)
 # check).
 
 # %%
-from lockscale.explore.figure import explorer_figure
-from lockscale.explore.setting import Setting
-from lockscale.explore.view import view
+from lockscale.show.explore.figure import explorer_figure
+from lockscale.show.explore.setting import Setting
+from lockscale.show.explore.view import view
 
 explorer_figure(view(Setting("inode-claim", "steal-retry", 48)))
 

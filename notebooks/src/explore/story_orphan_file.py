@@ -49,8 +49,8 @@ published_figure("s4_creat_clo")
 # through time.
 
 # %%
-from lockscale.explore.film import film
-from lockscale.explore.shots import shots, tally
+from lockscale.show.explore.film import film
+from lockscale.show.explore.shots import shots, tally
 
 orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockless"], [threads])
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])
@@ -75,9 +75,9 @@ tally(orphans)
 # left to gain here.
 
 # %%
-from lockscale.explore.figure import explorer_figure
-from lockscale.explore.setting import Setting
-from lockscale.explore.view import view
+from lockscale.show.explore.figure import explorer_figure
+from lockscale.show.explore.setting import Setting
+from lockscale.show.explore.view import view
 
 explorer_figure(view(Setting("orphan-file", "orphan-locked", 64)))
 

@@ -54,8 +54,8 @@ published_figure("s2_function_cost_with")
 # fourth have the cure of S1, with the slow and with the cheap one.
 
 # %%
-from lockscale.explore.film import film
-from lockscale.explore.shots import shots, tally
+from lockscale.show.explore.film import film
+from lockscale.show.explore.shots import shots, tally
 
 paradox = shots("write-access", ["slow-retry", "fast-retry", "slow-search", "fast-search"], [threads])
 film(paradox)
@@ -80,9 +80,9 @@ tally(paradox)
 # timed sleep", nor did its author.
 
 # %%
-from lockscale.explore.figure import explorer_figure
-from lockscale.explore.setting import Setting
-from lockscale.explore.view import view
+from lockscale.show.explore.figure import explorer_figure
+from lockscale.show.explore.setting import Setting
+from lockscale.show.explore.view import view
 
 explorer_figure(view(Setting("write-access", "slow-retry", 48)))
 

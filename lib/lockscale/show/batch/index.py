@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What a person opens of a batch: index.html, and summary.csv with a row for each notebook of each set.
+
+An executed notebook becomes a web page that needs no Jupyter and no network.
+"""
+
+import html
+import json
+import os
+import posixpath
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from lockscale.files import write_text
+from lockscale.show.batch.journal import Entry, State, state_of
+from lockscale.show.batch.plan import Batch, Set
+
+PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
+SHOWN = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
+SCRIPT = "plotly.min.js"
+LINK = re.compile(r'<a href="(?!#|https?:)([^"]*)">(.*?)</a>', re.DOTALL)
+STYLE = """\
+body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 70em; margin: 2em auto;
+  padding: 0 1em }
+pre { font: 13px/1.4 monospace; overflow-x: auto; margin: 0.5em 0 }
+.input_area pre { background: #f4f4f4; padding: 0.5em }
+.output_area pre { white-space: pre-wrap }
+.prompt, .anchor-link { display: none }
+.output_error pre { color: #8b0000 }
+table { border-collapse: collapse; font-size: 14px }
+th, td { border: 1px solid #ccc; padding: 0.2em 0.6em; text-align: left; vertical-align: top }
+.table { overflow-x: auto }
+"""
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<link rel="icon" href="data:,">
+<style>
+{style}</style>{script}</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def page_of(notebook: str, title: str, name: str, names: Collection[str], pages: Path, folder: Path) -> str:
+    """The page of a notebook's text, to be written to <pages>/<name>.html somewhere in `folder`, the batch's.
+
+    Its links to notebooks of `names` lead to their pages; other files are not beside it, and named alone.
+    """
+    import nbformat  # takes a second or more, which every command would pay
+    from nbconvert import HTMLExporter
+
+    nodes: Any = nbformat.reads(notebook, as_version=4)  # type: ignore[no-untyped-call]
+    drawn = [_showable(output) for cell in nodes.cells for output in cell.get("outputs", ())]
+    for cell in nodes.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("data") != {}]
+    exporter: Any = HTMLExporter
+    body, _ = exporter(template_name="basic").from_notebook_node(nodes)
+    body = LINK.sub(lambda found: _relinked(found[1], found[2], name, names), body)
+    up = Path(os.path.relpath(folder, (pages / name).parent))
+    script = ""
+    if any(drawn):
+        _keep_plotly(folder)
+        script = f'\n<script src="{html.escape((up / SCRIPT).as_posix())}"></script>'
+    way = f'<p><a href="{html.escape((up / "index.html").as_posix())}">All of the batch</a></p>\n'
+    return PAGE.format(title=html.escape(title), style=STYLE, script=script, body=way + body)
+
+
+def _relinked(path: str, text: str, name: str, names: Collection[str]) -> str:
+    stem, ending = posixpath.splitext(path)
+    known = ending == ".ipynb" and posixpath.normpath(posixpath.join(posixpath.dirname(name), stem)) in names
+    return f'<a href="{stem}.html">{text}</a>' if known else text
+
+
+def _showable(output: Any) -> bool:
+    """Leave of an output what a page can show; whether it is a figure."""
+    data = output.get("data", {})
+    figure = data.get(PLOTLY)
+    if figure is not None:
+        data["text/html"] = _div(figure)
+    elif WIDGET in data:
+        data["text/html"] = "<p>Controls that JupyterLab shows: open the notebook there.</p>"
+    for kind in [kind for kind in data if kind not in SHOWN]:
+        del data[kind]
+    return figure is not None
+
+
+def _div(figure: Any) -> str:
+    import plotly.io
+
+    text: str = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
+    return text
+
+
+def _keep_plotly(folder: Path) -> None:
+    from plotly.offline import get_plotlyjs
+
+    if not (folder / SCRIPT).is_file():
+        write_text(folder / SCRIPT, get_plotlyjs())
+
+
+Entries = Mapping[tuple[str, str], Entry]
+WORDS: dict[State, str] = {"done": "done", "failed": "failed", "left": "not run yet"}
+COLOURS = """\
+.done { color: #00543d } .failed { color: #8b0000; font-weight: bold } .left { color: #555 }
+"""
+
+
+def write_index(batch: Batch, folder: Path, entries: Entries) -> None:
+    """Write both anew, whole: who has the index open reloads it."""
+    write_text(folder / "summary.csv", summary(batch, entries).to_csv(index=False))
+    write_text(folder / "index.html", index(batch, entries))
+
+
+def summary(batch: Batch, entries: Entries) -> pd.DataFrame:
+    """Columns set, each parameter of the grid, notebook, status, says, wall_s, started_utc, path, and the
+    headlines' numbers, named with their units."""
+    return pd.DataFrame([_row(one, name, entries) for one in batch.sets for name in batch.notebooks])
+
+
+def _row(one: Set, name: str, entries: Entries) -> dict[str, Any]:
+    entry = entries.get((one.id, name))
+    row: dict[str, Any] = {
+        "set": one.id,
+        **{k: _text(v) for k, v in one.parameters.items()},
+        "notebook": name,
+    }
+    row |= {"status": state_of([entry]), "says": "", "wall_s": None, "started_utc": None, "path": None}
+    if entry:
+        row |= {column: entry[column] for column in ("says", "wall_s", "started_utc")}
+        row |= {"path": f"{one.id}/notebooks/{name}.ipynb"}
+    return row | {k: v for k, v in (entry["numbers"] if entry else {}).items() if k not in row}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def index(batch: Batch, entries: Entries) -> str:
+    """The page: every text escaped, no script, links to files of the batch alone."""
+    states = [state_of(entries.get((one.id, name)) for name in batch.notebooks) for one in batch.sets]
+    counts = ", ".join(f"{states.count(state)} {word}" for state, word in WORDS.items() if state in states)
+    varied = list(dict.fromkeys(name for one in batch.sets for name in one.varied))
+    head = ["set", *varied, "notebook", "status", "headline", "time (s)", "open"]
+    rows = [_line(one, name, varied, entries) for one in batch.sets for name in batch.notebooks]
+    noun = "set" if len(batch.sets) == 1 else "sets"
+    body = [
+        f"<h1>{html.escape(batch.name)}</h1>",
+        f'<p>{len(batch.sets)} {noun}: {counts}. <a href="summary.csv">Summary as CSV</a></p>',
+        '<div class="table"><table>',
+        f"<thead><tr>{''.join(f'<th scope=col>{html.escape(one)}</th>' for one in head)}</tr></thead>",
+        f"<tbody>\n{''.join(rows)}</tbody></table></div>",
+    ]
+    return PAGE.format(
+        title=html.escape(f"batch {batch.name}"), style=STYLE + COLOURS, script="", body="\n".join(body)
+    )
+
+
+def _line(one: Set, name: str, varied: list[str], entries: Entries) -> str:
+    entry = entries.get((one.id, name))
+    state = state_of([entry])
+    cells = [one.id, *(_text(one.varied[k]) for k in varied), name]
+    shown = [f"<td>{html.escape(cell)}</td>" for cell in cells]
+    shown += [
+        f'<td class="{state}">{WORDS[state]}</td>',
+        f"<td>{html.escape(entry['says'] if entry else '')}</td>",
+    ]
+    shown += [f"<td>{entry['wall_s']:.0f}</td>" if entry else "<td></td>"]
+    links = [(f"{one.id}/pages/{name}.html", "page"), (f"{one.id}/notebooks/{name}.ipynb", "notebook")]
+    opened = " ".join(f'<a href="{quote(path)}">{word}</a>' for path, word in links) if entry else ""
+    return f"<tr>{''.join(shown)}<td>{opened}</td></tr>\n"

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""A batch file -> its parameter sets, each checked before anything runs."""
+
+import contextlib
+import fnmatch
+import itertools
+import json
+import math
+import re
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pydantic
+
+from lockscale.errors import BadInput
+from lockscale.files import sha256_of_json
+from lockscale.measure.layout import Run, curated_run
+from lockscale.printable import printable
+from lockscale.show.notebooks import notebook_names, parameters_of
+from lockscale.study.file import (
+    DEFAULT_TARGET,
+    LocalTarget,
+    Parameters,
+    Study,
+    list_studies,
+    load_study,
+    load_target,
+)
+from lockscale.study.tables import tables_sha256
+from lockscale.yaml_text import read_yaml
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+MOST_VALUES = 100_000  # YAML's aliases can make a short file enormous
+KEYS = "notebooks, grid, parameters and curated"
+MUST_BE = {
+    "notebooks": "a list of notebooks' names or patterns, such as [02_simulate]",
+    "grid": "names of parameters, each with a list of values, such as seed: [1, 2]",
+    "parameters": "names of parameters, each with its value, such as seed: 1",
+    "curated": "true or false",
+}
+
+
+class BatchFile(pydantic.BaseModel):
+    """What a batch file may say.
+
+    notebooks: names or patterns of names, run in this order in every set. grid: every combination of
+    these values; an empty one, or none, is one set. parameters: the same in every set. curated: read each
+    study's run of data/measured in place of building, booting and measuring.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    notebooks: Annotated[list[str], pydantic.Field(min_length=1)]
+    grid: dict[str, Annotated[list[Any], pydantic.Field(min_length=1)]] = {}
+    parameters: dict[str, Any] = {}
+    curated: Annotated[bool, pydantic.Field(strict=True)] = False
+
+
+def read_batch_file(path: Path) -> BatchFile:
+    """The file's content. Raises BadInput, one sentence with the file, the key and what to do."""
+    if not path.is_file():
+        raise BadInput(
+            f"{path} is no file: give a batch file, such as notebooks/batches/simulated-studies.yaml"
+        )
+    said = read_yaml(path)
+    if said is None:
+        raise BadInput(f"{path.name} is empty: write at least notebooks: [02_simulate]")
+    if not isinstance(said, dict):
+        raise BadInput(f"{path.name} has to hold names with values, such as notebooks: [02_simulate]")
+    if _is_huge(said):
+        raise BadInput(f"{path.name} holds more than {MOST_VALUES} values: write fewer")
+    try:
+        return BatchFile.model_validate(said)
+    except pydantic.ValidationError as error:
+        raise BadInput(f"{path.name}: {_sentence(error.errors()[0])}") from None
+
+
+def _sentence(error: "ErrorDetails") -> str:
+    """Which key is wrong, and what it has to be."""
+    key, *inner = map(printable, error["loc"])
+    if key not in MUST_BE:
+        return f"a batch has no key {key!r}: it has {KEYS}"
+    if error["type"] == "missing":
+        return f"the key {key} is missing: give {MUST_BE[key]}"
+    if key == "grid" and inner:
+        where = f"grid.{inner[0]}"
+        if error["type"] == "too_short":
+            return f"{where} has no values: give at least one, or leave {inner[0]} out"
+        if error["type"] == "list_type":
+            return f"{where} is {_short(error['input'])}: write a list, such as {inner[0]}: [1, 2]"
+    if error["type"] == "too_short" or (error["input"] is None and not inner):
+        return f"{key} is empty: give {MUST_BE[key]}{'' if key == 'notebooks' else ', or leave it out'}"
+    return f"{key} is or holds {_short(error['input'])}: give {MUST_BE[key]}"
+
+
+def _short(value: object) -> str:
+    return printable(reprlib.repr(value))
+
+
+def _is_huge(said: Any) -> bool:
+    """Whether it has more than MOST_VALUES values, all aliases written out."""
+    left, seen = [said], 0
+    while left and seen <= MOST_VALUES:
+        one = left.pop()
+        seen += 1
+        left.extend([*one, *one.values()] if isinstance(one, dict) else one if isinstance(one, list) else ())
+    return seen > MOST_VALUES
+
+
+MOST_SETS = 1000
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
+OWN = ("run",)  # what a batch itself gives
+
+
+@dataclass(frozen=True)
+class Set:
+    """One set of parameters. id: its folder's name; varied: those of its parameters that differ by set.
+
+    tables: sha256 of the study's own tables, by name.
+    """
+
+    id: str
+    parameters: dict[str, Any]
+    varied: dict[str, Any]
+    study: Study | None
+    target: str
+    reads: Run | None
+    tables: dict[str, str]
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that decides what its notebooks say, but for their own text."""
+        said = self.study and self.study.model_dump(mode="json")
+        reads = self.reads and self.reads.id
+        own = [self.tables] if self.tables else []
+        return sha256_of_json([said, self.target, self.parameters, reads, *own])
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch file with its sets; notebooks: name -> file, in the order in which they run."""
+
+    name: str
+    notebooks: dict[str, Path]
+    sets: list[Set]
+
+
+def read_batch(path: Path) -> Batch:
+    """The batch of a file. Raises BadInput for what it does not know and for sets that cannot run."""
+    said = read_batch_file(path)
+    if not NAME.fullmatch(path.stem):
+        raise BadInput(f"{path.name!r} names no batch: let it be letters, digits, - and _ before .yaml")
+    notebooks = _chosen(said.notebooks, path)
+    defaults = {k: v for one in notebooks.values() for k, v in parameters_of(one).items()}
+    _refuse_unknown(said, defaults, path)
+    sets = [_set(said, chosen, defaults, path) for chosen in _combinations(said.grid, path)]
+    if len({one.id for one in sets}) < len(sets):
+        raise BadInput(f"{path.name}: a value stands twice in the grid: give each once")
+    return Batch(path.stem, notebooks, sets)
+
+
+def _chosen(patterns: Iterable[str], path: Path) -> dict[str, Path]:
+    """The notebooks that a name or a pattern means, each once."""
+    known = notebook_names()
+    found: dict[str, Path] = {}
+    for pattern in patterns:
+        names = fnmatch.filter(known, pattern)
+        if not names:
+            raise BadInput(
+                f"{path.name}: there is no notebook {printable(pattern)!r} (there are: {', '.join(known)})"
+            )
+        found |= {name: known[name] for name in names}
+    return found
+
+
+def _refuse_unknown(said: BatchFile, defaults: Mapping[str, Any], path: Path) -> None:
+    known = {*defaults, *(Parameters.model_fields if "run" in defaults else ())} - set(OWN)
+    for name in (*said.grid, *said.parameters):
+        if name not in known:
+            raise BadInput(
+                f"{path.name}: no chosen notebook has the parameter {printable(name)!r} "
+                f"(there are: {', '.join(sorted(known)) or 'none'})"
+            )
+    if both := set(said.grid) & set(said.parameters):
+        raise BadInput(f"{path.name}: {min(both)} stands in grid and in parameters: keep one")
+
+
+def _combinations(grid: Mapping[str, list[Any]], path: Path) -> list[dict[str, Any]]:
+    """Every combination, the last name varying fastest."""
+    if (count := math.prod(map(len, grid.values()))) > MOST_SETS:
+        raise BadInput(f"{path.name} asks for {count} sets: {MOST_SETS} are the most of one batch")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _set(said: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], path: Path) -> Set:
+    given = {**said.parameters, **chosen}
+    _refuse_what_json_lacks(given, path)
+    with _said_in(path):
+        study = _study(given, defaults) if "study" in defaults else None
+        target = str(given.get("target", DEFAULT_TARGET))
+        if "target" in defaults and isinstance(load_target(target), LocalTarget):
+            raise BadInput(f"target {target} boots no arms: lockscale study run S --target {target}")
+        reads = curated_run(study.name) if study and said.curated else None
+        tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
+    varied = {name: value for name, value in chosen.items() if len(said.grid[name]) > 1}
+    return Set(_id(varied, given), given, varied, study, target, reads, tables)
+
+
+@contextlib.contextmanager
+def _said_in(path: Path) -> Iterator[None]:
+    """Name the batch file in what a study or a target of it refuses."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{path.name}: {error}") from None
+
+
+def _study(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Study:
+    """The set's study with those of its parameters that the set changes."""
+    name = given.get("study", defaults["study"])
+    if not isinstance(name, str):
+        known = ", ".join(list_studies())
+        raise BadInput(f"study {printable(name)!r} is no name of a study (there are: {known})")
+    changes = {k: v for k, v in given.items() if k in Parameters.model_fields and v is not None}
+    return load_study(name, changes)
+
+
+def _refuse_what_json_lacks(given: Mapping[str, Any], path: Path) -> None:
+    try:
+        json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise BadInput(
+            f"{path.name}: a parameter is a date, NaN or another value that JSON has not: write text"
+        ) from None
+
+
+def _id(varied: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """A folder's name: what varies, in letters that no path misunderstands, and a hash of every parameter."""
+    text = "-".join(str(value) if name == "study" else f"{name}-{value}" for name, value in varied.items())
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower())[:60].strip("-") or "set"
+    return f"{slug}-{sha256_of_json(given)[:8]}"

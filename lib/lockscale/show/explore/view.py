@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""What the simulator says of a setting: the curve, the lock at the chosen threads, its timeline.
+
+Every number is that of `lockscale sim` with the same arguments: nothing is computed in another way,
+smoothed or scaled.
+"""
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lockscale.show.explore.setting import REPLICATIONS, SEED, Setting, model_of
+from lockscale.sim import Result, simulate
+from lockscale.sim.model import Value
+from lockscale.sim.trace import Trace, trace
+
+SPANS = 2400
+"""Transitions in the timeline, about four a bar; its length follows."""
+Given = tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """`curve`: one result for each of the setting's counts; `other`: the same of the arm that it is compared
+    with, empty if it is not asked for. `at` and `other_at` are those of the chosen threads."""
+
+    setting: Setting
+    curve: tuple[Result, ...]
+    other: tuple[Result, ...]
+    timeline: Trace
+
+    @property
+    def at(self) -> Result:
+        return _at(self.curve, self.setting.threads)
+
+    @property
+    def other_at(self) -> Result | None:
+        return _at(self.other, self.setting.threads) if self.other else None
+
+
+def view(setting: Setting) -> View:
+    """Simulate what the setting asks for; points that were asked before are not simulated again."""
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        found = tuple(pool.map(lambda one: _simulated(setting, *one), _points(setting)))
+    curve, other = found[: len(setting.counts())], found[len(setting.counts()) :]
+    at = _at(curve, setting.threads)
+    return View(setting, curve, other, _timeline(setting, at))
+
+
+def view_while(setting: Setting, wanted: Callable[[], bool]) -> View | None:
+    """The same point after point, which leaves a CPU to others; None as soon as it is not wanted any more."""
+    for arm, threads in _points(setting):
+        if not wanted():
+            return None
+        _simulated(setting, arm, threads)
+    return view(setting)
+
+
+def wait_us_per_operation(result: Result, lock: str) -> float:
+    """How long an operation waits for the lock, all its attempts together."""
+    found = result.locks.get(lock)
+    if found is None or not found.wait_ns_mean:
+        return 0.0
+    operations = result.operations * len(result.rates_per_s)
+    return found.acquisitions * found.wait_ns_mean / operations / 1000
+
+
+def locks_of_name(view: View, name: str) -> int:
+    """How many locks have this name: one a block group, say."""
+    return _locks(view.setting.of.model, view.at.threads, tuple(view.at.parameters.items())).get(name, 1)
+
+
+def busiest(view: View, name: str) -> float:
+    """The share of the timeline in which the busiest lock of this name is held, by one or more."""
+    whole_ps = view.timeline.to_ps - view.timeline.from_ps
+    held_ps: dict[str, int] = {}
+    until_ps: dict[str, int] = {}
+    for one in view.timeline.holds:  # by lock and time
+        if one.lock.partition("[")[0] == name:
+            start_ps = max(one.start_ps, until_ps.get(one.lock, 0))  # readers hold it side by side
+            held_ps[one.lock] = held_ps.get(one.lock, 0) + max(0, one.end_ps - start_ps)
+            until_ps[one.lock] = max(one.end_ps, start_ps)
+    return max(held_ps.values(), default=0) / whole_ps
+
+
+@functools.lru_cache(maxsize=256)
+def _locks(model: str, threads: int, given: Given) -> dict[str, int]:
+    return {lock.name: lock.shards for lock in model_of(model).program(dict(given), threads).names["lock"]}
+
+
+def _points(setting: Setting) -> list[tuple[str, int]]:
+    arms = [setting.arm, *([setting.of.after(setting.arm)] if setting.compare else [])]
+    return [(arm, n) for arm in arms for n in setting.counts()]
+
+
+def _simulated(setting: Setting, arm: str, threads: int) -> Result:
+    return _point(setting.of.model, threads, tuple(setting.parameters(arm).items()), setting.operations)
+
+
+def _at(curve: tuple[Result, ...], threads: int) -> Result:
+    return next(result for result in curve if result.threads == threads)
+
+
+@functools.lru_cache(maxsize=4096)
+def _point(model: str, threads: int, given: Given, operations: int) -> Result:
+    numbers = {"seed": SEED, "replications": REPLICATIONS, "operations": operations}
+    return simulate(model_of(model), threads, dict(given), **numbers, workers=1)  # points run side by side
+
+
+def _timeline(setting: Setting, at: Result) -> Trace:
+    """The start of the first replication, as long as makes SPANS transitions."""
+    transitions_per_us = at.transitions / (at.operations * len(at.rates_per_s)) * at.rate_per_s / 1e6
+    return _trace(
+        setting.of.model, setting.threads, tuple(setting.parameters().items()), setting.operations,
+        float(f"{SPANS / transitions_per_us:.2g}"),
+    )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def _trace(model: str, threads: int, given: Given, operations: int, for_us: float) -> Trace:
+    return trace(model_of(model), threads, dict(given), for_us=for_us, seed=SEED, operations=operations)

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Study -> notebooks through papermill, in order; each executed notebook is kept in the run."""
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import locked, need_free_space
+from lockscale.filesystems import fs_type
+from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
+from lockscale.kernels.series import read_series, touched_files
+from lockscale.kernels.source import find_source
+from lockscale.measure.arm_tables import aa_rates
+from lockscale.measure.compare import rates
+from lockscale.measure.detect import Detection, detection, earlier_rows, parse_percent
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run, find_run, is_curated, new_run
+from lockscale.measure.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
+from lockscale.measure.place_qemu import refuse_too_large
+from lockscale.measure.resumable import forget_unbegun, says_how_to_go_on
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run import run_plan
+from lockscale.measure.run_files import read_study_file
+from lockscale.measure.steadiness import outliers, steady_lines
+from lockscale.measure.study_check import check_study
+from lockscale.measure.target_work import refuse_unfit
+from lockscale.programs import need
+from lockscale.progress import progress
+from lockscale.report.text_table import text_table
+from lockscale.show.execution import Interrupted, execute
+from lockscale.show.notebooks import ENDS_S, notebook_of, sources
+from lockscale.show.story import keep_study
+from lockscale.study.file import (
+    LocalTarget,
+    ManycoreTarget,
+    QemuTarget,
+    SshTarget,
+    Study,
+    Target,
+    load_study,
+    load_target,
+)
+from lockscale.study.tables import beside, changed_tables, study_tables
+
+TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
+HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel
+
+
+def run_study(
+    name: str, target: str, changes: dict[str, Any], resume: Run | None = None, *, short: bool = False
+) -> Run:
+    """Run every notebook of `name` on `target`; a wrong name or type is refused before anything runs."""
+    where = load_target(target)
+    study = study_on(where, name, changes, short=short)
+    local = isinstance(where, LocalTarget)
+    if local:
+        _check_tables(study, resume)
+    else:
+        preflight(study, where, resume)
+    if not isinstance(where, SshTarget):  # a server was looked at; four notebooks come before the first boot
+        with hold_this_machine("a first look", target):
+            pass
+    run = resume or new_run(study.name)
+    try:
+        with locked(run.folder / "pipeline.lock", f"run {run.id}"):
+            keep_study(run, study, target)
+            with says_how_to_go_on(run):
+                if local:  # workloads only: no arm is booted, so there is no story to tell
+                    run_plan(run, study, where)
+                else:
+                    ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
+                    _tell_story(run, {"study": name, "target": target, "run": str(run.folder)}, ends_s)
+    except BaseException:
+        if not resume:
+            forget_unbegun(run)
+        raise
+    return run
+
+
+def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool = False) -> Study:
+    """The study `name` with `changes`, at the points that it measures on a target of this kind.
+
+    short: at fewer of them, where the study names those.
+    """
+    study = load_study(name, changes)
+    many = isinstance(target, ManycoreTarget) and "guests" not in changes
+    guests = study.parameters.manycore if many else study.parameters.guests
+    if short:
+        guests = [guest.shortened() for guest in guests]
+    if many and "creates_per_point" in changes:
+        own: dict[str, Any] = {"creates_per_point": None, "creates_at": {}}
+        guests = [guest.model_copy(update=own) for guest in guests]
+    if guests != study.parameters.guests:
+        points = [guest.model_dump(exclude_none=True) for guest in guests]
+        study = load_study(name, {**changes, "guests": points})
+    _refuse_unmeasured_ends(study, target)
+    return study
+
+
+def _refuse_unmeasured_ends(study: Study, target: Target) -> None:
+    """Raises BadInput where both ends of prices are asked for at points that give no rate at prices."""
+    asked = set(study.parameters.price_ends)
+    if asked and not isinstance(target, ManycoreTarget):
+        raise BadInput(f"target {target.name} has no prices: leave price_ends out, or --target manycore")
+    if unknown := asked - {n for guest in study.parameters.guests for n in guest.processes}:
+        raise BadInput(
+            f"price_ends names {min(unknown)} processes, which are not measured: add them to guests"
+        )
+
+
+def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
+    """Every numbered notebook, in order."""
+    log = run.folder / "progress.log"
+    for notebook in map(notebook_of, sources()):
+        try:
+            execute(notebook, run.notebooks / notebook.name, parameters, log, ends_s=ends_s)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+
+
+def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percent: str) -> Detection:
+    """How many iterations find a change of `percent` on `target`, from its earlier rows of the study.
+
+    Raises BadInput where no 1000 do, the iterations are given besides, or the target compares no arms.
+    """
+    if "iterations" in changes:
+        raise BadInput("--detect says how many iterations there are: leave out -p iterations")
+    wanted, study = parse_percent(percent), load_study(name, changes)
+    if isinstance(load_target(target), LocalTarget):
+        raise BadInput(
+            f"target {target} measures the one kernel that runs there, so nothing is compared that --detect "
+            "could plan for: give -p iterations, or a target that boots the arms"
+        )
+    told = detection(earlier_rows(study, target), study, wanted)
+    if told.iterations is None:
+        raise BadInput(told.says())
+    return told
+
+
+def outcome(run: Run) -> str:
+    """The changelog's text; of a run without arms its rates, and whether it was steady."""
+    if run.changelog.is_file():
+        return run.changelog.read_text()
+    rows = read_rows(run.rows)
+    return "\n".join([text_table(rates(rows)), *_steady_text(rows)])
+
+
+def _steady_text(rows: pd.DataFrame) -> list[str]:
+    """What notebook 05 tells of a run with arms: drift, the A/A pair, the repeats that lie apart."""
+    said = [*steady_lines(rows), ""]
+    aa = aa_rates(rows, load_study(str(rows.study.iloc[0])))
+    if len(aa):
+        pair = aa[["cpus", "threads", "first", "second", "difference_pct"]]
+        said += ["The A/A pair, the same twice (ops/s), which is in no mean above:", text_table(pair)]
+    if len(apart := outliers(rows)):
+        said += ["Far from the median of their point, and left in:", text_table(apart)]
+    return said
+
+
+def resume_study(name: str) -> Run:
+    """Go on with a run: notebooks run again, steps in its journal and built kernels do not."""
+    run = find_run(name)
+    if is_curated(run):
+        raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
+    said = read_study_file(run.folder)
+    study = load_study(said["name"], said["parameters"])
+    if run.journal.is_file() and {**study.model_dump(mode="json"), "target": said["target"]} != said:
+        raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
+    if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
+        raise BadInput(f"run {run.id} was begun with another {changed[0]}: start a new run, or put that back")
+    return run_study(said["name"], said["target"], said["parameters"], resume=run)
+
+
+def _check_tables(study: Study, resume: Run | None) -> None:
+    study_tables(study, [beside(study), *([resume.tables] if resume else [])])
+
+
+def preflight(study: Study, target: Target | None = None, resume: Run | None = None) -> None:
+    """Refuse what would fail later: a missing series, model, table, tool or source, a full disk, a server."""
+    if isinstance(target, QemuTarget):
+        refuse_too_large(study)
+    if isinstance(target, ManycoreTarget):
+        refuse_too_many_cpus(study, target)
+    for arm in study.arms:
+        touched_files(read_series(study.name, arm.name))
+    check_study(study, [resume.tables] if resume else [])
+    for folder in (paths.ROOT, paths.CACHE):
+        if re.search(r"[\s:,]", str(folder)):
+            raise BadInput(
+                f"{str(folder)!r} holds a blank, colon or comma, which kernel builds refuse: move it"
+            )
+    of_files = (command for command, *_ in fs_type(study.filesystem).versions)
+    for tool in (*(PACKAGE_TOOLS if isinstance(target, SshTarget) else (*TOOLS, *of_files)), "chromium"):
+        need(tool)
+    if isinstance(target, ManycoreTarget):
+        machine_in_virtual_time(target)
+    find_source(study.parameters.kernel_source or None)
+    need_free_space(paths.RUNS, 500, "a run")
+    if isinstance(target, SshTarget):
+        with progress(f"ask {target.name} what it lacks"):
+            refuse_unfit(target, resume.id if resume else None)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Each notebook's one sentence says what its tables say, where the number is from, and no more."""
+
+import numpy as np
+import pandas as pd
+
+from lockscale.fitting.column import Column
+from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
+from lockscale.report.headline import MIME, Headline
+from lockscale.show.headlines import audited, built, counted, judged, measured, predicted, simulated, written
+
+NO_CURVE = Fitted(
+    Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", ""), None
+)
+
+
+def test_claims_are_counted_by_verdict():
+    found = audited(pd.DataFrame({"verdict": ["holds", "holds", "fails", "unknown"]}))
+    assert found.says == "of 4 claims 2 hold, 1 fail and 1 cannot be told"
+    assert found.numbers == {"claims_hold": 2, "claims_fail": 1, "claims_unknown": 1}
+    assert "no table of the study prints a claim" in audited(pd.DataFrame({"verdict": []})).says
+
+
+def test_the_worst_error_counts_whichever_its_sign():
+    errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
+    found = simulated(errors)
+    assert found.says == "simulated: up to 7.2% off at 3 published points, calibrated ones among them"
+    assert found.numbers["largest_error_pct"] == 7.25
+    assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
+
+
+def test_points_of_ones_own_are_never_called_published_or_calibrated():
+    for origin, words in (("hardware", "measured on hardware"), ("not stated", "origin not stated")):
+        found = simulated(pd.DataFrame({"error_pct": [1.0], "origin": origin}))
+        assert found.says == f"simulated: up to 1.0% off at 1 points ({words})"
+
+
+def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():
+    said = {"arm": "patched", "low": 690_000.0, "high": 960_000.4, "unit": "creates/s", "threads": 48}
+    found = predicted({"published_machine": said})
+    assert found.says == "predicted: 690,000 to 960,000 creates/s by patched at 48 threads"
+    assert predicted({"published_machine": None}).numbers == {}
+
+
+def test_arms_of_one_kernel_have_one_build_id():
+    one = {"release": "6.12.117-lockscale-a", "build_id": "aa"}
+    assert built({"x": one, "y": one}).says == "2 arms of Linux 6.12.117 with 1 build-ids"
+    assert "on the server" in built({}).says
+
+
+def test_what_was_measured_says_where():
+    rows = pd.DataFrame(
+        {
+            "arm": ["a", "b", "a"],
+            "cpus": [4, 4, 4],
+            "threads": [1, 1, 8],
+            "pair": ["ab", "ab", "aa"],
+            "block": [1, 2, 0],
+        }
+    )
+    assert measured(rows, "on hardware").says == "measured on hardware: 2 arms at 2 points in 2 blocks"
+
+
+def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
+    table = {"extra": [0.1, 2.5], "low": [0.0, 2.0], "high": [0.2, 3.0], "cpus": [4, 4], "threads": [1, 48]}
+    found = counted(pd.DataFrame(table), "lost claims", "in QEMU (tcg)")
+    assert found.says.startswith("counted in QEMU (tcg): 2.5 [2, 3] more lost claims an operation")
+    assert found.says.endswith("48 processes on 4 CPUs")
+    assert found.numbers == {"extra": 2.5, "extra_low": 2.0, "extra_high": 3.0}
+
+
+def test_only_what_was_predicted_can_hold():
+    guests = pd.DataFrame({"holds": [YES, NO, None]}, dtype=object)
+    counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
+    no_bounds, no_counts = guests[2:], counters[3:]
+    of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
+    assert judged(NO_CURVE, guests, counters).says == f"{of_bounds}; {of_counts}"
+    assert judged(NO_CURVE, guests, no_counts).says == of_bounds
+    assert judged(NO_CURVE, no_bounds, counters).says == of_counts
+    assert judged(NO_CURVE, no_bounds, no_counts).says == "nothing was predicted that was counted"
+
+
+def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
+    guests = pd.DataFrame({"holds": [YES, CANNOT_BE_TOLD, CANNOT_BE_TOLD, NO]})
+    found = judged(NO_CURVE, guests, pd.DataFrame({"inside": []}))
+    assert found.says == "1 of 4 predicted bounds hold, 2 cannot be told"
+    assert (found.numbers["bounds_hold"], found.numbers["bounds_not_decided"]) == (1, 2)
+
+
+def test_the_changelogs_widest_line_is_told():
+    assert (
+        written("ab\nabcd\n", "in QEMU").says
+        == "written of what was measured in QEMU: 2 lines of at most 4 columns"
+    )
+
+
+def test_jupyter_shows_the_sentence_and_keeps_the_numbers():
+    shown = Headline("two", {"rate_per_s": 2.0})._repr_mimebundle_()
+    assert shown == {"text/plain": "two", MIME: {"says": "two", "numbers": {"rate_per_s": 2.0}}}

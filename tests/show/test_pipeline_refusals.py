@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""What cannot end well is refused before anything runs: one sentence, and no run folder."""
+
+import json
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.kernels.source import find_source
+from lockscale.measure.holder import hold_this_machine
+from lockscale.measure.layout import Run
+from lockscale.programs import find
+from lockscale.show.pipeline import TOOLS, resume_study, run_study
+from lockscale.show.story import keep_study
+from lockscale.study.file import load_study
+from small_disk import run_on_small_disk
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Studies, patches and runs of the test's own; the source is there, so that it is not the reason."""
+    shutil.copytree(paths.STUDIES, tmp_path / "studies")
+    shutil.copytree(paths.KERNEL_PATCHES, tmp_path / "kernel-patches")
+    tarfile.open(tmp_path / "source.tar", "w").close()  # never unpacked
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "kernel-patches")
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", str(tmp_path / "source.tar"))
+    return tmp_path
+
+
+def refusal(place: Path, name: str = "inode-claim", target: str = "qemu", **changes: Any) -> str:
+    """The sentence with which a run is refused; nothing of it is on disk."""
+    with pytest.raises(BadInput) as refused:
+        run_study(name, target, changes)
+    assert not (place / "runs").exists()
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def change(place: Path, old: str, new: str) -> None:
+    study = place / "studies" / "inode-claim.yaml"
+    assert old in study.read_text()
+    study.write_text(study.read_text().replace(old, new))
+
+
+def test_an_unknown_study(place: Path):
+    assert "did you mean inode-claim?" in refusal(place, "inode_claim")
+
+
+def test_an_unknown_target(place: Path):
+    assert "did you mean qemu?" in refusal(place, target="qemu2")
+
+
+def test_more_processors_than_a_guest_has(place: Path):
+    said = refusal(place, guests=[{"cpus": 65, "processes": [1]}])
+    assert said == "the study asks for 65 CPUs and a guest has at most 64: ask for fewer"
+
+
+@pytest.mark.parametrize("target", ["qemu", "manycore"])
+def test_a_machine_that_measures_already(place: Path, target: str):
+    with hold_this_machine("inode-claim-20261124T060000Z", "here"):
+        said = refusal(place, target=target)
+    assert re.fullmatch(
+        rf"target {target} is in use by .* \(run inode-claim-20\w+\): wait until it ends", said
+    )
+
+
+def test_a_misspelt_parameter(place: Path):
+    assert "has no parameter 'create_per_point': did you mean" in refusal(place, create_per_point=10)
+
+
+def test_a_value_of_the_wrong_type(place: Path):
+    assert refusal(place, iterations="three").startswith("inode-claim.yaml: parameters.iterations: ")
+
+
+def test_a_series_without_a_folder(place: Path):
+    shutil.rmtree(place / "kernel-patches" / "inode-claim" / "steal-retry")
+    assert refusal(place).startswith("no series inode-claim/steal-retry under ")
+
+
+def test_an_arm_that_no_series_belongs_to(place: Path):
+    change(place, "name: steal-retry", "name: steal-retri")
+    assert refusal(place).startswith("no series inode-claim/steal-retri under ")
+
+
+def test_a_series_that_lists_a_patch_that_is_not_there(place: Path):
+    with (place / "kernel-patches" / "inode-claim" / "steal-retry" / "series").open("a") as series:
+        series.write("0002-absent.patch\n")
+    assert "lists '0002-absent.patch', which is not a file beside it" in refusal(place)
+
+
+def test_a_model_or_a_parameter_of_it_that_is_not_there(place: Path):
+    change(place, "search_locked: true", "search_lock: true")
+    assert "model inode_claim has no parameter 'search_lock'" in refusal(place)
+    change(place, "model: inode_claim", "model: inode-claim")
+    assert "no model 'inode-claim'" in refusal(place)
+
+
+def test_a_study_beside_which_nothing_published_stands(place: Path):
+    change(place, "tables: [s1_rates, s1_function_cost]", "tables: []")
+    assert refusal(place).startswith("inode-claim.yaml: tables: List should have at least 1 item")
+
+
+def test_a_counter_that_nothing_counts(place: Path):
+    change(place, "counter: jbd2_journal_get_write_access", "counter: unknown things")
+    assert "unknown things" in refusal(place)
+
+
+def test_a_table_that_was_not_published(place: Path):
+    change(place, "s1_rates", "s1_ratios")
+    assert "s1_ratios" in refusal(place)
+
+
+@pytest.mark.parametrize("said", ["environment", "parameter"])
+def test_a_kernel_source_that_is_not_there(place: Path, monkeypatch, said: str):
+    if said == "environment":
+        monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", "/nonexistent")
+        changes = {}
+    else:
+        changes = {"kernel_source": "/nonexistent"}
+    sentence = "the kernel source /nonexistent is not there: give a kernel tarball or tree"
+    assert refusal(place, **changes) == sentence
+
+
+@pytest.mark.parametrize("missing", [*TOOLS, "chromium"])
+def test_a_missing_tool(place: Path, monkeypatch, missing: str):
+    tools = place / "bin"
+    tools.mkdir()
+    for tool in {*TOOLS, "mkfs.ext4", "chromium"} - {missing}:
+        (tools / tool).symlink_to(find(tool))
+    monkeypatch.setenv("PATH", str(tools))
+    said = refusal(place)
+    assert said.startswith(f"{missing} is missing on this machine (")
+    assert ": apt-get install " in said
+
+
+@pytest.mark.slow
+def test_a_full_disk(place: Path):
+    disk = place / "disk"
+    disk.mkdir()
+    said = run_on_small_disk(
+        disk,
+        64,
+        """
+        import os, sys
+        from pathlib import Path
+        from lockscale import paths
+        from lockscale.show.pipeline import preflight
+        from lockscale.study.file import load_study
+        paths.RUNS = Path("runs").resolve()
+        print(refused(preflight, load_study("inode-claim")), os.listdir())
+        """,
+    )
+    assert said == [
+        f"a run needs 500 MiB but the disk of {disk} has 0 MiB free: free some space or set "
+        "LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk []"
+    ]
+
+
+def test_a_checkout_in_a_folder_with_a_blank_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "my cache")
+    with pytest.raises(BadInput, match="holds a blank, colon or comma"):
+        run_study("inode-claim", "qemu", {})
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_curated_run_is_not_resumed_and_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    curated = sorted(path.parent for path in paths.MEASURED.glob("*/rows.csv"))[-1]
+    before = sorted(curated.rglob("*"))
+    with pytest.raises(BadInput, match="curated"):
+        resume_study(curated.name)
+    assert sorted(curated.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "inode-claim-20000101T000000Z"])
+def test_what_is_no_run_is_not_resumed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    with pytest.raises(BadInput, match="there is no run"):
+        resume_study(name)
+
+
+def test_a_measured_run_is_not_resumed_under_another_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    run = Run(tmp_path / "inode-claim-20260101T000000Z")
+    keep_study(run, load_study("inode-claim"), "qemu")
+    said = json.loads((run.folder / "study.json").read_text())
+    said["calls_without_retry"]["value"] = 5.0
+    (run.folder / "study.json").write_text(json.dumps(said))
+    run.journal.write_text("{}\n")
+    with pytest.raises(BadInput, match="said something else"):
+        resume_study(run.id)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/zero"])
+def test_a_device_is_no_kernel_source(path: str):
+    with pytest.raises(BadInput, match="neither a tarball nor a folder"):
+        find_source(path)
