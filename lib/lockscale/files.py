@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""Files that are whole or absent: write beside, fsync, rename, fsync the folder."""
+"""Files that are whole or absent (write beside, fsync, rename, fsync the folder), and locks on them."""
 
 import contextlib
 import errno
 import fcntl
+import getpass
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, FullDisk
 from lockscale.printable import printable
-from lockscale.user import now_utc, user_name
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
 FULL = (errno.ENOSPC, errno.EDQUOT)
+NAME_VARIABLE = "LOCKSCALE_NAME"  # what others read of who holds something; else the user's name
 
 
 def expanded(path: str) -> Path:
@@ -154,6 +156,19 @@ def _need_writable(folder: Path, path: Path) -> None:
         raise BadInput(
             f"{path} cannot be written, as the folder {folder} is not writable: name another place"
         )
+
+
+def user_name() -> str:
+    """This user, in at most 40 printable characters."""
+    try:
+        return printable(os.environ.get(NAME_VARIABLE) or getpass.getuser(), 40)
+    except (KeyError, OSError):  # a user without an entry, as in some containers
+        return "an unnamed user"
+
+
+def now_utc() -> str:
+    """The time now, to the second: 2026-01-31T12:00:00Z."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @contextlib.contextmanager

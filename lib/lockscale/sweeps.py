@@ -1,19 +1,116 @@
 # SPDX-License-Identifier: MIT
-"""Sweeps for people: progress with time left, points that survive an interrupt, a data frame."""
+"""Sweeps for people: progress with time left, points that survive an interrupt, a data frame.
+
+A keep file has a header with the settings, then one point a line (lockscale.journal): a line that a kill
+tore is simulated again.
+"""
 
 import contextlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from lockscale.keep_file import KeepFile
+from lockscale.errors import BadInput
+from lockscale.files import locked
+from lockscale.journal import add_line, drop_torn_line, read_lines, whole_part
 from lockscale.progress import Progress, progress
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.parallel import Client
-from lockscale.sim.sweep import Point, key_of, plan, sweep, version_of
+from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
+
+KIND = "points of lockscale sweep"
+NUMBERS = ("value", "low", "high", "attempts_per_op")
+MAY_LACK = ("low", "high")
+
+
+class KeepFile:
+    """``settings`` decide a point beside its parameters and threads: model, seed and so on."""
+
+    def __init__(self, path: Path, settings: Mapping[str, object]) -> None:
+        self.path = path
+        self.header = {"kind": KIND, **settings}
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep a second sweep off the file; beside one that is not a sweep's no lock is left."""
+        self._check()
+        with locked(self.path.with_name(f".{self.path.name}.lock"), f"the file {self.path}"):
+            yield
+
+    def read(self) -> list[dict[str, Any]]:
+        """The points kept so far; raises BadInput for another file or other settings."""
+        self._check()
+        points = read_lines(self.path, _point, "delete the line, it is then redone", skip=1)
+        drop_torn_line(self.path)
+        return points
+
+    def add(self, point: Mapping[str, object]) -> None:
+        """Append one point; it is on the disk when this returns."""
+        if not self.path.exists() or self.path.stat().st_size == 0:
+            add_line(self.path, self.header)
+        add_line(self.path, point)
+
+    def _check(self) -> None:
+        """Raises BadInput for a file of somebody else's, or of other settings."""
+        header, end, _ = whole_part(self.path).partition(b"\n")
+        if not end:
+            if self.path.exists() and not json.dumps(self.header).encode().startswith(self.path.read_bytes()):
+                raise self._not_ours()
+            return
+        found = _object(header)
+        if not found or found.get("kind") != KIND:
+            raise self._not_ours()
+        for name, wanted in json.loads(json.dumps(self.header)).items():
+            if found.get(name) != wanted:
+                raise BadInput(
+                    f"{self.path} keeps points of {name} {found.get(name)}, not {wanted}: "
+                    "name another file or delete this one"
+                )
+
+    def _not_ours(self) -> BadInput:
+        return BadInput(f"{self.path} is not a file that lockscale sweep wrote: name another one")
+
+
+def _point(line: bytes) -> dict[str, Any]:
+    point = _object(line)
+    if not point:
+        raise BadInput("is not a point")
+    if missing := [key for key in POINT_KEYS if key not in point]:
+        raise BadInput(f"is a point without {', '.join(missing)}")
+    if wrong := [key for key in NUMBERS if not _is_number(point[key], key in MAY_LACK)]:
+        raise BadInput(f"has a point whose {wrong[0]} is {json.dumps(point[wrong[0]])}, no finite number")
+    if not _is_finite(point):
+        raise BadInput("has a point with NaN or Infinity")
+    return point
+
+
+def _is_number(value: object, may_lack: bool) -> bool:
+    if value is None:
+        return may_lack
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _is_finite(point: object) -> bool:
+    try:
+        json.dumps(point, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of one line, or None."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def sweep_points(

@@ -14,9 +14,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lockscale import paths
+from lockscale import journal, paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.measure import journal
 from lockscale.measure import run as runner
 from lockscale.measure.journal import read_entries
 from lockscale.measure.layout import Run

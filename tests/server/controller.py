@@ -13,7 +13,7 @@ import json, os, signal, sys
 from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.measure import journal
+from lockscale import journal
 from lockscale.measure.layout import Run
 from lockscale.measure.run import run_plan
 from lockscale.study.file import load_study, load_target

@@ -6,9 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
 from lockscale import paths
-from lockscale.files import hold_lock
+from lockscale.files import hold_lock, now_utc, user_name
 from lockscale.printable import printable
-from lockscale.user import now_utc, user_name
 
 
 @dataclass(frozen=True)

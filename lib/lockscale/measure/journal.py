@@ -13,7 +13,8 @@ from typing import Any
 import pydantic
 
 from lockscale.errors import BadInput
-from lockscale.files import append_line, sha256_of_json, write_bytes
+from lockscale.files import sha256_of_json
+from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.measure.layout import Run
 from lockscale.measure.plan import Step
 from lockscale.measure.rows import Row
@@ -45,7 +46,7 @@ class Journal:
     def add(self, step: Step, **said: Any) -> None:
         """The step is done: its line is whole on disk, or BadInput and it is not there at all."""
         entry = {"step": step.name, "study_sha256": self.study_sha256, **said}
-        append_line(self.path, json.dumps(entry))
+        add_line(self.path, entry)
         self.entries[step.name] = entry
 
     def left(self, steps: Iterable[Step]) -> list[Step]:
@@ -65,7 +66,7 @@ def open_journal(run: Run, study: Study) -> Journal:
     entries = read_entries(run.journal)
     if any(entry["study_sha256"] != wanted for entry in entries):
         raise BadInput(f"run {run.id} was begun with other parameters: start a new run")
-    _drop_torn_line(run.journal)
+    drop_torn_line(run.journal)
     return Journal(run.journal, wanted, {entry["step"]: entry for entry in entries})
 
 
@@ -74,7 +75,7 @@ def read_entries(path: Path) -> list[Entry]:
 
     Raises BadInput with the line where one of them was never written by add().
     """
-    return [_entry(path, number, line) for number, line in enumerate(_whole(path).split(b"\n")[:-1], start=1)]
+    return read_lines(path, _entry, "delete the line, so that its step is done again, or start a new run")
 
 
 def entries_of_another(run: Run) -> list[Entry]:
@@ -85,27 +86,13 @@ def entries_of_another(run: Run) -> list[Entry]:
         return []
 
 
-def _entry(path: Path, number: int, line: bytes) -> Entry:
+def _entry(line: bytes) -> Entry:
     try:
         _Line.model_validate_json(line)
-        said: Entry = json.loads(line)
+        entry: Entry = json.loads(line)
     except ValueError:  # pydantic's is one too
-        raise BadInput(
-            f"{path} line {number} is damaged: delete the line, so that its step is done again, "
-            "or start a new run"
-        ) from None
-    return said
-
-
-def _whole(path: Path) -> bytes:
-    content = path.read_bytes() if path.is_file() else b""
-    return content[: content.rfind(b"\n") + 1]
-
-
-def _drop_torn_line(path: Path) -> None:
-    whole = _whole(path)
-    if path.is_file() and len(whole) < path.stat().st_size:
-        write_bytes(path, whole)
+        raise BadInput("is damaged") from None
+    return entry
 
 
 def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from lockscale.errors import BadInput
-from lockscale.files import append_line, write_bytes
+from lockscale.journal import add_line, drop_torn_line, read_lines
 
 State = Literal["done", "failed", "left"]
 NEEDED = ("set", "notebook", "key", "status", "says", "numbers", "wall_s", "started_utc")
@@ -39,7 +39,7 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """The notebook ran: its line is whole on disk, or BadInput and it is not there at all."""
-        append_line(self.path, json.dumps(entry))
+        add_line(self.path, entry)
         self.entries[entry["set"], entry["notebook"]] = entry
 
     def entry(self, one: str, notebook: str, key: str) -> Entry | None:
@@ -56,20 +56,15 @@ def state_of(found: Iterable[Entry | None]) -> State:
 
 def open_journal(path: Path) -> Journal:
     """The journal at `path`, new or as far as it came. Raises BadInput where it is none of a batch."""
-    content = path.read_bytes() if path.is_file() else b""
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        write_bytes(path, whole)
-    read = [_entry(path, number, line) for number, line in enumerate(whole.splitlines(), start=1)]
+    read = read_lines(path, _entry, "delete the line, its notebook then runs again")
+    drop_torn_line(path)
     return Journal(path, {(one["set"], one["notebook"]): one for one in read})
 
 
-def _entry(path: Path, number: int, line: bytes) -> Entry:
+def _entry(line: bytes) -> Entry:
     try:
         value: dict[str, Any] = json.loads(line)
         found: Entry = {name: value[name] for name in NEEDED}  # type: ignore[assignment]
         return found
     except (ValueError, KeyError, TypeError):
-        raise BadInput(
-            f"{path} line {number} is not a batch's: delete the line, its notebook then runs again"
-        ) from None
+        raise BadInput("is not a batch's") from None

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""An append-only journal: one JSON value a line, each on disk before its work is called done.
+
+Whatever ends the process, the lines before are whole; a last line that a kill tore is no line, and what it
+would have said is done again.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lockscale.errors import BadInput
+from lockscale.files import append_line, write_bytes
+
+T = TypeVar("T")
+
+
+def add_line(path: Path, value: Any) -> None:
+    """`value` as one more line, fsynced; BadInput where the disk is full, and then it is not there at all."""
+    append_line(path, json.dumps(value))
+
+
+def read_lines(path: Path, parse: Callable[[bytes], T], mend: str, *, skip: int = 0) -> list[T]:
+    """What `parse` makes of each whole line after the first `skip`; nothing where there is no file.
+
+    parse: raises BadInput with the fault of a line that add_line() never wrote, which becomes one sentence
+    with its place and with `mend`, what a person does then.
+    """
+    found = []
+    for number, line in enumerate(whole_part(path).split(b"\n")[:-1], start=1):
+        try:
+            found += [parse(line)] if number > skip else []
+        except BadInput as fault:
+            raise BadInput(f"{path} line {number} {fault}: {mend}") from None
+    return found
+
+
+def whole_part(path: Path) -> bytes:
+    """The lines that are on disk whole, without a last one that was torn."""
+    content = path.read_bytes() if path.is_file() else b""
+    return content[: content.rfind(b"\n") + 1]
+
+
+def drop_torn_line(path: Path) -> None:
+    """What a kill left of a last line is taken off, so that the next line begins where one begins."""
+    whole = whole_part(path)
+    if path.is_file() and len(whole) < path.stat().st_size:
+        write_bytes(path, whole)
