@@ -11,8 +11,8 @@ from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import all_series, read_series
 from lockscale.measure.counting import OBSERVE
-from lockscale.prove.boot import runs_its_load
-from lockscale.prove.campaign import Counted, campaign
+from lockscale.prove.check import runs_its_load
+from lockscale.prove.counters import Counted, campaign
 from lockscale.study.file import Target, load_target
 
 pytestmark = pytest.mark.guest

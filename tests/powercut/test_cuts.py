@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from log_writer import Request, write_log
 
 from lockscale.errors import BadInput
-from lockscale.prove.powercut.cuts import BLOCK, Cut, choose_cuts, disks
-from lockscale.prove.powercut.write_log import WriteLog
+from lockscale.prove.powercut.cuts import BLOCK, Cut, WriteLog, choose_cuts, disks
 
 SIZE = 64 * BLOCK
 

@@ -9,13 +9,11 @@ from log_writer import write_log
 
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import Completed
-from lockscale.prove.powercut.arm import _untested
-from lockscale.prove.powercut.check import Checked, judge
-from lockscale.prove.powercut.cuts import Cut
-from lockscale.prove.powercut.disks import RECORDS_AT, CutDisks, LoggedDisk
-from lockscale.prove.powercut.kernel_log import orphans, replayed
+from lockscale.prove.powercut.campaign import _untested
+from lockscale.prove.powercut.check import CheckedCut, judge, orphans, replayed
+from lockscale.prove.powercut.cuts import Cut, WriteLog
+from lockscale.prove.powercut.load import RECORDS_AT, CutDisks, LoggedDisk
 from lockscale.prove.powercut.promises import CREATE
-from lockscale.prove.powercut.write_log import WriteLog
 from lockscale.tools.kernel_reports import reports
 
 BLOCK = 4096
@@ -40,7 +38,7 @@ def log_of_one_file(folder: Path) -> WriteLog:
     return WriteLog(write_log(folder / "log", requests))
 
 
-def judged(log: WriteLog, found: str = "0 3 4096 1\n", dmesg: str = WELL, **failed: Completed) -> Checked:
+def judged(log: WriteLog, found: str = "0 3 4096 1\n", dmesg: str = WELL, **failed: Completed) -> CheckedCut:
     names = ("mkdir", "clear", "mount", "read", "umount", "e2fsck")
     steps = {name: done() for name in names} | {"read": done(stdout=found)} | failed
     return judge(log, Cut(1, "nothing", 0), list(steps.values()), dmesg)
@@ -88,7 +86,7 @@ def test_a_mount_that_fails_is_one_fault_and_not_one_for_each_file(tmp_path: Pat
 
 def test_cuts_that_met_nothing_are_not_green() -> None:
     cut = Cut(1, "nothing", 0)
-    calm, busy = Checked(cut, 9, 0, False, ()), Checked(cut, 9, 2, True, ())
+    calm, busy = CheckedCut(cut, 9, 0, False, ()), CheckedCut(cut, 9, 2, True, ())
     assert [said.split(":")[0] for said in _untested([calm])] == [
         "no cut needed a journal replay",
         "no cut left an orphan",

@@ -12,8 +12,7 @@ from lockscale.cli import main
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import all_series
 from lockscale.prove.powercut import campaign
-from lockscale.prove.powercut.arm import Outcome, PowerCuts
-from lockscale.prove.powercut.campaign import split
+from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, split
 
 
 @pytest.fixture
@@ -21,13 +20,13 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the arms that are loaded; steal-retry's guest fails, fast-search loses a file."""
     loaded: list[str] = []
 
-    def run(self: PowerCuts, shown: object, done: float) -> Outcome:
+    def run(self: PowerCuts, shown: object, done: float) -> CutOutcome:
         loaded.append(self.name)
         study, arm = self.name.split("/")
         if arm == "steal-retry":
             raise RunFailed("the guest ended in a panic")
         faults = ("cut 3: file 0/1: lost",) if arm == "fast-search" else ()
-        return Outcome(study, arm, self.plan.cuts, 4, 9, 70, 80, faults)
+        return CutOutcome(study, arm, self.plan.cuts, 4, 9, 70, 80, faults)
 
     monkeypatch.setattr(PowerCuts, "run", run)
     monkeypatch.setattr(campaign, "build", lambda series: SimpleNamespace(build_id=series.sha256))

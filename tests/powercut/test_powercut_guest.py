@@ -10,8 +10,7 @@ from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series
 from lockscale.progress import progress
-from lockscale.prove.powercut.arm import Outcome, PowerCuts
-from lockscale.prove.powercut.campaign import cut_arms, split
+from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, cut_arms, split
 from lockscale.prove.powercut.load import Plan
 from lockscale.study.file import load_target
 
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.guest
 BROKEN = Path(__file__).parent / "broken" / "drop-flush"
 
 
-def cut_base(kernel: Kernel, plan: Plan, folder: Path) -> Outcome:
+def cut_base(kernel: Kernel, plan: Plan, folder: Path) -> CutOutcome:
     """Cut `kernel` with what inode-claim/search-locked is besides its kernel."""
     options = arms_file("inode-claim").checked_with("search-locked")
     cuts = PowerCuts("inode-claim/search-locked", kernel, options, load_target("qemu"), plan, folder)

@@ -8,7 +8,7 @@ import pytest
 from log_writer import Request, write_log
 
 from lockscale.errors import BadInput
-from lockscale.prove.powercut.cuts import BLOCK, Cut, disks
+from lockscale.prove.powercut.cuts import BLOCK, Cut, WriteLog, disks
 from lockscale.prove.powercut.promises import (
     APPEND,
     CREATE,
@@ -22,7 +22,6 @@ from lockscale.prove.powercut.promises import (
     promises,
     read_files,
 )
-from lockscale.prove.powercut.write_log import WriteLog
 
 NAME = (0, 3)
 START = 16 * BLOCK

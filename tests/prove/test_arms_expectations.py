@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.filesystems.ext4 import EXT4
 from lockscale.kernels.arms import arms_file
 from lockscale.kernels.series import Series
-from lockscale.prove.events import events_of
+from lockscale.prove.series_checks import events_of
 
 TEXT = """
 [load]

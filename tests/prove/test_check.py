@@ -16,9 +16,9 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.kernels.source import VARIABLE
 from lockscale.prove import check as check_module
-from lockscale.prove.campaign import Counted
-from lockscale.prove.check import Checked, check
-from lockscale.prove.series_checks import Entry
+from lockscale.prove.check import CheckedArm, check
+from lockscale.prove.counters import Counted
+from lockscale.prove.series_checks import CheckResult
 
 ARMS_TOML = """
 [load]
@@ -62,9 +62,9 @@ class Bench:
         if (step, name) in self.errors:
             raise self.errors[step, name]
 
-    def applies(self, series: Series) -> Entry:
+    def applies(self, series: Series) -> CheckResult:
         self.end("applies", series.name)
-        return Entry(True, "applies")
+        return CheckResult(True, "applies")
 
     def boots(self, series: Series, _target: object) -> str:
         self.end("boots", series.name)
@@ -95,13 +95,13 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(check_module, "refuse_bad_surroundings", lambda **_: None)
     monkeypatch.setattr(check_module, "refuse_unknown_events", lambda *_: None)
     monkeypatch.setattr(check_module, "applies", found.applies)
-    monkeypatch.setattr(check_module, "differs", lambda _: Entry(True, "differs"))
+    monkeypatch.setattr(check_module, "differs", lambda _: CheckResult(True, "differs"))
     monkeypatch.setattr(check_module, "runs_its_load", found.boots)
     monkeypatch.setattr(check_module, "campaign", found.campaign)
     return found
 
 
-def checked(which: str | None = None) -> dict[str, Checked]:
+def checked(which: str | None = None) -> dict[str, CheckedArm]:
     return {f"{one.study}/{one.arm}": one for one in check(which, boot=True)}
 
 
@@ -124,7 +124,7 @@ def test_a_bad_arm_is_red_and_costs_the_others_nothing(bench: Bench, step: str, 
     bench.errors[step, "s/ours"] = error
     found = checked()
     assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
-    assert found["s/ours"].checks[step] == Entry(False, str(error))
+    assert found["s/ours"].checks[step] == CheckResult(False, str(error))
     assert found["s/ours"].checks["counts"].detail.startswith(f"not counted: {why}")
     assert ("s", ("before", "upstream")) in bench.counted
 
@@ -150,7 +150,7 @@ def test_a_campaign_that_fails_costs_its_study_alone(bench: Bench, error: Except
     bench.errors["campaign", "s"] = error
     found = checked()
     assert {name for name, one in found.items() if one.ok} == {"t/before", "t/ours", "t/upstream"}
-    assert found["s/ours"].checks["counts"] == Entry(False, str(error))
+    assert found["s/ours"].checks["counts"] == CheckResult(False, str(error))
 
 
 def test_counts_of_nothing_are_red_and_cost_their_study_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch):
@@ -202,30 +202,30 @@ def test_a_bad_series_file_is_no_matter_to_an_arm_that_is_not_compared_with_it(b
 def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     built: list[str] = []
 
-    def builds(series: Series) -> Entry:
+    def builds(series: Series) -> CheckResult:
         built.append(series.name)
-        return Entry(series.arm != "before", "built")
+        return CheckResult(series.arm != "before", "built")
 
-    def compared(series: Series) -> Entry:
+    def compared(series: Series) -> CheckResult:
         assert len(built) == 3
-        return Entry(series.arm != "ours", "by kernels")
+        return CheckResult(series.arm != "ours", "by kernels")
 
     for step in ("has_style", "adds_no_warning"):
-        monkeypatch.setattr(check_module, step, lambda _: Entry(True, ""))
+        monkeypatch.setattr(check_module, step, lambda _: CheckResult(True, ""))
     monkeypatch.setattr(check_module, "builds", builds)
     monkeypatch.setattr(check_module, "kernels_differ", compared)
     found = {one.arm: one.checks["differs"] for one in check("s", build=True)}
     assert found == {
-        "before": Entry(True, "differs"),  # not built, so its sources were compared alone
-        "ours": Entry(False, "by kernels"),
-        "upstream": Entry(True, "by kernels"),
+        "before": CheckResult(True, "differs"),  # not built, so its sources were compared alone
+        "ours": CheckResult(False, "by kernels"),
+        "upstream": CheckResult(True, "by kernels"),
     }
 
 
 @pytest.fixture
 def surroundings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """With the real look at what all arms need."""
-    from lockscale.prove.surroundings import refuse_bad_surroundings
+    from lockscale.prove.series_checks import refuse_bad_surroundings
 
     monkeypatch.setattr(check_module, "refuse_bad_surroundings", refuse_bad_surroundings)
     return bench

@@ -6,8 +6,7 @@ import pytest
 from lockscale.errors import RunFailed
 from lockscale.kernels.arms import ArmsFile
 from lockscale.measure.counting import sources_of
-from lockscale.prove.campaign import Counted
-from lockscale.prove.counters import counters_of, ratios
+from lockscale.prove.counters import Counted, counters_of, ratios
 
 FILE = ArmsFile.model_validate(
     {

@@ -10,8 +10,8 @@ from lockscale import paths
 from lockscale.kernels import source as source_module
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import VARIABLE
-from lockscale.prove import differs as differs_module
-from lockscale.prove.differs import differs, kernels_differ
+from lockscale.prove import series_checks as differs_module
+from lockscale.prove.series_checks import differs, kernels_differ
 
 ARMS_TOML = """\
 [load]

@@ -7,7 +7,7 @@ from scipy.stats import mannwhitneyu
 
 from lockscale.errors import BadInput
 from lockscale.kernels.arms import Relation, relations
-from lockscale.prove.expectation import judge
+from lockscale.prove.counters import judge
 
 ARMS = ("before", "upstream", "ours")
 

@@ -8,8 +8,17 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.kernels.series import Series
-from lockscale.prove.locality import Locality, _Groups, localities, summary
-from lockscale.prove.locality_loads import FILES_PER_WRITER, HOW, WRITERS, command, streams
+from lockscale.prove.locality import (
+    FILES_PER_WRITER,
+    HOW,
+    WRITERS,
+    Locality,
+    _Groups,
+    command,
+    localities,
+    streams,
+    summary,
+)
 from lockscale.study.file import load_target
 from lockscale.tools.filefrag import File
 

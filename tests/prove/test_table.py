@@ -8,9 +8,9 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.prove.check import Checked
+from lockscale.prove.check import CheckedArm
 from lockscale.prove.counters import CounterEntry
-from lockscale.prove.series_checks import Entry
+from lockscale.prove.series_checks import CheckResult
 from lockscale.prove.table import BEGIN, END, as_text, write_readme
 
 
@@ -27,9 +27,11 @@ def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "README.md"
 
 
-def checked(*, ok: bool = True) -> Checked:
+def checked(*, ok: bool = True) -> CheckedArm:
     counters = [entry("before", "upstream", ok=ok), entry("upstream", "before", ok=ok)]
-    return Checked("s", "before", {"applies": Entry(True, "1 patch"), "builds": Entry(ok, "x")}, counters)
+    return CheckedArm(
+        "s", "before", {"applies": CheckResult(True, "1 patch"), "builds": CheckResult(ok, "x")}, counters
+    )
 
 
 def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
@@ -47,7 +49,7 @@ def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
 def test_the_table_says_how_it_was_counted(readme: Path):
     readme.write_text(f"{BEGIN}\n{END}\n")
     fewer = replace(entry("before", "upstream"), iterations=4, level_pct=97.14)
-    write_readme([checked(), Checked("t", "before", {}, [fewer])])
+    write_readme([checked(), CheckedArm("t", "before", {}, [fewer])])
     said = "Counted in qemu (counts, never rates): 4 or 5 iterations of each arm, 8 threads."
     assert f"{said} Difference: arm minus against, the interval of 96.8 or 97.1%." in readme.read_text()
 
@@ -66,7 +68,9 @@ def test_the_project_s_own_readme_has_the_marks():
 
 def test_a_kernel_s_build_time_stands_in_both(readme: Path):
     readme.write_text(f"{BEGIN}\n{END}\n")
-    one = Checked("s", "before", {"applies": Entry(True, "1 patch"), "builds": Entry(True, "6.12", 24.34)})
+    one = CheckedArm(
+        "s", "before", {"applies": CheckResult(True, "1 patch"), "builds": CheckResult(True, "6.12", 24.34)}
+    )
     write_readme([one])
     assert "| s/before | yes | yes, 24 s |" in readme.read_text()
     assert as_text([one]).endswith("builds: 6.12, compiled in 24.3 s")

@@ -133,7 +133,7 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
 def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
     from lockscale.measure.target_work import boot_arm
-    from lockscale.prove.boot import boot_once, example_line
+    from lockscale.prove.check import boot_once, example_line
     from lockscale.study.file import ManycoreTarget, SshTarget, guest_target, load_target
 
     said = load_target(name)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The checks of every arm in one go: series, build, boot, counters."""
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,24 +11,71 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import fs_type
 from lockscale.kernels.arms import ArmsFile, arms_file
-from lockscale.kernels.series import Series, chosen_names, read_series
+from lockscale.kernels.build import build
+from lockscale.kernels.series import Series, chosen_names, named_series, read_series, refuse_unsafe
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.machine import must
+from lockscale.machines.qemu import QemuMachine, qemu_line
 from lockscale.measure.counting import sources_of
+from lockscale.measure.file_system import make, unmount_and_check
+from lockscale.measure.guests import booted, scratch_in
 from lockscale.measure.layout import new_run
+from lockscale.measure.load import LOAD_TIMEOUT_S, load_of
+from lockscale.measure.place_manycore import guest_on
 from lockscale.progress import progress
-from lockscale.prove.boot import runs_its_load
-from lockscale.prove.campaign import arms_to_count, campaign
-from lockscale.prove.counters import CounterEntry, counters_of
-from lockscale.prove.differs import differs, kernels_differ
-from lockscale.prove.events import refuse_unknown_events
+from lockscale.prove.counters import CounterEntry, arms_to_count, campaign, counters_of
 from lockscale.prove.series_checks import (
-    Entry,
+    CheckResult,
     adds_no_warning,
     applies,
     builds,
+    differs,
     has_style,
+    kernels_differ,
+    refuse_bad_surroundings,
+    refuse_unknown_events,
 )
-from lockscale.prove.surroundings import refuse_bad_surroundings
-from lockscale.study.file import DEFAULT_TARGET, Target, load_target
+from lockscale.study.file import DEFAULT_TARGET, QemuTarget, Target, load_target
+from lockscale.tools import fsload
+
+
+def runs_its_load(series: Series, target: Target) -> str:
+    """What the booted arm did; RunFailed when anything of it went wrong."""
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    kernel, file = build(series), arms_file(series.study)
+    with booted(target, kernel, file.load.cpus) as (machine, disk):
+        file_system = make(machine, file.checked_with(series.arm), disk)
+        said = must(machine, load_of(file.load), timeout_s=LOAD_TIMEOUT_S)
+        operations = file.load.processes * file.load.items_per_process
+        assert fsload.parse(said).rows
+        unmount_and_check(machine, file_system)
+    return (
+        f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "
+        f"{file.load.testcase} by {file.load.processes} processes; unmounted, e2fsck -fn clean"
+    )
+
+
+def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
+    """Boot an arm, assert uname and build-id from inside, power off."""
+    said = load_target(target)  # a misspelt one is refused before a kernel is built
+    series = named_series(which)
+    refuse_unsafe(series, disposable=said.disposable, target=target)
+    kernel = build(series)
+    guest = guest_on(said, kernel, cpus)
+    with progress(f"boot {which} on {target}") as shown:
+        shown.update(0, guest.accel)
+        with QemuMachine(guest) as machine:
+            build_id = assert_runs(machine, kernel)
+    return {"release": kernel.release, "build_id": build_id, "accel": guest.accel}
+
+
+def example_line(target: str, which: str, cpus: int) -> str:
+    """The exact qemu line that would boot an arm with a target's disk."""
+    said = load_target(target)
+    kernel = build(named_series(which))
+    disk = scratch_in(Path(tempfile.gettempdir()), said) if isinstance(said, QemuTarget) else None
+    return qemu_line(guest_on(said, kernel, cpus, disk))
+
 
 # Why an arm is not counted, by its check that is red.
 RED = {
@@ -41,12 +89,12 @@ RED = {
 
 
 @dataclass
-class Checked:
+class CheckedArm:
     """An arm with the outcome of each check, and of each counter it is compared by."""
 
     study: str
     arm: str
-    checks: dict[str, Entry] = field(default_factory=dict)
+    checks: dict[str, CheckResult] = field(default_factory=dict)
     counters: list[CounterEntry] = field(default_factory=list)
 
     @property
@@ -59,22 +107,22 @@ class Checked:
 
 def check(
     which: str | None, *, build: bool = False, boot: bool = False, iterations: int = 5
-) -> list[Checked]:
+) -> list[CheckedArm]:
     """One entry per arm of `which`: a study, a study/arm, or everything.
 
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
     runs/patches-check-<time>. A fault of an arm is a red entry of that arm; BadInput is a fault of what
     all arms need: the choice, the kernel source, its build folder, the tools.
     """
-    found = {f"{study}/{arm}": Checked(study, arm) for study, arm in chosen_names(which)}
+    found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
     refuse_bad_surroundings(build=build, boot=boot)
     chosen = list(_readable(found.values()))
-    steps: list[tuple[str, Callable[[Series], Entry]]] = [("applies", applies), ("differs", differs)]
+    steps: list[tuple[str, Callable[[Series], CheckResult]]] = [("applies", applies), ("differs", differs)]
     if build:
         steps += [("checkpatch", has_style), ("W=1", adds_no_warning), ("builds", builds)]
     if boot:
         target = load_target(DEFAULT_TARGET)
-        steps += [("boots", lambda series: Entry(True, runs_its_load(series, target)))]
+        steps += [("boots", lambda series: CheckResult(True, runs_its_load(series, target)))]
     with progress("check series", len(chosen)) as shown:
         for done, series in enumerate(chosen, start=1):
             for name, step in steps:
@@ -88,30 +136,30 @@ def check(
     return list(found.values())
 
 
-def _readable(found: Iterable[Checked]) -> Iterator[Series]:
+def _readable(found: Iterable[CheckedArm]) -> Iterator[Series]:
     """The series of all arms but those whose `series` file is not one, which have failed."""
     for one in found:
         try:
             yield read_series(one.study, one.arm)
         except BadInput as error:
-            one.checks["applies"] = Entry(False, str(error))
+            one.checks["applies"] = CheckResult(False, str(error))
 
 
-def _compare_kernel(series: Series, checks: dict[str, Entry]) -> None:
+def _compare_kernel(series: Series, checks: dict[str, CheckResult]) -> None:
     """Put in the place of the comparison of sources once every chosen arm is built."""
     if "builds" in checks and checks["builds"].ok and checks["differs"].ok:
         checks["differs"] = _outcome(kernels_differ, series)
 
 
-def _outcome(step: Callable[[Series], Entry], series: Series) -> Entry:
+def _outcome(step: Callable[[Series], CheckResult], series: Series) -> CheckResult:
     """An arm that fails a step has failed, and the others are checked all the same."""
     try:
         return step(series)
     except (BadInput, RunFailed) as error:
-        return Entry(False, str(error))
+        return CheckResult(False, str(error))
 
 
-def _count(found: Sequence[Checked], target: Target, iterations: int) -> None:
+def _count(found: Sequence[CheckedArm], target: Target, iterations: int) -> None:
     """Counters of each study; where a guest fails the arms of its study have none, and say so."""
     studies = defaultdict(list)
     for one in found:
@@ -122,10 +170,12 @@ def _count(found: Sequence[Checked], target: Target, iterations: int) -> None:
             _count_study(study, arms, target, iterations, folder)
         except (BadInput, RunFailed) as error:
             for one in arms:
-                one.checks.setdefault("counts", Entry(False, str(error)))
+                one.checks.setdefault("counts", CheckResult(False, str(error)))
 
 
-def _count_study(study: str, arms: Sequence[Checked], target: Target, iterations: int, folder: Path) -> None:
+def _count_study(
+    study: str, arms: Sequence[CheckedArm], target: Target, iterations: int, folder: Path
+) -> None:
     file = arms_file(study)
     for one in arms:
         left_out = _why_not(one, file)
@@ -144,16 +194,16 @@ def _count_study(study: str, arms: Sequence[Checked], target: Target, iterations
         detail = f"{len(one.counters)} comparison(s), counts in {folder}"
         if not one.counters:
             detail = "not compared: every arm that it is compared with is left out"
-        one.checks["counts"] = Entry(bool(one.counters), detail)
+        one.checks["counts"] = CheckResult(bool(one.counters), detail)
 
 
-def _why_not(one: Checked, file: ArmsFile) -> Entry | None:
+def _why_not(one: CheckedArm, file: ArmsFile) -> CheckResult | None:
     """Why an arm is not counted, or None when it is to be."""
     red = next((name for name, entry in one.checks.items() if not entry.ok), None)
     if red:
-        return Entry(False, f"not counted: {RED[red]}")
+        return CheckResult(False, f"not counted: {RED[red]}")
     if one.arm not in file.arm:
-        return Entry(False, f"add [arm.{one.arm}] to kernel-patches/{one.study}/arms.toml")
+        return CheckResult(False, f"add [arm.{one.arm}] to kernel-patches/{one.study}/arms.toml")
     if not any(one.arm in counter.arms for counter in file.counter):
-        return Entry(True, "not compared: no counter of arms.toml names it")
+        return CheckResult(True, "not compared: no counter of arms.toml names it")
     return None

@@ -1,20 +1,39 @@
 # SPDX-License-Identifier: MIT
 """What can be said of a series without booting it: it applies, is not in already, it builds."""
 
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.base import RATE, kind_for
-from lockscale.kernels.build import build, build_folder, series_in
+from lockscale.filesystems import FsType
+from lockscale.kernels.arms import own_options
+from lockscale.kernels.base import RATE, base, kind_for
+from lockscale.kernels.build import build, build_folder, built_before, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail
+from lockscale.kernels.code import code_of
 from lockscale.kernels.config import configure
-from lockscale.kernels.series import Series, apply_beside
-from lockscale.kernels.source import find_source, version_in
+from lockscale.kernels.series import Series, apply_beside, chosen_names, read_series, with_on_top
+from lockscale.kernels.source import compiler, find_source, version_in
 from lockscale.kernels.warnings import new_warnings
+from lockscale.measure.counting import OBSERVE
+from lockscale.programs import need
+
+
+def refuse_bad_surroundings(*, build: bool = False, boot: bool = False) -> None:
+    """BadInput when the kernel source is not usable, its build folder full, or a tool missing."""
+    with build_folder(find_source()):
+        pass
+    if build or boot:
+        compiler()
+    if boot:
+        need("qemu-system-x86_64")
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckResult:
     """The outcome of one check, with what was found or what failed.
 
     `seconds`: of a kernel, how long it compiled when it was built, be it now or before.
@@ -25,24 +44,24 @@ class Entry:
     seconds: float | None = None
 
 
-def applies(series: Series) -> Entry:
+def applies(series: Series) -> CheckResult:
     """Onto the pristine tree, without fuzz, and it is not in already."""
     try:
         with build_folder(find_source()) as (tree, _):
             changed = apply_beside(series, tree)
     except BadInput as error:
-        return Entry(False, str(error))
+        return CheckResult(False, str(error))
     files = ", ".join(changed) or "nothing: this arm is the base"
-    return Entry(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
+    return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
 
 
-def has_style(series: Series) -> Entry:
+def has_style(series: Series) -> CheckResult:
     """The kernel's own `checkpatch.pl --strict` finds no error."""
     with build_folder(find_source()) as (tree, _):
-        return Entry(*checkpatch_detail(series, tree))
+        return CheckResult(*checkpatch_detail(series, tree))
 
 
-def adds_no_warning(series: Series) -> Entry:
+def adds_no_warning(series: Series) -> CheckResult:
     """`make W=1` says no more of the touched files than it says of the base's."""
     try:
         with build_folder(find_source()) as (tree, room):
@@ -50,14 +69,99 @@ def adds_no_warning(series: Series) -> Entry:
             configure(tree, objects, kind_for(series.study, RATE), version_in(room))
             found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
     except RunFailed as error:
-        return Entry(False, str(error))
-    return Entry(not found.new, found.detail)
+        return CheckResult(False, str(error))
+    return CheckResult(not found.new, found.detail)
 
 
-def builds(series: Series) -> Entry:
+def builds(series: Series) -> CheckResult:
     """The kernel that gives rates."""
     try:
         kernel = build(series)
     except RunFailed as error:
-        return Entry(False, str(error))
-    return Entry(True, f"{kernel.release}, build-id {kernel.build_id}", kernel.build_seconds)
+        return CheckResult(False, str(error))
+    return CheckResult(True, f"{kernel.release}, build-id {kernel.build_id}", kernel.build_seconds)
+
+
+Code = frozenset[tuple[str, bytes | None]]
+
+
+def differs(series: Series) -> CheckResult:
+    """By the source, without comments and spacing: no kernel is needed."""
+    with build_folder(find_source()) as (tree, _):
+        own = _changed_code(series, tree)
+        twins = [o.name for o in _same_options(series) if _changed_code(o, tree) == own]
+    if twins:
+        return CheckResult(
+            False, f"same code (comments and spacing are none), mkfs, mount and knobs as {', '.join(twins)}"
+        )
+    return CheckResult(
+        True, "no other arm has this code, mkfs, mount and knobs (patched sources compared, not kernels)"
+    )
+
+
+def kernels_differ(series: Series) -> CheckResult:
+    """By the built kernels: a change that the configuration or the compiler drops makes no arm either.
+
+    An arm of the study whose kernel is not in the cache was compared by its source alone.
+    """
+    others = list(_same_options(series))
+    built = {other.name: kernel for other in others if (kernel := built_before(other))}
+    own = build(series).code_sha256
+    twins = [name for name, kernel in built.items() if kernel.code_sha256 == own]
+    if twins:
+        return CheckResult(
+            False, f"same kernel but for its name, mkfs, mount and knobs as {', '.join(twins)}"
+        )
+    by_source = [other.name for other in others if other.name not in built]
+    said = "no other arm has this kernel, mkfs, mount and knobs"
+    return CheckResult(
+        True, f"{said} ({', '.join(by_source)}: not built, sources compared)" if by_source else said
+    )
+
+
+def _same_options(series: Series) -> Iterator[Series]:
+    """The other arms of the study with the same mkfs, mount and knobs; one that cannot be read is no arm."""
+    own = own_options(series.study, series.arm).line
+    for study, arm in chosen_names(series.study):
+        if arm != series.arm and own_options(study, arm).line == own:
+            with contextlib.suppress(BadInput):
+                yield read_series(study, arm)
+
+
+def _changed_code(series: Series, tree: Path) -> Code | str:
+    """The files whose code is another one than in `tree`; of a series that does not apply its own hash."""
+    try:
+        changed = apply_beside(series, tree)
+    except BadInput:
+        return series.sha256
+    after = {(name, code_of(name, content)) for name, content in changed.items()}
+    return frozenset(after - {(name, code_of(name, _content(tree / name))) for name in changed})
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"
+
+
+def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsType) -> None:
+    """BadInput when the observe kernel of one of the arms would lack one of `events` of a file system."""
+    with build_folder(find_source()) as (tree, _):
+        for series in arms:
+            whole = with_on_top(series, base().kind(OBSERVE).on_top)
+            missing = sorted(set(events) - events_of(whole, tree, fs))
+            if missing:
+                raise BadInput(
+                    f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
+                    "mend the name in arms.toml, or add it to kernel-patches/observe"
+                )
+
+
+def events_of(series: Series, tree: Path, fs: FsType) -> set[str]:
+    """The events of a file system in the pristine `tree` with `series` on it."""
+    if not fs.trace_header:
+        return set()
+    changed = apply_beside(series, tree).get(fs.trace_header)
+    text = changed if changed is not None else (tree / fs.trace_header).read_bytes()
+    return set(re.findall(EVENT.format(system=fs.trace_system), text.decode(), re.MULTILINE))

@@ -17,7 +17,7 @@ from lockscale.measure.guests import booted
 from lockscale.measure.layout import new_run
 from lockscale.measure.load import LOAD_TIMEOUT_S, load_of
 from lockscale.progress import progress
-from lockscale.prove.surroundings import refuse_bad_surroundings
+from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Target
 from lockscale.tools.kernel_reports import races, reports
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_text
-from lockscale.prove.check import Checked
+from lockscale.prove.check import CheckedArm
 from lockscale.prove.counters import CounterEntry
-from lockscale.prove.series_checks import Entry
+from lockscale.prove.series_checks import CheckResult
 
 BEGIN, END = "<!-- table: patches check -->", "<!-- end of table -->"
 
 
-def as_text(found: Sequence[Checked]) -> str:
+def as_text(found: Sequence[CheckedArm]) -> str:
     """One line a check, one a comparison of counters."""
     lines = []
     for one in found:
@@ -24,7 +24,7 @@ def as_text(found: Sequence[Checked]) -> str:
     return "\n".join(lines)
 
 
-def _took(check: Entry) -> str:
+def _took(check: CheckResult) -> str:
     return f", compiled in {check.seconds:.1f} s" if check.seconds else ""
 
 
@@ -49,7 +49,7 @@ def _mean(value: float) -> str:
     return f"{value:.4g}"
 
 
-def write_readme(found: Sequence[Checked]) -> None:
+def write_readme(found: Sequence[CheckedArm]) -> None:
     """Put both tables between the marks of kernel-patches/README.md."""
     path = paths.KERNEL_PATCHES / "README.md"
     text = path.read_text()
@@ -59,7 +59,7 @@ def write_readme(found: Sequence[Checked]) -> None:
     write_text(path, f"{before}{BEGIN}\n\n{_tables(found)}\n\n{END}{rest.split(END)[1]}")
 
 
-def _tables(found: Sequence[Checked]) -> str:
+def _tables(found: Sequence[CheckedArm]) -> str:
     names = list(dict.fromkeys(name for one in found for name in one.checks))
     head = ["arm", *names]
     rows = [[f"{one.study}/{one.arm}", *(_cell(one, name) for name in names)] for one in found]
@@ -82,7 +82,7 @@ def _tables(found: Sequence[Checked]) -> str:
     return "\n\n".join(part for part in tables if part)
 
 
-def _how_counted(found: Sequence[Checked]) -> str:
+def _how_counted(found: Sequence[CheckedArm]) -> str:
     """What the rows of counters have in common; where they differ, each value."""
     all_entries = [entry for one in found for entry in one.counters]
     if not all_entries:
@@ -98,7 +98,7 @@ def _how_counted(found: Sequence[Checked]) -> str:
     )
 
 
-def _cell(one: Checked, name: str) -> str:
+def _cell(one: CheckedArm, name: str) -> str:
     check = one.checks.get(name)
     if check is None:
         return "-"

@@ -1,20 +1,147 @@
 # SPDX-License-Identifier: MIT
 """Power cuts of many arms: which of them, what was found, and where it is kept."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from lockscale.errors import RunFailed
 from lockscale.files import write_json
-from lockscale.kernels.arms import arms_file
-from lockscale.kernels.build import build
+from lockscale.kernels.arms import Options, arms_file
+from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.qemu import Attached, QemuMachine
+from lockscale.measure.guests import guest_of
 from lockscale.measure.layout import new_run
 from lockscale.progress import Progress, progress
-from lockscale.prove.powercut.arm import Outcome, PowerCuts
-from lockscale.prove.powercut.load import Plan
-from lockscale.study.file import DEFAULT_TARGET, Target, load_target
+from lockscale.prove.powercut.check import CheckedCut, check_cut
+from lockscale.prove.powercut.cuts import Cut, Disk, WriteLog, disks
+from lockscale.prove.powercut.load import (
+    KERNEL_ARGUMENTS,
+    LARGEST_BATCH,
+    SIZE_MIB,
+    CutDisks,
+    LoggedDisk,
+    Plan,
+    flushes,
+    make_cuts,
+    write_load,
+)
+from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target
+
+CPUS = 4
+
+
+@dataclass(frozen=True)
+class CutOutcome:
+    """An arm after `cuts` power cuts.
+
+    ``replayed``: cuts after which the journal was replayed. ``orphans``: inodes that the mounts cleaned
+    up, over all cuts. ``promised_files``: files with a promise, over all cuts. ``flushes``: how many the
+    kernel sent in the load. ``same_as``: the arm that was cut in this one's stead, being the same.
+    """
+
+    study: str
+    arm: str
+    cuts: int
+    replayed: int = 0
+    orphans: int = 0
+    promised_files: int = 0
+    flushes: int = 0
+    faults: tuple[str, ...] = ()
+    same_as: str = ""
+    origin: str = "qemu"
+
+    @property
+    def ok(self) -> bool:
+        return not self.faults
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "ok": self.ok}
+
+
+@dataclass(frozen=True)
+class PowerCuts:
+    """The power cuts of one arm on a target; the images of cuts with faults stay in `folder`."""
+
+    name: str
+    kernel: Kernel
+    options: Options
+    target: Target
+    plan: Plan
+    folder: Path
+
+    def run(self, shown: Progress, done: float = 0) -> CutOutcome:
+        """Load, cut, check. `shown` counts cuts, from `done` on."""
+        shown.update(done, f"{self.name}: load")
+        disk = LoggedDisk(
+            self.folder / "disk.img", self.folder / "disk.log", guest_target(self.target).disk.serial
+        )
+        disk.make()
+        try:
+            self._load(disk)
+            log = WriteLog(disk.log)
+            checked = []
+            for one in self._check(log, make_cuts(log, self.plan)):
+                checked.append(one)
+                shown.update(done + len(checked), f"{self.name}: cut {len(checked)}")
+        finally:
+            disk.remove()
+        return self._outcome(log, checked)
+
+    def _load(self, disk: LoggedDisk) -> None:
+        with self._guest(disk, KERNEL_ARGUMENTS) as machine:
+            assert_runs(machine, self.kernel)
+            write_load(machine, self.options, disk.named, self.plan)
+            machine.cut()
+
+    def _check(self, log: WriteLog, cuts: Sequence[Cut]) -> Iterator[CheckedCut]:
+        left = disks(log, cuts)
+        while batch := list(self._saved(islice(left, LARGEST_BATCH))):
+            attached = CutDisks([image for _, image in batch])
+            with self._guest(attached) as machine:
+                assert_runs(machine, self.kernel)
+                for number, (cut, image) in enumerate(batch):
+                    device = attached.device(number)
+                    one = check_cut(machine, device, self.options.mount, log, cut)
+                    if not one.faults:
+                        image.unlink()
+                    yield one
+
+    def _saved(self, left: Iterator[tuple[Cut, Disk]]) -> Iterator[tuple[Cut, Path]]:
+        for cut, disk in left:
+            image = self.folder / f"{self.name.replace('/', '-')}-cut-{cut.seed}.img"
+            disk.save(image, SIZE_MIB << 20)
+            yield cut, image
+
+    def _guest(self, disk: Attached, arguments: tuple[str, ...] = ()) -> QemuMachine:
+        guest = guest_of(self.target, self.kernel, CPUS, disk=disk)
+        return QemuMachine(replace(guest, kernel_arguments=arguments))
+
+    def _outcome(self, log: WriteLog, checked: Sequence[CheckedCut]) -> CutOutcome:
+        study, arm = self.name.split("/")
+        faults = [f"cut {one.cut}: {fault}" for one in checked for fault in one.faults]
+        return CutOutcome(
+            study=study,
+            arm=arm,
+            cuts=len(checked),
+            replayed=sum(one.replayed for one in checked),
+            orphans=sum(one.orphans for one in checked),
+            promised_files=sum(one.promised_files for one in checked),
+            flushes=flushes(log),
+            faults=(*faults, *_untested(checked)),
+        )
+
+
+def _untested(checked: Sequence[CheckedCut]) -> Iterator[str]:
+    """What no cut met that could have gone wrong: there its silence says nothing."""
+    if not any(one.replayed for one in checked):
+        yield "no cut needed a journal replay: these cuts test none"
+    if not any(one.orphans for one in checked):
+        yield "no cut left an orphan: these cuts do not test their clean-up"
 
 
 def split(which: str | None) -> tuple[list[Series], list[Series]]:
@@ -23,14 +150,14 @@ def split(which: str | None) -> tuple[list[Series], list[Series]]:
     return safe_of(chosen), [series for series in chosen if series.unsafe]
 
 
-def cut_arms(safe: Sequence[Series], plan: Plan) -> list[Outcome]:
+def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
     """Cut the power of each arm on the default target; kept in runs/powercut-<time> after each of them.
 
     An arm that is another one in kernel, mkfs, mount and knobs is not loaded again.
     """
     folder, target = new_run("powercut").folder, load_target(DEFAULT_TARGET)
-    found: dict[tuple[str, str], Outcome] = {}
-    outcomes: list[Outcome] = []
+    found: dict[tuple[str, str], CutOutcome] = {}
+    outcomes: list[CutOutcome] = []
     with progress("power cuts", len(safe) * plan.cuts) as shown:
         for number, series in enumerate(safe):
             shown.update(number * plan.cuts, f"{series.name}: kernel")
@@ -45,21 +172,23 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[Outcome]:
     return outcomes
 
 
-def _cut(series: Series, target: Target, plan: Plan, folder: Path, shown: Progress, done: float) -> Outcome:
+def _cut(
+    series: Series, target: Target, plan: Plan, folder: Path, shown: Progress, done: float
+) -> CutOutcome:
     """An arm whose guest fails has failed, and the others are cut all the same."""
     options = arms_file(series.study).checked_with(series.arm)
     try:
         return PowerCuts(series.name, build(series), options, target, plan, folder).run(shown, done)
     except RunFailed as error:
-        return Outcome(series.study, series.arm, 0, faults=(str(error),))
+        return CutOutcome(series.study, series.arm, 0, faults=(str(error),))
 
 
-def as_text(outcomes: Sequence[Outcome]) -> str:
+def as_text(outcomes: Sequence[CutOutcome]) -> str:
     """One line an arm."""
     return "\n".join(_line(one) for one in outcomes)
 
 
-def _line(one: Outcome) -> str:
+def _line(one: CutOutcome) -> str:
     name = f"{one.study}/{one.arm}"
     if one.same_as:
         return f"{'ok ' if one.ok else 'NO '} {name}: same as {one.same_as}"

@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: MIT
 """What one cut left: it mounts, keeps what was promised, and e2fsck has nothing to mend."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.machines.machine import Completed, Machine
 from lockscale.measure.file_system import MOUNT_POINT, mount_command
-from lockscale.prove.powercut.cuts import Cut
-from lockscale.prove.powercut.disks import RECORDS_AT
-from lockscale.prove.powercut.kernel_log import orphans, replayed
-from lockscale.prove.powercut.load import SMALL, fsynced
+from lockscale.prove.powercut.cuts import Cut, WriteLog
+from lockscale.prove.powercut.load import RECORDS_AT, SMALL, fsynced
 from lockscale.prove.powercut.promises import broken, promises, read_files
-from lockscale.prove.powercut.write_log import WriteLog
 from lockscale.tools.kernel_reports import reports
+
+CLEANED = re.compile(r"(\d+) (?:orphan inode|truncate)s? ")
+
+
+def orphans(dmesg: str) -> int:
+    """How many inodes a mount deleted or truncated because a power cut left them half gone."""
+    return sum(int(number) for number in CLEANED.findall(dmesg))
+
+
+def replayed(dmesg: str) -> bool:
+    """Whether a mount replayed the journal."""
+    return "recovery complete" in dmesg
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedCut:
     """What was found after one cut; ``faults`` empty: replayed, clean, and every promise kept."""
 
     cut: Cut
@@ -26,7 +36,7 @@ class Checked:
     faults: tuple[str, ...]
 
 
-def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> Checked:
+def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> CheckedCut:
     """Mount (journal replay, orphans), compare with what was promised, unmount, e2fsck."""
     steps = [
         ["mkdir", "-p", MOUNT_POINT],
@@ -41,7 +51,7 @@ def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog
     return judge(log, cut, done, dmesg.stdout)
 
 
-def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Checked:
+def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> CheckedCut:
     """The steps' outcomes and the kernel's words against the promises in the log."""
     said = promises(log, RECORDS_AT, cut.at)
     faults = [_failed(step) for step in done if step.status]
@@ -49,7 +59,7 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
     if not (mount.status or read.status):
         faults += broken(said, read_files(read.stdout))
     faults += [report.title for report in reports(dmesg)]
-    return Checked(
+    return CheckedCut(
         cut=cut,
         promised_files=len(said),
         orphans=orphans(dmesg),

@@ -7,13 +7,73 @@ whole). FUA writes are on the disk. One log of one load gives as many cuts as ar
 them just what a cut of that machine at that moment may leave.
 """
 
+import mmap
 import random
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lockscale.prove.powercut.write_log import DISCARD, FLUSH, FUA, Entry, WriteLog
+from lockscale.errors import BadInput, RunFailed
+
+FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
+MAGIC, VERSION = 0x6A736677736872, 1
+_SUPER, _ENTRY = struct.Struct("<QQQI"), struct.Struct("<QQQQ")
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """One request. ``offset``, ``size`` in bytes on the disk; ``data_at`` where its data lies in the log."""
+
+    offset: int
+    size: int
+    flags: int
+    data_at: int
+
+
+class WriteLog:
+    """The log file, read in place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as stream:
+            self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        self.sector, count = self._check_super()
+        self.entries = self._read_entries()
+        if len(self.entries) < count:
+            raise RunFailed(f"{path} has a hole behind {len(self.entries)} of {count} entries")
+
+    def data(self, entry: WriteRequest) -> bytes:
+        """What was written; nothing for a flush or a discard."""
+        if entry.flags & DISCARD:
+            return b""
+        return self._bytes[entry.data_at : entry.data_at + entry.size]
+
+    def _check_super(self) -> tuple[int, int]:
+        """Size of a sector, and how many entries there were at the last flush."""
+        magic, version, count, sector = _SUPER.unpack_from(self._bytes)
+        if (magic, version) != (MAGIC, VERSION) or sector < 512:
+            raise BadInput(
+                f"{self.path} is no write log: it needs one flush at least, and QEMU's blklogwrites"
+            )
+        return sector, count
+
+    def _read_entries(self) -> list[WriteRequest]:
+        """Up to the first empty header: QEMU counts entries at a flush only, and a kernel may send none."""
+        found, at = [], self.sector
+        while at + self.sector <= len(self._bytes):
+            sector, count, flags, _ = _ENTRY.unpack_from(self._bytes, at)
+            if not (count or flags) or flags >= 2 * MARK:
+                break
+            size = 0 if flags & FLUSH and not count else count * self.sector
+            data_at = at + self.sector
+            at = data_at + (0 if flags & DISCARD else size)
+            if at > len(self._bytes):
+                break  # the emulator was killed in the middle of it: nobody was told that it is done
+            found.append(WriteRequest(sector * self.sector, size, flags, data_at))
+        return found
+
 
 BLOCK = 4096
 Keep = Literal["nothing", "some", "all"]
@@ -59,7 +119,7 @@ class Disk:
     def __init__(self, blocks: dict[int, bytes] | None = None) -> None:
         self.blocks = dict(blocks or {})
 
-    def apply(self, log: WriteLog, entry: Entry, keep: random.Random | None = None) -> None:
+    def apply(self, log: WriteLog, entry: WriteRequest, keep: random.Random | None = None) -> None:
         """Carry out one request; with ``keep`` each of its blocks by the toss of a coin."""
         data = log.data(entry)
         end = entry.offset + entry.size

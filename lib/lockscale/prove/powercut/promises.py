@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.prove.powercut.write_log import WriteLog
+from lockscale.prove.powercut.cuts import WriteLog
 
 BLOCK, BLOCKS = 4096, 8
 MAGIC = 0x31304B43414B534C
