@@ -14,7 +14,7 @@ from lockscale import progress, sweeps
 from lockscale.errors import BadInput
 from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.sweep import POINT_KEYS, Interrupted, grid
+from lockscale.sim.sweep import POINT_KEYS, SweepInterrupted, grid
 from lockscale.sweeps import KeepFile, sweep_points, sweep_table
 
 DESIGN = grid({"think_us": [5, 10], "service_us": [1, 2]})
@@ -53,7 +53,7 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(
     tmp_path: Path, simulated: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweeps.KeepFile, "add", keep_one_then_interrupt(sweeps.KeepFile.add))
-    with pytest.raises(Interrupted) as stopped:
+    with pytest.raises(SweepInterrupted) as stopped:
         sweep_points("machine_repairman", range(1, 60), DESIGN, keep=tmp_path / "points", **FAST)
     monkeypatch.undo()
     points = sweep_points("machine_repairman", range(1, 60), DESIGN, keep=tmp_path / "points", **FAST)

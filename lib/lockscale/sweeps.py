@@ -21,7 +21,7 @@ from lockscale.journal import add_line, drop_torn_line, read_lines, whole_part
 from lockscale.progress import Progress, progress
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
-from lockscale.sim.parallel import Client
+from lockscale.sim.replicate import Client
 from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
 
 KIND = "points of lockscale sweep"

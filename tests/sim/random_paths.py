@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import Delay, empirical, exponential, gamma, jitter
 from lockscale.sim.path import Path
-from lockscale.sim.primitives import Lock, Place
+from lockscale.sim.primitives import Lock, ShardChoice
 from lockscale.sim.program import Program
 
 SPIN_LOCKS = ("queued_lock", "ticket_lock", "unfair_lock", "test_and_set_lock")
@@ -35,7 +35,7 @@ class Author:
     m: Builder
     scale: int
     locks: list[Lock] = field(default_factory=list)
-    place: Place | None = None
+    place: ShardChoice | None = None
 
     def time(self, least: int = 0) -> Delay:
         """A fixed time; on a coarse grid, so that many events fall on one instant."""

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from lockscale.sim.engine.draws import delay_ps
 from lockscale.sim.engine.layout import EXPONENTIAL, GAMMA, THREAD, UNIFORM
-from lockscale.sim.engine.splitmix import draw, stream_key, unit
-from lockscale.sim.engine.ziggurat import AREA, EDGES, HEIGHTS, TAIL_FROM, fresh_exponential
+from lockscale.sim.engine.random import (
+    AREA,
+    EDGES,
+    HEIGHTS,
+    TAIL_FROM,
+    delay_ps,
+    draw,
+    fresh_exponential,
+    stream_key,
+    unit,
+)
 
 
 def word(value: int) -> np.uint64:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.sim import parallel, simulate
+from lockscale.sim import replicate as parallel
+from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.sweep import POINT_KEYS, Interrupted, Point, grid, simulate_point, sweep
+from lockscale.sim.sweep import POINT_KEYS, Point, SweepInterrupted, grid, simulate_point, sweep
 
 HOLDS = grid({"hold_ns": [100, 285.3, 400], "search_locked": [False, True]})
 FAST: dict[str, Any] = {"replications": 2, "operations": 500}
@@ -106,7 +107,7 @@ def test_an_interrupt_keeps_what_is_finished_and_cancels_the_rest(monkeypatch: p
 
     use_cpus(monkeypatch, 2)
     monkeypatch.setattr(sweep_module, "simulate", gated)
-    with pytest.raises(Interrupted, match=r"interrupted: \d+ of 300 points are done") as caught:
+    with pytest.raises(SweepInterrupted, match=r"interrupted: \d+ of 300 points are done") as caught:
         sweep("machine_repairman", range(1, 301), [{}], on_point=interrupt, **FAST)
     kept = [p["threads"] for p in caught.value.points]
     assert kept == sorted({p["threads"] for p in seen}) and 1 in kept

@@ -12,9 +12,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.sim import parallel, simulate
+from lockscale.sim import replicate as parallel
+from lockscale.sim import simulate
 from lockscale.sim import sweep as sweep_module
-from lockscale.sim.sweep import Interrupted, Point, cross, grid, latin_hypercube, sweep
+from lockscale.sim.sweep import Point, SweepInterrupted, cross, grid, latin_hypercube, sweep
 
 DESIGN = cross(grid({"search_locked": [False, True]}), latin_hypercube({"hold_ns": (100, 400)}, 4, seed=5))
 THREADS = [2, 8, 48]
@@ -111,7 +112,7 @@ def test_an_interrupt_cancels_what_the_workers_have_not_begun(client: Client) ->
             seen.append(point)
             raise KeyboardInterrupt
 
-    with pytest.raises(Interrupted) as caught:
+    with pytest.raises(SweepInterrupted) as caught:
         sweep("inode_claim", range(1, 101), DESIGN, client=client, on_point=interrupt, **FAST)
     assert seen[0] in caught.value.points and len(caught.value.points) < 800
     for _ in range(PATIENCE_S * 100):

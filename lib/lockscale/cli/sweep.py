@@ -14,7 +14,7 @@ from lockscale.cli.output import as_json, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.sim.parallel import Client
+    from lockscale.sim.replicate import Client
     from lockscale.sim.sweep import Design, Point
 
 
@@ -53,7 +53,7 @@ def sweep(
     """
     from lockscale.files import need_place_for_file
     from lockscale.sim import load_model
-    from lockscale.sim.sweep import Interrupted, version_of
+    from lockscale.sim.sweep import SweepInterrupted, version_of
     from lockscale.sweeps import sweep_points
 
     counts, design = thread_counts(threads), _design(grids, ranges, samples, seed)
@@ -73,7 +73,7 @@ def sweep(
                 client=client,
                 keep=keep,
             )
-    except Interrupted as stopped:
+    except SweepInterrupted as stopped:
         points, status = stopped.points, INTERRUPTED
         goes_on = "the same command goes on from there" if keep else "--keep FILE keeps them for a second run"
         click.echo(f"lockscale: {stopped}; {goes_on}", err=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.sim.parallel import Client, cpus
+from lockscale.sim.replicate import Client, cpus
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from lockscale.scale.draws import Values, draws
 from lockscale.scale.path import MOST, SweptPath
 from lockscale.scale.places import Place, most_of
 from lockscale.sim import load_model
-from lockscale.sim.parallel import Client
+from lockscale.sim.replicate import Client
 from lockscale.sim.sweep import key_of, version_of
 from lockscale.sweeps import sweep_points
 from lockscale.tables import published

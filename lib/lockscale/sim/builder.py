@@ -20,13 +20,11 @@ from lockscale.sim.engine.layout import (
     PLACE,
     SLOTS,
 )
-from lockscale.sim.lock_kinds import LockKinds
-from lockscale.sim.parts import check_delay, fixed_ps
+from lockscale.sim.lock_kinds import LockKinds, SharedKinds
 from lockscale.sim.path import Path
 from lockscale.sim.primitives import whole_number
-from lockscale.sim.program import Machine, Program, records
-from lockscale.sim.shared_kinds import SharedKinds
-from lockscale.sim.steps import check_end
+from lockscale.sim.program import CpuTopology, Program, records
+from lockscale.sim.steps import check_delay, check_end, fixed_ps
 
 MAX_CPUS = 4096
 
@@ -37,7 +35,7 @@ class Builder(LockKinds, SharedKinds):
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
         self._paths: list[tuple[Path, dict[str, Any]]] = []
-        self._machine = Machine(sockets=1, cpus=0, slice_ps=0, switch_ps=0)
+        self._machine = CpuTopology(sockets=1, cpus=0, slice_ps=0, switch_ps=0)
         self._tracer: tuple[Delay, frozenset[str]] = (NO_TIME, frozenset())
 
     def machine(
@@ -57,7 +55,7 @@ class Builder(LockKinds, SharedKinds):
         whole_number("cpus", cpus, 0, MAX_CPUS)
         if cpus and not time_slice.mean_ps:
             raise BadInput("a machine whose CPUs are shared needs a time slice: give time_slice=ms(3)")
-        self._machine = Machine(sockets, cpus, fixed_ps(time_slice), fixed_ps(switch))
+        self._machine = CpuTopology(sockets, cpus, fixed_ps(time_slice), fixed_ps(switch))
 
     def tracer(self, cost: Delay, functions: Collection[str]) -> None:
         """What a tracer adds before each step named so; say it before the paths are written."""

@@ -8,7 +8,7 @@ from typing import Any
 from lockscale.errors import BadInput
 from lockscale.sim.delays import Delay
 from lockscale.sim.engine import layout as op
-from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, Place, Slots, Variable, whole_number
+from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, ShardChoice, Slots, Variable, whole_number
 from lockscale.sim.steps import Label, Steps
 
 
@@ -27,17 +27,17 @@ class Path(Steps):
 
     # locks
 
-    def lock(self, lock: Lock, at: Place | None = None) -> None:
+    def lock(self, lock: Lock, at: ShardChoice | None = None) -> None:
         """Take the lock, waiting if it is held, and spend its hold time. ``at``: which shard."""
         self._take(lock, at)
         self._add(f"lock {lock.name}", op.LOCK, lock, at)
 
-    def unlock(self, lock: Lock, at: Place | None = None) -> None:
+    def unlock(self, lock: Lock, at: ShardChoice | None = None) -> None:
         """Release the lock; what becomes of its waiters depends on its kind."""
         self._give(lock, at)
         self._add(f"unlock {lock.name}", op.UNLOCK, lock, at)
 
-    def trylock(self, lock: Lock, busy: Label, at: Place | None = None, *, tries: int = 0) -> None:
+    def trylock(self, lock: Lock, busy: Label, at: ShardChoice | None = None, *, tries: int = 0) -> None:
         """Take the lock if it is free, else go to ``busy``; after ``tries`` failures wait for it.
 
         0 tries: never wait. A success starts the count anew. The try itself takes no time: spend it.
@@ -49,7 +49,7 @@ class Path(Steps):
         columns: dict[str, Any] = {"target": busy.step, "argument": tries, "register": counter}
         self._add(f"trylock {lock.name}", op.TRYLOCK, lock, at, **columns)
 
-    def read_lock(self, lock: Lock, at: Place | None = None) -> None:
+    def read_lock(self, lock: Lock, at: ShardChoice | None = None) -> None:
         """Take the lock beside other readers; behind those who already wait (down_read())."""
         self._of(Lock, lock)
         if not lock.shared:
@@ -57,36 +57,36 @@ class Path(Steps):
         self._take(lock, at)
         self._add(f"read lock {lock.name}", op.READ_LOCK, lock, at)
 
-    def read_unlock(self, lock: Lock, at: Place | None = None) -> None:
+    def read_unlock(self, lock: Lock, at: ShardChoice | None = None) -> None:
         """Release a lock taken by ``read_lock``."""
         self._give(lock, at)
         self._add(f"read unlock {lock.name}", op.READ_UNLOCK, lock, at)
 
     # shared state
 
-    def atomic(self, line: Line, at: Place | None = None) -> None:
+    def atomic(self, line: Line, at: ShardChoice | None = None) -> None:
         """An atomic read-modify-write (atomic_inc()); for a cmpxchg it changes the line at once."""
         self._of(Line, line)
         self._add(f"atomic {line.name}", op.RMW, line, at, argument=1)
 
-    def read(self, line: Line, at: Place | None = None) -> None:
+    def read(self, line: Line, at: ShardChoice | None = None) -> None:
         """Fetch the line and remember what it holds, for ``cmpxchg``."""
         self._of(Line, line)
         self._add(f"read {line.name}", op.READ, line, at)
         self._add(f"remember {line.name}", op.SNAPSHOT, line, at, register=self._memory(line))
 
-    def cmpxchg(self, line: Line, at: Place | None = None) -> None:
+    def cmpxchg(self, line: Line, at: ShardChoice | None = None) -> None:
         """Write if nobody has changed the line since ``read``; else it is lost: ``retry_if_lost``."""
         self._of(Line, line)
         self._add(f"cmpxchg {line.name}", op.RMW, line, at)
         self._add(f"compare {line.name}", op.COMPARE, line, at, register=self._memory(line))
 
-    def find_zero(self, bitmap: Bitmap, at: Place | None = None) -> None:
+    def find_zero(self, bitmap: Bitmap, at: ShardChoice | None = None) -> None:
         """Remember the first zero bit; others may claim it before this thread does."""
         self._of(Bitmap, bitmap)
         self._add(f"find zero in {bitmap.name}", op.FIND_ZERO, bitmap, at, register=bitmap.register)
 
-    def claim(self, bitmap: Bitmap, at: Place | None = None, *, search_again: bool = False) -> None:
+    def claim(self, bitmap: Bitmap, at: ShardChoice | None = None, *, search_again: bool = False) -> None:
         """Test and set the remembered bit: lost if another thread has set it since.
 
         With ``search_again`` a lost claim searches once more on the spot and takes what it finds.
@@ -95,24 +95,24 @@ class Path(Steps):
         again = int(search_again)
         self._add(f"claim in {bitmap.name}", op.CLAIM, bitmap, at, register=bitmap.register, argument=again)
 
-    def reserve(self, slots: Slots, at: Place | None = None) -> None:
+    def reserve(self, slots: Slots, at: ShardChoice | None = None) -> None:
         """Take one off the block's count of free slots; lost if there is none."""
         self._of(Slots, slots)
         self._add(f"reserve in {slots.name}", op.RESERVE, slots, at)
 
-    def find_slot(self, slots: Slots, scan: Delay, at: Place | None = None) -> None:
+    def find_slot(self, slots: Slots, scan: Delay, at: ShardChoice | None = None) -> None:
         """Look for the block's first free slot and remember it; ``scan`` is the time a slot takes."""
         self._of(Slots, slots)
         if scan.kind != op.FIXED:
             raise BadInput(f"{self._where()}: the time to look at a slot varies: give a fixed one")
         self._add(f"find slot in {slots.name}", op.FIND_SLOT, slots, at, delay=scan, register=slots.register)
 
-    def take_slot(self, slots: Slots, at: Place | None = None) -> None:
+    def take_slot(self, slots: Slots, at: ShardChoice | None = None) -> None:
         """cmpxchg of the remembered slot: lost if another thread has taken it since."""
         self._of(Slots, slots)
         self._add(f"take slot in {slots.name}", op.TAKE_SLOT, slots, at, register=slots.register)
 
-    def free_slot(self, slots: Slots, at: Place | None = None) -> None:
+    def free_slot(self, slots: Slots, at: ShardChoice | None = None) -> None:
         """Clear the remembered slot and count it as free."""
         self._of(Slots, slots)
         self._add(f"free slot in {slots.name}", op.FREE_SLOT, slots, at, register=slots.register)
@@ -136,36 +136,36 @@ class Path(Steps):
 
     # which shard
 
-    def pick_own(self, place: Place) -> None:
+    def pick_own(self, place: ShardChoice) -> None:
         """The shard of the thread's number."""
         self._moves(place)
         self._add(f"own {place.name}", op.PICK_OWN, argument=place.index)
 
-    def pick_cpu(self, place: Place) -> None:
+    def pick_cpu(self, place: ShardChoice) -> None:
         """The shard of the CPU's number times the place's stride (raw_smp_processor_id() * 13)."""
         self._moves(place)
         self._add(f"{place.name} of this cpu", op.PICK_CPU, argument=place.index)
 
-    def pick_next(self, place: Place) -> None:
+    def pick_next(self, place: ShardChoice) -> None:
         """The next shard; after the last one the first."""
         self._moves(place)
         self._add(f"next {place.name}", op.PICK_NEXT, argument=place.index)
 
-    def pick_random(self, place: Place) -> None:
+    def pick_random(self, place: ShardChoice) -> None:
         """Any shard, with equal chance."""
         self._moves(place)
         self._add(f"random {place.name}", op.PICK_RANDOM, argument=place.index)
 
-    def load(self, place: Place, variable: Variable, at: Place | None = None) -> None:
+    def load(self, place: ShardChoice, variable: Variable, at: ShardChoice | None = None) -> None:
         """The shard that the shared variable names now. ``at``: which shard of the variable."""
         self._moves(place)
         self._of(Variable, variable)
         self.moved.append((variable, place, "load"))
         self._add(f"load {variable.name}", op.LOAD, variable, at, register=place.register)
 
-    def store(self, place: Place, variable: Variable, at: Place | None = None) -> None:
+    def store(self, place: ShardChoice, variable: Variable, at: ShardChoice | None = None) -> None:
         """Write the thread's shard into the shared variable."""
-        self._of(Place, place)
+        self._of(ShardChoice, place)
         self._of(Variable, variable)
         self.moved.append((variable, place, "store"))
         self._add(f"store {variable.name}", op.STORE, variable, at, register=place.register)
@@ -185,10 +185,10 @@ class Path(Steps):
         """The steps inside are for threads whose last claim was lost."""
         return self._inside("if_lost()", self._skip("if lost", op.SKIP_IF_WON))
 
-    def if_differs(self, one: Place, other: Place) -> AbstractContextManager[None]:
+    def if_differs(self, one: ShardChoice, other: ShardChoice) -> AbstractContextManager[None]:
         """The steps inside are for threads whose two places name different shards."""
-        self._of(Place, one)
-        self._of(Place, other)
+        self._of(ShardChoice, one)
+        self._of(ShardChoice, other)
         step = f"if {one.name} is not {other.name}"
         block = self._skip(step, op.SKIP_IF_SAME, argument=one.register, register=other.register)
         return self._inside("if_differs()", block)

@@ -51,7 +51,7 @@ class Gate(Primitive):
 
 
 @dataclass(frozen=True)
-class Place:
+class ShardChoice:
     """A thread's own choice of a shard: its group, its CPU's block, its shard of a counter."""
 
     index: int

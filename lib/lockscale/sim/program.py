@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.engine.calendar import tree_size
 from lockscale.sim.engine.layout import (
     BUCKETS,
     CPU,
@@ -20,12 +19,12 @@ from lockscale.sim.engine.layout import (
     THREAD,
     UNLOCK,
 )
-from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World
+from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World, tree_size
 from lockscale.sim.primitives import Primitive
 
 
 @dataclass(frozen=True)
-class Machine:
+class CpuTopology:
     """Sockets and CPUs; 0 CPUs: one for each thread."""
 
     sockets: int
@@ -56,7 +55,7 @@ class Program:
     registers: int
     variables: Any
     slots_a_block: int
-    machine: Machine
+    machine: CpuTopology
     steps: tuple[str, ...]
     held: tuple[tuple[tuple[str, int], ...], ...]
     names: Mapping[str, tuple[Primitive, ...]]

@@ -1,14 +1,82 @@
 # SPDX-License-Identifier: MIT
 """The rows of a path (``layout.OP``), and what is refused where it is written: with step and lock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.sim.delays import NO_TIME, Delay
+from lockscale.sim.delays import NO_TIME, PS_PER_US, Delay
 from lockscale.sim.engine import layout as op
-from lockscale.sim.primitives import Lock, Place, Primitive, Variable
+from lockscale.sim.engine.layout import FIXED
+from lockscale.sim.primitives import Lock, Primitive, ShardChoice, Variable, whole_number
+from lockscale.sim.program import records
+
+MAX_SHARDS = 4096
+Made = TypeVar("Made", bound=Primitive)
+
+
+class Parts:
+    """Primitives by kind, each with the costs of its record."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._made: dict[str, list[tuple[Primitive, Mapping[str, Any]]]] = {
+            kind: [] for kind in ("lock", "line", "bitmap", "slots", "gate")
+        }
+        self._names: set[str] = set()
+        self._registers = 1  # register 0 is always 0: the first shard
+        self._samples: list[int] = []
+
+    def _records(self, kind: str, dtype: np.dtype[np.void]) -> Any:
+        return records(dtype, [row for p, row in self._made[kind] for _ in range(p.shards)])
+
+    def _make(
+        self, kind: str, made: type[Made], name: str, shards: int, row: Mapping[str, Any], **more: Any
+    ) -> Made:
+        if name in self._names:
+            raise BadInput(f"{kind} '{name}' is defined twice: give each primitive its own name")
+        self._names.add(name)
+        first = sum(p.shards for p, _ in self._made[kind])
+        handle = made(first, name, whole_number(f"shards of '{name}'", shards, 1, MAX_SHARDS), **more)
+        self._made[kind].append((handle, row))
+        return handle
+
+    def _register(self) -> int:
+        self._registers += 1
+        return self._registers - 1
+
+    def _delay(self, prefix: str, delay: Delay) -> dict[str, Any]:
+        """A delay's columns of a record, their names with the prefix."""
+        check_delay(delay)
+        first = len(self._samples)
+        self._samples += delay.sample
+        lead = f"{prefix}_" if prefix else ""
+        return {
+            f"{lead}kind": delay.kind,
+            f"{lead}ps" if prefix else "mean_ps": delay.mean_ps,
+            f"{lead}shape": delay.shape,
+            f"{lead}first": first,
+            f"{lead}count": len(delay.sample),
+        }
+
+
+def fixed_ps(delay: Delay) -> int:
+    """The time of a cost that may not vary."""
+    check_delay(delay)
+    if delay.kind != FIXED:
+        raise BadInput(
+            f"a cost of mean {delay.mean_ps / PS_PER_US} us is not fixed: only holds and steps vary"
+        )
+    return delay.mean_ps
+
+
+def check_delay(delay: object) -> None:
+    """Raises BadInput for a bare number, whose unit nobody could know."""
+    if not isinstance(delay, Delay):
+        raise BadInput(f"{delay!r} is no delay: write us(5.0), ns(250) or exponential(us(2))")
 
 
 @dataclass(frozen=True)
@@ -39,19 +107,19 @@ class Steps:
     tracer: Callable[[str], Delay]
     rows: list[dict[str, Any]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    held: dict[str, Place | None] = field(default_factory=dict)
+    held: dict[str, ShardChoice | None] = field(default_factory=dict)
     held_at: list[tuple[tuple[str, int], ...]] = field(default_factory=list)
-    moved: list[tuple[Variable, Place, str]] = field(default_factory=list)
+    moved: list[tuple[Variable, ShardChoice, str]] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
     memories: dict[str, int] = field(default_factory=dict)
 
-    def _take(self, lock: Lock, at: Place | None) -> None:
+    def _take(self, lock: Lock, at: ShardChoice | None) -> None:
         self._of(Lock, lock)
         if lock.name in self.held:
             raise BadInput(f"{self._where()} locks '{lock.name}', which the path already holds")
         self.held[lock.name] = at
 
-    def _give(self, lock: Lock, at: Place | None) -> None:
+    def _give(self, lock: Lock, at: ShardChoice | None) -> None:
         self._of(Lock, lock)
         if lock.name not in self.held:
             raise BadInput(f"{self._where()} unlocks '{lock.name}', which the path does not hold")
@@ -59,9 +127,9 @@ class Steps:
             raise BadInput(f"{self._where()} unlocks '{lock.name}' at another place than it was locked at")
         del self.held[lock.name]
 
-    def _moves(self, place: Place) -> None:
+    def _moves(self, place: ShardChoice) -> None:
         """The thread chooses another shard: refused while it holds a lock of the old one."""
-        self._of(Place, place)
+        self._of(ShardChoice, place)
         for name, at in self.held.items():
             if at == place:
                 raise BadInput(
@@ -71,7 +139,7 @@ class Steps:
     def _of(self, kind: type, given: object) -> None:
         """Refuses what is of another kind, or of another model."""
         if not isinstance(given, kind) or not self.known(given):
-            what = f"'{given.name}'" if isinstance(given, Primitive | Place) else repr(given)
+            what = f"'{given.name}'" if isinstance(given, Primitive | ShardChoice) else repr(given)
             raise BadInput(
                 f"{self._where()} needs a {kind.__name__.lower()} of this model and has {what}: "
                 "make one on the builder"
@@ -88,13 +156,13 @@ class Steps:
         step: str,
         code: int,
         on: Primitive | None = None,
-        at: Place | None = None,
+        at: ShardChoice | None = None,
         *,
         delay: Delay = NO_TIME,
         **columns: Any,
     ) -> None:
         if at is not None:
-            self._of(Place, at)
+            self._of(ShardChoice, at)
         if on is not None and at is not None and at.shards != on.shards:
             raise BadInput(
                 f"{self._where()} picks among {at.shards} shards of '{on.name}', which has {on.shards}"

@@ -19,8 +19,7 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.model import Model, plain
 from lockscale.sim.models import AnyModel, is_shipped, load_model
-from lockscale.sim.parallel import Client, Dask, Threads
-from lockscale.sim.replicate import MAX_THREADS, whole
+from lockscale.sim.replicate import MAX_THREADS, Client, Dask, Threads, whole
 from lockscale.sim.simulation import simulate
 
 MAX_POINTS = 100_000
@@ -92,7 +91,7 @@ POINT_KEYS = (
 Task = tuple[dict[str, Any], int]
 
 
-class Interrupted(KeyboardInterrupt):
+class SweepInterrupted(KeyboardInterrupt):
     """The user stopped a sweep. ``points`` has what is finished, in the design's order."""
 
     def __init__(self, points: list[Point], wanted: int) -> None:
@@ -121,7 +120,7 @@ def sweep(
     Of a user's own model Dask workers need no file: they are sent what its function uses, but for
     what it imports, which each must have.
 
-    Raises BadInput before anything runs for an unknown parameter or a bad value; Interrupted with
+    Raises BadInput before anything runs for an unknown parameter or a bad value; SweepInterrupted with
     the finished points on an interrupt; RunFailed if Dask gives up.
     """
     known = load_model(model)
@@ -136,7 +135,7 @@ def sweep(
         if missing:
             _run(work, missing, Dask(client) if client is not None else Threads(), found, on_point)
     except KeyboardInterrupt:
-        raise Interrupted([found[key] for key in tasks if key in found], len(tasks)) from None
+        raise SweepInterrupted([found[key] for key in tasks if key in found], len(tasks)) from None
     return [found[key] for key in tasks]
 
 

@@ -40,7 +40,7 @@ from lockscale.sim.program import Program
 from lockscale.sim.replicate import MAX_OPERATIONS, Counts, replicate, warm_up_operations, whole
 
 
-class Run(NamedTuple):
+class EventRun(NamedTuple):
     """Events [first, last) of one thread throughout which it holds a lock; ``record``: its shard's.
 
     -1 where the hold is older than the trace and no event tells the shard.
@@ -54,7 +54,7 @@ class Run(NamedTuple):
     last: int
 
 
-def hold_runs(program: Program, by_thread: Any) -> list[Run]:
+def hold_runs(program: Program, by_thread: Any) -> list[EventRun]:
     """All holds of a recorded run (``layout.EVENT``, by thread, then time), by lock and thread."""
     table = taken_at(program)
     asks = np.where(np.isin(program.ops["code"], (LOCK, TRYLOCK, READ_LOCK)), _lock_of(program), -1)
@@ -78,7 +78,7 @@ def hold_runs(program: Program, by_thread: Any) -> list[Run]:
             which = handle.first if record is None else int(record[k])
             name = f"{handle.name}[?]" if which < 0 else program.primitive_at("lock", which)
             read = program.ops["code"][op[k]] == READ_LOCK
-            runs.append(Run(name, which, int(by_thread["thread"][start]), bool(read), start, end))
+            runs.append(EventRun(name, which, int(by_thread["thread"][start]), bool(read), start, end))
     return runs
 
 

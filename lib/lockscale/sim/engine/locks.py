@@ -10,20 +10,78 @@ from typing import Any
 import numpy as np
 
 from lockscale.sim.engine.compiled import compiled
-from lockscale.sim.engine.cpus import work_for
-from lockscale.sim.engine.draws import delay_ps
+from lockscale.sim.engine.cpus import leave_cpu, work_for
 from lockscale.sim.engine.layout import (
     ALL_OVERTAKEN,
     HOLDING,
     HOLDS,
+    NEVER,
     NOBODY,
     RANDOM_ORDER,
     SPINNING,
     WAITS,
 )
-from lockscale.sim.engine.splitmix import next_below
-from lockscale.sim.engine.waiters import fall_asleep, first_sleeper, spinner_at
+from lockscale.sim.engine.random import delay_ps, next_below
 from lockscale.sim.engine.world import bucket, enter, note, sleep_until
+
+
+@compiled
+def spinner_at(w: Any, which: Any, place: Any) -> Any:
+    """Take the spinner at ``place`` (0 = the first) out; FIFO: those before it keep their order."""
+    lock = w.locks[which]
+    queue, ring = w.spin_queue[which], w.spin_queue.shape[1] - 1
+    thread = queue[np.uintp((lock.spin_first + place) & ring)]
+    if lock.order == RANDOM_ORDER:
+        queue[np.uintp((lock.spin_first + place) & ring)] = queue[np.uintp(lock.spin_first)]
+        place = 0
+    while place > 0:
+        queue[np.uintp((lock.spin_first + place) & ring)] = queue[
+            np.uintp((lock.spin_first + place - 1) & ring)
+        ]
+        place -= 1
+    lock.spin_first = (lock.spin_first + 1) & ring
+    lock.spinners -= 1
+    return thread
+
+
+@compiled
+def first_sleeper(w: Any, which: Any) -> Any:
+    """Take the first sleeper out of its queue."""
+    lock = w.locks[which]
+    thread = w.sleep_queue[which, lock.sleep_first]
+    lock.sleep_first = (lock.sleep_first + 1) & (w.sleep_queue.shape[1] - 1)
+    lock.sleepers -= 1
+    lock.wakes += 1
+    return thread
+
+
+@compiled
+def fall_asleep(w: Any, which: Any, thread: Any, woken: bool, now: Any) -> None:
+    """Sleep at the queue's end; who was woken in vain goes first where the lock hands off."""
+    lock = w.locks[which]
+    ring = w.sleep_queue.shape[1] - 1
+    if woken and lock.handoff:
+        lock.sleep_first = (lock.sleep_first - 1) & ring
+        w.sleep_queue[which, lock.sleep_first] = thread
+        lock.promised = 1
+    else:
+        w.sleep_queue[which, (lock.sleep_first + lock.sleepers) & ring] = thread
+    lock.sleepers += 1
+    sleep_until(w, thread, NEVER, now)
+    leave_cpu(w, thread, now)
+
+
+@compiled
+def stop_spinning(w: Any, which: Any, thread: Any, now: Any) -> None:
+    """The spin budget is used up: the thread sleeps (a mutex's optimistic spin)."""
+    lock = w.locks[which]
+    ring = w.spin_queue.shape[1] - 1
+    place = 0
+    while w.spin_queue[which, (lock.spin_first + place) & ring] != thread:
+        place += 1
+    spinner_at(w, which, place)
+    fall_asleep(w, which, thread, False, now)
+
 
 TAKEN, SPINS, SLEEPS, CROSSED = range(4)
 # why a waiter that has left the queue tries again

@@ -13,9 +13,9 @@ import numpy as np
 from lockscale.sim.engine import layout as op
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.cpus import has_cpu, leave_cpu, preempt, work_for
-from lockscale.sim.engine.draws import delay_ps
 from lockscale.sim.engine.layout import HOLDING, NEVER, NOBODY, RUNNING, SLEEPING, SPINNING
-from lockscale.sim.engine.locks import CROSSED, SPINS, TAKEN, hold_of, release, request
+from lockscale.sim.engine.locks import CROSSED, SPINS, TAKEN, hold_of, release, request, stop_spinning
+from lockscale.sim.engine.random import delay_ps, fresh_exponential, next_below, next_unit, stream_key
 from lockscale.sim.engine.shared import (
     ask_to_enter,
     entered,
@@ -25,11 +25,18 @@ from lockscale.sim.engine.shared import (
     take_slot,
     transfer_ps,
 )
-from lockscale.sim.engine.splitmix import next_below, next_unit, stream_key
-from lockscale.sim.engine.waiters import stop_spinning
-from lockscale.sim.engine.window import close_window, open_window
-from lockscale.sim.engine.world import BITS, RETRIES, TRACED, TRANSITIONS, at, enter, note, sleep_until
-from lockscale.sim.engine.ziggurat import fresh_exponential
+from lockscale.sim.engine.world import (
+    BITS,
+    RETRIES,
+    TRACED,
+    TRANSITIONS,
+    at,
+    close_window,
+    enter,
+    note,
+    open_window,
+    sleep_until,
+)
 
 FINISHED, DEADLOCK, LOCKS_CROSS, TOO_LATE, NO_TIME_PASSES, NO_PROGRESS, NOT_OWNER = range(7)
 GO_ON, TRY_AGAIN, PARKED = range(3)

@@ -5,8 +5,8 @@ from typing import Any
 
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.cpus import leave_cpu
-from lockscale.sim.engine.draws import delay_ps
 from lockscale.sim.engine.layout import ANYWHERE, NEVER, NOBODY
+from lockscale.sim.engine.random import delay_ps
 from lockscale.sim.engine.world import sleep_until
 
 

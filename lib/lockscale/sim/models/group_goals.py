@@ -10,7 +10,7 @@ from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, ns, us
 from lockscale.sim.model import Note, model
 from lockscale.sim.path import Path
-from lockscale.sim.primitives import Line, Lock, Place, Variable
+from lockscale.sim.primitives import Line, Lock, ShardChoice, Variable
 
 FLEX, INODES = 16, 8192  # mke2fs: groups of a flex group, inodes of a group of 128 MiB
 NR_BG_LOCKS = 128  # include/linux/blockgroup_lock.h, 32 CPUs or more
@@ -76,7 +76,7 @@ def spread_goals(writers: int, cpus: int, groups: int) -> Goals:
     return Goals([c % starts * apart for c in range(cpus)], [w % cpus for w in range(writers)])
 
 
-class Shared(NamedTuple):
+class SharedState(NamedTuple):
     """What the writers share, and the places at which one of them is."""
 
     lock: Lock
@@ -90,12 +90,12 @@ class Shared(NamedTuple):
     line_of: Variable
     lock_of: Variable
     next_writer: Variable
-    writer: Place
-    goal: Place
-    at_line: Place
-    at_lock: Place
-    wanted: Place
-    group: Place
+    writer: ShardChoice
+    goal: ShardChoice
+    at_line: ShardChoice
+    at_lock: ShardChoice
+    wanted: ShardChoice
+    group: ShardChoice
 
 
 @model(
@@ -180,7 +180,7 @@ def group_goals(
     p.unlock(s.lock, s.at_lock)
 
 
-def shared(m: Builder, goals: Goals, groups: int, a_line: int, costs_ns: tuple[float, ...]) -> Shared:
+def shared(m: Builder, goals: Goals, groups: int, a_line: int, costs_ns: tuple[float, ...]) -> SharedState:
     """The primitives. A shard of a group's is one that ext4_mb_good_group() takes for two blocks."""
     usable = [g for g in range(groups) if g % FLEX]  # CR_POWER2_ALIGNED, first tried, leaves these out
     many, lines = len(goals.start), -(-len(goals.start) // a_line)
@@ -188,7 +188,7 @@ def shared(m: Builder, goals: Goals, groups: int, a_line: int, costs_ns: tuple[f
     hold_ns, moved_ns, pass_ns, goal_ns, line_ns = costs_ns
     half: dict[str, Any] = {"own": OWN, "socket": ns(moved_ns / 2), "shards": len(usable)}
     first = [bisect_left(usable, g) % len(usable) for g in goals.start]
-    return Shared(
+    return SharedState(
         lock=m.queued_lock("group lock", hold=ns(hold_ns / 2), shards=NR_BG_LOCKS),
         md=m.queued_lock("s_md_lock", hold=SECTION, handover=ns(pass_ns)),
         buddy=m.cache_line("buddy", **half),
@@ -209,7 +209,7 @@ def shared(m: Builder, goals: Goals, groups: int, a_line: int, costs_ns: tuple[f
     )
 
 
-def read_goal(p: Path, s: Shared, locked: bool) -> None:
+def read_goal(p: Path, s: SharedState, locked: bool) -> None:
     """The group from which to search."""
     if locked:
         p.lock(s.md)
@@ -221,7 +221,7 @@ def read_goal(p: Path, s: Shared, locked: bool) -> None:
     p.load(s.group, s.last_group, s.goal)
 
 
-def search(p: Path, s: Shared, try_ns: float, *, wait: bool) -> None:
+def search(p: Path, s: SharedState, try_ns: float, *, wait: bool) -> None:
     """ext4_mb_scan_groups_linear() and ext4_mb_scan_group(), up to the group that is locked."""
     with p.sometimes(0):  # only a busy group leads here
         busy = p.label("next group")
@@ -235,7 +235,7 @@ def search(p: Path, s: Shared, try_ns: float, *, wait: bool) -> None:
     p.atomic(s.buddy, s.group)
 
 
-def write_goal(p: Path, s: Shared, locked: bool) -> None:
+def write_goal(p: Path, s: SharedState, locked: bool) -> None:
     """The next search starts where this one found blocks."""
     if locked:
         p.lock(s.md)
