@@ -10,7 +10,7 @@ BESIDE = -n 2 --dist loadfile
 SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env test-env study test test-fast test-all kernels patches-check check notebooks ipynb figures lab lock clean
+.PHONY: help env test-env study test test-fast test-all kernels patches-check check bench notebooks ipynb figures lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -49,6 +49,9 @@ check: env  ## style, types, direction of imports
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+bench: env  ## the simulator beside SimPy and Ciw: whether they agree, and how fast each is; fits and starts
+	$(PYTHON) -m benchmarks
 
 # written and run by one target: a notebook that nobody ran may not work any more
 notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean kernel on data/measured

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from lockscale.cli.bench import bench
 from lockscale.cli.export import export
 from lockscale.cli.fits import compare, fit, scoreboard
 from lockscale.cli.kernels import kernel, patches, target
@@ -76,7 +75,6 @@ for command in (
     whatif,
     scale,
     batch,
-    bench,
     export,
 ):
     cli.add_command(command)

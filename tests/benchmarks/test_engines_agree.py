@@ -5,22 +5,23 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import click
 import pytest
 
-import lockscale.bench
-from lockscale.bench import in_ciw, in_lockscale, in_simpy, new_process, run
-from lockscale.bench.agreement import Estimate, agrees, errors_apart, estimate
-from lockscale.bench.comparison import KNEE, THREADS, repairman_rows
-from lockscale.bench.repairman import Case
-from lockscale.bench.rounds import Engine, engines
-from lockscale.bench.row import Row
-from lockscale.bench.setting import Setting
-from lockscale.cli.bench import bench as command
+from benchmarks import __main__ as benchmarks
+from benchmarks.comparison import KNEE, THREADS, RateEstimate, agrees, errors_apart, estimate, repairman_rows
+from benchmarks.engines import (
+    Engine,
+    RepairmanCase,
+    engines,
+    run_ciw,
+    run_lockscale,
+    run_simpy,
+    transitions_per_repair,
+)
+from benchmarks.rows import Amount, BenchRow, start_process
 from lockscale.errors import BadInput, RunFailed
 from lockscale.queueing import MODELS
 from lockscale.sim import load_model
@@ -28,15 +29,15 @@ from lockscale.sim.replicate import replicate
 
 # Each run is made once: what a fault in one engine does to the others' runs is nothing.
 ENGINES: dict[str, Engine] = {
-    "generic": functools.cache(in_lockscale.run),
-    "simpy": functools.cache(in_simpy.run),
-    "ciw": functools.cache(in_ciw.run),
+    "generic": functools.cache(run_lockscale),
+    "simpy": functools.cache(run_simpy),
+    "ciw": functools.cache(run_ciw),
 }
 SHORT = {"generic": 1e6, "simpy": 8e3, "ciw": 4e3}
-TEN_REPLICATIONS = Setting(rounds=1, replications=10, counted_us=SHORT, knee_share=0.5)
+TEN_REPLICATIONS = Amount(rounds=1, replications=10, counted_us=SHORT, knee_share=0.5)
 
 
-def erlang_rate_per_s(case: Case) -> float:
+def erlang_rate_per_s(case: RepairmanCase) -> float:
     """The finite-source queue as Erlang's loss system: X = (1 - B(N, Z/s)) / s (Kleinrock 1975, 3.8)."""
     load, blocked = case.think_us / case.service_us, 1.0
     for n in range(1, case.threads + 1):
@@ -44,29 +45,29 @@ def erlang_rate_per_s(case: Case) -> float:
     return 1e6 * (1 - blocked) / case.service_us
 
 
-def compare(engines: dict[str, Engine]) -> dict[str, Row]:
+def compare(engines: dict[str, Engine]) -> dict[str, BenchRow]:
     rows = repairman_rows(engines, TEN_REPLICATIONS, lambda what: None)
     return {row.engine: row for row in rows}
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, Row]:
+def rows() -> dict[str, BenchRow]:
     return compare(ENGINES)
 
 
 @pytest.mark.slow
-def test_every_engine_agrees_with_the_others_and_with_erlang(rows: dict[str, Row]) -> None:
+def test_every_engine_agrees_with_the_others_and_with_erlang(rows: dict[str, BenchRow]) -> None:
     for row in rows.values():
         assert row.agrees is True
         for point, threads in zip(row.agreement, (THREADS, KNEE), strict=True):
-            exact = erlang_rate_per_s(Case(threads, 1.0))
+            exact = erlang_rate_per_s(RepairmanCase(threads, 1.0))
             assert point["threads"] == threads
             assert point["exact_per_s"] == pytest.approx(exact, rel=1e-12)
             assert abs(point["rate_per_s"] - exact) <= 3 * point["standard_error_per_s"]
 
 
 @pytest.mark.slow
-def test_the_standard_errors_are_small_enough_to_find_a_fault(rows: dict[str, Row]) -> None:
+def test_the_standard_errors_are_small_enough_to_find_a_fault(rows: dict[str, BenchRow]) -> None:
     largest = {"generic": 0.001, "simpy": 0.01, "ciw": 0.015}
     for engine, row in rows.items():
         for point in row.agreement:
@@ -76,7 +77,7 @@ def test_the_standard_errors_are_small_enough_to_find_a_fault(rows: dict[str, Ro
 def slower(run: Engine, **factors: float) -> Engine:
     """The engine with wrong times."""
 
-    def wrong(case: Case, seed: int) -> Any:
+    def wrong(case: RepairmanCase, seed: int) -> Any:
         times = {name: factor * getattr(case, name) for name, factor in factors.items()}
         return run(replace(case, **times), seed)
 
@@ -108,7 +109,7 @@ def test_a_wrong_think_time_shows_only_at_the_knee() -> None:
 
 def test_the_engine_counts_the_events_that_all_engines_are_credited_with() -> None:
     program = load_model("machine_repairman").program({}, THREADS)
-    steps = in_lockscale.transitions_per_repair(Case(THREADS, 1.0))
+    steps = transitions_per_repair(RepairmanCase(THREADS, 1.0))
     counts = replicate(program, seed=1, replication=0, operations=20_000, warm_up=1000)
     unfinished = counts.transitions - steps * 21_000
     assert 0 <= unfinished < steps * THREADS  # cycles under way when the run ended
@@ -116,20 +117,20 @@ def test_the_engine_counts_the_events_that_all_engines_are_credited_with() -> No
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_is_repeated_by_its_seed_alone(engine: str) -> None:
-    case = Case(4, 500.0)
-    run = {"generic": in_lockscale.run, "simpy": in_simpy.run, "ciw": in_ciw.run}[engine]
+    case = RepairmanCase(4, 500.0)
+    run = {"generic": run_lockscale, "simpy": run_simpy, "ciw": run_ciw}[engine]
     rates = [run(case, seed).rate_per_s for seed in (1, 2, 1)]
     assert rates[0] == rates[2] != rates[1]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_repairs_count_the_warm_up_too(engine: str) -> None:
-    found = ENGINES[engine](Case(THREADS, counted_us=1000.0, warm_up_us=9000.0), 1)
+    found = ENGINES[engine](RepairmanCase(THREADS, counted_us=1000.0, warm_up_us=9000.0), 1)
     assert found.repairs == pytest.approx(10_000, rel=0.05)
 
 
 def test_estimate_by_hand() -> None:
-    one, other = estimate("one", [1.0, 2.0, 3.0]), Estimate("other", 6.0, 1.0)
+    one, other = estimate("one", [1.0, 2.0, 3.0]), RateEstimate("other", 6.0, 1.0)
     assert (one.rate_per_s, one.standard_error_per_s) == (2.0, pytest.approx(1 / math.sqrt(3)))
     assert errors_apart(one, other) == pytest.approx(4 / math.sqrt(4 / 3))
     assert not agrees(one, [one, other], 2.0)
@@ -138,19 +139,19 @@ def test_estimate_by_hand() -> None:
 
 
 def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -> None:
-    one = Estimate("one", 2.0, 0.0)
+    one = RateEstimate("one", 2.0, 0.0)
     assert errors_apart(one, replace(one, engine="other")) == 0
-    assert errors_apart(one, Estimate("other", 2.1, 0.0)) == math.inf
+    assert errors_apart(one, RateEstimate("other", 2.1, 0.0)) == math.inf
 
 
 @pytest.fixture(scope="module")
 def tiny() -> list[dict[str, Any]]:
     counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
-    short = Setting(
+    short = Amount(
         rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1,
         moves=2, virtual_operations=0,
     )  # fmt: skip
-    return run.bench(short)
+    return benchmarks.bench(short)
 
 
 @pytest.mark.slow
@@ -193,23 +194,21 @@ def test_engines_that_disagree_end_the_command_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = [{**row, "agrees": agree if row["agreement"] else None, "met": False} for row in tiny]
-    monkeypatch.setattr(run, "bench", lambda: rows)
-    main: Callable[..., Any] = click.Group(commands={"bench": command}).main
-    assert main(["bench"], standalone_mode=False) == status
+    monkeypatch.setattr(benchmarks, "bench", lambda: rows)
+    main = benchmarks.command.main
+    assert main([], standalone_mode=False) == status
     assert "machine_repairman_48" in capsys.readouterr().out
-    assert main(["bench", "--json"], standalone_mode=False) == status
+    assert main(["--json"], standalone_mode=False) == status
     assert json.loads(capsys.readouterr().out) == rows
 
 
 @pytest.mark.parametrize("package", ["simpy", "ciw"])
 def test_a_missing_package_is_one_sentence(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"lockscale.bench.in_{package}")
-    monkeypatch.delattr(lockscale.bench, f"in_{package}")
     with pytest.raises(BadInput, match=rf"{package}.*lockscale\[bench\]"):
         engines()
 
 
 def test_a_process_that_fails_is_one_sentence() -> None:
     with pytest.raises(RunFailed, match="status 1: ValueError: no such thing"):
-        new_process.start("raise ValueError('no such thing')")
+        start_process("raise ValueError('no such thing')")

@@ -4,8 +4,7 @@
 import time
 from collections.abc import Iterator
 
-from lockscale.bench.row import Row
-from lockscale.bench.setting import Done, Setting
+from benchmarks.rows import Amount, BenchRow, Done
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.arms import Options
 from lockscale.kernels.base import RATE
@@ -24,20 +23,20 @@ CPUS = 64
 FILES = Options(filesystem="ext4", mkfs=["-b", "4096", "-J", "size=64"], mount=["noatime"])
 
 
-def virtual_time_rows(setting: Setting, done: Done) -> list[Row]:
+def virtual_time_rows(amount: Amount, done: Done) -> list[BenchRow]:
     """Creates by 1 and by 64 processes on 64 CPUs; none without a built kernel and a QEMU for it."""
     kernels = cached_kernels(RATE)
-    if not setting.virtual_operations or not kernels or known_qemu() is None:
+    if not amount.virtual_operations or not kernels or known_qemu() is None:
         return []
     try:
-        rows = list(_rows(newest(kernels), setting))
+        rows = list(_rows(newest(kernels), amount))
     except (BadInput, RunFailed) as error:
-        rows = [Row("virtual_time", "manycore", 0.0, note=f"not measured: {error}")]
+        rows = [BenchRow("virtual_time", "manycore", 0.0, note=f"not measured: {error}")]
     done("a machine in virtual time")
     return rows
 
 
-def _rows(kernel: Kernel, setting: Setting) -> Iterator[Row]:
+def _rows(kernel: Kernel, amount: Amount) -> Iterator[BenchRow]:
     target = load_target(RATES_TARGET)
     assert isinstance(target, ManycoreTarget), "studies are run in virtual time by default"
     guest = guest_in_virtual_time(target, kernel.image, CPUS, machine_in_virtual_time(target))
@@ -45,17 +44,17 @@ def _rows(kernel: Kernel, setting: Setting) -> Iterator[Row]:
     with QemuMachine(guest) as machine:
         assert isinstance(guest.disk, InMemory), "its disk is in its memory"
         file_system.make(machine, FILES, guest.disk)
-        _run(machine, load, CPUS, setting)
+        _run(machine, load, CPUS, amount)
         for processes in (1, CPUS):
             known = len(machine.sections())
-            _run(machine, load, processes, setting)
+            _run(machine, load, processes, amount)
             yield _priced(processes, machine.sections(known), target)
         priced = machine.sections()[-4:-2]  # of one process
-        yield _unpriced(machine, load, setting, sum(_instructions(one, target) for one in priced))
+        yield _unpriced(machine, load, amount, sum(_instructions(one, target) for one in priced))
 
 
-def _run(machine: QemuMachine, load: Load, processes: int, setting: Setting, *before: str) -> float:
-    command = load.command(processes, max(1, setting.virtual_operations // processes), "both")
+def _run(machine: QemuMachine, load: Load, processes: int, amount: Amount, *before: str) -> float:
+    command = load.command(processes, max(1, amount.virtual_operations // processes), "both")
     began_s = time.perf_counter()
     must(machine, [*before, *command], timeout_s=600)
     return time.perf_counter() - began_s
@@ -65,10 +64,10 @@ def _instructions(section: Section, target: ManycoreTarget) -> float:
     return section.shares["instructions"] * section.cpu_ns / target.prices.instruction.ns
 
 
-def _priced(processes: int, sections: list[Section], target: ManycoreTarget) -> Row:
+def _priced(processes: int, sections: list[Section], target: ManycoreTarget) -> BenchRow:
     real_s = sum(one.real_ns for one in sections) / 1e9
     virtual_ms = sum(one.virtual_ns for one in sections) / 1e6
-    return Row(
+    return BenchRow(
         case=f"virtual_time_{processes}_of_{CPUS}_cpus",
         engine="manycore",
         seconds=real_s,
@@ -77,9 +76,9 @@ def _priced(processes: int, sections: list[Section], target: ManycoreTarget) -> 
     )
 
 
-def _unpriced(machine: QemuMachine, load: Load, setting: Setting, instructions: float) -> Row:
-    real_s = _run(machine, load, 1, setting, str(build_section()), "--unpriced")
-    return Row(
+def _unpriced(machine: QemuMachine, load: Load, amount: Amount, instructions: float) -> BenchRow:
+    real_s = _run(machine, load, 1, amount, str(build_section()), "--unpriced")
+    return BenchRow(
         case=f"virtual_time_1_of_{CPUS}_cpus",
         engine="manycore, unpriced",
         seconds=real_s,
