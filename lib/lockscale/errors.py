@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The two ways a command can end badly; the message is always one sentence for a person."""
+"""The two ways a command can end badly; the message is always one sentence for a person.
+
+Text that others wrote is cut and made printable before it stands in such a sentence.
+"""
+
+MOST_PRINTABLE = 80
 
 
 class BadInput(Exception):
@@ -15,3 +20,10 @@ class FullDisk(BadInput):
 
 class RunFailed(Exception):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""
+
+
+def printable(text: object, most: int = MOST_PRINTABLE) -> str:
+    """At most `most` characters, all of them printable."""
+    start = str(text)[: most + 1]
+    shown = "".join(one if one.isprintable() else "?" for one in start)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput, FullDisk
-from lockscale.printable import printable
+from lockscale.errors import BadInput, FullDisk, printable
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten."""
+"""YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten.
 
+Texts of such files that reach a command line or a path have only the characters that `spelt` allows.
+"""
+
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import yaml
 
 from lockscale.errors import BadInput
@@ -46,3 +51,25 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
         raise BadInput(f"{path}{where} is not YAML that can be read safely: mend it") from None
+
+
+NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")
+"""Of a study, a target, an arm: the first arguments of spelt()."""
+
+
+def spelt(pattern: str, otherwise: str, most: int = 4096) -> pydantic.AfterValidator:
+    """Take texts of at most `most` characters that `pattern` matches whole; `otherwise` says what to write.
+
+    pydantic's own `pattern` would show a person the expression.
+    """
+    known = re.compile(pattern, re.ASCII)
+
+    def checked(text: str) -> str:
+        """`text`; ValueError is pydantic's."""
+        if len(text) > most:
+            raise ValueError(f"at most {most} characters are taken: {otherwise}")
+        if known.fullmatch(text) is None:
+            raise ValueError(otherwise)
+        return text
+
+    return pydantic.AfterValidator(checked)

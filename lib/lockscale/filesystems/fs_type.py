@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 
 SHAPE = "write a header and rows such as threads,value and 8,12500"
 PLAIN = "quote text with commas, and write 1234.5 for a number"

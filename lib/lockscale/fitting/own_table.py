@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lockscale.errors import BadInput
+from lockscale.errors import MOST_PRINTABLE, BadInput, printable
 from lockscale.fitting.column import Column
 from lockscale.fitting.rate_unit import KNOWN as RATES
 from lockscale.fitting.rate_unit import TIME_S, RateUnit, rate_unit
-from lockscale.printable import MOST, printable
 from lockscale.queueing.columns import MAX_THREADS, FloatArray
 from lockscale.queueing.model import LARGEST
 from lockscale.queueing.points import SMALLEST
@@ -126,7 +125,7 @@ def _refuse(bad: "pd.Series[bool]", column: "pd.Series[str]", where: str, advice
 
 def _said(cell: object) -> str:
     """As code, cut: a cell may be a whole file after a quote that nothing closes."""
-    return repr(cell) if len(repr(cell)) <= MOST else repr(printable(cell))
+    return repr(cell) if len(repr(cell)) <= MOST_PRINTABLE else repr(printable(cell))
 
 
 def _curves(

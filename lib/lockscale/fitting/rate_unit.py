@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass
 
-from lockscale.printable import printable
+from lockscale.errors import printable
 
 KNOWN = "ops/s, creates/s, kops/s, ops/min or MB/s"
 _PREFIX = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}

@@ -7,13 +7,12 @@ from typing import SupportsIndex
 
 import pandas as pd
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.fitting.column import Column
 from lockscale.fitting.own_file import read_cells
 from lockscale.fitting.own_frame import plain_frame
 from lockscale.fitting.own_table import FRAME, own_columns
 from lockscale.fitting.published_table import published_columns
-from lockscale.printable import printable
 from lockscale.tables.audit_file import own_path
 
 Table = str | Path | pd.DataFrame

@@ -16,7 +16,7 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.text import read_toml
-from lockscale.spelling import NAME, spelt
+from lockscale.yaml_text import NAME, spelt
 
 Name = Annotated[str, spelt(*NAME)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]

@@ -4,13 +4,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from lockscale.errors import printable
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import read_config
 from lockscale.kernels.module_options import options_of_modules
 from lockscale.kernels.server import Device, Driver, ServerFacts
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import find_source, version_in
-from lockscale.printable import printable
 
 OptionsOf = Mapping[str, frozenset[str]]
 NEEDED, UNKNOWN = True, False

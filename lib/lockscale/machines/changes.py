@@ -4,9 +4,8 @@
 import re
 from dataclasses import dataclass
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.machines.noise import BOOST, CPUFREQ, NO_TURBO, NUMA_BALANCING, THP
-from lockscale.printable import printable
 
 JOURNAL = "/var/lib/lockscale/prepare.journal"
 WRITE = 'printf %s "$2" > "$1"'

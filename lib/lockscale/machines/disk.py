@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.filesystems import FS_TYPES
 from lockscale.machines.disk_look import Block, Look, Signature, look
 from lockscale.machines.machine import Machine
-from lockscale.printable import printable
 
 OUR_LABEL = "lockscale"  # the mark that mkfs leaves, so that the next run knows its own disk
 BY_ID = re.compile(r"/dev/disk/by-id/(?!\.{1,2}$)[^/\x00-\x20]+")

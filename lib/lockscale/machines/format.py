@@ -6,14 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import RunFailed
+from lockscale.errors import RunFailed, printable
 from lockscale.filesystems import FIRST, FsType
 from lockscale.machines import memory_disk
 from lockscale.machines.disk import OUR_LABEL, NamedDisk, judged
 from lockscale.machines.disk_look import LOOK_FUNCTION, TOKENS_TYPED
 from lockscale.machines.machine import Machine, must
 from lockscale.machines.memory_disk import InMemory
-from lockscale.printable import printable
 
 # While file 9 is open the kernel gives the disk's number to no other disk, so mkfs writes to the very
 # disk that was looked at, whatever becomes of its names. It is closed for the look itself: only this

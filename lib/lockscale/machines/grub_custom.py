@@ -5,9 +5,8 @@ The rest of the file is somebody else's, of any bytes and mode: it is copied on 
 here, and a disk that fills up meanwhile leaves the old file whole.
 """
 
-from lockscale.errors import RunFailed
+from lockscale.errors import RunFailed, printable
 from lockscale.machines.machine import Machine
-from lockscale.printable import printable
 
 CUSTOM = "/boot/grub/custom.cfg"
 BEGIN, END = "# lockscale: the kernel on trial", "# lockscale: end"

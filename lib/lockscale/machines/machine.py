@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lockscale.errors import RunFailed
-from lockscale.printable import printable
+from lockscale.errors import RunFailed, printable
 
 
 @dataclass(frozen=True)

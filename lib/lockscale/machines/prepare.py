@@ -11,12 +11,11 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.machines.changes import JOURNAL, Change, of_line
 from lockscale.machines.machine import Completed, Machine, must
 from lockscale.machines.noise import CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
-from lockscale.printable import printable
-from lockscale.spelling import spelt
+from lockscale.yaml_text import spelt
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # journal, line, then the change: it is not made unless the line is on the disk.

@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockscale.errors import BadInput, RunFailed
-from lockscale.printable import printable
+from lockscale.errors import BadInput, RunFailed, printable
 
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+\\-]{0,63}")

@@ -7,13 +7,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.machines import ssh_scripts
 from lockscale.machines.machine import Completed, Step, Write
 from lockscale.machines.ssh_connection import Connection
 from lockscale.machines.ssh_host import Lost
 from lockscale.machines.ssh_shell import RootShell
-from lockscale.printable import printable
 
 GRACE_S = 120.0  # over the job's own time: to start, to be ended, and to send what it printed
 

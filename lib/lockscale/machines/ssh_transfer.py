@@ -12,14 +12,13 @@ from typing import Any, Protocol
 
 import paramiko
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.files import FULL, full_disk_is_one_sentence, sha256_of
 from lockscale.machines import ssh_scripts
 from lockscale.machines.machine import Machine, must
 from lockscale.machines.ssh_connection import SILENCE_S, Connection
 from lockscale.machines.ssh_host import Lost
 from lockscale.machines.ssh_shell import RootShell
-from lockscale.printable import printable
 from lockscale.progress import progress
 
 CHUNK = 1 << 18

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.measure.alike import LOAD, entries_alike
 from lockscale.measure.all_processes import of_all_processes
 from lockscale.measure.blocked import log_ratios
 from lockscale.measure.stars import ALPHA, POINT, pair_gaps
-from lockscale.printable import printable
 from lockscale.study.file import Study
 
 POWER = 0.8

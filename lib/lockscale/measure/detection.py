@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.machines.machine import Completed, Machine
-from lockscale.printable import printable
 from lockscale.tools import (
     ext4_stats,
     fio,

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
 from lockscale import paths
+from lockscale.errors import printable
 from lockscale.files import hold_lock, now_utc, user_name
-from lockscale.printable import printable
 
 
 @dataclass(frozen=True)

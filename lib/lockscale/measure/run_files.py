@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import pydantic
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 
 
 class _File(pydantic.BaseModel):

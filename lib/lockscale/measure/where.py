@@ -5,8 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 
 WORDS = {
     "qemu": "in QEMU",

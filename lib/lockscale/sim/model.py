@@ -17,9 +17,9 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.own_code import located, run_file
 from lockscale.sim.builder import Builder
 from lockscale.sim.program import Program
+from lockscale.user_code import located, run_file
 
 Value = float | bool
 

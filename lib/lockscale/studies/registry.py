@@ -13,8 +13,8 @@ from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.own_code import located, run_file
 from lockscale.studies.parts import StudyParts
+from lockscale.user_code import located, run_file
 
 FILE = "study.py"
 CALLED = ("whatif", "guest_case", "guest_bounds", "scenes", "claims", "unfitted")

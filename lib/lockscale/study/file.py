@@ -11,10 +11,8 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.filesystems import fs_type
-from lockscale.printable import printable
-from lockscale.spelling import spelt
 from lockscale.study.parameters import Function, GuestPoints, Parameters, ProfilerName
 from lockscale.study.target_file import (
     LocalTarget,
@@ -27,7 +25,7 @@ from lockscale.study.target_file import (
     guest_target,
 )
 from lockscale.tools.fsload import PHASES
-from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml
+from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml, spelt
 
 __all__ = [
     "DEFAULT_TARGET",

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import pydantic
 
 from lockscale.kernels.source import refuse_address
-from lockscale.spelling import spelt
 from lockscale.study.target_file import Count, Name
+from lockscale.yaml_text import spelt
 
 # It reaches a command line as no path, no second option and no control character.
 Function = Annotated[

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of, write_bytes
-from lockscale.printable import printable
 from lockscale.study.file import Study
 from lockscale.tables import AuditRow, describe, published
 from lockscale.tables.audit_file import audit_file

@@ -12,7 +12,7 @@ import pydantic
 from lockscale.errors import BadInput
 from lockscale.files import expanded
 from lockscale.machines.prepare import Preparation
-from lockscale.spelling import NAME, spelt
+from lockscale.yaml_text import NAME, spelt
 
 
 def _whole_path(folder: str) -> str:

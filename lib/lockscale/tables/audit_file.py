@@ -6,8 +6,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 from lockscale.tables.claim import AuditRow
 from lockscale.tables.datapackage import list_tables
 from lockscale.tables.function_costs import Cost, total_is_count_times_average

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import BadInput
-from lockscale.printable import printable
+from lockscale.errors import BadInput, printable
 
 # The tool may leave files: they go with their folder. A `d` of the environment is not ours to remove.
 _TRIED = """d=; command -v "$1" && shift && d=$(mktemp -d) && cd "$d" && "$@"

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of_json
 from lockscale.measure.layout import Run, curated_run
-from lockscale.printable import printable
 from lockscale.show.notebooks import notebook_names, parameters_of
 from lockscale.study.file import (
     DEFAULT_TARGET,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.files import (
     locked,
     need_free_space,
@@ -23,7 +23,6 @@ from lockscale.files import (
     write_text,
 )
 from lockscale.measure.layout import Run
-from lockscale.printable import printable
 from lockscale.report.headline import MIME
 from lockscale.show.batch.index import page_of, write_index
 from lockscale.show.batch.journal import Entry, Journal, State, open_journal, state_of
