@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.engines import s1_unpatched_run
 from benchmarks.rows import Amount, BenchRow, Done, Start, start_process
-from lockscale.fitting.published_table import all_published_columns, published_columns
+from lockscale.fitting.column import all_published_columns, published_columns
 from lockscale.fitting.table_fit import compare_column, fit_column, models_of
 from lockscale.queueing import MODELS
 

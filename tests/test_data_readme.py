@@ -17,7 +17,7 @@ from lockscale.measure.layout import Run, curated_run
 from lockscale.measure.observe import observed
 from lockscale.measure.rows import read_rows
 from lockscale.predict.judge import judge_counters
-from lockscale.predict.own import ask_files
+from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.report.kept_scoreboard import kept_scoreboard
 from lockscale.show.prediction import ask

@@ -15,8 +15,8 @@ import pytest
 from scipy.optimize import curve_fit
 
 from lockscale import paths
-from lockscale.queueing.comparison.compare import Comparison
-from lockscale.queueing.inference.fitted import Prediction
+from lockscale.queueing.compare import Comparison
+from lockscale.queueing.fitted import Prediction
 
 SECTION = (paths.ROOT / "docs/own-table.md").read_text()
 (TABLE,) = re.findall(r"(?ms)^```csv\n(.*?)^```$", SECTION)
@@ -121,7 +121,7 @@ def test_the_lines_for_a_notebook_run_and_show_what_is_claimed(folder: Path):
 
 
 def test_columns_that_are_named_are_known():
-    from lockscale.fitting.own_table import KNOWN
+    from lockscale.fitting.user_table import KNOWN
 
     named = re.search(r"Further columns: (.*?), or the long form", PROSE)
     assert named and set(re.findall(r"`(\w+)`", named[1])) < set(KNOWN)

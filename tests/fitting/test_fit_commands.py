@@ -10,7 +10,7 @@ import pytest
 
 from lockscale.cli import main
 from lockscale.fitting import fit_cache, table_fit
-from lockscale.fitting.published_table import published_columns
+from lockscale.fitting.column import published_columns
 from lockscale.queueing import AMDAHL, USL
 from lockscale.show import scoreboard as whole_scoreboard
 

@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit
-from lockscale.fitting.read import read_column
+from lockscale.fitting.user_table import read_column
 
 FRAME = pd.DataFrame({"threads": [1, 2, 4], "value": [100.0, 190, 350]})
 NO_TABLES = {

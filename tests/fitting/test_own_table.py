@@ -11,7 +11,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting import fit
-from lockscale.fitting.read import read_column, read_columns
+from lockscale.fitting.user_table import read_column, read_columns
 from own_csv import ROWS, write
 
 READ = {

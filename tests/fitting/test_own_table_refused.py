@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.fitting.read import read_columns
+from lockscale.fitting.user_table import read_columns
 from own_csv import ROWS, write
 
 REFUSED = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.fitting.rate_unit import rate_unit
-from lockscale.fitting.read import read_column, read_columns
+from lockscale.fitting.user_table import read_column, read_columns
 from own_csv import write
 
 

@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.fitting import compare, scoreboard, table_fit, targets
-from lockscale.fitting.published_table import all_published_columns, published_columns
-from lockscale.fitting.read import read_column
-from lockscale.fitting.scoreboard import meets
-from lockscale.fitting.table_fit import models_of
-from lockscale.fitting.targets import ColumnTarget, fit_targets
-from lockscale.fitting.whole_table import fit_table
+from lockscale.fitting import compare, scoreboard, table_fit
+from lockscale.fitting.column import all_published_columns, published_columns
+from lockscale.fitting.scoreboard import ColumnTarget, fit_targets, meets
+from lockscale.fitting.table_fit import fit_table, models_of
+from lockscale.fitting.user_table import read_column
 from lockscale.queueing import AMDAHL, MODELS, USL
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.report.scoreboard_text import scoreboard_text
 
 KEYS = {
@@ -166,6 +164,6 @@ def test_a_damaged_file_of_targets_is_one_sentence(
 ):
     path = tmp_path / "fit-targets.yaml"
     path.write_text(text)
-    monkeypatch.setattr(targets, "FILE", path)
+    monkeypatch.setattr(scoreboard, "FILE", path)
     with pytest.raises(BadInput, match="restore it from git"):
         fit_targets()

@@ -12,7 +12,7 @@ from command import Lockscale
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit, table_fit
 from lockscale.queueing import AMDAHL, USL
-from lockscale.queueing.inference.fit import fit as fit_points
+from lockscale.queueing.fit import fit as fit_points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 NOISE = [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]

@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting.simulated_model import STEP, SimulatedModel
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.sim import simulate
 
 THREADS = np.array([1.0, 4, 8, 16, 48])

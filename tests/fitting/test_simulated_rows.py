@@ -12,11 +12,8 @@ from lockscale.errors import BadInput
 from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.simulated_arm import Arm
-from lockscale.fitting.simulated_model import SimulatedModel
-from lockscale.fitting.simulated_rows import simulated_rows
-from lockscale.fitting.simulated_tables import Simulated
-from lockscale.fitting.targets import SimulatedTarget
+from lockscale.fitting.scoreboard import SimulatedTarget, simulated_rows
+from lockscale.fitting.simulated_model import Arm, Simulated, SimulatedModel
 from lockscale.report.scoreboard_text import scoreboard_text
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.sim import simulate

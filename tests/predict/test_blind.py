@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from blind_kernel import ACCESS, draw
 
-from lockscale.predict.own import ask_files
+from lockscale.predict.user_files import ask_files
 
 
 def holds(seed: int, folder: Path, most: int) -> bool:

@@ -11,7 +11,7 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Answer, Predicted
-from lockscale.predict.own import ask_files
+from lockscale.predict.user_files import ask_files
 from lockscale.progress import FILE_VARIABLE
 from lockscale.sim import Result, simulate
 

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.stats import norm
 
-from lockscale.fitting.published_table import all_published_columns
+from lockscale.fitting.column import all_published_columns
 from lockscale.queueing import MODELS
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128])
 NOISE = (0.041, 0.054)

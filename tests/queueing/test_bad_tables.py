@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.fitting import fit as fit_table
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, MODELS, USL
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.points import points
 
 THREADS = [1, 2, 4, 8, 16, 32, 64]

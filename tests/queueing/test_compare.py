@@ -8,8 +8,8 @@ from scipy.stats import f as f_distribution
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, RETRY_STORM, USL
-from lockscale.queueing.comparison.compare import compare, rank
-from lockscale.queueing.comparison.evidence import (
+from lockscale.queueing.compare import compare, rank
+from lockscale.queueing.evidence import (
     contains,
     coverage_pct,
     extrapolation_pct,
@@ -19,12 +19,12 @@ from lockscale.queueing.comparison.evidence import (
     p_same,
     tell_apart,
 )
-from lockscale.queueing.inference.fit import fit
-from lockscale.queueing.inference.fitted import Fit
-from lockscale.queueing.inference.search import problem_of, search
+from lockscale.queueing.fit import fit
+from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.boyd_wickizer import TWO_QUEUE
 from lockscale.queueing.laws.usl import USL_EXPONENT
 from lockscale.queueing.points import points
+from lockscale.queueing.search import problem_of, search
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}

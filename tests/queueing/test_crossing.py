@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.queueing.inference.interval import crossing
+from lockscale.queueing.interval import crossing
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from lockscale.queueing import AMDAHL_SPILL, MACHINE_REPAIRMAN, RETRY_STORM, TWO_QUEUE, USL
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 USL_TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from lockscale.queueing.inference.gauss_newton import descend, settle, slopes
+from lockscale.queueing.gauss_newton import descend, settle, slopes
 
 FREE = np.full(2, -np.inf), np.full(2, np.inf)
 

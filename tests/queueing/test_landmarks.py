@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MACHINE_REPAIRMAN, RETRY_STORM, USL
-from lockscale.queueing.comparison.evidence import tell_apart
 from lockscale.queueing.diagnosis import diagnose
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.evidence import tell_apart
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.usl import AMDAHL_SPILL
 
 THREADS = np.array([1, 2, 4, 8, 16, 24, 32, 48, 64])

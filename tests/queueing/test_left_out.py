@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
 from lockscale.errors import BadInput
-from lockscale.fitting.published_table import published_columns
+from lockscale.fitting.column import published_columns
 from lockscale.queueing import AMDAHL, AMDAHL_SPILL, HAND_OVER, MODELS, USL
-from lockscale.queueing.comparison.compare import compare
-from lockscale.queueing.comparison.evidence import extrapolation_pct
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.compare import compare
+from lockscale.queueing.evidence import extrapolation_pct
+from lockscale.queueing.fit import fit
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64])
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lockscale.queueing import MACHINE_REPAIRMAN, USL
-from lockscale.queueing.inference.fit import fit
-from lockscale.queueing.inference.search import Loose, Problem, problem_of
+from lockscale.queueing.fit import fit
 from lockscale.queueing.points import points
+from lockscale.queueing.search import Loose, Problem, problem_of
 
 N = np.array([1.0, 2, 4, 8, 16, 32, 64])
 RATES = USL(N, lambda_per_s=1e4, sigma=0.05, kappa=0.002) * [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]

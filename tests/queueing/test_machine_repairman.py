@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 
 TIMES_US = st.floats(1e-3, 1e4)

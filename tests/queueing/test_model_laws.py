@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MODELS
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.usl import AMDAHL, AMDAHL_SPILL, USL, USL_EXPONENT
 from lockscale.queueing.model import Law
 

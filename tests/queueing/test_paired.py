@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import minimize
 
 from lockscale.errors import BadInput
-from lockscale.queueing.comparison.compare import compare
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.compare import compare
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 from lockscale.queueing.laws.paired import paired_models
 from lockscale.queueing.points import points

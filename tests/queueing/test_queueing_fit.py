@@ -6,8 +6,8 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MACHINE_REPAIRMAN, MODELS, RETRY_STORM, USL
-from lockscale.queueing.comparison.compare import compare
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.compare import compare
+from lockscale.queueing.fit import fit
 
 THREADS = [1, 2, 4, 8, 16, 32, 64]
 TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.retry_storm import (
     GOOD_STATE,
     RETRY_STORM,

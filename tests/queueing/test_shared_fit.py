@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, USL
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 
 N = np.array([1.0, 2, 4, 8, 16, 32, 64])
 LATE = N[4:]

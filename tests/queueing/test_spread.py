@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, levene
 
 from lockscale.queueing import AMDAHL, USL
-from lockscale.queueing.comparison.compare import compare
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.compare import compare
+from lockscale.queueing.fit import fit
 from lockscale.queueing.points import LEVEL, points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])

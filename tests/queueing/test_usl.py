@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.usl import USL
 
 TRUTH = {"lambda_per_s": 14_000.0, "sigma": 0.06, "kappa": 0.0015}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.inference.fit import fit
+from lockscale.queueing.fit import fit
 from lockscale.queueing.laws.usl import USL
 
 LOAD = np.array([1, 18, 36, 72, 108, 144, 216])

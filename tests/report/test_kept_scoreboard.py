@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.fitting.published_table import all_published_columns
-from lockscale.fitting.simulated_rows import SMALL_N
-from lockscale.fitting.simulated_tables import Simulated
-from lockscale.fitting.targets import simulated_targets
+from lockscale.fitting.column import all_published_columns
+from lockscale.fitting.scoreboard import SMALL_N, simulated_targets
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.report import kept_scoreboard as kept
 from lockscale.report.kept_scoreboard import kept_scoreboard, scoreboard_table
 from lockscale.report.scoreboard_text import with_how

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from lockscale.fitting import fit_cache
-from lockscale.fitting.simulated_rows import simulated_rows
-from lockscale.fitting.simulated_tables import Simulated
-from lockscale.fitting.targets import simulated_targets
+from lockscale.fitting.scoreboard import simulated_rows, simulated_targets
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.sim import simulate
 from lockscale.studies.group_trylock_tables import FITTED as S3

@@ -12,8 +12,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.measure.layout import Run
 from lockscale.measure.observe_base import BY_HAND, BaseCounts
-from lockscale.predict.guest_case import GuestCase, SimulatedArm
-from lockscale.predict.guests import predict_guests
+from lockscale.predict.guest import GuestCase, SimulatedArm, predict_guests
 from lockscale.show.prediction import base_to_count, case_of, predict
 from lockscale.show.story import Story
 from lockscale.sim import Result, simulate

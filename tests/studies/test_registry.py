@@ -143,7 +143,7 @@ def test_a_name_of_ours_is_not_taken(own: Path):
 
 def test_a_fit_that_is_kept_is_of_the_file_of_now(own: Path):
     text = """
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.studies.parts import StudyParts
 
 of = Simulated("s1_rates", "inode_claim", {"hold_ns": (1, 2)}, {})

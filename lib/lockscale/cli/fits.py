@@ -10,7 +10,7 @@ from lockscale.cli.output import as_json, named_numbers, show
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.fitting.whole_table import FittedColumn
+    from lockscale.fitting.table_fit import FittedColumn
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -51,7 +51,7 @@ def fit(
     TABLE is a published table (`lockscale audit` names them) or the path of a CSV file of your own with
     columns threads,value.
     """
-    from lockscale.fitting.whole_table import fit_table, share_table
+    from lockscale.fitting.table_fit import fit_table, share_table
 
     known = named_numbers("--fixed", fixed, "sigma=0.05")
     if share:
@@ -71,7 +71,7 @@ def fit(
 @as_json
 def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
     """Rank every queueing model on each curve of a table by thread counts left out; TABLE as for fit."""
-    from lockscale.fitting.whole_table import compare_table
+    from lockscale.fitting.table_fit import compare_table
 
     found, said = compare_table(name, n_min, n_max)
     _warn(said)

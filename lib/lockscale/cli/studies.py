@@ -189,7 +189,7 @@ def whatif(
     beside it what deleting the waits would suggest. What the base cannot tell is said, with the measurement
     that would; --given takes its result.
     """
-    from lockscale.predict.text import answer_text
+    from lockscale.predict.answer import answer_text
 
     measured = named_numbers("--given", given, "contended_us=0.6")
     files = (profile, rates, model)
@@ -198,7 +198,7 @@ def whatif(
 
         found = ask(study, measured)
     elif study is None and profile and rates and model:
-        from lockscale.predict.own import ask_files
+        from lockscale.predict.user_files import ask_files
         from lockscale.sim.model import read_parameters
 
         found = ask_files(profile, rates, model, held=read_parameters(parameters), given=measured)

@@ -10,19 +10,95 @@ search then sees a continuous function, and every node is simulated once.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.fitting.simulated_arm import ARM, Arm, Point, Values
+from lockscale.fitting.column import Column, published_columns
 from lockscale.progress import Progress, progress
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.model import Box, Parameter
-from lockscale.sim import load_model
+from lockscale.queueing.model import Box, FloatArray, Parameter
+from lockscale.sim import Result, load_model
 from lockscale.sim.models import AnyModel
+
+ARM = "arm"
+REPLICATIONS = 4
+HALF_WIDTH = 0.03
+LONGEST = 16
+
+
+class Point(NamedTuple):
+    """A model at a number of threads."""
+
+    model: AnyModel
+    threads: int
+    values: Mapping[str, object]
+    seed: int
+    operations: int
+
+
+Values = Mapping[str, float]
+
+
+def _rate(run: Result) -> float:
+    return run.rate_per_s
+
+
+def _as_they_are(threads: int, free: Values) -> Values:
+    return free
+
+
+@dataclass(frozen=True)
+class Arm:
+    """`held`: switches and numbers of this column alone; `depends_on`: its free parameters, () for all.
+
+    `at`: the model's own parameters at a number of threads from the free ones, by default the same; those
+    that are not 0 come in the same order for all values. `figure`: what of a run the column has, by default
+    the rate, which halves when all times are doubled (`power` -1; a count has 0, a time 1).
+    """
+
+    held: Mapping[str, object] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    at: Callable[[int, Values], Values] = _as_they_are
+    figure: Callable[[Result], float] = _rate
+    power: int = -1
+
+    def depending_on(self, names: Collection[str]) -> "Arm":
+        return replace(self, depends_on=tuple(names))
+
+    def value(self, point: Point) -> float:
+        """The figure at a point; NaN where the values cannot run."""
+        run = simulated(point)
+        return float("nan") if run is None else self.figure(run)
+
+
+def simulated(point: Point) -> Result | None:
+    """One point, None where the values cannot run, for instance because no step takes any time.
+
+    It is simulated with twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times at
+    most: near a threshold two states may take turns for long.
+    """
+    from lockscale.sim import simulate  # imports the compiler, which what a study says of it does without
+
+    for longer in 2 ** np.arange(np.log2(LONGEST) + 1):
+        try:
+            found = simulate(
+                point.model,
+                point.threads,
+                point.values,
+                seed=point.seed,
+                replications=REPLICATIONS,
+                operations=int(longer) * point.operations,
+            )
+        except BadInput:
+            return None
+        if found.high is not None and found.high <= (1 + HALF_WIDTH) * found.rate_per_s:
+            break
+    return found
+
 
 STEP = np.log(2) / 4  # 19%: a smooth curve bends by 0.2% between nodes
 Node = tuple[int, ...]
@@ -149,3 +225,53 @@ def _corners(at: FloatArray) -> Iterator[tuple[Node, float]]:
             node[order[k - 1]] += 1
         if weight > 0:
             yield tuple(node.tolist()), float(weight)
+
+
+Ranges = Mapping[str, tuple[float, float]]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """`arms` by column of the table, in its order; all fitted parameters are shared by all columns.
+
+    made: the columns, where they are no curves of the table. checked: rows of what nothing is fitted to, from
+    the rows of the fit. source: of what the fit depends on besides this package, a file of the user's own.
+    """
+
+    table: str
+    model: AnyModel
+    free: Ranges
+    arms: Mapping[str, Arm]
+    held: Mapping[str, object] = field(default_factory=dict)
+    operations: int = 2000
+    scales: bool = True
+    made: Callable[[], Sequence[Column]] | None = None
+    checked: Callable[[Sequence[Row]], list[Row]] | None = None
+    source: str = ""
+
+    def columns(self) -> list[Column]:
+        """The published curves that the arms explain, or those of `made`; what is given is in the arms."""
+        found = published_columns(self.table) if self.made is None else self.made()
+        return [replace(one, given=None) for one in found if one.name in self.arms]
+
+    def simulated_model(self) -> SimulatedModel:
+        return SimulatedModel(
+            self.model,
+            self.free,
+            self.held,
+            arms=tuple(self.arms.values()),
+            scales=self.scales,
+            operations=self.operations,
+            scan_starts=16,
+        )
+
+    def fixed(self) -> dict[str, float]:
+        """Which arm is which column's, as `fit` takes it."""
+        return {f"arm[{column}]": k for k, column in enumerate(self.arms)}
+
+
+def figures(table: str, name: str, threads: int, values: Sequence[float], unit: str) -> Column:
+    """Repeats of one published figure, at one number of threads."""
+    rates = np.array(values, dtype=np.float64)
+    return Column(table, name, np.full(len(rates), float(threads)), rates, None, unit, "published")

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Predictions before the patch: from a base profile and base rates alone.
+"""Predictions before the patch: from a profile and rates of the unpatched kernel alone, then judged.
 
-answer                the parts of an answer
-verdict               faster and worth writing, or not known: by the interval alone
-base                  base columns of the published tables, and what was read of them
-costs, storm, left    the reasoning that studies share: Little's law on a profile, the retry storm
-                      read backwards, and what rates alone allow
-own, own_patches      a user's own files: the answer, and each switch of the model
-together              whether a profile and rates are of one run
-guests                what the guests must count: bounds, and by the counts of one arm
-guest_case, _fit      what a study says of which arm that is; the simulator's one factor fitted to it
+unpatched             the unpatched arm's published columns, and the reasoning that studies share
+residual_bottleneck   what rates alone allow, and with the next queue known (residual_model)
+observed              what a user's profile and rates say of a model
+posterior, user_case  the model fitted to these, and what each of its switches gives
+user_files            a user's own files: the whole answer
+guest                 what the guests must count: bounds, and by the counts of one arm
+answer                the parts of an answer, its verdicts by intervals alone, its text; icicle draws it
+judge                 the prediction beside what was measured
 
 No study is named here: lockscale.studies has each one's answer, and lockscale.show.prediction asks for it.
 """

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What a base profile says of patches that are not written yet: the answer and its parts."""
+"""What a base profile says of patches that are not written yet: the answer, its verdicts and its text.
+
+A patch is faster, and worth writing, by its interval alone: what the argument of a study says (no retry is
+left, nobody sleeps) moves the interval's ends and decides nothing beside them. An interval that holds the
+unpatched rate says that the sign is not known.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
+
+import pandas as pd
+
+from lockscale.report.text_table import text_table
 
 
 @dataclass(frozen=True)
@@ -98,3 +107,62 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         """One JSON value; every number's unit is in its key or beside it."""
         return asdict(self)
+
+
+LEAST_GAIN = 1.05  # assumed: what a patch's own code may cost again (left.OWN_WORK); less is not worth one
+
+
+def gains_over(low: float, high: float, base: float, *, is_time: bool = False) -> tuple[float, float]:
+    """How many times as fast as the base, at least and at most; of a time the shorter one is the faster."""
+    return (base / high, base / low) if is_time else (low / base, high / base)
+
+
+def sign_of_change(low: float, high: float, base: float, *, is_time: bool = False) -> str:
+    """`faster` or `slower` where the whole interval is, else `not known`."""
+    least, most = gains_over(low, high, base, is_time=is_time)
+    return "faster" if least > 1 else "slower" if most < 1 else "not known"
+
+
+def creates_per_s(
+    arm: str, threads: int, value: float, interval: tuple[float, float], naive: float, base_per_s: float
+) -> Predicted:
+    """A creation rate with what its interval says of the sign."""
+    said = sign_of_change(*interval, base_per_s)
+    return Predicted(arm, threads, "create_rate", "creates/s", value, *interval, naive, said)
+
+
+def worth_writing(least: float, most: float) -> str:
+    """Of a gain's interval: `yes` where all of it is above LEAST_GAIN, `no` where all is below."""
+    return "yes" if least > LEAST_GAIN else "no" if most < LEAST_GAIN else "not known"
+
+
+def idea_by_gain(arm: str, gain: tuple[float, float], threads: int, argument: str = "") -> Idea:
+    """Worth writing by its gain over the base; the argument stands behind the gain."""
+    why = f"{gain[0]:.2f} to {gain[1]:.2f} times the base at {threads}"
+    return Idea(arm, worth_writing(*gain), f"{why}: {argument}" if argument else why)
+
+
+def answer_text(answer: Answer) -> str:
+    """What was read, what it says, who waits, the predictions, what is open, and what is worth writing."""
+    predictions = _table([asdict(one) for one in answer.predictions])
+    missing = _list(f"{one.parameter}: {one.why}; closed by: {one.measurement}" for one in answer.open)
+    parts = [
+        f"From {'; '.join(answer.used)}.",
+        f"Parameters\n{_table([asdict(one) for one in answer.parameters])}",
+        f"Who waits for what, by Little's law\n{_table([asdict(one) for one in answer.waits])}",
+        f"Predictions, low to high at 95%; naive_value: {answer.naive_reason}\n{predictions}",
+        f"Not in the base\n{missing}",
+        f"Worth writing\n{_list(f'{i.arm}: {i.worth}; {i.why}' for i in answer.ideas)}",
+        *answer.notes,
+    ]
+    if answer.published:
+        parts.append(f"Published, for the reader; nothing of it was used\n{_table(answer.published)}")
+    return "\n\n".join(parts)
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    return text_table(pd.DataFrame(rows)).rstrip() if rows else "none"
+
+
+def _list(lines: Any) -> str:
+    return "\n".join(f"- {line}" for line in lines) or "none"

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Queueing models of rate against thread count.
 
-    columns, points   a table: numbers from outside, checked, then one point for each thread count
-                      and whether repeats scatter alike at every one
-    model             what a model is
-    laws              the models, one family a file
-    closed_chain      the exact solution of the closed networks that several of the laws are
-    inference         any model fitted to a table: parameters with intervals, errors, predictions
-    comparison        fits of one table, ranked, and which of them the data cannot tell apart
-    diagnosis         knee, ceiling, saturation and collapse of a fit
-    text              results as a person reads them
+    model         what a model is, and columns of numbers from outside, checked
+    points        a table: one point for each thread count, and whether repeats scatter alike at every one
+    laws          the models, one family a file
+    closed_chain  the exact solution of the closed networks that several of the laws are
+    search        the best parameters of one table (gauss_newton); shared: of several columns at once
+    fit, fitted   a fit, made and read: parameters with intervals (interval), errors, predictions
+    compare       fits of one table, ranked; evidence: which of them the data cannot distinguish
+    diagnosis     knee, ceiling, saturation and collapse of a fit
 
 A model knows no fit, and a fit no model by name.
 """

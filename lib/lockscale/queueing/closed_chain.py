@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.model import FloatArray
 
 MAX_STATES = 4_000_000
 CACHED_STATES = 100_000

@@ -24,10 +24,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from lockscale.queueing.columns import MAX_THREADS, FloatArray
-from lockscale.queueing.inference.fitted import Fit
-from lockscale.queueing.inference.interval import Noise
-from lockscale.queueing.text import short
+from lockscale.queueing.fitted import Fit, short
+from lockscale.queueing.interval import Noise
+from lockscale.queueing.model import MAX_THREADS, FloatArray
 
 HORIZON = 4
 NONE = math.inf

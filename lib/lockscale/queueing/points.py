@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray, as_floats, check_threads
-from lockscale.queueing.model import LARGEST
+from lockscale.queueing.model import LARGEST, FloatArray, as_floats, check_threads
 
 FEWEST = 3
 """Repeats that a thread count needs to say how it scatters."""

@@ -9,13 +9,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from lockscale.fitting.column import Column
-from lockscale.fitting.read import Table, read_column
 from lockscale.fitting.table_fit import compare_column, fit_column
+from lockscale.fitting.user_table import Table, read_column
 from lockscale.measure.where import ORIGINS
-from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
-from lockscale.queueing.inference.fitted import Estimate, Fit
-from lockscale.queueing.text import short
+from lockscale.queueing.fitted import Estimate, Fit, short
+from lockscale.queueing.model import FloatArray
 from lockscale.report.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, style
 
 CURVE_POINTS = 40

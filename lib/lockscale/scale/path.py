@@ -8,7 +8,7 @@ are an extrapolation: the same machine, one socket, more CPUs.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.scale.draws import Values
 from lockscale.sim.models import AnyModel
 

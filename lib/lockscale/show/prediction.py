@@ -9,8 +9,7 @@ from typing import Any
 from lockscale.errors import BadInput
 from lockscale.measure.observe_base import BY_HAND, Base, BaseCounts
 from lockscale.predict.answer import Answer, Open, Predicted
-from lockscale.predict.guest_case import GuestCase
-from lockscale.predict.guests import predict_guests
+from lockscale.predict.guest import GuestCase, predict_guests
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
 from lockscale.tables import list_tables, published

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.files import sha256_of
+from lockscale.fitting.column import all_published_columns
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.published_table import all_published_columns
-from lockscale.fitting.scoreboard import column_row
-from lockscale.fitting.simulated_rows import simulated_rows
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.scoreboard import column_row, simulated_rows
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.progress import progress
 from lockscale.studies.registry import studies
 

@@ -3,10 +3,10 @@
 
 from collections.abc import Mapping
 
-from lockscale.predict import left, verdict
-from lockscale.predict.answer import Answer, Idea, Predicted
-from lockscale.predict.base import Base, Curve
-from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told, skips, waits
+from lockscale.predict import residual_bottleneck as residual
+from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_by_gain, sign_of_change
+from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, skips, waits
+from lockscale.predict.unpatched import Base, Curve
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import StudyParts
@@ -27,13 +27,15 @@ NAIVE = (
 
 
 def whatif(given: Mapping[str, float]) -> Answer:
-    """Per container, from the base to one that never waits; closed by the share of the queue left."""
+    """Per container, from the base to one that never waits; closed by that bottleneck's share."""
     base = Base(BEFORE)
     each = base.curve(TABLE, METRIC)
     together = Curve(each.threads, [n * v for n, v in zip(each.threads, each.values, strict=True)])
-    wide = left.between(together)
-    free = left.behind(together, given) if given else wide
-    some = left.Band([(a * b) ** 0.5 for a, b in zip(wide.low, free.high, strict=True)], wide.low, free.high)
+    wide = residual.between(together)
+    free = residual.behind(together, given) if given else wide
+    some = residual.Band(
+        [(a * b) ** 0.5 for a, b in zip(wide.low, free.high, strict=True)], wide.low, free.high
+    )
     predictions = [
         *(row for arm in FREE_OF_BOTH for row in _rows(arm, each, free)),
         *(row for arm in FREE_OF_ONE for row in _rows(arm, each, some)),
@@ -41,22 +43,22 @@ def whatif(given: Mapping[str, float]) -> Answer:
     return Answer(
         study=NAME,
         used=base.used,
-        parameters=left.estimates(together, given),
-        waits=left.waits(together, "fallocate", LOCKS),
+        parameters=residual.estimates(together, given),
+        waits=residual.waits(together, "fallocate", LOCKS),
         predictions=predictions,
-        open=left.open_share(given, LOCKS),
+        open=residual.open_share(given, LOCKS),
         ideas=_ideas(each, predictions),
         naive_reason=NAIVE,
-        notes=left.notes(given),
+        notes=residual.notes(given),
     )
 
 
-def _rows(arm: str, each: Curve, band: left.Band) -> list[Predicted]:
+def _rows(arm: str, each: Curve, band: residual.Band) -> list[Predicted]:
     alone, unit = each.values[0], "ops/s per container"
     rows = []
     for n, base, *ends in zip(each.threads, each.values, *band, strict=True):
         value, low, high = (end / n for end in ends)
-        said = verdict.sign(low, high, base)
+        said = sign_of_change(low, high, base)
         rows.append(Predicted(arm, n, METRIC, unit, value, low, high, alone, said))
     return rows
 
@@ -68,7 +70,7 @@ def _ideas(each: Curve, predictions: list[Predicted]) -> list[Idea]:
     arguments["trylock"] = "all still take s_md_lock twice for an allocation"
     arguments["inode-goal-scan1"] = "its shared lists of groups are not in the base"
     return [
-        verdict.idea(p.arm, verdict.gains(p.low, p.high, base), n, arguments[p.arm])
+        idea_by_gain(p.arm, gains_over(p.low, p.high, base), n, arguments[p.arm])
         for p in predictions
         if p.threads == n
     ]
@@ -126,7 +128,7 @@ STUDY = StudyParts(
     name=NAME,
     order=3,
     whatif=whatif,
-    given=left.GIVEN,
+    given=residual.GIVEN,
     guest_case=guests,
     scenes=scenes,
     claims=CLAIMS,

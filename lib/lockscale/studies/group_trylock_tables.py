@@ -3,8 +3,7 @@
 
 from collections.abc import Callable, Mapping
 
-from lockscale.fitting.simulated_arm import Arm
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.simulated_model import Arm, Simulated
 from lockscale.scale.draws import Values
 from lockscale.scale.path import Given, SweptArm, SweptPath
 from lockscale.sim import load_model

@@ -11,13 +11,20 @@ from lockscale.measure.compare import calls_per_operation, function_costs
 from lockscale.measure.layout import curated_run
 from lockscale.measure.rows import read_rows
 from lockscale.measure.where import origin_of
-from lockscale.predict import guest_case, verdict
-from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted
-from lockscale.predict.base import Base, mean_interval
-from lockscale.predict.costs import waits
-from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
-from lockscale.predict.guests import lost_claims
-from lockscale.predict.storm import Storm, read_backwards
+from lockscale.predict import guest
+from lockscale.predict.answer import (
+    Answer,
+    Estimate,
+    Idea,
+    Open,
+    Predicted,
+    creates_per_s,
+    gains_over,
+    idea_by_gain,
+    worth_writing,
+)
+from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, lost_claims
+from lockscale.predict.unpatched import Base, Storm, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
 from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check
@@ -125,7 +132,7 @@ def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.
     spread = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
     return [
-        verdict.creates(arm, THREADS, value, (low, most), naive, read.rate_per_s[0])
+        creates_per_s(arm, THREADS, value, (low, most), naive, read.rate_per_s[0])
         for arm, most in ((UPSTREAM, high), (OURS, high * spread))
     ]
 
@@ -149,15 +156,15 @@ def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[
     more = max(1e6 * THREADS / s.think_us / s.cured_per_s(THREADS)[0] for s in storms)
     full = sorted(s.lock_is_full_at() for s in storms)
     return [
-        verdict.idea(
+        idea_by_gain(
             UPSTREAM,
-            verdict.gains(upstream.low, upstream.high, base_per_s),
+            gains_over(upstream.low, upstream.high, base_per_s),
             THREADS,
             "it removes every retry, and the retries hold nine threads of ten",
         ),
         Idea(
             OURS,
-            verdict.worth(1.0, more),
+            worth_writing(1.0, more),
             f"beside {UPSTREAM}: once no claim is lost the group lock costs {THREADS} threads "
             f"{100 * (more - 1):.1f}% at most; it is the limit from {full[0]} to {full[1]} threads on",
         ),
@@ -212,7 +219,7 @@ def guests(study: Study) -> GuestCase:
     from lockscale.studies.models.lost_bits import FOUND, lost_bits  # a model's file imports the compiler
 
     def lost(run: Result) -> Chances:
-        return run.lines[FOUND].lost, guest_case.operations(run)
+        return run.lines[FOUND].lost, guest.operations(run)
 
     create, before = "trace:ext4_allocate_inode", study.arm("before")
     return GuestCase(
@@ -224,7 +231,7 @@ def guests(study: Study) -> GuestCase:
         seen=lost,
         operation=create,
         arms={before.name: SimulatedArm(study.model_of(before), dict(before.model_parameters))},
-        told=(Told(f"extra {study.called_function}", "calls/create", guest_case.retries, create),),
+        told=(Told(f"extra {study.called_function}", "calls/create", guest.retries, create),),
         limits="The lost bits are counted with lock statistics on, the extra calls with more functions "
         "profiled: both lengthen the time between search and claim, and not alike.",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.fitting.targets import simulated_targets
+from lockscale.fitting.scoreboard import simulated_targets
 from lockscale.sim import Result, load_model
 from lockscale.studies.parts import Comparison
 from lockscale.study.file import Study

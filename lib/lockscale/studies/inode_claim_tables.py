@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
-from lockscale.fitting.simulated_arm import Arm
-from lockscale.fitting.simulated_tables import Simulated, figures
+from lockscale.fitting.simulated_model import Arm, Simulated, figures
 from lockscale.scale.draws import Values
 from lockscale.scale.path import Given, SweptArm, SweptPath
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows

@@ -4,10 +4,10 @@
 import re
 from collections.abc import Mapping
 
-from lockscale.predict import left, verdict
-from lockscale.predict.answer import Answer, Idea, Open, Predicted
-from lockscale.predict.base import Base, Curve
-from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told, operations, waits
+from lockscale.predict import residual_bottleneck as residual
+from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
+from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, operations, waits
+from lockscale.predict.unpatched import Base, Curve
 from lockscale.sim import Result
 from lockscale.studies.orphan_file_tables import (
     CLAIMS,
@@ -27,7 +27,7 @@ NAME = "orphan-file"
 LOCKED, MUTEX, LOCKLESS, OFF = "orphan-locked", "orphan-mutex", "orphan-lockless", "orphan-off"
 OFF_SHARE = 0.5
 """Assumed at most: of one thread's truncate, handling its orphan."""
-GIVEN = {f"{table}_{name}": said for table in ("stress", "clo") for name, said in left.GIVEN.items()}
+GIVEN = {f"{table}_{name}": said for table in ("stress", "clo") for name, said in residual.GIVEN.items()}
 
 NAIVE = (
     "it deletes all waiting: each thread as fast as one alone. The handles of the journal are a queue "
@@ -50,12 +50,12 @@ def whatif(given: Mapping[str, float]) -> Answer:
         study=NAME,
         used=[*stress.used, *clo.used],
         parameters=[
-            *left.estimates(speeds, of_stress, "stress_"),
-            *left.estimates(rates, of_clo, "clo_"),
+            *residual.estimates(speeds, of_stress, "stress_"),
+            *residual.estimates(rates, of_clo, "clo_"),
         ],
         waits=[
-            *left.waits(speeds, "stress-orphan", ["of_lock"]),
-            *left.waits(rates, "creat_clo", ["s_orphan_lock"]),
+            *residual.waits(speeds, "stress-orphan", ["of_lock"]),
+            *residual.waits(rates, "creat_clo", ["s_orphan_lock"]),
         ],
         predictions=predictions,
         open=_open(of_stress, of_clo),
@@ -63,7 +63,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
         naive_reason=NAIVE,
         notes=[
             "stress-orphan's amount of work is not published: its times hold for that amount alone.",
-            *left.notes(given),
+            *residual.notes(given),
         ],
     )
 
@@ -72,34 +72,34 @@ def _given(given: Mapping[str, float], table: str) -> dict[str, float]:
     return {name.removeprefix(f"{table}_"): v for name, v in given.items() if name.startswith(f"{table}_")}
 
 
-def _band(base: Curve, given: Mapping[str, float], cpus: int | None, less_work: float) -> left.Band:
-    return left.behind(base, given) if given else left.between(base, cpus, less_work=less_work)
+def _band(base: Curve, given: Mapping[str, float], cpus: int | None, less_work: float) -> residual.Band:
+    return residual.behind(base, given) if given else residual.between(base, cpus, less_work=less_work)
 
 
 def _stress(arm: str, speeds: Curve, given: Mapping[str, float], less_work: float) -> list[Predicted]:
     found = re.search(r"(\d+) CPU", str(describe(STRESS)["machine"]))
     band = _band(speeds, given, int(found[1]) if found else None, less_work)
-    alone_s = 1 / left.alone(speeds)
+    alone_s = 1 / residual.alone(speeds)
     rows = []
     for n, base, *ends in zip(speeds.threads, speeds.values, *band, strict=True):
         time_s, high_s, low_s = (n / end for end in ends)
-        said = verdict.sign(low_s, high_s, n / base, is_time=True)
+        said = sign_of_change(low_s, high_s, n / base, is_time=True)
         rows.append(Predicted(arm, n, "time", "s", time_s, low_s, high_s, alone_s, said))
     return rows
 
 
 def _clo(rates: Curve, given: Mapping[str, float]) -> list[Predicted]:
-    alone, band = left.alone(rates), _band(rates, given, None, 0.0)
+    alone, band = residual.alone(rates), _band(rates, given, None, 0.0)
     rows = []
     for n, base, value, low, high in zip(rates.threads, rates.values, *band, strict=True):
-        said = verdict.sign(low, high, base)
+        said = sign_of_change(low, high, base)
         rows.append(Predicted(LOCKLESS, n, "throughput", "ops/s", value, low, high, n * alone, said))
     return rows
 
 
 def _open(of_stress: Mapping[str, float], of_clo: Mapping[str, float]) -> list[Open]:
-    stress = left.open_share(of_stress, ["of_lock"], "stress_")
-    clo = left.open_share(of_clo, ["s_orphan_lock"], "clo_")
+    stress = residual.open_share(of_stress, ["of_lock"], "stress_")
+    clo = residual.open_share(of_clo, ["s_orphan_lock"], "clo_")
     off = Open(
         "orphan handling of one thread",
         f"orphan-off also saves its work, assumed to be at most {OFF_SHARE:.0%} of a truncate",
@@ -115,10 +115,10 @@ def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Ide
     for table, metric, base in (("stress-orphan", "time", times), ("creat_clo", "throughput", rates)):
         n, value = base.threads[-1], base.values[-1]
         (last,) = [p for p in of_lockless if (p.metric, p.threads) == (metric, n)]
-        gains.append(verdict.gains(last.low, last.high, value, is_time=metric == "time"))
+        gains.append(gains_over(last.low, last.high, value, is_time=metric == "time"))
         least, most = gains[-1]
         said.append(f"{table}: {least:.2f} to {most:.2f} times the base at {n}")
-    both = verdict.worth(min(least for least, _ in gains), max(most for _, most in gains))
+    both = worth_writing(min(least for least, _ in gains), max(most for _, most in gains))
     return [
         Idea(LOCKLESS, both, "; ".join(said)),
         Idea(OFF, "no", "unsafe at any gain: it is the floor beside which the others stand"),

@@ -11,10 +11,9 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from lockscale.fitting.published_table import published_columns
-from lockscale.fitting.simulated_arm import Arm
-from lockscale.fitting.simulated_arm import Values as Free
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.column import published_columns
+from lockscale.fitting.simulated_model import Arm, Simulated
+from lockscale.fitting.simulated_model import Values as Free
 from lockscale.scale.draws import Values
 from lockscale.scale.path import SweptArm, SweptPath, most_published, of_fit
 from lockscale.sim import Result

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockscale.fitting.simulated_tables import Simulated
+from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
-from lockscale.predict.guest_case import GuestCase
+from lockscale.predict.guest import GuestCase
 from lockscale.scale.path import SweptPath
 from lockscale.studies.scene import Scene
 from lockscale.study.file import Study

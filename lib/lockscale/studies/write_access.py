@@ -11,13 +11,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lockscale.fitting.column import Column
-from lockscale.fitting.simulated_arm import Arm, Values
-from lockscale.fitting.simulated_tables import Simulated, figures
-from lockscale.predict import verdict
-from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
-from lockscale.predict.base import Base
-from lockscale.predict.guests import lost_claims
-from lockscale.predict.storm import Storm, regression_above_us
+from lockscale.fitting.simulated_model import Arm, Simulated, Values, figures
+from lockscale.predict.answer import (
+    Answer,
+    Estimate,
+    Idea,
+    Open,
+    Predicted,
+    Waiting,
+    creates_per_s,
+    gains_over,
+    idea_by_gain,
+)
+from lockscale.predict.guest import lost_claims
+from lockscale.predict.unpatched import Base, Storm, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.parts import StudyParts
@@ -147,7 +154,7 @@ def _predictions(read: _Read, costs_us: tuple[float, float]) -> list[Predicted]:
     # A sleep after a lost claim: from the storm without it to no storm at all.
     ends = {FAST: (low, high), **dict.fromkeys(CURED, cured), BACKOFF: (low, cured[1])}
     return [
-        verdict.creates(arm, THREADS, _middle(*both), both, naive, read.rate_per_s)
+        creates_per_s(arm, THREADS, _middle(*both), both, naive, read.rate_per_s)
         for arm, both in ends.items()
     ]
 
@@ -182,7 +189,7 @@ def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
         BACKOFF: "between a storm and none, by the length of a sleep that is not published",
     }
     return [
-        verdict.idea(p.arm, verdict.gains(p.low, p.high, base_per_s), THREADS, arguments[p.arm])
+        idea_by_gain(p.arm, gains_over(p.low, p.high, base_per_s), THREADS, arguments[p.arm])
         for p in predictions
     ]
 

@@ -130,8 +130,7 @@ def _table(study: Study, name: str, folders: Sequence[Path]) -> StudyTable:
 
 def _rates(name: str, path: Path) -> pd.DataFrame:
     """The rates of the first metric that is one, extremes left out: a row each, per second."""
-    from lockscale.fitting.own_file import read_cells
-    from lockscale.fitting.own_table import own_columns
+    from lockscale.fitting.user_table import own_columns, read_cells
 
     cells = read_cells(path)
     own_columns(cells, name)  # every row is checked, also those that no notebook shows
@@ -182,7 +181,7 @@ def _is_rate(unit: str) -> bool:
 
 
 def _prints_changes(path: Path) -> bool:
-    from lockscale.fitting.own_file import read_cells
+    from lockscale.fitting.user_table import read_cells
 
     cells = read_cells(path)
     long_form = {"arm", "metric", "statistic", "unit"} <= set(cells.columns)

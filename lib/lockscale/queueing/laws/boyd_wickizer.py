@@ -9,9 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us, in_series_us
-from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.model import Box, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, Parameter
 
 
 def _ticket_hold_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

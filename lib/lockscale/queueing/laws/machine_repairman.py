@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from lockscale.queueing.closed_chain import SHORTEST_US, at_the_lock, closed_rate_per_us, in_series_us
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.model import Box, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, Parameter
 
 
 def _repairman_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

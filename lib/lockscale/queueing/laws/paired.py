@@ -31,9 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.model import Box, Parameter
+from lockscale.queueing.model import Box, FloatArray, Parameter
 from lockscale.queueing.points import Points, points
 
 Cost = Callable[[FloatArray, Mapping[str, float]], FloatArray]

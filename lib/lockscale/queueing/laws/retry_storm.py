@@ -27,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray, as_floats, check_threads
-from lockscale.queueing.model import Box, Law, Parameter, check_params
+from lockscale.queueing.model import Box, FloatArray, Law, Parameter, as_floats, check_params, check_threads
 
 
 def _storms(

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.model import Box, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, Parameter
 
 
 def _usl_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:

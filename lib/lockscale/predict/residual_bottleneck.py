@@ -16,7 +16,7 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Estimate, Open, Waiting
-from lockscale.predict.base import Curve, factor_of_two_values
+from lockscale.predict.unpatched import Curve, factor_of_two_values
 from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 
@@ -64,7 +64,7 @@ def between(base: Curve, cpus: int | None = None, *, less_work: float = 0.0) -> 
 
 
 def behind(base: Curve, given: Mapping[str, float]) -> Band:
-    """With the queue that is left known: simulated; from the base, as lines may move, to that queue at best.
+    """With the residual bottleneck known: simulated; from the base, as lines may move, to that queue at best.
 
     Each end is missed by scatter and the patch's own work at most.
     """
@@ -149,12 +149,12 @@ def open_share(given: Mapping[str, float], locks: Sequence[str], prefix: str = "
 
 
 def _simulated(threads: Sequence[int], times: Mapping[str, float]) -> list[float]:
-    from lockscale.predict.queue_left import queue_left
+    from lockscale.predict.residual_model import residual_bottleneck
     from lockscale.sim import simulate  # imports the compiler, which all else here does without
 
     rates = []
-    with progress("simulate the queue that is left", len(threads)) as shown:
+    with progress("simulate the residual bottleneck", len(threads)) as shown:
         for done, n in enumerate(threads, start=1):
-            rates.append(simulate(queue_left, n, times, operations=4000, replications=3).rate_per_s)
+            rates.append(simulate(residual_bottleneck, n, times, operations=4000, replications=3).rate_per_s)
             shown.update(done, f"{n} threads")
     return rates

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lockscale.queueing.columns import FloatArray
+from lockscale.queueing.model import FloatArray
 
 STEPS = 15
 SETTLED = 1e-4  # of the sum of squares: what the last step may have gained

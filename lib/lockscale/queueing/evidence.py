@@ -36,11 +36,11 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import check_threads
-from lockscale.queueing.inference.fitted import Fit, Without, without
-from lockscale.queueing.inference.interval import NOISE_FLOOR, noise
-from lockscale.queueing.inference.search import FEWEST, problem_of, search
+from lockscale.queueing.fitted import Fit, Without, without
+from lockscale.queueing.interval import NOISE_FLOOR, noise
+from lockscale.queueing.model import check_threads
 from lockscale.queueing.points import Points
+from lockscale.queueing.search import FEWEST, problem_of, search
 
 DENSE_POINTS = 10  # eight second differences know a standard deviation to a quarter
 EVEN_GAPS = 1.5

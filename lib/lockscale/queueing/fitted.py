@@ -7,22 +7,47 @@ table nor the points that are out have a say. Where very different rates at a po
 equally good fits of the others (a ridge), there is no such rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray, check_threads
-from lockscale.queueing.inference.interval import NOISE_FLOOR, Noise, crossing
-from lockscale.queueing.inference.search import Optimum, Problem, problem_of, search
-from lockscale.queueing.inference.share import rate_of
-from lockscale.queueing.model import Parameter
+from lockscale.queueing.interval import NOISE_FLOOR, Noise, crossing
+from lockscale.queueing.model import FloatArray, Parameter, check_threads
 from lockscale.queueing.points import Points
-from lockscale.queueing.text import html_table, short
+from lockscale.queueing.search import Optimum, Problem, problem_of, search
+from lockscale.queueing.shared import rate_of
+
+
+def html_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
+    """A title, a table of text cells (the first column to the left), and a line for each note."""
+    body = "".join(_row("td", row) for row in rows)
+    said = "".join(f"<div>{escape(note)}</div>" for note in notes)
+    head = f"<thead>{_row('th', header)}</thead>"
+    return f"<div><b>{escape(title)}</b></div><table>{head}<tbody>{body}</tbody></table>{said}"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    sides = ["left"] + ["right"] * (len(cells) - 1)
+    inside = [
+        f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
+    ]
+    return f"<tr>{''.join(inside)}</tr>"
+
+
+def short(number: float | None, digits: int = 4) -> str:
+    """`digits` that count, without an exponent where there is room; `open` where there is no number."""
+    if number is None:
+        return "open"
+    text = f"{number:.{digits}g}"
+    return f"{float(text):.0f}" if "e+" in text and number < 1e9 else text
+
 
 FOLDS = 32
 """Most fits that leave-one-out makes."""
@@ -102,7 +127,7 @@ class Prediction:
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """A model fitted to a table. Made by `lockscale.queueing.inference.fit.fit`."""
+    """A model fitted to a table. Made by `lockscale.queueing.fit.fit`."""
 
     problem: Problem
     best: Optimum

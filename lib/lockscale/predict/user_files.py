@@ -13,15 +13,21 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
-from lockscale.fitting.read import read_columns
-from lockscale.predict import verdict
-from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted, Waiting
-from lockscale.predict.case import LONGER, Case, case_of, free_numbers
-from lockscale.predict.costs import waits
-from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, profile_of
-from lockscale.predict.own_patches import NORMAL_95, predictions, switches
+from lockscale.fitting.user_table import read_columns
+from lockscale.predict.answer import (
+    Answer,
+    Estimate,
+    Idea,
+    Open,
+    Predicted,
+    Waiting,
+    gains_over,
+    idea_by_gain,
+)
+from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, profile_of
 from lockscale.predict.posterior import SD, Posterior, posterior
-from lockscale.predict.together import not_together
+from lockscale.predict.unpatched import waits
+from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
 from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
@@ -173,7 +179,7 @@ def _open(
 
 def _ideas(case: Case, patched: list[Predicted]) -> list[Idea]:
     n, base = case.threads[-1], case.base_per_s[-1]
-    return [verdict.idea(p.arm, verdict.gains(p.low, p.high, base), n) for p in patched if p.threads == n]
+    return [idea_by_gain(p.arm, gains_over(p.low, p.high, base), n) for p in patched if p.threads == n]
 
 
 def _notes(case: Case, found: Posterior) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.comparison.evidence import (
+from lockscale.queueing.evidence import (
     LEVEL,
     Candidate,
     NoiseFloor,
@@ -18,11 +18,10 @@ from lockscale.queueing.comparison.evidence import (
     p_same,
     tell_apart,
 )
-from lockscale.queueing.inference.fit import fit_points
-from lockscale.queueing.inference.fitted import Fit
+from lockscale.queueing.fit import fit_points
+from lockscale.queueing.fitted import Fit, html_table
 from lockscale.queueing.model import Model
 from lockscale.queueing.points import points
-from lockscale.queueing.text import html_table
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.inference.fitted import Estimate, Fit
-from lockscale.queueing.inference.interval import Noise, crossing, noise
-from lockscale.queueing.inference.search import NO_RATE, Optimum, Problem, problem_of, search
-from lockscale.queueing.inference.share import Shared, of_one
-from lockscale.queueing.model import Model, check_params
+from lockscale.queueing.fitted import Estimate, Fit
+from lockscale.queueing.interval import Noise, crossing, noise
+from lockscale.queueing.model import FloatArray, Model, check_params
 from lockscale.queueing.points import Points, points, stacked
+from lockscale.queueing.search import NO_RATE, Optimum, Problem, problem_of, search
+from lockscale.queueing.shared import Shared, of_one
 
 SAME = 0.01  # of a box: two optima nearer than this are one
 

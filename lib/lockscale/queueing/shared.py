@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.model import Box, Model, Parameter
+from lockscale.queueing.model import Box, FloatArray, Model, Parameter
 from lockscale.queueing.points import Points
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from lockscale.queueing.columns import FloatArray
-from lockscale.queueing.inference.gauss_newton import descend, settle, slopes
-from lockscale.queueing.inference.share import Shared, box_of, of_one, rate_of
-from lockscale.queueing.model import Box, Model, Parameter
+from lockscale.queueing.gauss_newton import descend, settle, slopes
+from lockscale.queueing.model import Box, FloatArray, Model, Parameter
 from lockscale.queueing.points import Points
+from lockscale.queueing.shared import Shared, box_of, of_one, rate_of
 
 
 class Loose:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The patched kernel of which only its next queue is known."""
+"""The patched kernel of which only its next queue is known. Apart, because a model imports the compiler."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from lockscale.sim.model import Note, model
 
 
 @model(unit="operations/s")
-def queue_left(
+def residual_bottleneck(
     m: Builder,
     *,
     elsewhere_us: Annotated[float, Note("the rest of an operation", "base at one thread")] = 80.0,
@@ -17,8 +17,8 @@ def queue_left(
     handover_us: Annotated[float, Note("more of it when somebody waits", "given")] = 10.0,
 ) -> None:
     """One queued lock and work elsewhere."""
-    left = m.queued_lock("the queue that is left", hold=us(alone_us), handover=us(handover_us))
+    bottleneck = m.queued_lock("residual bottleneck", hold=us(alone_us), handover=us(handover_us))
     p = m.path("operation")
     p.spend(exponential(us(elsewhere_us)), "the rest")
-    p.lock(left)
-    p.unlock(left)
+    p.lock(bottleneck)
+    p.unlock(bottleneck)

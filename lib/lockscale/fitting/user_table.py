@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""Curves of a table of the user's own, a CSV file or a data frame: right, or refused in one sentence.
+
+Columns are `threads,value`, with more where there is more, or those of our long form.
+"""
+
+import csv
+import datetime
+import io
+import operator
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import SupportsIndex
+
+import numpy as np
+import pandas as pd
+
+from lockscale.errors import MOST_PRINTABLE, BadInput, printable
+from lockscale.fitting.column import Column, published_columns
+from lockscale.fitting.rate_unit import KNOWN as RATES
+from lockscale.fitting.rate_unit import TIME_S, RateUnit, rate_unit
+from lockscale.queueing.model import LARGEST, MAX_THREADS, FloatArray
+from lockscale.queueing.points import SMALLEST
+from lockscale.tables.audit_file import own_path
+
+SHAPE = "write a header and rows such as threads,value and 8,12500"
+PLAIN = "quote text with commas, and write 1234.5 for a number"
+_SPARE = "cells beyond the header"
+_NO_NAME = "Unnamed:"  # pandas' own word where it writes or reads an index
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Cells of text by column; the index is the row as an editor counts it, header and all.
+
+    Rows that are empty altogether are left out, and so is a column without a name that is empty or only
+    counts rows. The file is read once, so it may be a pipe. Raises BadInput with file and row.
+    """
+    text = _text(path)
+    header = _header(path, text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            cells = pd.read_csv(
+                io.StringIO(text),
+                header=None,
+                names=[*header, _SPARE],
+                skiprows=1,
+                dtype=str,
+                keep_default_na=False,
+                skip_blank_lines=False,
+                index_col=False,
+                skipinitialspace=True,
+            )
+    except pd.errors.ParserWarning:
+        raise BadInput(f"{path} has rows with more cells than the header has names: {PLAIN}") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise BadInput(f"{path} is no CSV file: {_parse_error(error)}; {SHAPE}") from error
+    cells.index = pd.RangeIndex(2, len(cells) + 2)
+    cells = cells.fillna("")
+    spare = cells.pop(_SPARE)
+    if (more := spare[spare != ""]).size:
+        raise BadInput(f"{path} row {more.index[0]} has more cells than the header has names: {PLAIN}")
+    return _named(path, cells[(cells != "").any(axis=1)])
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is no CSV file in UTF-8: {SHAPE}") from error
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}; give the path of a CSV file") from error
+    if "\0" in text:
+        raise BadInput(f"{path} is no CSV file but a binary one: {SHAPE}")
+    return text
+
+
+def _header(path: Path, text: str) -> list[str]:
+    """The names in row 1; those of columns without one say which column it is."""
+    try:
+        names = [name.strip() for name in next(csv.reader(io.StringIO(text, newline=""), strict=True), [])]
+    except csv.Error as error:
+        raise BadInput(f"{path} row 1 is no header of a CSV file ({error}): {SHAPE}") from error
+    if not any(names):
+        raise BadInput(f"{path} row 1 is empty: {SHAPE}")
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and mark in names[0]:
+            raise BadInput(f"{path} row 1 has {called} between the names: write commas")
+    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+        name = printable(twice[0])
+        raise BadInput(f"{path} row 1 names column {name!r} twice: give each column a name of its own")
+    return [name or f"{_NO_NAME} {place}" for place, name in enumerate(names)]
+
+
+def _named(path: Path, cells: pd.DataFrame) -> pd.DataFrame:
+    """Without the columns that a trailing comma or a data frame's index makes."""
+    for name in [name for name in cells if str(name).startswith(_NO_NAME)]:
+        column = cells[name]
+        counts = name == f"{_NO_NAME} 0" and column.str.isdecimal().all() and column.is_unique
+        if not counts and (column != "").any():
+            place = int(str(name).removeprefix(_NO_NAME)) + 1
+            raise BadInput(
+                f"{path} row 1 has no name for column {place}: name it as known columns are, or drop it"
+            )
+        cells = cells.drop(columns=name)
+    return cells
+
+
+def _parse_error(error: Exception) -> str:
+    """What pandas found; it counts the rows of an open quote from 0."""
+    said = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    return re.sub(
+        r"EOF inside string starting at row (\d+)",
+        lambda found: f"row {int(found[1]) + 1} has a quote that nothing closes",
+        said,
+    )
+
+
+NUMBERS = ("threads", "value", "runs")
+_TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+_NO_NUMBERS = (*_TIMES, bool, np.bool_, complex, np.complexfloating, bytes)
+
+
+def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows counted from 1. Raises BadInput for columns of two names, of one name, or of what is no number."""
+    if frame.columns.nlevels > 1:
+        raise BadInput("the data frame has columns of several levels: give each one name, such as threads")
+    plain = frame.rename(columns=str).reset_index(drop=True).rename(index=lambda row: row + 1)
+    if (twice := plain.columns.duplicated()).any():
+        name = plain.columns[twice][0]
+        raise BadInput(f"the data frame has column {name!r} twice: give each column a name of its own")
+    for name in NUMBERS:
+        if name in plain:
+            plain[name] = _cells(plain[name])
+    return plain
+
+
+def _cells(column: "pd.Series[float]") -> "pd.Series[float]":
+    """The column as it is, or, where that is neither numbers nor text, cell by cell as objects."""
+    if pd.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
+        return column
+    if isinstance(column.dtype, pd.StringDtype):
+        return column
+    cells = column.astype(object)
+    for row, cell in cells.items():
+        if isinstance(cell, _NO_NUMBERS) or (isinstance(cell, int) and abs(cell) > 10**300):
+            raise BadInput(
+                f"the data frame row {row}, column {column.name} is {str(cell)[:40]!r}: write plain numbers"
+            )
+    return cells
+
+
+FRAME = "the data frame"
+NEEDED = ("threads", "value")
+APART = ("study", "arm", "target", "cpus", "tool", "test", "metric", "statistic", "unit", "origin")
+"""Rows that differ in one of these are of different curves."""
+REPEATS = ("run", "table", "arm_published", "kernel", "tool_version", "pair", "block", "iteration")
+ASIDE = ("printed", "starred", "build_id", "started_utc")
+_YES, _NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "")
+KNOWN = (*NEEDED, "runs", "profiled", *APART, *REPEATS, *ASIDE)
+
+
+def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
+    """Every curve of rates in a table of text or numbers whose index is the row to name.
+
+    Rows marked `profiled` give no rate and are left out; so are, where there is a column `metric`, rows
+    of other units than rates. Raises BadInput with row, column and what to do.
+    """
+    cells = cells.rename(columns=str)
+    _check_names(list(cells.columns), where)
+    if "profiled" in cells:
+        cells = cells[~_profiled(cells, where)]
+    if cells.empty:
+        raise BadInput(f"{where} has no rows: add one for each thread count")
+    _check_arms(cells, where)
+    cells, scale = _in_one_unit(cells, where)
+    threads = _numbers(cells, "threads", where)
+    _refuse(
+        (threads < 1) | (threads > MAX_THREADS) | (threads != threads.round()),
+        cells.threads,
+        where,
+        f"thread counts are whole numbers from 1 to {MAX_THREADS}, so check that the columns are not swapped",
+    )
+    rates = _positive(cells, "value", where) * scale
+    runs = _positive(cells, "runs", where) if "runs" in cells else None
+    return _curves(cells, where, threads, rates, runs)
+
+
+def _check_names(names: Sequence[str], where: str) -> None:
+    head = where if where == FRAME else f"{where} row 1"
+    has = f"it has {printable(', '.join(names))}"
+    for name in NEEDED:
+        if name not in names:
+            raise BadInput(f"{head} names no column {name} ({has}): name its columns threads and value")
+    if unknown := [name for name in names if name not in KNOWN]:
+        raise BadInput(
+            f"{head} names a column {_said(unknown[0])} that is not known: call it arm if its rows "
+            f"are different curves, or drop it (known: {', '.join(KNOWN)})"
+        )
+
+
+def _profiled(cells: pd.DataFrame, where: str) -> "pd.Series[bool]":
+    said = cells.profiled.fillna("").astype(str).str.strip().str.lower()
+    unclear = ~said.isin([*_YES, *_NO])
+    _refuse(unclear, cells.profiled, where, "write True where a profiler ran, else False")
+    return said.isin(_YES)
+
+
+def _check_arms(cells: pd.DataFrame, where: str) -> None:
+    """Rows that name no arm among rows that do would be one more curve, of no name."""
+    if "arm" in cells:
+        blank = cells.arm.isna() | (cells.arm.astype(str).str.strip() == "")
+        if not blank.all():
+            _refuse(blank, cells.arm, where, "other rows name their arm, so name this one's too")
+
+
+def _in_one_unit(cells: pd.DataFrame, where: str) -> "tuple[pd.DataFrame, pd.Series[float]]":
+    """Rows of rates with their units by one name each, and how many of it one of a row's value is."""
+    if "unit" not in cells:
+        return cells, pd.Series(1.0, index=cells.index)
+    known: dict[object, RateUnit] = {}
+    for unit in cells.unit.unique():
+        try:
+            known[unit] = rate_unit(str(unit).strip())
+        except ValueError as wrong:
+            _, slash, time = str(unit).rpartition("/")
+            if "metric" not in cells or (slash and time.strip() in TIME_S):
+                row = cells.index[cells.unit.isin([unit])][0]
+                raise BadInput(f"{where} row {row}, column unit: {wrong}") from None
+    if not known:
+        units = ", ".join(map(str, cells.unit.unique()))
+        raise BadInput(f"{where} has no rates: its units are {printable(units)}; add rows in {RATES}")
+    cells = cells[cells.unit.isin(list(known))]
+    scale = cells.unit.map({unit: one.per_s for unit, one in known.items()})
+    return cells.assign(unit=cells.unit.map({unit: one.name for unit, one in known.items()})), scale
+
+
+def _numbers(cells: pd.DataFrame, name: str, where: str) -> "pd.Series[float]":
+    numbers = pd.to_numeric(cells[name], errors="coerce").astype("float64")
+    empty = cells[name].isna() | (cells[name] == "")
+    _refuse(empty, cells[name], where, "leave out rows without a value")
+    advice = "write plain numbers such as 1234.5, and leave out runs that did not work"
+    _refuse(numbers.isna() | numbers.isin([np.inf, -np.inf]), cells[name], where, advice)
+    return numbers
+
+
+def _positive(cells: pd.DataFrame, name: str, where: str) -> "pd.Series[float]":
+    numbers = _numbers(cells, name, where)
+    advice = f"give {SMALLEST:g} to {LARGEST:g}, so check the unit and leave out runs that did not work"
+    _refuse((numbers < SMALLEST) | (numbers > LARGEST), cells[name], where, advice)
+    return numbers
+
+
+def _refuse(bad: "pd.Series[bool]", column: "pd.Series[str]", where: str, advice: str) -> None:
+    if bad.any():
+        row, cell = next(
+            (row, cell) for row, cell, wrong in zip(bad.index, column, bad, strict=True) if wrong
+        )
+        raise BadInput(f"{where} row {row}, column {column.name} is {_said(cell)}: {advice}")
+
+
+def _said(cell: object) -> str:
+    """As code, cut: a cell may be a whole file after a quote that nothing closes."""
+    return repr(cell) if len(repr(cell)) <= MOST_PRINTABLE else repr(printable(cell))
+
+
+def _curves(
+    cells: pd.DataFrame,
+    where: str,
+    threads: "pd.Series[float]",
+    rates: "pd.Series[float]",
+    runs: "pd.Series[float] | None",
+) -> list[Column]:
+    keys = [name for name in APART if name in cells]
+    named = _naming(cells, keys)
+    found = []
+    for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
+        first = rows.iloc[0]
+        name = " ".join(str(first[key]) for key in named) or "value"
+        found.append(
+            Column(
+                table=where,
+                name=name,
+                threads=_array(threads, rows),
+                rates_per_s=_array(rates, rows),
+                runs=None if runs is None else _array(runs, rows),
+                unit=str(first["unit"]) if "unit" in rows else "",
+                origin=str(first["origin"]) if "origin" in rows else "not stated",
+            )
+        )
+    return found
+
+
+def _naming(cells: pd.DataFrame, keys: list[str]) -> list[str]:
+    """The columns that tell the curves apart; unit and origin only where nothing else does."""
+    several = [name for name in keys if cells[name].nunique() > 1]
+    short = [name for name in several if name not in ("unit", "origin")]
+    if short == several:
+        return short
+    told = len(cells[short].drop_duplicates()) if short else 1
+    return short if told == len(cells[several].drop_duplicates()) else several
+
+
+def _array(values: "pd.Series[float]", rows: pd.DataFrame) -> FloatArray:
+    return np.asarray(values.loc[rows.index], dtype=np.float64)
+
+
+Table = str | Path | pd.DataFrame
+
+
+def read_columns(table: Table) -> list[Column]:
+    """Every curve of a table.
+
+    table: the name of a published table, the path of a CSV file (it is there, or has a dot or slash), or a
+    data frame with columns threads and value. Raises BadInput for what cannot be used.
+    """
+    if isinstance(table, pd.DataFrame):
+        return own_columns(plain_frame(table), FRAME)
+    if isinstance(table, Path):
+        return own_columns(read_cells(table), str(table))
+    if not isinstance(table, str):
+        raise BadInput(
+            f"the table is {printable(type(table).__name__)}: give a published table's name, the path of a "
+            "CSV file, or a data frame with columns threads and value (lockscale.queueing.fit takes arrays)"
+        )
+    if own := own_path(table):
+        return own_columns(read_cells(own), table)
+    return published_columns(table)
+
+
+def read_column(table: Table, column: str | None = None, n_min: int = 1, n_max: int | None = None) -> Column:
+    """The one curve of a table, or the one that `column` names, with thread counts from n_min to n_max."""
+    threads = thread_range(n_min, n_max)
+    found = read_columns(table)
+    chosen = [one for one in found if column in (None, one.name)]
+    if len(chosen) != 1:
+        names = ", ".join(repr(one.name) for one in found)
+        raise BadInput(f"column is {column!r} but the table has {len(found)}: choose of {names}")
+    return chosen[0].between(*threads)
+
+
+def thread_range(n_min: int, n_max: int | None) -> tuple[int, int | None]:
+    """Both as Python's whole numbers; BadInput for what is none."""
+    return _whole("n_min", n_min), None if n_max is None else _whole("n_max", n_max)
+
+
+def _whole(name: str, n: object) -> int:
+    """A number of threads, also one of numpy's."""
+    if isinstance(n, bool) or not isinstance(n, SupportsIndex) or operator.index(n) < 1:
+        raise BadInput(f"{name} is {n!r}: give a whole number of threads")
+    return operator.index(n)
