@@ -19,8 +19,8 @@ from lockscale.measure.rows import read_rows
 from lockscale.predict.judge import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
-from lockscale.report.kept_scoreboard import kept_scoreboard
 from lockscale.show.prediction import ask
+from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.study.file import list_studies, load_study
 from lockscale.tables import function_cost, list_tables, published
 

@@ -14,8 +14,8 @@ run = ""
 # %%
 import pandas as pd
 
-from lockscale.report.published import table_figure
 from lockscale.show.audit import audit_tables
+from lockscale.show.figures import table_figure
 from lockscale.show.headlines import audited
 from lockscale.show.story import open_story
 

@@ -17,7 +17,7 @@ seed = None
 # ## The algorithm
 
 # %%
-from lockscale.report.study_figures import table_beside_simulated
+from lockscale.show.figures import table_beside_simulated
 from lockscale.show.headlines import simulated
 from lockscale.show.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 from lockscale.show.story import open_story

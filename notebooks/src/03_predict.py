@@ -18,7 +18,7 @@ target = "qemu"
 # %%
 import pandas as pd
 
-from lockscale.predict.icicle import waits_icicle, waits_table
+from lockscale.show.figures import waits_icicle, waits_table
 from lockscale.show.headlines import predicted
 from lockscale.show.prediction import answer_for, base_to_count, predict
 from lockscale.show.story import open_story

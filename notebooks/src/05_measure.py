@@ -22,7 +22,7 @@ import pandas as pd
 
 from lockscale.measure.compare import aa_pair, lock_events, rates
 from lockscale.measure.plan import plan
-from lockscale.report.study_figures import measured_rates
+from lockscale.show.figures import measured_rates
 from lockscale.show.headlines import measured
 from lockscale.show.story import open_story
 

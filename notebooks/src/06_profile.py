@@ -16,7 +16,7 @@ run = ""
 from lockscale.measure.compare import counted_arms, extra_calls, function_costs, proof_of
 from lockscale.measure.overheads import UNDER_PROFILER, overheads
 from lockscale.measure.profiles import lock_waits_of
-from lockscale.report.study_figures import counted_against_upstream, function_shares
+from lockscale.show.figures import counted_against_upstream, function_shares
 from lockscale.show.headlines import counted
 from lockscale.show.story import open_story
 

@@ -15,7 +15,7 @@ cpus = None  # None: the guest with the most points
 
 # %%
 from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
-from lockscale.report.fit_figure import draw_fit, fit_numbers
+from lockscale.show.figures import draw_fit, fit_numbers
 from lockscale.show.headlines import judged
 from lockscale.show.story import open_story
 
@@ -71,8 +71,8 @@ counters
 # your own has no kept fit: `lockscale compare FILE` ranks the queueing models on it.
 
 # %%
-from lockscale.report.kept_scoreboard import first_explained, kept_scoreboard, scoreboard_table
-from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
+from lockscale.show.figures import scoreboard_figure, scoreboard_numbers
+from lockscale.show.scoreboard import first_explained, kept_scoreboard, scoreboard_table
 
 table, rows = first_explained(story.study.tables), kept_scoreboard()
 table and story.show(scoreboard_figure(rows, table), scoreboard_numbers(rows, table), "07-explained")

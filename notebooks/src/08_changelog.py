@@ -13,7 +13,7 @@ run = ""
 
 # %%
 from lockscale.files import write_text
-from lockscale.report.changelog import as_text
+from lockscale.show.changelog import as_text
 from lockscale.show.exports import text_blocks
 from lockscale.show.headlines import written
 from lockscale.show.story import open_story

@@ -31,7 +31,7 @@ if threads == 5 and "script" in name:
 """
 SHOW = """
 from IPython.display import display
-from lockscale.report.headline import MIME
+from lockscale.show.headlines import MIME
 figure = {"data": [{"type": "scatter", "y": [1, threads]}], "layout": {}}
 display({"application/vnd.plotly.v1+json": figure, "text/plain": "a figure"}, raw=True)
 display({MIME: {"says": f"{threads} threads of {name}", "numbers": {"rate_per_s": 2.0 * threads}}}, raw=True)

@@ -15,8 +15,7 @@ import yaml
 
 from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
-from lockscale.show.explore.scenes import TIMES, scenes
-from lockscale.show.explore.setting import default
+from lockscale.show.explore.setting import TIMES, default, scenes
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"

@@ -7,7 +7,7 @@ import pytest
 
 from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
-from lockscale.show.explore.shots import shots
+from lockscale.show.explore.film import shots
 
 pytestmark = pytest.mark.slow
 SEEN = "() => document.querySelector('.js-plotly-plot:has(.slider-container)').layout.xaxis.range.map(Number)"

@@ -14,7 +14,7 @@ from lockscale.fitting.table_fit import fit_table, models_of
 from lockscale.fitting.user_table import read_column
 from lockscale.queueing import AMDAHL, MODELS, USL
 from lockscale.queueing.fit import fit
-from lockscale.report.scoreboard_text import scoreboard_text
+from lockscale.show.scoreboard import scoreboard_text
 
 KEYS = {
     "table", "column", "kind", "model", "free_parameters", "points", "calibrated", "noise_pct", "mape_pct",

@@ -14,8 +14,8 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.scoreboard import SimulatedTarget, simulated_rows
 from lockscale.fitting.simulated_model import Arm, Simulated, SimulatedModel
-from lockscale.report.scoreboard_text import scoreboard_text
 from lockscale.show import scoreboard as whole_scoreboard
+from lockscale.show.scoreboard import scoreboard_text
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, us

@@ -6,8 +6,18 @@ import pandas as pd
 
 from lockscale.fitting.column import Column
 from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
-from lockscale.report.headline import MIME, Headline
-from lockscale.show.headlines import audited, built, counted, judged, measured, predicted, simulated, written
+from lockscale.show.headlines import (
+    MIME,
+    Headline,
+    audited,
+    built,
+    counted,
+    judged,
+    measured,
+    predicted,
+    simulated,
+    written,
+)
 
 NO_CURVE = Fitted(
     Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", ""), None

@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.predict.judge import NO, YES, judge_guests, judge_published
-from lockscale.report.study_figures import counted_against_upstream, table_beside_simulated
+from lockscale.show.figures.study import counted_against_upstream, table_beside_simulated
 from lockscale.show.simulated import errors, table_points, unfitted_check
 from lockscale.sim import load_model
 from lockscale.study.file import Study, list_studies, load_study

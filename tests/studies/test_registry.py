@@ -13,7 +13,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.audit import audit
-from lockscale.show.explore.scenes import scene, scenes
+from lockscale.show.explore.setting import scene, scenes
 from lockscale.show.prediction import ask
 from lockscale.sim import load_model
 from lockscale.studies import registry

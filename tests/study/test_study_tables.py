@@ -14,10 +14,10 @@ from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
 from lockscale.measure.layout import Run
 from lockscale.predict.judge import judge_published
-from lockscale.report.published import table_figure
-from lockscale.report.study_figures import table_beside_simulated
 from lockscale.show.audit import audit_tables
 from lockscale.show.batch.plan import read_batch
+from lockscale.show.figures.study import table_beside_simulated
+from lockscale.show.figures.tables import table_figure
 from lockscale.show.pipeline import preflight, resume_study, run_study
 from lockscale.show.simulated import errors, table_points
 from lockscale.show.story import keep_study, open_story

@@ -88,9 +88,13 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
     until a table or the source changes.
     """
-    from lockscale.report.kept_scoreboard import keep_scoreboard
-    from lockscale.report.scoreboard_text import scoreboard_text, unexplained_rows, with_how
-    from lockscale.show.scoreboard import whole_scoreboard
+    from lockscale.show.scoreboard import (
+        keep_scoreboard,
+        scoreboard_text,
+        unexplained_rows,
+        whole_scoreboard,
+        with_how,
+    )
     from lockscale.studies.registry import studies
 
     rows = whole_scoreboard()

@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
     ) -> "Trace":
         """Trace the first of the replications; raises BadInput for more than the file's viewer can show."""
         from lockscale.progress import progress
-        from lockscale.report.timeline import check_size
+        from lockscale.show.timeline import check_size
         from lockscale.sim.trace import trace
 
         with progress(f"trace {model}", 1) as shown:
@@ -64,7 +64,7 @@ class Wanted(NamedTuple):
 
     def write(self, found: "Trace") -> dict[str, Any]:
         """Write the file; returns what `lockscale sim --json` says of it."""
-        from lockscale.report.timeline import save_trace
+        from lockscale.show.timeline import save_trace
         from lockscale.sim.delays import PS_PER_US
 
         save_trace(found, self.file)
@@ -89,7 +89,7 @@ def trace_wanted(
             raise BadInput("--trace-from-us and --trace-for-us say what part to trace: add --trace FILE")
         return None
     from lockscale.files import need_place_for_file
-    from lockscale.report.timeline import check_ending
+    from lockscale.show.timeline import check_ending
     from lockscale.sim.trace import window_ps
 
     check_ending(file)

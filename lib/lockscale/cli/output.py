@@ -50,6 +50,6 @@ def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, 
 def table(rows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
-    from lockscale.report.text_table import text_table
+    from lockscale.text_table import text_table
 
     return text_table(pd.DataFrame(rows)).rstrip() if rows else "none"

@@ -182,11 +182,9 @@ def scale(dask: str | None, keep: bool, as_json: bool) -> None:
     Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
     on from there.
     """
-    from lockscale.report.text_table import text_table
-    from lockscale.scale.cluster import local_cluster
-    from lockscale.scale.kept import keep_scale
-    from lockscale.scale.study import scale_study
+    from lockscale.show.scale import keep_scale, local_cluster, scale_study
     from lockscale.studies.registry import studies
+    from lockscale.text_table import text_table
 
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(dask_client(dask) if dask else local_cluster())

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from lockscale.report.text_table import text_table
+from lockscale.text_table import text_table
 
 
 @dataclass(frozen=True)

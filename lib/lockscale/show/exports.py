@@ -26,14 +26,20 @@ from lockscale.measure.compare import (
 )
 from lockscale.measure.layout import curated_run, find_run, target_of
 from lockscale.progress import progress
-from lockscale.report import study_figures
-from lockscale.report.changelog import FORMS, Block, as_form, changelog_blocks
-from lockscale.report.kept_scoreboard import explained_tables, kept_scoreboard
-from lockscale.report.published import published_figure
-from lockscale.report.save import FORMATS, one_browser, save
-from lockscale.report.scale_figure import scale_figure
-from lockscale.report.scoreboard_figure import scoreboard_figure, scoreboard_numbers
-from lockscale.scale.kept import kept_scale
+from lockscale.show.changelog import FORMS, Block, as_form, changelog_blocks
+from lockscale.show.figures import (
+    counted_against_upstream,
+    measured_rates,
+    published_figure,
+    save,
+    scale_figure,
+    scoreboard_figure,
+    scoreboard_numbers,
+    table_beside_simulated,
+)
+from lockscale.show.figures.formats import FORMATS, one_browser
+from lockscale.show.scale import kept_scale
+from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
 from lockscale.show.story import Story, open_story
 from lockscale.study.file import Study, list_studies
@@ -140,15 +146,15 @@ def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
     study = story.study
     points, table = simulated_points(study), story.tables[0]
     said = table_points(study, points, table)
-    drawn = study_figures.table_beside_simulated(study, points, said, table)
+    drawn = table_beside_simulated(study, points, said, table)
     said = said.drop(columns="note").assign(metric=points.metric.iloc[0], unit=points.unit.iloc[0])
     yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, said]))
     if measured:
         where = f"{story.where}, run {story.measured.id}"
         counts, found = counted_arms(story.rows, study), rates(story.rows)
-        drawn = study_figures.counted_against_upstream(study, counts, where)
+        drawn = counted_against_upstream(study, counts, where)
         yield Drawing(f"{study.name}-counted", drawn, counts.assign(run=story.measured.id))
-        drawn = study_figures.measured_rates(study, found, where)
+        drawn = measured_rates(study, found, where)
         yield Drawing(f"{study.name}-rates", drawn, found.assign(run=story.measured.id))
 
 

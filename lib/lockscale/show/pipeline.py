@@ -29,7 +29,6 @@ from lockscale.measure.study_check import check_study
 from lockscale.measure.target_work import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.report.text_table import text_table
 from lockscale.show.execution import Interrupted, execute
 from lockscale.show.notebooks import ENDS_S, notebook_of, sources
 from lockscale.show.story import keep_study
@@ -44,6 +43,7 @@ from lockscale.study.file import (
     load_target,
 )
 from lockscale.study.tables import beside, changed_tables, study_tables
+from lockscale.text_table import text_table
 
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
 HOME_S = 900.0  # how long an interrupted run may take to reboot its server into its own kernel

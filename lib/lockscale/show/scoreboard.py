@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""The whole scoreboard: the best queueing model of each published curve, and the simulator beside it."""
+"""The scoreboard: the best queueing model of each published curve, and the simulator beside it.
 
-from collections.abc import Mapping
+It is computed of all studies, kept in data/, so that what draws it fits nothing, and told to a person with
+nothing left out that decides a figure. A queueing row and a simulator row have their errors by different
+checks, and a table that no model is of has a row that says so.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lockscale.files import sha256_of
+import pandas as pd
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import sha256_of, write_json
 from lockscale.fitting.column import all_published_columns
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.scoreboard import column_row, simulated_rows
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.progress import progress
 from lockscale.studies.registry import studies
+from lockscale.tables import list_tables, published
+from lockscale.text_table import text_table
 
 
 def whole_scoreboard() -> list[dict[str, Any]]:
@@ -48,12 +60,12 @@ def simulated_scoreboard() -> list[dict[str, Any]]:
     with progress("scoreboard, simulator", len(tables)) as shown:
         for done, one in enumerate(tables):
             shown.update(done, one.table)
-            rows += cached(one.table, _settings(one), partial(_rows, one))
+            rows += cached(one.table, _settings(one), partial(_simulated_rows, one))
         shown.update(len(tables))
     return rows
 
 
-def _rows(of: Simulated) -> list[dict[str, Any]]:
+def _simulated_rows(of: Simulated) -> list[dict[str, Any]]:
     found = simulated_rows(of)
     return [*found, *of.checked(found)] if of.checked else found
 
@@ -63,3 +75,219 @@ def _settings(of: Simulated) -> Mapping[str, Any]:
     own = {"source": of.source} if of.source else {}
     own |= {"model_source": sha256_of(of.model)} if isinstance(of.model, Path) else {}
     return found | own
+
+
+KEPT = paths.DATA / "scoreboard.json"
+TABLE_COLUMNS = (
+    *("table", "column", "kind", "model", "points", "free_parameters", "calibrated", "noise_pct"),
+    *("mape_pct", "loo_pct", "extrapolation_pct", "extrapolation_from", "coverage_pct", "coverage_from"),
+    *("target_pct", "target_loo_pct", "met"),
+)
+
+
+def keep_scoreboard(rows: Sequence[dict[str, Any]]) -> None:
+    """Rows as `lockscale scoreboard --json` prints them, parameters and curves included."""
+    write_json(KEPT, rows)
+
+
+def kept_scoreboard() -> list[dict[str, Any]]:
+    """Those rows; raises BadInput where the file is not there or not whole."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(KEPT.read_text())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{KEPT} cannot be read: make it with `lockscale scoreboard --keep`") from error
+    return rows
+
+
+def scoreboard_table(tables: Collection[str]) -> pd.DataFrame:
+    """Errors and targets of the kept rows of these tables, both models of a curve together."""
+    rows = [row for row in kept_scoreboard() if row["table"] in tables]
+    found = pd.DataFrame(
+        [{name: row[name] for name in TABLE_COLUMNS} for row in rows], columns=list(TABLE_COLUMNS)
+    )
+    return found.sort_values(["table", "column"], kind="stable", ignore_index=True)
+
+
+def first_explained(tables: Iterable[str]) -> str | None:
+    """The first of these tables that the simulator explains; a file of one's own has no kept fit."""
+    known = explained_tables()
+    return next((name for name in tables if name in known), None)
+
+
+def explained_tables() -> list[str]:
+    """The tables that the simulator was fitted to, or checked against."""
+    return list(dict.fromkeys(row["table"] for row in kept_scoreboard() if row["kind"] == "simulator"))
+
+
+NOT_THERE = (
+    *("model", "free_parameters", "calibrated", "noise_pct", "noise_from", "mape_pct", "loo_pct"),
+    *("extrapolation_pct", "coverage_pct", "target_pct", "target_loo_pct", "met"),
+)
+
+
+def unexplained_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One for each arm and metric of a table that has no row: table, column, kind `none`, points.
+
+    Columns have the names of their arm and metric in them. Changes in % are no rates, and of function costs
+    the scoreboard has the figures that a model gives.
+    """
+    found = []
+    for table in list_tables():
+        frame = published(table)
+        if "total_us" not in frame:
+            rates = frame[frame.unit != "%"]
+            for (arm, metric), here in rates.groupby(["arm", "metric"], sort=False):
+                if not any(_is_of(row, table, str(arm), str(metric)) for row in rows):
+                    points = int(here.threads.nunique())
+                    name = {"table": table, "column": f"{arm} {metric}", "kind": "none", "points": points}
+                    found.append({**name, **dict.fromkeys(NOT_THERE), "curve": []})
+    return found
+
+
+def _is_of(row: dict[str, Any], table: str, arm: str, metric: str) -> bool:
+    words = row["column"].split()
+    return bool(row["table"] == table and words[0] == arm and metric in words)
+
+
+HOW: Mapping[str, Mapping[str, str]] = {
+    "queueing": {
+        "extrapolation": "a fit to the smaller half of thread counts",
+        "coverage": "fits without each thread count in turn",
+    },
+    "simulator": {
+        "extrapolation": "a fit of all columns to N <= 8",
+        "coverage": "a fit of all columns to N <= 8",
+    },
+}
+"""Kind of row -> the fits by which its `extrapolation_pct` and `coverage_pct` judge the points left out."""
+
+
+def with_how(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with `extrapolation_from` and `coverage_from`; None where there is no such figure."""
+    return [{**row, **{f"{name}_from": _how(row, name) for name in HOW["queueing"]}} for row in rows]
+
+
+def _how(row: Mapping[str, Any], name: str) -> str | None:
+    return None if row[f"{name}_pct"] is None else HOW[row["kind"]][name]
+
+
+HEADER = (
+    "table", "column", "model", "points", "free", "in sample %", "leave-one-out %", "small N to large %",
+    "covered %", "noise %", "target %", "met",
+)  # fmt: skip
+ALL_POINTS = "  the same, all points"
+
+
+def scoreboard_text(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str] | None = None) -> str:
+    """A line for each curve, one more where thread counts are left out of it; then why, and how chosen.
+
+    why_short: of tables whose targets the simulator misses, why.
+    """
+    queueing = [row for row in rows if row["kind"] == "queueing"]
+    simulated = [row for row in rows if row["kind"] == "simulator"]
+    lines = []
+    for row in queueing:
+        lines.append(_cells(row, row, row["column"]))
+        if row["all_points"]:
+            lines.append(_cells(row, row["all_points"], ALL_POINTS))
+    parts = [_table(lines), "", *_notes(queueing)]
+    if simulated:
+        found = _table([_simulated_cells(row) for row in simulated])
+        parts += ["", "Explained by the simulator:", found, "", *_simulated_notes(simulated, why_short or {})]
+    left = [f"{row['table']}, {row['column']}" for row in rows if row["kind"] == "none"]
+    if left:
+        parts.append(f"Explained by no model (data/README.md says why): {'; '.join(left)}.")
+    return "\n".join(parts)
+
+
+def _table(lines: Sequence[tuple[str, ...]]) -> str:
+    return text_table(pd.DataFrame(lines, columns=list(HEADER))).rstrip() if lines else "none"
+
+
+def _simulated_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """Column names have their table's own words; calibrated is said in the place of met."""
+    target = "-" if row["target_pct"] is None else f"{row['target_pct']:g}"
+    target += f" / {row['target_loo_pct']:g}" if row["target_loo_pct"] else ""
+    return (
+        row["table"],
+        row["column"],
+        row["model"],
+        str(row["points"]),
+        str(row["free_parameters"]),
+        *(_pct(row[k]) for k in ("mape_pct", "loo_pct", "extrapolation_pct", "coverage_pct", "noise_pct")),
+        target,
+        "calibrated" if row["calibrated"] else {True: "yes", False: "no", None: "-"}[row["met"]],
+    )
+
+
+def _simulated_notes(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str]) -> list[str]:
+    said = [
+        "All columns of a table are fitted at once and share their parameters; free are those on which the "
+        "column depends. Small N to large: fitted to N <= 8, the error beyond; covered: how many of those "
+        "rates are in the 95% intervals of that fit, which are wide where N <= 8 leaves a parameter open. "
+        "The form of each model was chosen with all its points in view.",
+    ]
+    said += [
+        f"{row['column']}: leave-one-out not determined at N = {_list(at)}."
+        for row in rows
+        for at in row["not_determined"].values()
+    ]
+    short = dict.fromkeys(row["table"] for row in rows if row["met"] is False)
+    said += [f"{table}: {why_short[table]}" for table in short if table in why_short]
+    return list(dict.fromkeys(said))
+
+
+def _cells(row: dict[str, Any], figures: dict[str, Any], name: str) -> tuple[str, ...]:
+    target = f"{row['target_pct']:g} / {row['target_loo_pct']:g}" if row["target_pct"] else "-"
+    return (
+        row["table"],
+        name,
+        figures["model"],
+        f"{figures['points']} of {row['points_in_table']}",
+        str(figures["free_parameters"]),
+        *(_pct(figures[key]) for key in ("mape_pct", "loo_pct", "extrapolation_pct")),
+        _pct(row["coverage_pct"] if figures is row else None),
+        _pct(figures["noise_pct"]),
+        target,
+        {True: "yes", False: "no", None: "-"}[figures["met"]],
+    )
+
+
+def _pct(error: float | None) -> str:
+    return "-" if error is None else f"{error:.1f}"
+
+
+def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    most = max((row["candidates"] for row in rows), default=0)
+    said = [
+        "Mean absolute errors. Small N to large: fitted to the smaller half of thread counts, the error at "
+        "the others; - where that half has no more thread counts than the model has parameters, or does not "
+        "determine the rates. Covered: how many rates are in the 95% interval of a fit without them. Noise: "
+        "what a perfect model would have; - where there are no repeats.",
+        f"The model of a row is the one of up to {most} with the least leave-one-out error, the same that is "
+        "shown: chosen among many, it is better than a new thread count would find it.",
+    ]
+    said += [
+        f"{row['table']}: thread counts below {row['n_min']} are left out. {row['n_min_because']}"
+        for row in rows
+        if row["n_min"] > 1
+    ]
+    said += [_not_laws(row) for row in rows if row["not_laws"]]
+    said += [_not_determined(row) for row in rows if row["not_determined"]]
+    return list(dict.fromkeys(said))
+
+
+def _not_laws(row: dict[str, Any]) -> str:
+    laws = ", ".join(
+        f"{one['model']} ({_pct(one['mape_pct'])} / {_pct(one['loo_pct'])})" for one in row["not_laws"]
+    )
+    return f"{row['column']}: no candidates, with their errors: {laws}. {row['not_laws_because']}"
+
+
+def _not_determined(row: dict[str, Any]) -> str:
+    models = "; ".join(f"{model} at N = {_list(at)}" for model, at in row["not_determined"].items())
+    return f"{row['column']}: leave-one-out not determined (equally good fits of the rest differ): {models}."
+
+
+def _list(threads: Sequence[int]) -> str:
+    return ", ".join(map(str, threads))

@@ -22,8 +22,8 @@ from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
 from lockscale.measure.run_files import read_provenance, read_study_file
 from lockscale.measure.where import where
-from lockscale.report.flame_graph import flame_graph, top_stacks
-from lockscale.report.save import save
+from lockscale.show.figures.formats import save
+from lockscale.show.figures.stacks import flame_graph, top_stacks
 from lockscale.study.file import Study, load_study, load_target
 from lockscale.study.tables import StudyTable, beside, keep_tables, study_tables
 

@@ -4,9 +4,8 @@
 from collections.abc import Callable, Mapping
 
 from lockscale.fitting.simulated_model import Arm, Simulated
-from lockscale.scale.draws import Values
-from lockscale.scale.path import Given, SweptArm, SweptPath
 from lockscale.sim import load_model
+from lockscale.studies.swept_path import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import AuditRow, judged, row
 from lockscale.tables.datapackage import printed_points, published
 from lockscale.tables.intervals import Interval
@@ -164,5 +163,6 @@ ALLOCATE = SweptPath(
         ),
         "goal-spread, no journal": SweptArm(_allocate(goal_spread=True, arbitrary=True, serial_ns=0.0)),
     },
+    repeated={"ext4_mb_scan_group": "try_ns"},
     more={"goal_ns": GOAL_SD},
 )

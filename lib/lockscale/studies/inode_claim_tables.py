@@ -8,9 +8,8 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_model import Arm, Simulated, figures
-from lockscale.scale.draws import Values
-from lockscale.scale.path import Given, SweptArm, SweptPath
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
+from lockscale.studies.swept_path import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import AuditRow, exceeds, judged, row, undecided
 from lockscale.tables.datapackage import describe, published, repeats
 from lockscale.tables.function_costs import (

@@ -14,9 +14,8 @@ from scipy.optimize import brentq
 from lockscale.fitting.column import published_columns
 from lockscale.fitting.simulated_model import Arm, Simulated
 from lockscale.fitting.simulated_model import Values as Free
-from lockscale.scale.draws import Values
-from lockscale.scale.path import SweptArm, SweptPath, most_published, of_fit
 from lockscale.sim import Result
+from lockscale.studies.swept_path import SweptArm, SweptPath, Values, most_published, of_fit
 from lockscale.tables.claim import AuditRow, row, tally, undecided
 from lockscale.tables.datapackage import printed_points, published
 from lockscale.tables.percentages import change, how_printed

@@ -8,8 +8,8 @@ from typing import Any
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
 from lockscale.predict.guest import GuestCase
-from lockscale.scale.path import SweptPath
 from lockscale.studies.scene import Scene
+from lockscale.studies.swept_path import SweptPath
 from lockscale.study.file import Study
 from lockscale.tables import AuditRow
 

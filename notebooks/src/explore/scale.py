@@ -14,8 +14,8 @@
 path = "allocate"
 
 # %%
-from lockscale.report.scale_figure import scale_figure
-from lockscale.scale.kept import kept_scale
+from lockscale.show.figures import scale_figure
+from lockscale.show.scale import kept_scale
 
 found = kept_scale()
 scale_figure(found)

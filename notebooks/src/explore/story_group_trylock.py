@@ -20,7 +20,7 @@ threads = 8
 # alone. At 64 each had 3,588 left.
 
 # %%
-from lockscale.report.published import published_figure
+from lockscale.show.figures import published_figure
 
 published_figure("s3_fallocate2")
 
@@ -41,8 +41,7 @@ published_figure("s3_fallocate2")
 # the strip to scrub through time.
 
 # %%
-from lockscale.show.explore.film import film
-from lockscale.show.explore.shots import shots, tally
+from lockscale.show.explore.film import film, shots, tally
 
 groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [threads])
 film(groups, ["group lock", "s_md_lock"])

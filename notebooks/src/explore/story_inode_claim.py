@@ -17,7 +17,7 @@ threads = [4, 8, 16, 24, 32, 40, 48]
 # server made 79,033 to 81,463 files a second, with it 810,669 to 813,965. No disk became faster in between.
 
 # %%
-from lockscale.report.published import published_figure
+from lockscale.show.figures import published_figure
 
 published_figure("s1_rates")
 
@@ -52,8 +52,7 @@ published_figure("s1_function_cost")
 # over, and why the curve does not bend gently.
 
 # %%
-from lockscale.show.explore.film import film
-from lockscale.show.explore.shots import shots, tally
+from lockscale.show.explore.film import film, shots, tally
 
 storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)

@@ -20,7 +20,7 @@ threads = 16
 # published: only the ratios of times count.
 
 # %%
-from lockscale.report.published import published_figure
+from lockscale.show.figures import published_figure
 
 published_figure("s4_stress_orphan")
 
@@ -49,8 +49,7 @@ published_figure("s4_creat_clo")
 # through time.
 
 # %%
-from lockscale.show.explore.film import film
-from lockscale.show.explore.shots import shots, tally
+from lockscale.show.explore.film import film, shots, tally
 
 orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockless"], [threads])
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])

@@ -19,7 +19,7 @@ threads = 48
 # 35,690 a second.
 
 # %%
-from lockscale.report.published import published_figure
+from lockscale.show.figures import published_figure
 
 published_figure("s2_mds_survey")
 
@@ -54,8 +54,7 @@ published_figure("s2_function_cost_with")
 # fourth have the cure of S1, with the slow and with the cheap one.
 
 # %%
-from lockscale.show.explore.film import film
-from lockscale.show.explore.shots import shots, tally
+from lockscale.show.explore.film import film, shots, tally
 
 paradox = shots("write-access", ["slow-retry", "fast-retry", "slow-search", "fast-search"], [threads])
 film(paradox)

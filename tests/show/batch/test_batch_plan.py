@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.show.batch.journal import open_journal, state_of
+from lockscale.show.batch.index import open_journal, state_of
 from lockscale.show.batch.plan import Batch, _id, read_batch
 from lockscale.show.notebooks import notebook_names
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lockscale.show.batch.index import summary
-from lockscale.show.batch.journal import Entry, open_journal, state_of
+from lockscale.show.batch.index import Entry, open_journal, state_of, summary
 from lockscale.show.batch.plan import read_batch
 from lockscale.show.batch.work import _Room
 

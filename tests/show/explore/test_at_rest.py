@@ -5,13 +5,13 @@ import asyncio
 
 import pytest
 
-from lockscale.show.explore import at_rest
-from lockscale.show.explore.at_rest import AtRest
+from lockscale.show.explore import widget
+from lockscale.show.explore.widget import AtRest
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(at_rest, "REST_S", 0.01)
+    monkeypatch.setattr(widget, "REST_S", 0.01)
 
 
 def test_of_many_moves_the_last_is_worked_out():
@@ -21,7 +21,7 @@ def test_of_many_moves_the_last_is_worked_out():
         rest = AtRest()
         for n in range(5):
             rest.ask(lambda wanted, n=n: n, shown.append)
-        await asyncio.gather(*rest._tasks)
+        await rest.task
 
     asyncio.run(move())
     assert shown == [4]
@@ -44,7 +44,7 @@ def test_work_under_way_is_given_up_when_the_hand_moves():
         rest.ask(slow, shown.append)
         await begun.wait()
         rest.ask(lambda wanted: "new", shown.append)
-        await asyncio.gather(*rest._tasks)
+        await rest.task
 
     asyncio.run(move())
     assert shown == ["new"] and saw == ["given up"]

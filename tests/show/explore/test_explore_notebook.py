@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.show.explore.scenes import scenes
+from lockscale.show.explore.setting import scenes
 from lockscale.show.notebooks import all_sources, notebook_of, private_kernel
 
 SOURCES = {source.stem: source for source in all_sources() if source.parent.name == "explore"}

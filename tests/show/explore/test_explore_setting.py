@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.show.explore.scenes import LOCK_KINDS, TIMES, scenes
-from lockscale.show.explore.setting import Setting, changed, default, rounded
+from lockscale.show.explore.setting import LOCK_KINDS, TIMES, Setting, changed, default, rounded, scenes
 from lockscale.sim import load_model
 from lockscale.sim.model import read_parameters
 from lockscale.study.file import list_studies, load_study

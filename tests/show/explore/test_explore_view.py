@@ -7,18 +7,18 @@ import shlex
 import pytest
 
 from lockscale.show.explore.figure import STATES, explorer_figure, layout, traces
-from lockscale.show.explore.published import published_points
-from lockscale.show.explore.scenes import scenes
-from lockscale.show.explore.setting import Setting, changed
+from lockscale.show.explore.setting import Setting, changed, scenes
 from lockscale.show.explore.view import (
     View,
     busiest,
     locks_of_name,
+    numbers,
+    published_points,
+    removes,
     view,
     view_while,
     wait_us_per_operation,
 )
-from lockscale.show.explore.words import numbers, removes
 
 STORM = Setting()
 OF_SCENES = [changed(STORM, scene=one.name) for one in scenes()]

@@ -9,13 +9,17 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.explore import widget
-from lockscale.show.explore.keep import keep_parameters, keep_study
-from lockscale.show.explore.keys import EXPLORER, Keys
-from lockscale.show.explore.scenes import TIMES, scenes
-from lockscale.show.explore.setting import Setting, changed, default
-from lockscale.show.explore.time_slider import REACH, TimeSlider
+from lockscale.show.explore.setting import (
+    TIMES,
+    Setting,
+    changed,
+    default,
+    keep_parameters,
+    keep_study,
+    scenes,
+)
 from lockscale.show.explore.view import view
-from lockscale.show.explore.widget import Explorer, lock_explorer
+from lockscale.show.explore.widget import EXPLORER, REACH, Explorer, Keys, TimeSlider, lock_explorer
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
 
@@ -171,7 +175,7 @@ def test_a_scene_without_a_study_says_so(tmp_path: Path):
 
 def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said = []
-    monkeypatch.setattr("lockscale.show.explore.keep.write_text", lambda *written: said.append(written))
+    monkeypatch.setattr("lockscale.show.explore.setting.write_text", lambda *written: said.append(written))
     buttons = [child for child in explorer.children[-1].children if hasattr(child, "click")]
     for button in buttons:
         button.click()

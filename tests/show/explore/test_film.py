@@ -7,10 +7,8 @@ import plotly.graph_objects as go
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.show.explore.film import film
-from lockscale.show.explore.scenes import scenes
-from lockscale.show.explore.setting import model_of
-from lockscale.show.explore.shots import REST, STATES, Shot, shots, tally
+from lockscale.show.explore.film import REST, STATES, Shot, film, shots, tally
+from lockscale.show.explore.setting import model_of, scenes
 from lockscale.sim import simulate
 from lockscale.sim.trace import trace
 

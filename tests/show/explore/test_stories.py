@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 from lockscale import paths
-from lockscale.show.explore.published import published_points
+from lockscale.show.explore.view import published_points
 from lockscale.study.file import list_studies, load_study
 from lockscale.tables import published
 

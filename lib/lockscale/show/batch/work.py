@@ -23,11 +23,10 @@ from lockscale.files import (
     write_text,
 )
 from lockscale.measure.layout import Run
-from lockscale.report.headline import MIME
-from lockscale.show.batch.index import page_of, write_index
-from lockscale.show.batch.journal import Entry, Journal, State, open_journal, state_of
+from lockscale.show.batch.index import Entry, Journal, State, open_journal, page_of, state_of, write_index
 from lockscale.show.batch.plan import Batch, Set, read_batch
 from lockscale.show.execution import Interrupted, execute
+from lockscale.show.headlines import MIME
 from lockscale.show.notebooks import parameters_of
 from lockscale.show.pipeline import preflight
 from lockscale.show.story import keep_study

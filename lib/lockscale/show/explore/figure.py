@@ -10,11 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.report.template import COLOURS, figure, style
-from lockscale.report.timeline import COLOUR
-from lockscale.show.explore.published import PER_CONTAINER, published_points
 from lockscale.show.explore.setting import REPLICATIONS
-from lockscale.show.explore.view import View
+from lockscale.show.explore.view import PER_CONTAINER, View, published_points
+from lockscale.show.figures.template import COLOURS, figure, style
+from lockscale.show.timeline import COLOUR
 from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.results import Histogram

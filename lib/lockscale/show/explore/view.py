@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the simulator says of a setting: the curve, the lock at the chosen threads, its timeline.
 
-Every number is that of `lockscale sim` with the same arguments: nothing is computed in another way,
-smoothed or scaled.
+Beside it stands what was published, and all of it is said in words too. Every number is that of
+`lockscale sim` with the same arguments: nothing is computed in another way, smoothed or scaled.
 """
 
 import functools
@@ -11,10 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lockscale.show.explore.setting import REPLICATIONS, SEED, Setting, model_of
+from lockscale.show.explore.setting import OPERATIONS_FINE, REPLICATIONS, SEED, Setting, model_of, scene
 from lockscale.sim import Result, simulate
 from lockscale.sim.model import Value
 from lockscale.sim.trace import Trace, trace
+from lockscale.tables import published
 
 SPANS = 2400
 """Transitions in the timeline, about four a bar; its length follows."""
@@ -69,7 +70,7 @@ def wait_us_per_operation(result: Result, lock: str) -> float:
 
 def locks_of_name(view: View, name: str) -> int:
     """How many locks have this name: one a block group, say."""
-    return _locks(view.setting.of.model, view.at.threads, tuple(view.at.parameters.items())).get(name, 1)
+    return _shards(view.setting.of.model, view.at.threads, tuple(view.at.parameters.items())).get(name, 1)
 
 
 def busiest(view: View, name: str) -> float:
@@ -86,7 +87,7 @@ def busiest(view: View, name: str) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _locks(model: str, threads: int, given: Given) -> dict[str, int]:
+def _shards(model: str, threads: int, given: Given) -> dict[str, int]:
     return {lock.name: lock.shards for lock in model_of(model).program(dict(given), threads).names["lock"]}
 
 
@@ -121,3 +122,95 @@ def _timeline(setting: Setting, at: Result) -> Trace:
 @functools.lru_cache(maxsize=256)
 def _trace(model: str, threads: int, given: Given, operations: int, for_us: float) -> Trace:
     return trace(model_of(model), threads, dict(given), for_us=for_us, seed=SEED, operations=operations)
+
+
+Points = tuple[tuple[int, float], ...]
+PER_CONTAINER = "mean_per_container"
+"""A statistic of which all threads together make so many times more."""
+
+
+@functools.cache
+def published_points(known: str, arm: str) -> Points:
+    """(threads, rate per second) of each printed value of the arm; none for an arm that was not published.
+
+    Rates of one container are taken times containers. Times of an unpublished amount of work
+    are threads over time, scaled so that the arm `scaled` has its simulated rate at one thread.
+    """
+    of = scene(known)
+    rows = published(of.table)
+    rows = rows[(rows.metric == of.metric) & (rows.statistic == of.statistic)]
+    here = rows[rows.arm == arm]
+    pairs = [(int(n), float(v)) for n, v in zip(here.threads, here.value, strict=True)]
+    if of.statistic == PER_CONTAINER:
+        return tuple((n, n * rate) for n, rate in pairs)
+    if of.scaled:
+        time_of_one = float(rows[(rows.arm == of.scaled) & (rows.threads == 1)].value.iloc[0])
+        scale = time_of_one * view(Setting(known, of.scaled, 1, compare=False)).at.rate_per_s
+        return tuple((n, scale * n / time) for n, time in pairs)
+    return tuple(pairs)
+
+
+def numbers(view: View) -> list[str]:
+    """What `lockscale sim` prints of the chosen point, a line each."""
+    at = view.at
+    interval = f" [{digits(at.low)}, {digits(at.high)}]" if at.low is not None else ""
+    return [
+        f"{view.setting.arm} at {at.threads} threads, simulated: "
+        f"{digits(at.rate_per_s)} {at.unit}{interval}, {at.attempts_per_op:.4g} attempts an operation",
+        *_lock_lines(view),
+    ]
+
+
+def runs(view: View) -> str:
+    """How long the runs are of which the numbers and the 95% are, and whether longer ones follow."""
+    long = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
+    if view.setting.fine:
+        return f"{long} each; the interval of 95% is over these runs."
+    return (
+        f"Quick look: {long} each; a storm can begin later than they end. "
+        f"It is drawn again with {OPERATIONS_FINE:,} when nothing moves."
+    )
+
+
+def removes(view: View) -> str:
+    """What the arm that it is compared with changes; empty where nothing is compared."""
+    at, other = view.at, view.other_at
+    if other is None:
+        return ""
+    known = view.setting.of
+    before, after = view.setting.arm, known.after(view.setting.arm)
+    if known.patch[1] == before:  # the chosen one is the patched one
+        before, after, at, other = after, before, other, at
+    waits = [
+        f"{digits(wait_us_per_operation(result, known.lock_of(arm)))} us at {known.lock_of(arm)}"
+        for arm, result in ((before, at), (after, other))
+    ]
+    return (
+        f"{after} in place of {before}: {digits(at.rate_per_s)} to {digits(other.rate_per_s)} {at.unit} "
+        f"({other.rate_per_s / at.rate_per_s:.3g}x); attempts an operation {at.attempts_per_op:.4g} to "
+        f"{other.attempts_per_op:.4g}; waiting of an operation {waits[0]} to {waits[1]}"
+    )
+
+
+def _lock_lines(view: View) -> list[str]:
+    return [
+        f"{name}: wait {digits(lock.wait_ns_mean)} ns, hold {digits(lock.hold_ns_mean)} ns, "
+        f"busy {_busy(view, name, lock.busy)}"
+        for name, lock in view.at.locks.items()
+        if lock.acquisitions
+    ]
+
+
+def _busy(view: View, name: str, mean: float) -> str:
+    """A mean over many locks says little of the one that all want."""
+    locks = locks_of_name(view, name)
+    if locks == 1:
+        return f"{mean:.0%}"
+    return f"{busiest(view, name):.0%} the busiest of its {locks:,} (timeline), their mean {mean:.1%}"
+
+
+def digits(value: float | None) -> str:
+    """To four digits, without an exponent."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,26 +1,136 @@
 # SPDX-License-Identifier: MIT
 """The explorer in JupyterLab: controls that make a setting, and the figure of its view. No more."""
 
+import asyncio
+import contextlib
 import html
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import anywidget
 import ipywidgets as w  # type: ignore[import-untyped]
 import numpy as np
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.show.explore.at_rest import AtRest
 from lockscale.show.explore.figure import Data, explorer_figure, layout, traces
-from lockscale.show.explore.keep import keep_parameters_said, keep_study_said
-from lockscale.show.explore.keys import EXPLORER, Keys
-from lockscale.show.explore.scenes import LOCK_KINDS, TIMES, scenes
-from lockscale.show.explore.setting import MAX_SKEW_US, MAX_THREADS, Setting, changed, default
-from lockscale.show.explore.time_slider import TimeSlider
-from lockscale.show.explore.view import View, view, view_while
-from lockscale.show.explore.words import numbers, removes, runs
+from lockscale.show.explore.setting import (
+    LOCK_KINDS,
+    MAX_SKEW_US,
+    MAX_THREADS,
+    TIMES,
+    Setting,
+    changed,
+    default,
+    keep_parameters_said,
+    keep_study_said,
+    rounded,
+    scenes,
+)
+from lockscale.show.explore.view import View, numbers, removes, runs, view, view_while
+
+EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
+"""CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
+_SCRIPT = """
+function render({ el }) {
+  const isOurs = target => el.closest(".EXPLORER")?.contains(target);
+  const onKey = event => {
+    const forUs = !(event.ctrlKey || event.altKey || event.metaKey);
+    if (!isOurs(event.target)) return;
+    event.target.toggleAttribute("data-lm-suppress-shortcuts", forUs);
+    const readouts = el.closest(".EXPLORER").querySelectorAll(".TIME .widget-readout");
+    readouts.forEach(readout => { readout.tabIndex = -1; });
+  };
+  const onFocus = event => {
+    const isReadout = event.target.matches?.(".TIME .widget-readout");
+    if (isReadout && isOurs(event.target)) event.target.contentEditable = "false";
+  };
+  window.addEventListener("keydown", onKey, true);
+  window.addEventListener("focusin", onFocus, true);
+  return () => {
+    window.removeEventListener("keydown", onKey, true);
+    window.removeEventListener("focusin", onFocus, true);
+  };
+}
+export default { render };
+"""
+
+
+class Keys(anywidget.AnyWidget):
+    """Nothing to be seen; it has to be a child of the element with the class EXPLORER."""
+
+    _esm = _SCRIPT.replace("EXPLORER", EXPLORER).replace("TIME", TIME)
+
+
+STEPS_A_DECADE, REACH = 50, 75
+"""REACH steps lie on each side: a decade and a half."""
+Positions = list[tuple[str, float]]
+
+
+class TimeSlider(w.SelectionSlider):  # type: ignore[misc]
+    """`value`: a time to as many digits as are simulated, so that what is read is what is run."""
+
+    def __init__(self, **look: Any) -> None:
+        self._middle = 1.0
+        self._times = positions(1.0, 1.0)
+        super().__init__(options=self._times, index=REACH, **look)
+        self.add_class("jupyter-widgets").add_class(TIME)  # the first one its view forgets
+
+    def stand(self, middle: float, value: float) -> None:
+        """Stand at `value`, 0: at `middle`. Where that is so already nothing is sent: the browser would take
+        it for news and go back to it, while the hand is elsewhere."""
+        wanted = rounded(value) or middle
+        if middle != self._middle or wanted not in dict(self._times).values():
+            with self.hold_sync():  # names and place in one message
+                self._middle, self._times = middle, positions(middle, wanted)
+                self.options = self._times
+                self.value = wanted
+        elif wanted != self.value:
+            self.value = wanted
+
+
+def positions(middle: float, value: float) -> Positions:
+    """(what is read, the time): equal ratios around `middle`; the nearest to `value` is `value`."""
+    times = [rounded(middle * 10 ** (k / STEPS_A_DECADE)) for k in range(-REACH, REACH + 1)]
+    times[REACH] = middle
+    if value not in times:
+        nearest = min(range(len(times)), key=lambda k: abs(times[k] / value - 1))
+        times[nearest] = value
+    return [(f"{time:.12g}", time) for time in times]
+
+
+REST_S = 0.4
+Work = Callable[[Callable[[], bool]], Any]
+"""Asks now and then whether it is still wanted; None if it is not."""
+
+
+class AtRest:
+    """Work that is done once the hand rests, beside what goes on, and given up when the hand moves.
+
+    Without an event loop (a script, in which no hand moves anything) nothing is done.
+    """
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        """The last that was asked for; an event loop alone keeps no task alive."""
+
+    def ask(self, work: Work, then: Callable[[Any], None]) -> None:
+        """After REST_S work in a thread, then hand over what it found, in the loop's own thread."""
+        if self.task:
+            self.task.cancel()
+        with contextlib.suppress(RuntimeError):  # there is no loop
+            loop = asyncio.get_running_loop()
+            self.task = loop.create_task(self._rest(work, then))
+
+    async def _rest(self, work: Work, then: Callable[[Any], None]) -> None:
+        mine = asyncio.current_task()
+        await asyncio.sleep(REST_S)
+        found = await asyncio.to_thread(work, lambda: self.task is mine)
+        if found is not None:
+            then(found)
+
 
 WIDE = {"description_width": "140px"}
 LEFT_PX, RIGHT_PX = 540, 440

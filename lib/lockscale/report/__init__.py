@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Figures, text tables and changelog text: what a reader of the study sees."""

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Every figure that is drawn of numbers, and how one is written to files: `lockscale.show.figures` has all.
+
+The explorer's figure and the timeline of a trace, which move under the hand, are beside this folder.
+"""
+
+from lockscale.show.figures.fit import draw_fit, fit_figure, fit_numbers
+from lockscale.show.figures.formats import save
+from lockscale.show.figures.stacks import flame_graph, top_stacks, waits_icicle, waits_table
+from lockscale.show.figures.study import (
+    counted_against_upstream,
+    function_shares,
+    measured_rates,
+    scale_figure,
+    table_beside_simulated,
+)
+from lockscale.show.figures.tables import (
+    published_figure,
+    scoreboard_figure,
+    scoreboard_numbers,
+    table_figure,
+)
+
+__all__ = [
+    "counted_against_upstream",
+    "draw_fit",
+    "fit_figure",
+    "fit_numbers",
+    "flame_graph",
+    "function_shares",
+    "measured_rates",
+    "published_figure",
+    "save",
+    "scale_figure",
+    "scoreboard_figure",
+    "scoreboard_numbers",
+    "table_beside_simulated",
+    "table_figure",
+    "top_stacks",
+    "waits_icicle",
+    "waits_table",
+]

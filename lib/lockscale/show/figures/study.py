@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""The figures of any study, in the words of its file, and of the scale study.
+
+Each says where its numbers are from.
+"""
+
+from typing import Any, TypeAlias
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from lockscale.measure.all_processes import note
+from lockscale.measure.where import in_words, is_benchmark, origin_of
+from lockscale.show.figures.tables import label
+from lockscale.show.figures.template import (
+    COLOURS,
+    HEIGHT_PX,
+    WIDTH_PX,
+    figure,
+    log_ticks,
+    style,
+    thread_axis,
+)
+from lockscale.study.file import Study
+from lockscale.study.tables import StudyTable
+
+Numbers: TypeAlias = "pd.Series[float]"
+OPEN_MARK = {"size": 14, "line": {"width": 2}}
+
+
+def table_beside_simulated(
+    study: Study, points: pd.DataFrame, said: pd.DataFrame, table: StudyTable
+) -> go.Figure:
+    """Simulated curves of the arms with what a table says of them, and its further arms if it is a file.
+
+    `points`: arm, threads, value, low, high; `said`: arm, threads, value in the same unit, origin, with a
+    `note` on how it came into it.
+    """
+    points = points.astype({"low": float, "high": float})  # None of a single replication
+    marked = f"open marks: {label(table)}{_first(said.note)}"
+    says = f"lines: simulated, calibrated to published points; bars: 95%{_cut(points.low)}; {marked}"
+    drawn = figure(f"{study.name}: simulated and {table.kind}", says, "processes", study.metric)
+    arms = [*study.arm_names, *(said.arm if table.path else ())]
+    for k, arm in enumerate(dict.fromkeys(arms)):
+        curve, marks = points[points.arm == arm], said[said.arm == arm]
+        if len(curve):
+            drawn.add_scatter(
+                x=curve.threads, y=curve.value, error_y=_rate_bars(curve.value, curve.low, curve.high),
+                name=f"{arm}, simulated", mode="lines+markers", **_style(k),
+            )  # fmt: skip
+        if len(marks):
+            marker = {**_style(k)["marker"], **OPEN_MARK}
+            marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
+            where = f" ({table.name})" if table.path else ""
+            name = f"{arm}, {in_words(marks.origin.iloc[0])}{where}"
+            drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
+    thread_axis(drawn, [*points.threads, *said.threads])
+    values = pd.concat([points.value, said.value])
+    return drawn.update_yaxes(type="log", tickvals=log_ticks(values.min(), values.max()))
+
+
+def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
+    """Rates of the study's operation; those of a guest are a direction at most, never a benchmark."""
+    low, high = rates.value - rates.sd, rates.value + rates.sd
+    worth = "" if is_benchmark(origin_of(rates)) else ": not a benchmark"
+    says = f"measured {where}{worth}; bars: 1 standard deviation{_cut(low)}"
+    drawn = figure(f"{study.name}: measured rates{note(rates)}", says, "processes", study.metric)
+    series = [(name, cpus) for name in study.arm_names for cpus in sorted(rates.cpus.unique())]
+    for k, (arm, cpus) in enumerate(series):
+        at = (rates.arm == arm) & (rates.cpus == cpus)
+        bars = _rate_bars(rates.value[at], low[at], high[at])
+        drawn.add_scatter(
+            x=rates.threads[at], y=rates.value[at], error_y=bars, name=f"{arm}, {cpus} CPU",
+            mode="lines+markers", **_style(k),
+        )  # fmt: skip
+    drawn.update_yaxes(rangemode="nonnegative")
+    return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
+
+
+def counted_against_upstream(study: Study, counts: pd.DataFrame, where: str) -> go.Figure:
+    """The counter that carries the proof: of each arm what it has more than the upstream arm."""
+    counter, upstream = str(counts.counter.iloc[0]), study.arm("upstream").name
+    here = counts[counts.counter == counter]
+    says = f"measured {where}; bars: interval by ranks; against {upstream}"
+    drawn = figure(f"{counter}: more than {upstream}", says, "processes on CPUs", _first(here.unit, ""))
+    for k, name in enumerate(study.arm_names):
+        arm = here[here.arm == name]
+        if arm.empty:
+            continue
+        label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
+        bars, marker = _bars(arm.extra, arm.low, arm.high), _style(k)["marker"]
+        drawn.add_scatter(x=label, y=arm.extra, error_y=bars, mode="markers", name=name, marker=marker)
+    return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
+
+
+def function_shares(
+    before: pd.DataFrame, after: pd.DataFrame, names: tuple[str, str], says: str
+) -> go.Figure:
+    """Time in each traced function per arm, in milliseconds; times include callees and waits."""
+    drawn = figure("Where the time goes", says, "total time (ms)", "")
+    for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
+        milliseconds, colour = cost.total_us / 1000, COLOURS[k]
+        drawn.add_bar(y=cost.function, x=milliseconds, orientation="h", name=name, marker_color=colour)
+    return drawn.update_yaxes(autorange="reversed", automargin=True)
+
+
+def _rate_bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
+    """No rate is below zero, whatever an interval that is drawn the same both ways says."""
+    return _bars(value, low.clip(lower=0), high)
+
+
+def _cut(low: Numbers) -> str:
+    return ", cut at 0" if (low < 0).any() else ""
+
+
+def _bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
+
+
+def _first(words: "pd.Series[str]", before: str = "; ") -> str:
+    said = [word for word in words.unique() if word]
+    return f"{before}{said[0]}" if said else ""
+
+
+def _style(k: int) -> dict[str, Any]:
+    """The k-th of up to twelve arms: from the seventh on the colours come again, with open marks."""
+    one: dict[str, Any] = dict(style(k))
+    if k >= len(COLOURS):
+        other: Any = style(k + len(COLOURS) // 2)["line"]
+        one["line"] = {**one["line"], "dash": other["dash"]}
+        one["marker"] = {**one["marker"], "symbol": f"{one['marker']['symbol']}-open"}
+    return one
+
+
+COLUMNS = 2
+SAYS = (
+    "simulated; parameters fitted to published tables; bars: 95% by the fits' uncertainty; grey: beyond the "
+    "most threads published"
+)
+
+
+def scale_figure(found: pd.DataFrame) -> go.Figure:
+    """`scale_study()`'s rates, one panel a path, both axes logarithmic."""
+    rates = found[found.metric == "throughput"]
+    names = list(dict.fromkeys(rates.path))
+    rows = -(-len(names) // COLUMNS)
+    units = rates.groupby("path").unit.first()
+    drawn = make_subplots(
+        rows=rows, cols=COLUMNS, vertical_spacing=0.33, horizontal_spacing=0.1,
+        subplot_titles=[f"{name} ({units[name]})" for name in names],
+    )  # fmt: skip
+    titles, width = drawn.layout.annotations, 2 * WIDTH_PX
+    says = SAYS + _ended(rates)
+    drawn.update_layout(figure("Where ext4's paths saturate next", says, "", "", width).layout)
+    drawn.update_layout(
+        annotations=titles, xaxis_title=None, yaxis_title=None, height=round(1.2 * rows * HEIGHT_PX),
+        margin_t=drawn.layout.margin.t + 30, margin_b=130,
+    )  # fmt: skip
+    for k, name in enumerate(names):
+        _panel(drawn, rates[rates.path == name], k // COLUMNS + 1, k % COLUMNS + 1)
+    return drawn.update_xaxes(type="log", tickvals=[4**k for k in range(6)], title_text="CPUs")
+
+
+def _ended(rates: pd.DataFrame) -> str:
+    """What the caption says of curves that end before the others."""
+    ends = rates.groupby(["path", "arm"]).threads.max()
+    early = sorted(ends[ends < ends.max()].unique())
+    if not early:
+        return ""
+    where = " or ".join(str(n) for n in early)
+    return f"; a curve that ends at {where} CPUs was simulated no farther, as each point there takes long"
+
+
+def _panel(drawn: go.Figure, here: pd.DataFrame, row: int, col: int) -> None:
+    panel = f"legend{COLUMNS * (row - 1) + col + 1}"
+    for k, (arm, one) in enumerate(here.groupby("arm", sort=False)):
+        bars = {
+            "type": "data",
+            "symmetric": False,
+            "array": one.high - one.value,
+            "arrayminus": one.value - one.low,
+            "color": COLOURS[k % len(COLOURS)],
+        }
+        drawn.add_scatter(
+            x=one.threads, y=one.value, error_y=bars, name=str(arm), mode="lines+markers", legend=panel,
+            **style(k), row=row, col=col,
+        )  # fmt: skip
+    drawn.add_vrect(
+        x0=here.published_to.iloc[0], x1=1.1 * here.threads.max(), fillcolor="#eee", layer="below",
+        line_width=0, row=row, col=col,
+    )  # fmt: skip
+    ticks = log_ticks(here.low.min(), here.high.max())
+    drawn.update_yaxes(type="log", tickvals=ticks, row=row, col=col)
+    place = drawn.get_subplot(row, col)
+    below = {"x": place.xaxis.domain[0], "y": place.yaxis.domain[0] - 0.09, "xref": "paper", "yref": "paper"}
+    drawn.update_layout({panel: {**below, "yanchor": "top", "orientation": "v"}})

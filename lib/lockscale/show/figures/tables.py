@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""A published table as one figure: as printed, and as the scoreboard explains it.
+
+As printed: a curve for each arm, its repeats, or what its functions cost. Explained: points, both models,
+an interval, residuals.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from lockscale.measure.where import in_words
+from lockscale.show.figures.template import (
+    COLOURS,
+    HEIGHT_PX,
+    WIDTH_PX,
+    figure,
+    log_ticks,
+    style,
+    thread_axis,
+)
+from lockscale.study.tables import StudyTable, published_table
+from lockscale.tables import describe
+
+FEWEST = 3  # thread counts of a curve
+MOST_FUNCTIONS = 12
+LOG_FROM = 5  # largest over smallest value
+COUNTED = {"mean_per_container": "containers", "mean_of_5": "threads"}
+
+
+def published_figure(table: str) -> go.Figure:
+    """What the source printed, and nothing else; its percentages stay in the table's csv."""
+    return table_figure(published_table(table))
+
+
+def table_figure(table: StudyTable) -> go.Figure:
+    """The same of a table that a study names; of a file of its own the curves of rates."""
+    frame = table.frame
+    if "total_us" in frame:
+        return _costs(table, frame)
+    rows = frame[frame.unit != "%"]
+    return _curves(table, rows) if rows.threads.nunique() >= FEWEST else _repeats(table, rows)
+
+
+def origin(table: str) -> str:
+    """For instance "published in S4 (s4_creat_clo)"."""
+    return f"published in {table.split('_')[0].upper()} ({table})"
+
+
+def label(table: StudyTable) -> str:
+    """The same of any table: of a file what it says of itself, for instance "simulated (rates.csv)"."""
+    if table.path is None:
+        return origin(table.name)
+    return f"{' and '.join(map(in_words, table.origins))} ({table.name})"
+
+
+def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
+    first = rows.iloc[0]
+    says = "; ".join(filter(None, [label(table), _words(first.statistic)]))
+    drawn = figure(
+        _title(table), says, COUNTED.get(first.statistic, "threads"), f"{_words(first.metric)} ({first.unit})"
+    )
+    for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
+        here = here.sort_values("threads", kind="stable")
+        mode = "markers" if here.threads.duplicated().any() else "lines+markers"  # repeats make no line
+        drawn.add_scatter(x=here.threads, y=here.value, name=str(arm), mode=mode, **style(k))
+    return _scaled(thread_axis(drawn, rows.threads), rows)
+
+
+def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
+    drawn = figure(_title(table), label(table), "arm", _units(rows))
+    for k, ((metric, statistic), here) in enumerate(rows.groupby(["metric", "statistic"], sort=False)):
+        name = _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
+        drawn.add_scatter(x=here.arm, y=here.value, name=name, mode="markers", marker=style(k)["marker"])
+    arms = rows.arm.nunique()
+    return _scaled(drawn, rows).update_xaxes(range=[-0.5, arms - 0.5])
+
+
+def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
+    rows = frame.nlargest(MOST_FUNCTIONS, "total_us")
+    left = len(frame) - len(rows)
+    says = "; ".join([label(table), "times include callees and waits"])
+    says += f"; {left} cheaper functions are left out" if left else ""
+    drawn = figure(_title(table), says, "total time (s)", "")
+    text = [
+        f"{n:.3g} M x {us:,.0f} us" if us >= 1000 else f"{n:.3g} M x {us:.3g} us"
+        for n, us in zip(rows["count"] / 1e6, rows.avg_us, strict=True)
+    ]
+    arm = str(frame.arm.iloc[0])
+    drawn.add_bar(
+        y=rows.function, x=rows.total_us / 1e6, orientation="h", name=arm, text=text,
+        marker_color=style(0)["line"]["color"], textposition="outside", cliponaxis=False,  # type: ignore[index]
+    )  # fmt: skip
+    drawn.update_xaxes(range=[0, 2 * float(rows.total_us.max()) / 1e6])
+    return drawn.update_yaxes(autorange="reversed").update_layout(height=140 + 26 * len(rows))
+
+
+def _scaled(drawn: go.Figure, rows: pd.DataFrame) -> go.Figure:
+    if rows.value.max() / rows.value.min() > LOG_FROM:
+        return drawn.update_yaxes(type="log", tickvals=log_ticks(rows.value.min(), rows.value.max()))
+    return drawn.update_yaxes(rangemode="tozero")
+
+
+def _title(table: StudyTable) -> str:
+    return str(describe(table.name)["title"]) if table.path is None else table.name
+
+
+def _units(rows: pd.DataFrame) -> str:
+    return " and ".join(dict.fromkeys(rows.unit))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+NUMBERS = (
+    *("column", "unit", "threads", "published", "simulated", "low", "high", "residual_pct"),
+    *("queueing_model", "queueing", "queueing_pct"),
+)
+BAND = "rgba(0,114,178,0.18)"
+MODELS = (("simulated", "residual_pct", "simulator", 1), ("queueing", "queueing_pct", "queueing model", 2))
+
+
+def scoreboard_numbers(rows: Sequence[dict[str, Any]], table: str) -> pd.DataFrame:
+    """One row a point, with the columns NUMBERS.
+
+    low and high: 95% interval of one more run, by the simulator. queueing_model: the best one of that
+    column, queueing its value and queueing_pct its residual, where the table has one.
+    """
+    queueing = {row["column"]: row for row in rows if row["kind"] == "queueing" and row["table"] == table}
+    lines = []
+    for row in rows:
+        if row["kind"] == "simulator" and row["table"] == table:
+            other = queueing.get(row["column"])
+            known = {point["threads"]: point for point in other["curve"]} if other else {}
+            for point in row["curve"]:
+                said = known.get(point["threads"], {})
+                lines.append(
+                    {
+                        "column": row["column"],
+                        "unit": row["unit"],
+                        **point,
+                        "queueing_model": other["model"] if other else None,
+                        "queueing": said.get("model"),
+                        "queueing_pct": said.get("residual_pct"),
+                    }
+                )
+    numbers = ["low", "high", "queueing", "queueing_pct"]
+    found = pd.DataFrame(lines).rename(columns={"value": "published", "model": "simulated"})
+    return found[list(NUMBERS)].astype(dict.fromkeys(numbers, float))
+
+
+def scoreboard_figure(rows: Sequence[dict[str, Any]], table: str) -> go.Figure:
+    """Curves with residuals below; of a table at one number of threads each figure over the published one."""
+    numbers = scoreboard_numbers(rows, table)
+    return _explained_curves(table, numbers) if numbers.threads.nunique() > 1 else _ratios(table, numbers)
+
+
+def _explained_curves(table: str, numbers: pd.DataFrame) -> go.Figure:
+    """One panel a column of the table above its residuals: published, simulated, queueing."""
+    names = list(dict.fromkeys(numbers.column))
+    drawn = _panels(table, names)
+    for k, name in enumerate(names, start=1):
+        _column(drawn, numbers[numbers.column == name], k)
+    shown = _apart(sorted(numbers.threads.unique()))
+    drawn.update_xaxes(type="log", tickvals=shown, ticktext=[f"{n:g}" for n in shown])
+    drawn.update_yaxes(rangemode="tozero", row=1)
+    drawn.update_yaxes(title_text="rate (1/s)", row=1, col=1)
+    drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
+    return drawn.update_xaxes(title_text="threads", row=2)
+
+
+def _apart(threads: Sequence[float]) -> list[float]:
+    """The first, and each that is so far from the one before that both labels have room."""
+    shown = [threads[0]]
+    for n in threads[1:]:
+        if n >= 1.3 * shown[-1]:
+            shown.append(n)
+    return shown
+
+
+def _panels(table: str, names: Sequence[str]) -> go.Figure:
+    says = f"points: {origin(table)}; lines: fitted; band: 95% for one more run, by the simulator"
+    width = round(WIDTH_PX * (0.4 + 0.6 * len(names)))
+    made = make_subplots(
+        rows=2, cols=len(names), row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
+        subplot_titles=[name.replace(" ", "<br>", 1) for name in names],
+    )  # fmt: skip
+    titles = made.layout.annotations
+    made.update_layout(figure(f"{table}: simulator and queueing model", says, "", "", width).layout)
+    made.update_layout(annotations=titles, margin_t=made.layout.margin.t + 40, legend_entrywidth=None)
+    return made.update_layout(height=round(1.3 * HEIGHT_PX), xaxis_title=None, yaxis_title=None)
+
+
+def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
+    first = col == 1
+    known = here.dropna(subset=["low", "high"])
+    if len(known):
+        x, y = [*known.threads, *known.threads[::-1]], [*known.high, *known.low[::-1]]
+        drawn.add_scatter(
+            x=x, y=y, fill="toself", mode="none", fillcolor=BAND, name="95%", showlegend=first, row=1, col=col
+        )
+    for field, residual, name, look in MODELS:
+        if np.any(here[field].notna()):
+            drawn.add_scatter(
+                x=here.threads, y=here[field], mode="lines", name=name, line=style(look)["line"],
+                showlegend=first, row=1, col=col,
+            )  # fmt: skip
+            drawn.add_scatter(
+                x=here.threads, y=here[residual], mode="markers", marker=style(look)["marker"],
+                name=f"residual of the {name}", showlegend=False, row=2, col=col,
+            )  # fmt: skip
+    drawn.add_scatter(
+        x=here.threads, y=here.published, mode="markers", name="published", marker=style(0)["marker"],
+        showlegend=first, row=1, col=col,
+    )  # fmt: skip
+    drawn.add_hline(y=0, line={"color": COLOURS[0], "width": 1}, row=2, col=col)
+
+
+def _ratios(table: str, numbers: pd.DataFrame) -> go.Figure:
+    says = f"simulated over {origin(table)}"
+    says += "; bars: 95% for one more run" if numbers.low.notna().any() else "; nothing was fitted to it"
+    drawn = figure(f"{table}: simulator", says, "", "simulated over published (%)")
+    ratio, low, high = (100 * numbers[of] / numbers.published for of in ("simulated", "low", "high"))
+    bars = {"type": "data", "symmetric": False, "array": high - ratio, "arrayminus": ratio - low}
+    names = [name.replace(" ", "<br>", 1) for name in numbers.column]
+    drawn.add_scatter(
+        x=names, y=ratio, error_y=bars, mode="markers", name="simulator", marker=style(1)["marker"]
+    )
+    drawn.add_hline(y=100, line={"color": COLOURS[0], "width": 1})
+    return drawn.update_xaxes(range=[-0.5, len(names) - 0.5])

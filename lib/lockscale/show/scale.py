@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Fitted models swept to more CPUs than anybody published: where a kernel's paths saturate next.
+
+Every arm of every path at every number of CPUs, at the best parameters and at draws of them.
+"""
+
+import contextlib
+import importlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import write_text
+from lockscale.progress import progress
+from lockscale.show.scoreboard import kept_scoreboard
+from lockscale.sim import load_model
+from lockscale.sim.replicate import Client, cpus
+from lockscale.sim.sweep import key_of, version_of
+from lockscale.studies.swept_path import MOST, SweptPath, Values, draws
+from lockscale.sweeps import sweep_points
+from lockscale.tables import published
+
+THREADS = tuple(2**k for k in range(MOST.bit_length()))
+DRAWS = 20
+FEWEST, EACH = 12_000, 4  # operations counted: at least, and of each thread
+FOLDER = paths.CACHE / "scale"
+KEPT = paths.DATA / "scale.csv"
+SLOPE_AT = 2  # threads: where others are met for the first time
+
+
+def scale_study(
+    swept: Sequence[SweptPath],
+    client: Client | None = None,
+    threads: Sequence[int] = THREADS,
+    count: int = DRAWS,
+) -> pd.DataFrame:
+    """Long form: path, arm, threads, metric, unit, value, low, high, table, published_to, origin,
+    most_time_at, share_pct.
+
+    value: at the best parameters; low and high: 95% by Student's t over ln of the draws' values, in which the
+    simulation's own noise is; published_to: the most threads of the table. metric `saturates_at` (threads:
+    0): N* = X_max / (X(2) / 2), the threads at which the asymptotes of the curve cross (P. J. Denning and
+    J. P. Buzen, ACM Computing Surveys 10(3), 1978). Finished points are kept in the cache by the version of
+    simulator and model, so that an interrupted study goes on.
+    """
+    fits = {row["table"]: row["logs"] for row in kept_scoreboard() if row.get("logs")}
+    of_arms: list[dict[str, Any]] = []
+    with progress("scale study", len(swept) * len(threads)) as shown:
+        for k, path in enumerate(swept):
+            if path.table not in fits:
+                raise BadInput(
+                    f"the scoreboard has no fit of {path.table}: make it with `lockscale scoreboard --keep`"
+                )
+            sets = draws(fits[path.table], count, path.more)
+            for j, n in enumerate(threads):
+                shown.update(k * len(threads) + j, f"{path.name}, {n} CPUs")
+                of_arms += _at(path, n, sets, client)
+    return pd.DataFrame([*map(_row, of_arms), *_saturations(swept, of_arms)])
+
+
+def _at(path: SweptPath, threads: int, sets: Sequence[Values], client: Client | None) -> list[dict[str, Any]]:
+    """Of each arm the rates of all sets, in the path's unit, and where the threads are with the best one."""
+    model = load_model(path.model)
+    wanted = {
+        name: [model.bind(arm.given(threads, sets[0], one)) for one in sets]
+        for name, arm in path.arms.items()
+        if threads <= arm.most
+    }
+    design = {key_of(one, threads): one for of_arm in wanted.values() for one in of_arm}
+    operations = max(FEWEST, EACH * threads)
+    name = f"{path.name.replace(' ', '-')}-{threads}-{operations}-{version_of(model)[:12]}"
+    points = sweep_points(
+        model,
+        [threads],
+        list(design.values()),
+        replications=1,
+        operations=operations,
+        client=client,
+        keep=FOLDER / f"{name}.jsonl",
+    )
+    found = dict(zip(design, points, strict=True))
+    return [
+        {
+            "path": path,
+            "arm": name,
+            "threads": threads,
+            "rates": [found[key_of(one, threads)]["value"] / path.unit_per_s for one in of_arm],
+            "bottleneck": most_of(found[key_of(of_arm[0], threads)], operations, path.repeated),
+        }
+        for name, of_arm in wanted.items()
+    ]
+
+
+def _row(one: Mapping[str, Any]) -> dict[str, Any]:
+    bottleneck: Bottleneck = one["bottleneck"]
+    return _of(one, "throughput", one["threads"], one["path"].unit, one["rates"]) | {
+        "most_time_at": bottleneck.name,
+        "share_pct": round(100 * bottleneck.share, 1),
+    }
+
+
+def _of(
+    one: Mapping[str, Any], metric: str, threads: int, unit: str, values: Sequence[float]
+) -> dict[str, Any]:
+    logs = np.log(values[1:])
+    half = t.ppf(0.975, len(logs) - 1) * np.std(logs, ddof=1) * np.sqrt(1 + 1 / len(logs))
+    low, high = np.exp(np.log(values[0]) + half * np.array([-1, 1]))
+    return {
+        "path": one["path"].name,
+        "arm": one["arm"],
+        "threads": threads,
+        "metric": metric,
+        "unit": unit,
+        **{name: float(f"{v:.5g}") for name, v in (("value", values[0]), ("low", low), ("high", high))},
+        "table": one["path"].table,
+        "published_to": int(published(one["path"].table).threads.max()),
+        "origin": "simulated",
+    }
+
+
+def _saturations(swept: Sequence[SweptPath], of_arms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    rows = []
+    for path in swept:
+        for arm in path.arms:
+            here = [one for one in of_arms if (one["path"], one["arm"]) == (path, arm)]
+            rates = np.array([one["rates"] for one in here])
+            slope = next((one["rates"] for one in here if one["threads"] == SLOPE_AT), None)
+            if slope is not None:
+                crossing = rates.max(axis=0) / (np.array(slope) / SLOPE_AT)
+                rows.append(_of(here[0], "saturates_at", 0, "threads", crossing.tolist()))
+    return rows
+
+
+class Bottleneck(NamedTuple):
+    """A lock waited for, a line waited for and moved, or a step repeated; the threads' share, 0 to 1."""
+
+    name: str
+    share: float
+
+
+def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, str]) -> Bottleneck:
+    """Where most threads are, by Little's law: threads = rate x time a visit.
+
+    `operations`: counted in the point; `repeated`: as a `SweptPath` has it. Where fewer than a tenth of them
+    are at one, they are at work.
+    """
+    per_ns = point["value"] / 1e9 / operations / point["threads"]
+    shares = {
+        name: one["acquisitions"] * (one["wait_ns_mean"] or 0.0) for name, one in point["locks"].items()
+    }
+    for name, one in point["lines"].items():
+        shares[name] = one["operations"] * ((one["wait_ns_mean"] or 0.0) + (one["cost_ns_mean"] or 0.0))
+    for name, cost in repeated.items():
+        looks = point["calls_per_op"].get(name, 0.0)
+        shares[f"{name}, again"] = operations * max(looks - 1, 0.0) * point["parameters"].get(cost, 0.0)
+    name = max(shares, key=lambda one: shares[one])
+    share = per_ns * shares[name]
+    return (
+        Bottleneck(name, share) if share >= 0.1 else Bottleneck("at work", 1 - per_ns * sum(shares.values()))
+    )
+
+
+def keep_scale(found: pd.DataFrame) -> None:
+    """`scale_study()`'s rows, all of them simulated."""
+    write_text(KEPT, found.to_csv(index=False))
+
+
+def kept_scale() -> pd.DataFrame:
+    """Those rows; raises BadInput where the file cannot be read."""
+    try:
+        return pd.read_csv(KEPT)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{KEPT} cannot be read: make it with `lockscale scale --keep`") from error
+
+
+@contextlib.contextmanager
+def local_cluster() -> Iterator[Client]:
+    """A client of new worker processes, which end with it; they listen on this machine only."""
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        raise BadInput("Dask is not installed: install lockscale with the extra `scale`") from None
+    with (
+        tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder,
+        distributed.LocalCluster(
+            n_workers=cpus(),
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            local_directory=folder,
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""A simulated trace as a person sees it: a line for each thread, in a page or in Perfetto.
+
+For ui.perfetto.dev and chrome://tracing: Chrome's Trace Event Format. Times are whole nanoseconds,
+since Perfetto rounds to them, start and duration each for itself, and drops slices that then overlap.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from lockscale.errors import BadInput
+from lockscale.files import write_text
+from lockscale.show.figures.template import COLOURS, figure
+from lockscale.sim.delays import PS_PER_NS, PS_PER_US
+from lockscale.sim.trace import Hold, Span, Trace
+
+# Numbers that no thread has: Perfetto takes one that is a process's for its main thread.
+THREADS, LOCKS = 1_000_000, 2_000_000
+FIRST_LOCK = 100_000
+
+
+def perfetto(trace: Trace) -> dict[str, Any]:
+    """The trace as a JSON object: a track for each thread, and one for each lock that was held.
+
+    Locks that readers share have as many tracks as there are readers at a time.
+    """
+    tracks = lock_tracks(trace.holds)
+    events = sorted([*_threads(trace), *_lock_events(tracks)], key=lambda event: float(event["ts"]))
+    return {
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "origin": "simulated",
+            "model": trace.model,
+            "calibration": trace.calibration or "not calibrated",
+            "parameters": dict(trace.parameters),
+            "threads": trace.threads,
+            "seed": trace.seed,
+            "from_us": trace.from_ps / PS_PER_US,
+            "to_us": trace.to_ps / PS_PER_US,
+            "cut": trace.cut,
+        },
+        "traceEvents": [*_names(trace, [track[0].lock for track in tracks]), *events],
+    }
+
+
+def lock_tracks(holds: Iterable[Hold]) -> list[list[Hold]]:
+    """The holds, given by lock, then time, of each lock on as many tracks as keep them apart."""
+    found: list[list[Hold]] = []
+    for _, of_lock in itertools.groupby(holds, key=lambda hold: hold.lock):
+        tracks: list[list[Hold]] = []
+        for hold in of_lock:
+            free = next((track for track in tracks if track[-1].end_ps <= hold.start_ps), None)
+            if free is None:
+                tracks.append([hold])
+            else:
+                free.append(hold)
+        found += tracks
+    return found
+
+
+def _threads(trace: Trace) -> Iterator[dict[str, Any]]:
+    for s in trace.spans:
+        args = {"step": s.step, "primitive": s.primitive, "holds": s.holds}
+        told = {name: value for name, value in args.items() if value}
+        yield _slice(f"{s.state}: {s.step}", s.state, THREADS, s.thread + 1, s.start_ps, s.end_ps, told)
+
+
+def _lock_events(tracks: list[list[Hold]]) -> Iterator[dict[str, Any]]:
+    for tid, track in enumerate(tracks, start=FIRST_LOCK):
+        for h in track:
+            how = "read" if h.read else "held"
+            args = {"lock": h.lock, "thread": h.thread}
+            yield _slice(f"thread {h.thread}", how, LOCKS, tid, h.start_ps, h.end_ps, args)
+
+
+def _slice(
+    name: str, category: str, pid: int, tid: int, start_ps: int, end_ps: int, args: dict[str, Any]
+) -> dict[str, Any]:
+    start_ns, end_ns = start_ps // PS_PER_NS, end_ps // PS_PER_NS
+    return {
+        "name": name,
+        "cat": category,
+        "ph": "X",
+        "ts": start_ns / 1000,
+        "dur": (end_ns - start_ns) / 1000,
+        "pid": pid,
+        "tid": tid,
+        "args": args,
+    }
+
+
+def _names(trace: Trace, locks: list[str]) -> Iterator[dict[str, Any]]:
+    """What the tracks are called, in the order in which they are to stand."""
+    tracks = [(THREADS, thread + 1, f"thread {thread}") for thread in range(trace.threads)]
+    tracks += [(LOCKS, FIRST_LOCK + k, name) for k, name in enumerate(locks)]
+    for pid, name in ((THREADS, "threads"), (LOCKS, "locks: who holds")):
+        yield _name("process_name", pid, 0, name=f"{name} ({trace.model}, simulated)")
+    for order, (pid, tid, name) in enumerate(tracks):
+        yield _name("thread_name", pid, tid, name=name)
+        yield _name("thread_sort_index", pid, tid, sort_index=order)
+
+
+def _name(what: str, pid: int, tid: int, **args: object) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": args}
+
+
+# In the order in which they are drawn: the shortest and most telling on top.
+COLOUR = {
+    "sleeping": COLOURS[5],
+    "spinning": COLOURS[4],
+    "ready": COLOURS[3],
+    "running": COLOURS[2],
+    "holding": COLOURS[0],
+}
+MAX_BARS = 20_000
+"""What a browser still draws and moves with ease."""
+WIDTH_PX, ROW_PX, FRAME_PX = 1000, 14, 160
+
+HOVER = (
+    "thread %{y}: %{fullData.name}, %{customdata[0]}<br>%{customdata[1]:.1f} ns from %{base:.4f} us"
+    "%{customdata[2]}<extra></extra>"
+)
+
+
+def timeline(trace: Trace) -> go.Figure:
+    """Who holds, who spins, who sleeps: threads downwards, time to the right, details on hover.
+
+    Raises BadInput for more than 20 000 spans, which a browser cannot show.
+    """
+    check_bars(len(trace.spans))
+    switches = [name for name, value in trace.parameters.items() if value is True]
+    title = f"{', '.join([trace.model, *switches])}, {trace.threads} threads: who holds, spins, sleeps"
+    calibrated = "calibrated" if trace.calibration else "not calibrated"
+    says = "; ".join(filter(None, [f"simulated, {calibrated}, seed {trace.seed}", trace.cut]))
+    drawn = figure(title, says, "time after the warm-up (us)", "thread", WIDTH_PX)
+    for state in COLOUR:
+        spans = [span for span in trace.spans if span.state == state]
+        if spans:
+            drawn.add_trace(_bars(state, spans))
+    drawn.update_layout(
+        barmode="overlay",
+        bargap=0.1,
+        height=FRAME_PX + ROW_PX * max(8, trace.threads),
+        hovermode="closest",
+    )
+    drawn.update_yaxes(range=[trace.threads - 0.5, -0.5], showgrid=False, fixedrange=True)
+    return drawn.update_xaxes(range=[trace.from_ps / PS_PER_US, trace.to_ps / PS_PER_US], showgrid=False)
+
+
+def check_bars(count: int) -> None:
+    """Raises BadInput for more bars than a browser can show."""
+    if count > MAX_BARS:
+        raise BadInput(
+            f"a timeline of {count} bars is too much for a browser, which draws {MAX_BARS}: "
+            "trace a shorter time, or write a .json and open it in ui.perfetto.dev"
+        )
+
+
+def _bars(state: str, spans: list[Span]) -> go.Bar:
+    return go.Bar(
+        name=state,
+        orientation="h",
+        y=[s.thread for s in spans],
+        base=[s.start_ps / PS_PER_US for s in spans],
+        x=[(s.end_ps - s.start_ps) / PS_PER_US for s in spans],
+        customdata=[[s.step, (s.end_ps - s.start_ps) / PS_PER_NS, _locks(s)] for s in spans],
+        hovertemplate=HOVER,
+        # an outline, because a hold is often shorter than a pixel is wide
+        marker={"color": COLOUR[state], "line": {"color": COLOUR[state], "width": int(state == "holding")}},
+    )
+
+
+def _locks(span: Span) -> str:
+    on = f"<br>{span.primitive}" if span.primitive else ""
+    return f"{on}<br>holds {span.holds}" if span.holds else on
+
+
+ENDINGS = {".json": "Perfetto", ".html": "a browser"}
+
+
+def check_ending(file: Path) -> None:
+    """Raises BadInput unless the ending is one that ``save_trace`` knows."""
+    if file.suffix not in ENDINGS:
+        raise BadInput(f"'{file}' ends neither in .json (for Perfetto) nor in .html (a timeline)")
+
+
+def check_size(file: Path, spans: int) -> None:
+    """Raises BadInput for more spans than the file's viewer can show."""
+    if file.suffix == ".html":
+        check_bars(spans)
+
+
+def save_trace(trace: Trace, file: Path) -> Path:
+    """Write the trace for Perfetto (.json) or as a page that needs no network (.html)."""
+    check_ending(file)
+    if file.suffix == ".json":
+        write_text(file, json.dumps(perfetto(trace), separators=(",", ":")) + "\n")
+    else:
+        write_text(file, timeline(trace).to_html(include_plotlyjs=True, div_id="timeline"))
+    return file

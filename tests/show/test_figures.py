@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Figures: stable bytes, numbers beside them, their origin in the title, colours that differ."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.show.figures import study as figures
+from lockscale.show.figures.formats import alt_text, save
+from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
+from lockscale.study.file import load_study
+from lockscale.study.tables import published_table
+
+STUDY = load_study("inode-claim")
+TABLE = published_table("s1_rates")
+ARMS = [arm.name for arm in STUDY.arms]
+COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
+POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
+POINTS = POINTS.assign(low=0.9 * POINTS.value, high=1.2 * POINTS.value)
+PUBLISHED = pd.DataFrame(
+    {"arm": arm, "threads": 48, "value": 500.0, "note": "", "origin": "published"} for arm in ARMS
+)
+MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
+COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2], "arm": ARMS[0]})
+COUNTED = COUNTED.assign(low=COUNTED.extra / 2, high=COUNTED.extra * 2)
+COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create")
+GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
+
+DRAWN = {
+    "table_beside_simulated": (
+        "simulated",
+        lambda: figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE),
+    ),
+    "counted_against_upstream": (SAYS, lambda: figures.counted_against_upstream(STUDY, COUNTED, GUEST)),
+    "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
+    "function_shares": (SAYS, lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_title_says_where_its_numbers_are_from(name: str):
+    origin, draw = DRAWN[name]
+    assert origin in draw().layout.title.text.replace("<br>", " ")
+
+
+def test_published_and_simulated_are_told_apart_in_one_figure():
+    drawn = DRAWN["table_beside_simulated"][1]()
+    assert "published" in drawn.layout.title.text
+    assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
+
+
+def test_each_arms_published_marks_are_its_lines_own_symbol_open_so_that_grey_tells_them_apart():
+    """Twelve arms: from the seventh on the line's own symbols are open, and the marks stay larger."""
+    many = [STUDY.arms[0].model_copy(update={"name": f"arm-{k}"}) for k in range(12)]
+    study = STUDY.model_copy(update={"arms": many})
+    points, said = (
+        pd.concat([frame[frame.arm == ARMS[0]].assign(arm=one.name) for one in many])
+        for frame in (POINTS, PUBLISHED)
+    )
+    traces = {one.name: one.marker for one in figures.table_beside_simulated(study, points, said, TABLE).data}
+    for arm in study.arm_names:
+        line, mark = traces[f"{arm}, simulated"], traces[f"{arm}, published"]
+        assert mark.symbol == f"{line.symbol.removesuffix('-open')}-open" and mark.color == line.color
+        assert mark.size > line.size
+    first = {traces[f"{arm}, published"].symbol for arm in study.arm_names[: len(MARKERS)]}
+    assert first == {f"{symbol}-open" for symbol in MARKERS}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
+    drawn = DRAWN[name][1]()
+    assert drawn.layout.xaxis.title.text
+    names = [trace.name for trace in drawn.data]
+    assert all(names) and len(set(names)) == len(names)
+
+
+def test_colours_and_marks_are_distinct():
+    assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKERS)) == len(DASHES)
+    looks = {repr(style(k)) for k in range(2 * len(COLOURS))}
+    assert len(looks) == 2 * len(COLOURS)
+
+
+DRAW_AGAIN = """
+import sys, plotly.graph_objects as go, pandas as pd
+from pathlib import Path
+from lockscale.show.figures.formats import save
+drawn = go.Figure(go.Scatter(x=[1, 2], y=[3, 5], name="a"))
+save(drawn, pd.DataFrame({"x": [1, 2]}), Path(sys.argv[1]), "stem")
+"""
+
+
+@pytest.mark.slow
+def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
+    for folder in ("first", "second"):
+        drawn = go.Figure(go.Scatter(x=[1, 2], y=[3, 5], name="a"))
+        save(drawn, pd.DataFrame({"x": [1, 2]}), tmp_path / folder, "stem")
+    subprocess.run(
+        [sys.executable, "-c", DRAW_AGAIN, str(tmp_path / "other")], check=True, capture_output=True
+    )
+    for suffix in ("svg", "csv", "txt"):
+        found = {(tmp_path / f / f"stem.{suffix}").read_bytes() for f in ("first", "second", "other")}
+        assert len(found) == 1 and found.pop()
+
+
+@pytest.mark.slow
+def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
+    save(DRAWN["counted_against_upstream"][1](), COUNTED, tmp_path, "extra")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), COUNTED)
+    title, says, blank, *table = (tmp_path / "extra.txt").read_text().splitlines()
+    assert "get_write_access" in title and says.startswith("measured in QEMU") and blank == ""
+    assert len(table) == 1 + len(COUNTED)
+
+
+def test_intervals_reach_from_low_to_high():
+    bars = DRAWN["table_beside_simulated"][1]().data[0].error_y
+    assert list(bars.array) == pytest.approx([2, 16, 96]) and list(bars.arrayminus) == pytest.approx(
+        [1, 8, 48]
+    )
+
+
+def test_a_single_replication_has_no_interval_to_draw():
+    single = POINTS.astype({"low": object, "high": object}).assign(low=None, high=None)
+    bars = figures.table_beside_simulated(STUDY, single, PUBLISHED, TABLE).data[0].error_y
+    assert pd.isna(bars.array).all() and pd.isna(bars.arrayminus).all()
+
+
+def test_no_bar_of_a_rate_goes_below_zero_and_the_figure_says_so():
+    """10 ops/s +- 20 is drawn from 0 to 30."""
+    drawn = DRAWN["measured_rates"][1]()
+    bars = drawn.data[0].error_y
+    assert list(bars.arrayminus) == pytest.approx([10, 20, 20]) and list(bars.array) == pytest.approx(
+        [20] * 3
+    )
+    assert drawn.layout.meta["says"].endswith("cut at 0") and drawn.layout.yaxis.rangemode == "nonnegative"
+    steady = figures.measured_rates(STUDY, MEASURED.assign(sd=1.0), GUEST)
+    assert "cut" not in steady.layout.meta["says"]
+
+
+def test_points_are_named_upright_and_arms_stand_side_by_side():
+    drawn = DRAWN["counted_against_upstream"][1]()
+    assert list(drawn.data[0].x) == ["4<br>on 4", "8<br>on 4"] and drawn.layout.xaxis.tickangle == 0
+    assert drawn.layout.scattermode == "group" and "0.1 at 4 on 4" in alt_text(drawn)
+
+
+def test_without_chromium_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BadInput, match=r"^chromium is missing .* apt-get install chromium"):
+        save(go.Figure(), pd.DataFrame({"x": [1]}), tmp_path, "stem")
+    assert not (tmp_path / "stem.svg").exists()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""The scale study's figure: a panel for each path, its arms with bars, grey where nothing was published."""
+
+import pandas as pd
+import pytest
+
+from lockscale.show.figures.study import scale_figure
+
+FOUND = pd.DataFrame(
+    {"path": path, "arm": arm, "threads": n, "metric": "throughput", "unit": "ops/s", "value": 10.0 * n,
+     "low": 8.0 * n, "high": 13.0 * n, "published_to": 16}
+    for path in ("create", "allocate", "truncate") for arm in ("ours", "theirs") for n in (1, 32)
+)  # fmt: skip
+OTHER = FOUND.assign(metric="saturates_at", value=1e9)
+
+
+def test_each_path_has_its_arms_in_a_panel_and_legend_of_its_own():
+    drawn = scale_figure(pd.concat([FOUND, OTHER]))
+    assert len({trace.legend for trace in drawn.data}) == len({trace.xaxis for trace in drawn.data}) == 3
+    assert [trace.name for trace in drawn.data] == ["ours", "theirs"] * 3
+    for trace in drawn.data:
+        assert list(trace.y) == [10, 320]
+        assert list(trace.error_y.array) == [3, 96] and list(trace.error_y.arrayminus) == [2, 64]
+
+
+def test_a_curve_that_ends_early_is_told_in_the_caption():
+    short = FOUND[(FOUND.arm == "theirs") | (FOUND.threads == 1)]
+    assert "; a curve that ends at 1 CPUs was simulated no farther" in scale_figure(short).layout.meta["says"]
+    assert "no farther" not in scale_figure(FOUND).layout.meta["says"]
+
+
+def test_beyond_the_published_threads_it_is_grey():
+    shapes = scale_figure(FOUND).layout.shapes
+    assert [(one.x0, one.x1) for one in shapes] == [(16, pytest.approx(35.2))] * 3
