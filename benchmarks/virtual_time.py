@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.rows import Amount, BenchRow, Done
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.machines.machine import must

@@ -19,7 +19,7 @@ paths.RUNS = Path(sys.argv[1])
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[2] == "nohup" else signal.SIG_DFL)
 from lockscale.cli import main
 point = "guests=[{cpus: 1, processes: [1]}]"
-own = ["-p", point, "-p", "creates_per_point=40", "-p", "iterations=200"]
+own = ["-p", point, "-p", "operations_per_point=40", "-p", "iterations=200"]
 sys.argv = ["lockscale", "study", "run", "inode-claim", "--target", "local", *own]
 main()
 """

@@ -11,11 +11,11 @@ import pytest
 from blocks import blocks
 from clone import clone, typed
 from lockscale import paths
-from lockscale.kernels.series import apply_beside, named_series
+from lockscale.kernels.series import apply_beside
 from lockscale.measure.layout import Run
 from lockscale.measure.rows import read_rows
 from lockscale.sim import simulate
-from lockscale.study.file import load_study
+from lockscale.study.file import load_study, named_series
 from test_studies_in_notebooks import made_up, run_cells, shown  # noqa: F401  fixtures
 
 EXAMPLE = paths.ROOT / "docs/own-study"

@@ -28,7 +28,7 @@ RUN = "made-up-20260101T000000Z"
 
 def made_up_rows(study: Study) -> tuple[list[Row], list[Row]]:
     """The run's rows and its counts: every arm twice at two points, no number of it real."""
-    op, upstream = study.operation, study.arm("upstream").name
+    op, upstream = study.operation, study.patched.name
     steps = [("aa", 0, k, upstream) for k in (1, 2)]
     steps += [("ab", k, k, arm) for k in (1, 2) for arm in study.arm_names]
     rows, counts = [], []
@@ -61,8 +61,8 @@ def made_up_rows(study: Study) -> tuple[list[Row], list[Row]]:
             ("lock_events", op, f"lock_{what}", "events", 9.0, False) for what in ("slowpath", "pending")
         ]
         rows += [_row(common, *one) for one in said]
-        sources = [one for counter in observed_counters(study.name).values() for one in counter.sources]
-        if study.counter in observed_counters(study.name) and pair == "ab":
+        sources = [one for counter in observed_counters(study).values() for one in counter.sources]
+        if study.counter in observed_counters(study) and pair == "ab":
             counts += [_row(common, OBSERVE, op, one, "events", 10.0 * k, True) for one in set(sources)]
     return rows, counts
 
@@ -134,7 +134,7 @@ def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: 
     study = load_study(json.loads((made_up.folder / "study.json").read_text())["name"])
     tables = run_cells("06", study.name, str(made_up.folder))
     counts = next(one for one in tables if isinstance(one, pd.DataFrame) and "counter" in one)
-    assert set(counts.arm) == set(study.arm_names) - {study.arm("upstream").name}
+    assert set(counts.arm) == set(study.arm_names) - {study.patched.name}
     assert counts.counter.iloc[0] == study.counter
     judged = [
         one for one in run_cells("07", study.name, str(made_up.folder)) if isinstance(one, pd.DataFrame)

@@ -12,7 +12,7 @@ study = "inode-claim"
 run = ""
 target = "qemu"
 guests = None
-creates_per_point = None
+operations_per_point = None
 iterations = None
 tool = None
 accel = None
@@ -26,7 +26,7 @@ from lockscale.show.figures import measured_rates
 from lockscale.show.headlines import measured
 from lockscale.show.story import open_story
 
-changes = {"creates_per_point": creates_per_point, "iterations": iterations}
+changes = {"operations_per_point": operations_per_point, "iterations": iterations}
 story = open_story(study, run, guests=guests, tool=tool, accel=accel, **changes)
 pd.DataFrame(plan(story.study))
 

@@ -43,7 +43,7 @@ counts
 # %%
 most = extra.loc[extra.extra.idxmax()]
 point = (int(most.cpus), int(most.threads))
-names = (story.study.arm("before").name, story.study.arm("upstream").name)
+names = (story.study.unpatched.name, story.study.patched.name)
 costs = [function_costs(story.rows, arm, *point) for arm in names]
 says = f"measured {story.where}, profiled; {point[0]} CPUs, {point[1]} processes"
 story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")

@@ -10,7 +10,6 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.filesystems import FS_TYPES, FsType, fs_type
-from lockscale.measure.arms import options_of
 from lockscale.study.file import list_studies, load_study
 
 IMAGE_MIB = 1024  # eight allocation groups of XFS, and the studies' journals of ext4
@@ -73,7 +72,7 @@ def test_one_that_is_whole_passes_its_check_and_one_that_is_not_fails_it(fs: FsT
 def test_what_a_study_asserts_is_what_its_own_mkfs_line_gives(study: str, image: str):
     said = load_study(study)
     for arm in said.arm_names:
-        options = options_of(said, arm)
+        options = said.options_of(arm)
         fs = fs_type(options.filesystem)
         assert run(fs.mkfs(options.mkfs, "lockscale", image, "")).returncode == 0
         made = fs.read(run(fs.describe(image)).stdout)

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.doctor import doctor
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.machines.accel import choose_accel

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import read_series
 from lockscale.machines.assertions import assert_runs
 from lockscale.machines.machine import must
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.scratch import Scratch
 from lockscale.measure import file_system
-from lockscale.measure.arms import options_of
 from lockscale.measure.guests import guest_of, named
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.profiling import profile, profilers
@@ -45,14 +43,14 @@ def guest(kernel: Kernel, tmp_path: Path) -> QemuMachine:
 
 def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(xfs_create: None, tmp_path: Path):
     study = load_study("xfs-create")
-    kernel = build(read_series(study.name, "many-groups"))
+    kernel = build(study.series_of("many-groups"))
     create, remove = (LOAD.command(PROCESSES, EACH, phase) for phase in LOAD.phases)
     with guest(kernel, tmp_path) as machine:
         assert assert_runs(machine, kernel) == kernel.build_id
         assert machine.guest.disk
         disk = named(machine.guest.disk)
         for arm, groups in (("four-groups", 4), ("many-groups", 32)):
-            made = file_system.make(machine, options_of(study, arm), disk)
+            made = file_system.make(machine, study.options_of(arm), disk)
             assert (made.fs_type, made.facts["allocation_groups"]) == ("xfs", groups)
             assert made.mount_line.split()[2] == "xfs"
             (one,) = profilers(machine, ["ftrace_cost"], CPUS, study.parameters.profiled_functions)

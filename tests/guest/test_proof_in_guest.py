@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import all_series, read_series
 from lockscale.measure.counting import OBSERVE
 from lockscale.prove.check import runs_its_load
 from lockscale.prove.counters import Counted, campaign
-from lockscale.study.file import Target, load_target
+from lockscale.study.file import Target, load_study, load_target
 
 pytestmark = pytest.mark.guest
 ARMS = ("steal-retry", "search-locked")
@@ -23,7 +22,7 @@ ARMS = ("steal-retry", "search-locked")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> list[Counted]:
     """Both arms' observe kernels, counted twice each."""
     folder = tmp_path_factory.mktemp("counts")
-    return campaign("inode-claim", ARMS, load_target("qemu"), 2, folder)
+    return campaign(load_study("inode-claim"), ARMS, load_target("qemu"), 2, folder)
 
 
 def total(counted: list[Counted], arm: str) -> Counter[str]:
@@ -41,7 +40,7 @@ def test_every_arm_of_the_shared_build_keeps_its_file_system_whole(kernels: dict
 
 
 def test_the_trace_point_counts_every_create(counted: list[Counted]):
-    load = arms_file("inode-claim").load
+    load = load_study("inode-claim").check
     # a directory for each process and one around them are inodes too, made anew by each load
     creates = 2 * (load.processes * (load.items_per_process + 1) + 1)
     for arm in ARMS:
@@ -70,4 +69,4 @@ def test_an_unsafe_arm_boots_on_a_disposable_target_only():
     with pytest.raises(BadInput, match="runs only on a target with `disposable: true`"):
         runs_its_load(unsafe, server)
     with pytest.raises(BadInput, match="runs only on a target with `disposable: true`"):
-        campaign(unsafe.study, [unsafe.arm], server, 2, Path())
+        campaign(load_study(unsafe.study), [unsafe.arm], server, 2, Path())

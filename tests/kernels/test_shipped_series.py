@@ -8,7 +8,8 @@ import pytest
 from tiny_kernel import git
 
 from lockscale.errors import BadInput
-from lockscale.kernels.series import all_series, apply_beside, named_series, read_series
+from lockscale.kernels.series import all_series, apply_beside, read_series
+from lockscale.study.file import named_series
 
 
 def test_a_series_that_is_not_there_is_refused_with_those_that_are():

@@ -102,24 +102,24 @@ def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
 def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     asked = study_on(described(), "inode-claim", {}).parameters
     (guest,) = asked.guests
-    assert guest.creates_per_point == 7200 != asked.creates_per_point
+    assert guest.operations_per_point == 7200 != asked.operations_per_point
     assert asked.items_each(guest, 48) == 150 and asked.items_each(guest, 100_000) == 1
     assert (asked.items_each(guest, 1), asked.items_each(guest, 2), asked.items_each(guest, 4)) == (
         2400,
         2400,
         1800,
     )
-    given = study_on(described(), "inode-claim", {"creates_per_point": 480}).parameters
+    given = study_on(described(), "inode-claim", {"operations_per_point": 480}).parameters
     assert (given.items_each(given.guests[0], 48), given.items_each(given.guests[0], 1)) == (10, 480)
-    own: dict[str, Any] = {"creates_per_point": 480}
-    own["guests"] = [{"cpus": 2, "processes": [2], "creates_per_point": 100}]
+    own: dict[str, Any] = {"operations_per_point": 480}
+    own["guests"] = [{"cpus": 2, "processes": [2], "operations_per_point": 100}]
     both = study_on(described(), "inode-claim", own).parameters
     assert both.items_each(both.guests[0], 2) == 50
-    own["guests"][0]["creates_at"] = {"2": 60}  # as JSON spells a number there
+    own["guests"][0]["operations_at"] = {"2": 60}  # as JSON spells a number there
     (at,) = study_on(described(), "inode-claim", own).parameters.guests
     assert both.creates(at, 2) == 60
-    own["guests"][0]["creates_at"] = {3: 60}
-    with pytest.raises(BadInput, match="creates_at names 3 processes, which are not measured"):
+    own["guests"][0]["operations_at"] = {3: 60}
+    with pytest.raises(BadInput, match="operations_at names 3 processes, which are not measured"):
         study_on(described(), "inode-claim", own)
 
 

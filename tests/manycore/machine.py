@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel
 from lockscale.machines.machine import must
 from lockscale.machines.memory_disk import InMemory

@@ -24,7 +24,7 @@ COMMON = """
     key = ["pair", "block", "iteration", "threads", "test", "statistic"]
 
     def study(creates):
-        points = {"guests": [{"cpus": 1, "processes": [1]}], "creates_per_point": creates, "iterations": 2}
+        points = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": creates, "iterations": 2}
         return load_study("inode-claim", points)
 """
 CONTROLLER = (

@@ -23,7 +23,7 @@ from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
 from lockscale.study.file import LocalTarget, load_study
 
-SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 40, "iterations": 2}
+SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "operations_per_point": 40, "iterations": 2}
 STUDY = load_study("inode-claim", SMALL)
 STEPS = 4  # an A/A pair and two blocks of the one arm that a machine as it is has
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]

@@ -22,7 +22,7 @@ from lockscale.programs import need
 from lockscale.show.pipeline import iterations_to_detect
 from lockscale.study.file import LocalTarget, load_study
 
-SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 40, "iterations": 2}
+SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "operations_per_point": 40, "iterations": 2}
 pytestmark = pytest.mark.usefixtures("own_places")
 HERE = LocalTarget(name="here", kind="local")
 HOSTILE = [
@@ -120,7 +120,7 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
     told = lockscale("study", "show", name, "--json").value
     (command,) = [line for line in told["commands"] if "study run" in line]
     assert command.startswith("lockscale study run inode-claim --target local -p ")
-    assert "'creates_per_point=40'" in command or "creates_per_point=40" in command
+    assert "'operations_per_point=40'" in command or "operations_per_point=40" in command
     assert told["seed"] == 1 and told["study_sha256"] and told["packages"]["numpy"]
     text = lockscale("study", "show", name)
     assert text.status == 0 and command in text.out

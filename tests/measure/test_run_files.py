@@ -24,7 +24,7 @@ from lockscale.show.story import keep_study, open_story
 from lockscale.study.file import load_study
 
 CURATED = curated_run("inode-claim")
-SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "creates_per_point": 40, "iterations": 2}
+SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": 40, "iterations": 2}
 STUDY = load_study("inode-claim", SMALL)
 DAMAGED = ["{", "[]", "{}", "null", "", "\x00\x00", "[" * 100_000, '{"name": "a"']
 LINES = [

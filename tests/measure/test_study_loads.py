@@ -27,7 +27,7 @@ from lockscale.study.file import LocalTarget, Study, Target, list_studies, load_
 from lockscale.tools.fsload import PHASES
 
 ACCESS = "jbd2_journal_get_write_access"
-SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "creates_per_point": 256, "iterations": 2}
+SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "operations_per_point": 256, "iterations": 2}
 SAFE_ORPHANS = ["orphan-mutex", "orphan-locked", "orphan-lockless"]
 pytestmark = pytest.mark.usefixtures("own_places")
 DISK = NamedDisk(Path("/dev/disk/by-id/x"), "x", 1 << 30)
@@ -64,7 +64,7 @@ def test_an_unsafe_arm_is_left_out_by_name_for_a_disk_that_matters(run: Run):
 
 @pytest.mark.parametrize(
     ("arms", "reason"),
-    [(["orphan-mutx"], "did you mean orphan-mutex"), (["orphan-mutex"], "one of role upstream are needed")],
+    [(["orphan-mutx"], "did you mean orphan-mutex"), (["orphan-mutex"], "one of role patched are needed")],
 )
 def test_arms_that_compare_nothing_are_refused(arms: list[str], reason: str):
     with pytest.raises(BadInput, match=rf"^orphan-file\.yaml: parameters\.arms: .*{reason}"):
@@ -91,11 +91,11 @@ def test_processes_that_are_containers_are_so_in_every_load():
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_each_study_names_a_counter_that_something_counts(study: Study):
-    known = observed_counters(study.name)
+    known = observed_counters(study)
     assert (study.counter in known) != (study.counter in study.parameters.profiled_functions)
     if study.counter in known:
-        both = {study.arm("before").name, study.arm("upstream").name}
-        assert both <= known[study.counter].arms
+        both = {study.unpatched.name, study.patched.name}
+        assert both <= set(known[study.counter].arms)
 
 
 def row(arm: str, metric: str, value: float, block: int = 1, threads: int = 8, tool: str = OBSERVE):
@@ -120,7 +120,7 @@ def counts(waits: dict[str, tuple[float, float]]) -> pd.DataFrame:
     return pd.DataFrame(said)
 
 
-def test_a_counter_of_arms_toml_is_a_ratio_of_its_sources():
+def test_a_counter_of_the_study_is_a_ratio_of_its_sources():
     study = load_study("orphan-file")
     rows = counts({"orphan-mutex": (50, 70), "orphan-lockless": (0, 0)})
     waits = counted(rows, study)
@@ -130,7 +130,7 @@ def test_a_counter_of_arms_toml_is_a_ratio_of_its_sources():
     assert extra["extra"] == pytest.approx(0.6) and (extra["low"], extra["high"]) == (0.5, 0.7)
 
 
-def test_every_arm_is_compared_with_the_upstream_one_the_proof_first():
+def test_every_arm_is_compared_with_the_patched_one_the_proof_first():
     study = load_study("orphan-file")
     waits = {"orphan-mutex": (50, 70), "orphan-lockless": (0, 0), "orphan-off": (0, 0)}
     table = counted_arms(counts(waits), study)
@@ -219,7 +219,7 @@ def test_nothing_is_booted_to_count_where_a_profile_has_the_proof_or_no_arm_is_b
 
 
 BASE = basing.Base("orphan-mutex", ("trace:ext4_orphan_lock_wait", "calls:ext4_orphan_add"))
-PAIRS = {"guests": [{"cpus": 4, "processes": [1, 4, 8]}], "creates_per_point": 256, "iterations": 2}
+PAIRS = {"guests": [{"cpus": 4, "processes": [1, 4, 8]}], "operations_per_point": 256, "iterations": 2}
 
 
 def test_the_base_is_counted_alone_and_once_at_up_to_a_processor_a_process(run: Run, boots: list[str]):

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series
 from lockscale.progress import progress
 from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, cut_arms, split
 from lockscale.prove.powercut.load import Plan
-from lockscale.study.file import load_target
+from lockscale.study.file import load_study, load_target
 
 pytestmark = pytest.mark.guest
 BROKEN = Path(__file__).parent / "broken" / "drop-flush"
@@ -20,7 +19,7 @@ BROKEN = Path(__file__).parent / "broken" / "drop-flush"
 
 def cut_base(kernel: Kernel, plan: Plan, folder: Path) -> CutOutcome:
     """Cut `kernel` with what inode-claim/search-locked is besides its kernel."""
-    options = arms_file("inode-claim").checked_with("search-locked")
+    options = load_study("inode-claim").options_of("search-locked")
     cuts = PowerCuts("inode-claim/search-locked", kernel, options, load_target("qemu"), plan, folder)
     with progress("power cuts", plan.cuts) as shown:
         return cuts.run(shown)

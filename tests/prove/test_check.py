@@ -19,27 +19,18 @@ from lockscale.prove import check as check_module
 from lockscale.prove.check import CheckedArm, check
 from lockscale.prove.counters import Counted
 from lockscale.prove.series_checks import CheckResult
+from lockscale.study.file import Study
+from small_study import write_study
 
-ARMS_TOML = """
-[load]
-testcase = "create_unlink"
-filesystem = "ext4"
-processes = 8
-items_per_process = 9
-cpus = 4
-
-[arm.before]
-[arm.upstream]
-[arm.ours]
-
-[[counter]]
-name = "retries"
-count = ["trace:ext4_inode_bit_retry"]
-per = ["trace:ext4_allocate_inode"]
-unit = "per create"
-expect = ["before > upstream", "ours = 0"]
-"""
-RETRIES = {"before": 9, "upstream": 2, "ours": 0, "bare": 0}
+PROPOSED = {"name": "ours", "role": "proposed"}
+COUNTER = {
+    "name": "retries",
+    "count": ["trace:ext4_inode_bit_retry"],
+    "per": ["trace:ext4_allocate_inode"],
+    "unit": "per create",
+    "expect": ["unpatched > patched", "ours = 0"],
+}
+RETRIES = {"unpatched": 9, "patched": 2, "ours": 0, "bare": 0}
 
 
 class Bench:
@@ -50,9 +41,9 @@ class Bench:
         self.errors: dict[tuple[str, str], Exception] = {}
         self.counted: list[tuple[str, tuple[str, ...]]] = []
         for study in ("s", "t"):
-            for arm in ("before", "upstream", "ours"):
+            for arm in ("unpatched", "patched", "ours"):
                 self.add(study, arm)
-            (folder / study / "arms.toml").write_text(ARMS_TOML)
+            write_study(PROPOSED, name=study, counters=[COUNTER])
 
     def add(self, study: str, arm: str) -> None:
         (self.folder / study / arm).mkdir(parents=True)
@@ -71,12 +62,12 @@ class Bench:
         return "booted"
 
     def campaign(
-        self, study: str, arms: Sequence[str], _target: object, iterations: int, _folder: Path
+        self, study: Study, arms: Sequence[str], _target: object, iterations: int, _folder: Path
     ) -> list[Counted]:
-        self.counted.append((study, tuple(arms)))
-        self.end("campaign", study)
+        self.counted.append((study.name, tuple(arms)))
+        self.end("campaign", study.name)
         return [
-            Counted(study, arm, "", n, 8, 4, f"trace:{source}", value, "b1d")
+            Counted(study.name, arm, "", n, 8, 4, f"trace:{source}", value, "b1d")
             for arm in arms
             for n in range(iterations)
             for source, value in (
@@ -88,8 +79,9 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    found = Bench(tmp_path / "patches")
-    monkeypatch.setattr(paths, "KERNEL_PATCHES", found.folder)
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "patches")
+    found = Bench(paths.KERNEL_PATCHES)
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "build")
     monkeypatch.setattr(check_module, "refuse_bad_surroundings", lambda **_: None)
@@ -114,7 +106,7 @@ def status(words: list[str]) -> int | str | None:
 def test_arms_that_do_what_is_expected_of_them_are_green(bench: Bench):
     found = checked()
     assert all(one.ok for one in found.values()) and len(found) == 6
-    assert bench.counted == [("s", ("before", "upstream", "ours")), ("t", ("before", "upstream", "ours"))]
+    assert bench.counted == [("s", ("unpatched", "patched", "ours")), ("t", ("unpatched", "patched", "ours"))]
     assert [entry.expected for entry in found["s/ours"].counters] == ["ours = 0"]
 
 
@@ -126,7 +118,7 @@ def test_a_bad_arm_is_red_and_costs_the_others_nothing(bench: Bench, step: str, 
     assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
     assert found["s/ours"].checks[step] == CheckResult(False, str(error))
     assert found["s/ours"].checks["counts"].detail.startswith(f"not counted: {why}")
-    assert ("s", ("before", "upstream")) in bench.counted
+    assert ("s", ("unpatched", "patched")) in bench.counted
 
 
 def test_the_result_of_a_bad_arm_is_printed_and_the_exit_is_1(
@@ -135,48 +127,47 @@ def test_the_result_of_a_bad_arm_is_printed_and_the_exit_is_1(
     bench.errors["applies", "s/ours"] = BadInput("hunk 2 does not apply")
     assert status(["patches", "check", "s", "--json"]) == 1
     ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
-    assert ok == {"before": True, "ours": False, "upstream": True}
+    assert ok == {"unpatched": True, "ours": False, "patched": True}
 
 
 def test_an_arm_whose_only_counterpart_is_red_is_not_proved(bench: Bench):
-    bench.errors["boots", "s/before"] = RunFailed("the guest panicked")
+    bench.errors["boots", "s/unpatched"] = RunFailed("the guest panicked")
     found = checked("s")
-    assert found["s/upstream"].checks["counts"].detail.startswith("not compared: every arm that it is")
-    assert not found["s/upstream"].ok and found["s/ours"].ok
+    assert found["s/patched"].checks["counts"].detail.startswith("not compared: every arm that it is")
+    assert not found["s/patched"].ok and found["s/ours"].ok
 
 
 @pytest.mark.parametrize("error", [RunFailed("guest 3 hung"), BadInput("the kernel has no event x")])
 def test_a_campaign_that_fails_costs_its_study_alone(bench: Bench, error: Exception):
     bench.errors["campaign", "s"] = error
     found = checked()
-    assert {name for name, one in found.items() if one.ok} == {"t/before", "t/ours", "t/upstream"}
+    assert {name for name, one in found.items() if one.ok} == {"t/unpatched", "t/ours", "t/patched"}
     assert found["s/ours"].checks["counts"] == CheckResult(False, str(error))
 
 
 def test_counts_of_nothing_are_red_and_cost_their_study_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    def nothing(study: str, *rest: object) -> list[Counted]:
-        return [one for one in bench.campaign(study, *rest) if study == "t" or "retry" in one.source]  # type: ignore[arg-type]
+    def nothing(study: Study, *rest: object) -> list[Counted]:
+        return [one for one in bench.campaign(study, *rest) if study.name == "t" or "retry" in one.source]  # type: ignore[arg-type]
 
     monkeypatch.setattr(check_module, "campaign", nothing)
     found = checked()
-    assert "counted no trace:ext4_allocate_inode" in found["s/before"].checks["counts"].detail
-    assert found["t/before"].ok and not found["s/before"].ok
+    assert "counted no trace:ext4_allocate_inode" in found["s/unpatched"].checks["counts"].detail
+    assert found["t/unpatched"].ok and not found["s/unpatched"].ok
 
 
 def test_an_arm_that_no_counter_names_is_said_not_to_be_compared(bench: Bench):
     bench.add("s", "bare")
-    path = bench.folder / "s" / "arms.toml"
-    path.write_text(ARMS_TOML.replace("[arm.ours]", "[arm.ours]\n[arm.bare]"))
+    write_study(PROPOSED, {"name": "bare", "role": "variant"}, counters=[COUNTER])
     bare = checked("s")["s/bare"]
-    assert bare.ok and bare.checks["counts"].detail == "not compared: no counter of arms.toml names it"
-    assert bench.counted == [("s", ("before", "upstream", "ours"))]
+    assert bare.ok and bare.checks["counts"].detail == "not compared: no counter of its study names it"
+    assert bench.counted == [("s", ("unpatched", "patched", "ours"))]
 
 
-def test_an_arm_that_arms_toml_lacks_is_red_until_it_is_added(bench: Bench):
+def test_an_arm_that_its_study_lacks_is_red_until_it_is_added(bench: Bench):
     bench.add("s", "bare")
     found = checked("s")
     assert [name for name, one in found.items() if not one.ok] == ["s/bare"]
-    assert found["s/bare"].checks["counts"].detail == "add [arm.bare] to kernel-patches/s/arms.toml"
+    assert found["s/bare"].checks["counts"].detail == "add an arm bare to s.yaml"
 
 
 @pytest.mark.parametrize("listing", [b"\xff", b"0001-absent.patch\n", b"# unsafe\n"])
@@ -188,15 +179,15 @@ def test_a_bad_series_file_fails_its_arm_alone(
     assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
     assert "s/ours/series" in found["s/ours"].checks["applies"].detail
     assert list(found["s/ours"].checks) == ["applies", "counts"]
-    assert ("s", ("before", "upstream")) in bench.counted
+    assert ("s", ("unpatched", "patched")) in bench.counted
     assert status(["patches", "check", "s", "--json"]) == 1
     ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
-    assert ok == {"before": True, "ours": False, "upstream": True}
+    assert ok == {"unpatched": True, "ours": False, "patched": True}
 
 
 def test_a_bad_series_file_is_no_matter_to_an_arm_that_is_not_compared_with_it(bench: Bench):
     (bench.folder / "s/ours/series").write_bytes(b"\xff")
-    assert [one.ok for one in check("t") + check("s/before")] == [True] * 4
+    assert [one.ok for one in check("t") + check("s/unpatched")] == [True] * 4
 
 
 def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch: pytest.MonkeyPatch):
@@ -204,7 +195,7 @@ def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch
 
     def builds(series: Series) -> CheckResult:
         built.append(series.name)
-        return CheckResult(series.arm != "before", "built")
+        return CheckResult(series.arm != "unpatched", "built")
 
     def compared(series: Series) -> CheckResult:
         assert len(built) == 3
@@ -216,9 +207,9 @@ def test_built_kernels_are_compared_once_all_are_built(bench: Bench, monkeypatch
     monkeypatch.setattr(check_module, "kernels_differ", compared)
     found = {one.arm: one.checks["differs"] for one in check("s", build=True)}
     assert found == {
-        "before": CheckResult(True, "differs"),  # not built, so its sources were compared alone
+        "unpatched": CheckResult(True, "differs"),  # not built, so its sources were compared alone
         "ours": CheckResult(False, "by kernels"),
-        "upstream": CheckResult(True, "by kernels"),
+        "patched": CheckResult(True, "by kernels"),
     }
 
 

@@ -4,30 +4,20 @@
 import pytest
 
 from lockscale.errors import RunFailed
-from lockscale.kernels.arms import ArmsFile
 from lockscale.measure.counting import sources_of
 from lockscale.prove.counters import Counted, counters_of, ratios
+from small_study import study_of
 
-FILE = ArmsFile.model_validate(
-    {
-        "load": {
-            "testcase": "create_unlink",
-            "filesystem": "ext4",
-            "processes": 8,
-            "items_per_process": 10,
-            "cpus": 4,
-        },
-        "arm": {"before": {}, "upstream": {}},
-        "counter": [
-            {
-                "name": "skipped",
-                "count": ["trace:busy", "trace:failed"],
-                "per": ["trace:alloc"],
-                "unit": "per allocation",
-                "expect": ["before > upstream", "upstream = 0"],
-            }
-        ],
-    }
+STUDY = study_of(
+    counters=[
+        {
+            "name": "skipped",
+            "count": ["trace:busy", "trace:failed"],
+            "per": ["trace:alloc"],
+            "unit": "per allocation",
+            "expect": ["unpatched > patched", "patched = 0"],
+        }
+    ]
 )
 
 
@@ -43,37 +33,37 @@ def repeats(arm: str, busy: list[int]) -> list[Counted]:
 
 
 def test_sources_are_summed_and_divided_by_iteration():
-    values = ratios(FILE.counter[0], repeats("before", [9, 19, 29]))
-    assert values == {"before": [0.10, 0.20, 0.30]}
+    values = ratios(STUDY.counters[0], repeats("unpatched", [9, 19, 29]))
+    assert values == {"unpatched": [0.10, 0.20, 0.30]}
 
 
 def test_a_comparison_is_told_from_both_sides():
-    found = counters_of(FILE, repeats("before", [10, 11, 12, 13, 14]) + repeats("upstream", [0] * 5))
-    before, upstream, zero = found
-    assert (before.arm_name, before.base_name, before.ok) == ("before", "upstream", True)
-    assert (before.low, before.high) == (-upstream.high, -upstream.low)
-    assert before.arm == pytest.approx(0.13) == upstream.base
-    assert before.level_pct >= 95 and before.expected == "before > upstream"
-    assert zero.expected == "upstream = 0" and zero.ok and zero.origin == "qemu"
+    found = counters_of(STUDY, repeats("unpatched", [10, 11, 12, 13, 14]) + repeats("patched", [0] * 5))
+    unpatched, patched, zero = found
+    assert (unpatched.arm_name, unpatched.base_name, unpatched.ok) == ("unpatched", "patched", True)
+    assert (unpatched.low, unpatched.high) == (-patched.high, -patched.low)
+    assert unpatched.arm == pytest.approx(0.13) == patched.base
+    assert unpatched.level_pct >= 95 and unpatched.expected == "unpatched > patched"
+    assert zero.expected == "patched = 0" and zero.ok and zero.origin == "qemu"
 
 
 def test_one_lost_claim_where_none_may_be_is_seen():
-    *_, zero = counters_of(FILE, repeats("before", [9] * 5) + repeats("upstream", [0, 0, 1, 0, 0]))
+    *_, zero = counters_of(STUDY, repeats("unpatched", [9] * 5) + repeats("patched", [0, 0, 1, 0, 0]))
     assert not zero.ok
 
 
 def test_an_arm_that_was_not_counted_gives_no_comparison():
-    assert counters_of(FILE, repeats("before", [1, 2])) == []
+    assert counters_of(STUDY, repeats("unpatched", [1, 2])) == []
 
 
 def test_a_load_that_did_nothing_gives_no_ratio():
     with pytest.raises(RunFailed, match="counted no trace:alloc"):
-        ratios(FILE.counter[0], counted("before", 1, busy=1, failed=0, alloc=0))
+        ratios(STUDY.counters[0], counted("unpatched", 1, busy=1, failed=0, alloc=0))
 
 
 LOCK = "&sbi->s_md_lock"
-LOCKS = FILE.model_copy(
-    update={"counter": [FILE.counter[0].model_copy(update={"count": [f"contentions:{LOCK}"]})]}
+LOCKS = STUDY.model_copy(
+    update={"counters": [STUDY.counters[0].model_copy(update={"count": [f"contentions:{LOCK}"]})]}
 )
 
 
@@ -84,13 +74,13 @@ def locked(arm: str, acquisitions: int) -> list[Counted]:
 
 
 def test_a_lock_that_is_taken_may_be_free_of_contention():
-    *_, zero = counters_of(LOCKS, locked("before", 0) + locked("upstream", 9))
-    assert zero.expected == "upstream = 0" and zero.ok
+    *_, zero = counters_of(LOCKS, locked("unpatched", 0) + locked("patched", 9))
+    assert zero.expected == "patched = 0" and zero.ok
 
 
 def test_a_lock_class_that_no_arm_took_is_not_free_of_contention():
     with pytest.raises(RunFailed, match=r"no arm took lock class &sbi->s_md_lock: is its name right\?"):
-        counters_of(LOCKS, locked("before", 0) + locked("upstream", 0))
+        counters_of(LOCKS, locked("unpatched", 0) + locked("patched", 0))
 
 
 def test_acquisitions_are_counted_wherever_contentions_are():
@@ -99,11 +89,11 @@ def test_acquisitions_are_counted_wherever_contentions_are():
 
 def test_a_direction_that_is_known_not_to_show_is_told_and_does_not_fail_the_arm():
     reason = "one processor cannot contend"
-    (counter,) = FILE.counter
-    known = counter.model_copy(update={"not_shown": {"before > upstream": reason}})
-    file = FILE.model_copy(update={"counter": [known]})
+    (counter,) = STUDY.counters
+    known = counter.model_copy(update={"not_shown": {"unpatched > patched": reason}})
+    study = STUDY.model_copy(update={"counters": [known]})
     same = [5, 6, 7, 8, 9]
-    before, upstream, zero = counters_of(file, repeats("before", same) + repeats("upstream", same))
-    for entry in (before, upstream):
+    unpatched, patched, zero = counters_of(study, repeats("unpatched", same) + repeats("patched", same))
+    for entry in (unpatched, patched):
         assert not entry.ok and entry.reason == reason and not entry.fails
     assert zero.fails and not zero.reason

@@ -12,17 +12,9 @@ from lockscale.kernels.series import read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.prove import series_checks as differs_module
 from lockscale.prove.series_checks import differs, kernels_differ
+from small_study import write_study
 
-ARMS_TOML = """\
-[load]
-testcase = "create_unlink"
-filesystem = "ext4"
-processes = 8
-items_per_process = 9
-cpus = 4
-[arm.mounted]
-mount = ["noatime"]
-"""
+MOUNTED = {"name": "mounted", "role": "variant", "mount": ["noatime"]}
 A_C = "int f(int a)\n{\n\treturn a;\n}\n"
 PATCH = """\
 From: a <a@x>
@@ -67,7 +59,8 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     made.folder.mkdir()
     (made.folder / "base.toml").write_text((paths.KERNEL_PATCHES / "base.toml").read_text())
     (made.folder / "s").mkdir()
-    (made.folder / "s/arms.toml").write_text(ARMS_TOML.partition("[arm")[0])
+    monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
+    write_study()
     monkeypatch.setattr(paths, "KERNEL_PATCHES", made.folder)
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "build")
     monkeypatch.setattr(source_module, "UNPACKED_MIB", 1)
@@ -96,7 +89,7 @@ def test_another_message_over_the_same_change_makes_no_arm(study: Study):
 
 
 def test_the_same_code_with_another_mount_is_an_arm(study: Study):
-    (study.folder / "s/arms.toml").write_text(ARMS_TOML)
+    write_study(MOUNTED)
     one, mounted = study.arm("one", CODE), study.arm("mounted", CODE)
     assert differs(one).ok and differs(mounted).ok
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What arms.toml expects of a counter, and when counts bear it out."""
+"""What a study expects of a counter, and when counts bear it out."""
 
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from lockscale.errors import BadInput
-from lockscale.kernels.arms import Relation, relations
 from lockscale.prove.counters import judge
+from lockscale.study.checks import Relation, relations
 
 ARMS = ("before", "upstream", "ours")
 
@@ -25,7 +24,7 @@ def test_a_chain_is_read_link_by_link():
     ["before > theirs", "before", "", "before < upstream", "before = upstream", "before = 1", "0 > ours"],
 )
 def test_an_arm_or_a_sign_that_is_none_is_refused(said: str):
-    with pytest.raises(BadInput, match=r"^expect .*(arm > arm)"):
+    with pytest.raises(ValueError, match=r"^expect .*(arm > arm)"):
         relations(said, ARMS)
 
 

@@ -114,13 +114,13 @@ def test_two_runs_are_compared_point_by_point(runs: Path):
 def test_what_two_runs_differ_in_is_named(runs: Path):
     copy = runs / "inode-claim-20261231T000000Z"
     said = json.loads((copy / "study.json").read_text())
-    said["parameters"]["creates_per_point"] = 9600
+    said["parameters"]["operations_per_point"] = 9600
     write_json(copy / "study.json", said)
     known = json.loads((copy / "provenance.json").read_text())
     known["kernels"]["steal-retry"]["build_id"] = "ab" * 20
     write_json(copy / "provenance.json", known)
     found = what_differs(CURATED.id, copy.name).set_index("setting")
-    assert list(found.index) == ["creates_per_point", "build-id of steal-retry"]
+    assert list(found.index) == ["operations_per_point", "build-id of steal-retry"]
     assert found.second.tolist() == ["9600", "ab" * 20]
 
 

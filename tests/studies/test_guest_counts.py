@@ -19,7 +19,7 @@ from lockscale.sim import Result, simulate
 from lockscale.studies.models.lost_bits import FOUND, lost_bits
 from lockscale.study.file import Study, load_study
 
-GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "creates_per_point": 2400}
+GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "operations_per_point": 2400}
 ITEMS = 2400
 ARMS = {
     "orphan-file": ["orphan-mutex", "orphan-locked", "orphan-lockless"],

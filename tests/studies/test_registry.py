@@ -92,7 +92,7 @@ def test_the_example_of_contributing_is_a_scene_of_the_explorer(own: Path):
     assert [one.name for one in studies()] == [*SHIPPED, "look-again"]
     shown = scene("look-again")
     assert dict(shown.arms) == {"steal-retry": {}, "search-locked": {"search_locked": True}}
-    assert load_study("look-again").arm("before").model_parameters == shown.arms["search-locked"]
+    assert load_study("look-again").unpatched.model_parameters == shown.arms["search-locked"]
     for switches in shown.arms.values():
         load_model(shown.model).bind(switches)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A study says everything that decides its result; what it does not know is refused in a sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.source import find_source
+from lockscale.measure.layout import curated_run
+from lockscale.measure.run_files import read_provenance, read_study_file
 from lockscale.sim import load_model
 from lockscale.study.file import (
     Parameters,
@@ -23,6 +26,7 @@ from lockscale.study.file import (
 )
 
 SHIPPED = (paths.STUDIES / "inode-claim.yaml").read_text()
+OPTIONAL = {"calls_without_retry", "check", "counters"}
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.integers(), inner, max_size=3),
@@ -91,8 +95,8 @@ def test_a_misspelt_parameter_is_refused_with_the_nearest_one():
         ("iterations", 4.0),
         ("iterations", True),
         ("iterations", 1),
-        ("creates_per_point", 0),
-        ("creates_per_point", None),
+        ("operations_per_point", 0),
+        ("operations_per_point", None),
         ("seed", -1),
         ("tool", "bonnie"),
         ("accel", "fast"),
@@ -168,7 +172,7 @@ def test_a_key_that_no_study_has_is_refused(studies: Path):
         load_study("x")
 
 
-@pytest.mark.parametrize("key", sorted(yaml.safe_load(SHIPPED).keys() - {"calls_without_retry"}))
+@pytest.mark.parametrize("key", sorted(yaml.safe_load(SHIPPED).keys() - OPTIONAL))
 def test_a_study_without_one_of_its_parts_is_refused(studies: Path, key: str):
     said = yaml.safe_load(SHIPPED)
     del said[key]
@@ -180,12 +184,12 @@ def test_a_study_without_one_of_its_parts_is_refused(studies: Path, key: str):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("role: upstream", "role: ours", "one of role upstream"),
-        ("role: before", "role: ours", "of role before"),
+        ("role: patched", "role: proposed", "one of role patched"),
+        ("role: unpatched", "role: proposed", "of role unpatched"),
         ("name: search-locked", "name: steal-retry", "two arms have one name"),
     ],
 )
-def test_a_study_compares_a_before_with_the_upstream_kernel(studies: Path, old, new, reason):
+def test_a_study_compares_an_unpatched_with_a_patched_kernel(studies: Path, old, new, reason):
     (studies / "x.yaml").write_text(SHIPPED.replace(old, new))
     with pytest.raises(BadInput, match=reason):
         load_study("x")
@@ -327,3 +331,30 @@ def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies
 def test_a_function_to_profile_is_a_name_or_a_pattern(value: str):
     with pytest.raises(BadInput, match="profiled_functions"):
         load_study("inode-claim", {"profiled_functions": [value]})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"creates_per_point": 9},
+        {"manycore": [{"cpus": 4, "processes": [1], "creates_per_point": 9}]},
+        {"manycore": [{"cpus": 4, "processes": [1], "creates_at": {1: 9}}]},
+    ],
+)
+def test_a_parameter_by_its_name_of_earlier_versions_says_its_present_one(changes: dict[str, object]):
+    with pytest.raises(BadInput, match=r"creates_\w+:? is called operations_\w+ now: rename it$"):
+        load_study("inode-claim", changes)
+
+
+def test_what_a_run_of_an_earlier_version_says_of_its_study_has_its_present_names():
+    said = json.loads((curated_run("group-trylock").folder / "study.json").read_text())
+    assert said["arms"][0]["role"] == "before" and "creates_per_point" in said["parameters"]
+    found = read_study_file(curated_run("group-trylock").folder)
+    roles = {arm["name"]: arm["role"] for arm in found["arms"]}
+    assert (roles["wait-group"], roles["trylock"], roles["goal-spread"]) == (
+        "unpatched", "patched", "proposed",
+    )  # fmt: skip
+    parameters = load_study("group-trylock", found["parameters"]).parameters
+    assert parameters.operations_per_point == said["parameters"]["creates_per_point"]
+    provenance = read_provenance(curated_run("group-trylock").folder)
+    assert provenance["study"]["arms"] == found["arms"]

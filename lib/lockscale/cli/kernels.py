@@ -32,7 +32,7 @@ def kernel_build(which: str, source: str | None, kind: str, as_json: bool) -> No
     from dataclasses import asdict
 
     from lockscale.kernels.build import build
-    from lockscale.kernels.series import named_series
+    from lockscale.study.file import named_series
 
     built = build(named_series(which), source, kind)
     value = {**asdict(built), "image": str(built.image)}
@@ -255,9 +255,8 @@ def patches_xfstests(which: str, group: str, as_json: bool) -> int:
     """Your own xfstests on the base and on an arm: what fails in the arm alone."""
     from dataclasses import asdict
 
-    from lockscale.kernels.series import named_series
     from lockscale.prove.xfstests import compare_with_base
-    from lockscale.study.file import DEFAULT_TARGET, load_target
+    from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 
     series = named_series(which)
     found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
@@ -276,7 +275,7 @@ def patches_export(which: str, form: str, output: str | None, as_json: bool) -> 
     from pathlib import Path
 
     from lockscale.kernels.export import export
-    from lockscale.kernels.series import named_series
+    from lockscale.study.file import named_series
 
     series = named_series(which)
     made = export(series, form, Path(output) if output else None)

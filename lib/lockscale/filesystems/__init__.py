@@ -4,11 +4,11 @@
 from lockscale.errors import BadInput
 from lockscale.filesystems.btrfs import BTRFS
 from lockscale.filesystems.ext4 import EXT4
-from lockscale.filesystems.fs_type import FsType, Made
+from lockscale.filesystems.fs_type import FsType, Made, Options
 from lockscale.filesystems.tmpfs import TMPFS
 from lockscale.filesystems.xfs import XFS
 
-__all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "fs_type"]
+__all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "Options", "fs_type"]
 
 FS_TYPES: dict[str, FsType] = {one.name: one for one in (BTRFS, EXT4, TMPFS, XFS)}
 FIRST: FsType = EXT4

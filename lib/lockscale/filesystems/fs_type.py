@@ -1,12 +1,51 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment asks of a file system: to be made, described, tuned, counted, checked."""
+"""What an experiment asks of a file system, and the options with which one is made, mounted and tuned."""
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import pydantic
+
 from lockscale.errors import BadInput, printable
+
+
+class Options(pydantic.BaseModel):
+    """How a file system is made, mounted and tuned. `knobs` are files of its folder in sysfs.
+
+    filesystem: as mount calls it; empty in an arm's additions to its study's options. mkfs_asserts: features
+    that must be on afterwards, or off where they begin with ^.
+    """
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    filesystem: str = ""
+    mkfs: list[str] = []
+    mkfs_asserts: list[str] = []
+    mount: list[str] = []
+    knobs: dict[str, int] = {}
+
+    def added_to(self, other: "Options") -> "Options":
+        """Both together, `other` first."""
+        return Options(
+            filesystem=self.filesystem or other.filesystem,
+            mkfs=[*other.mkfs, *self.mkfs],
+            mkfs_asserts=[*other.mkfs_asserts, *self.mkfs_asserts],
+            mount=_last_of_each([*other.mount, *self.mount]),
+            knobs={**other.knobs, **self.knobs},
+        )
+
+    @property
+    def line(self) -> str:
+        """The part of an arm's identity that is not its build-id."""
+        knobs = "".join(f"; {name}={value}" for name, value in sorted(self.knobs.items()))
+        return f"mkfs.{self.filesystem} {' '.join(self.mkfs)}; mount -o {','.join(self.mount)}{knobs}"
+
+
+def _last_of_each(options: list[str]) -> list[str]:
+    """Of options `name=value` of one name the last, as mount takes them."""
+    return list({option.partition("=")[0]: option for option in options}.values())
 
 
 @dataclass(frozen=True)

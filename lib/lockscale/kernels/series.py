@@ -13,7 +13,6 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.arms import series_of
 from lockscale.kernels.mail import read_mail, refuse_crlf
 from lockscale.kernels.text import read_text
 from lockscale.programs import need
@@ -50,13 +49,18 @@ class Series:
         return whole.hexdigest()
 
 
-def read_series(study: str, arm: str) -> Series:
-    """The series of an arm, its own or the one that arms.toml names; or one sentence on what is lacking."""
-    folder = paths.KERNEL_PATCHES / study / series_of(study, arm)
+def has_series(study: str, arm: str) -> bool:
+    """Whether an arm has a folder of patches of its own name."""
+    return (paths.KERNEL_PATCHES / study / arm / "series").exists()
+
+
+def read_series(study: str, arm: str, folder_name: str | None = None) -> Series:
+    """The series of an arm, its own or that of another folder; or one sentence on what is lacking."""
+    folder = paths.KERNEL_PATCHES / study / (folder_name or arm)
     listing = folder / "series"
     if not listing.exists():
         known = ", ".join("/".join(at) for at in _found()) or "none"
-        raise BadInput(f"no series {study}/{arm} under {paths.KERNEL_PATCHES} (there are: {known})")
+        raise BadInput(f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (there are: {known})")
     unsafe = " ".join(_unsafe(line, listing) for line in _comments(listing) if "unsafe" in line.lower())
     return Series(study, arm, folder, _listed(folder), unsafe)
 
@@ -117,14 +121,6 @@ def safe_of(chosen: Sequence[Series]) -> list[Series]:
     if not safe:
         raise BadInput(f"{chosen[0].name} is unsafe ({chosen[0].unsafe}) and is left out: name a safe arm")
     return safe
-
-
-def named_series(name: str) -> Series:
-    """The series that "study/arm" names."""
-    study, slash, arm = name.partition("/")
-    if not (slash and study and arm):
-        raise BadInput(f"{name!r} names no series: write STUDY/ARM, as in `lockscale patches list`")
-    return read_series(study, arm)
 
 
 def all_series() -> list[Series]:

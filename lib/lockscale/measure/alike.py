@@ -11,7 +11,7 @@ from lockscale.measure.layout import Run, list_runs
 from lockscale.measure.run_files import read_study_file
 from lockscale.study.file import Study
 
-LOAD = ("guests", "creates_per_point", "tool")
+LOAD = ("guests", "operations_per_point", "tool")
 """The parameters that the noise and the time of a step depend on: those of another load do not tell them."""
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from lockscale.errors import BadInput
-from lockscale.kernels.arms import Options, own_options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, build, refuse_one_identity
-from lockscale.kernels.series import Series, read_series
+from lockscale.kernels.series import Series
 from lockscale.progress import progress
 from lockscale.study.file import Study
 
@@ -27,13 +26,13 @@ def build_arms(study: Study, kind: str = RATE) -> dict[str, Kernel]:
 
 def build_each(study: Study, build_one: Callable[[Series], K]) -> dict[str, K]:
     """Arm -> what `build_one` makes of its series, refused where two arms are one and the same."""
-    series = {arm.name: read_series(study.name, arm.name) for arm in study.arms}
+    series = {arm.name: study.series_of(arm.name) for arm in study.arms}
     built: dict[str, K] = {}
     with progress(f"kernels of {study.name}", len(series)) as shown:
         for done, (name, one) in enumerate(series.items(), start=1):
             built[name] = build_one(one)
             shown.update(done, name)
-    refuse_one_identity({name: (k, options_of(study, name).line) for name, k in built.items()})
+    refuse_one_identity({name: (k, study.options_of(name).line) for name, k in built.items()})
     for kernel in built.values():
         refuse_unknown_functions(study, kernel.folder / "System.map")
     return built
@@ -54,12 +53,3 @@ def refuse_unknown_functions(study: Study, symbols: Path) -> None:
                 f"{study.name}.yaml: profiled_functions names {function}, which the kernel has not"
                 f"{f' (did you mean {near[0]}?)' if near else ''}: name a function that is not inlined"
             )
-
-
-def options_of(study: Study, arm: str) -> Options:
-    """mkfs, mount and knobs of an arm in a study: the study's own, and what belongs to the arm."""
-    return own_options(study.name, arm).added_to(
-        Options(
-            filesystem=study.filesystem, mkfs=study.mkfs, mkfs_asserts=study.mkfs_asserts, mount=study.mount
-        )
-    )

@@ -37,11 +37,11 @@ def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
 def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame:
     """One of the study's counters, by default proof_of(): REPEAT columns, `value`, `least`.
 
-    From the observe kernels' rows where arms.toml has the counter, else a function's calls. Raises BadInput
-    where it was not counted.
+    From the observe kernels' rows where the study has it among its counters, else a function's calls.
+    Raises BadInput where it was not counted.
     """
     counter = counter or proof_of(rows, study)
-    known = observed_counters(study.name).get(counter)
+    known = observed_counters(study).get(counter)
     if known is None:
         return calls_per_operation(rows, counter)
     sums = rows[rows.tool == OBSERVE].pivot_table(
@@ -59,13 +59,13 @@ def _ratio(counts: pd.Series, per: pd.Series) -> pd.DataFrame:
 def proof_of(rows: pd.DataFrame, study: Study) -> str:
     """The counter that carries the proof: the study's, or its function's calls without observe kernels."""
     has = set(rows[rows.tool == OBSERVE].metric)
-    known = observed_counters(study.name).get(study.counter)
+    known = observed_counters(study).get(study.counter)
     return study.counter if known is None or set(known.sources) <= has else study.called_function
 
 
 def unit_of(study: Study, counter: str) -> str:
     """What counted() gives is in."""
-    known = observed_counters(study.name).get(counter)
+    known = observed_counters(study).get(counter)
     return known.unit if known else f"calls per {study.operation}"
 
 
@@ -77,7 +77,7 @@ def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     proof's counter comes first.
     """
     has = set(rows[rows.tool == OBSERVE].metric)
-    more = [one.name for one in observed_counters(study.name).values() if set(one.sources) <= has]
+    more = [one.name for one in observed_counters(study).values() if set(one.sources) <= has]
     names = dict.fromkeys([proof_of(rows, study), *more])
     repeats = pd.concat([counted(rows, study, name).assign(counter=name) for name in names])
     return _against_upstream(repeats, study, study.arm_names).assign(origin=origin_of(rows))
@@ -85,7 +85,7 @@ def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 
 def _against_upstream(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) -> pd.DataFrame:
     """One row a counter, point and arm of `arms` that was measured there, and which are starred."""
-    base, found = study.arm("upstream").name, []
+    base, found = study.patched.name, []
     for (counter, cpus, threads), point in repeats.groupby(COUNTED, sort=False):
         gaps = pair_gaps(point[point.pair == "ab"], study, differences)
         values = {arm: point.value[point.arm == arm].tolist() for arm in (base, *arms)}
@@ -122,7 +122,7 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """
     counter = proof_of(rows, study)
     calls = counted(rows, study, counter).assign(counter=counter)
-    base, before = study.arm("upstream").name, study.arm("before").name
+    base, before = study.patched.name, study.unpatched.name
     table = _against_upstream(calls, study, [before]).rename(columns={"upstream": base, "value": before})
     values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (base, before)}
     noise = values[base].agg(spread).rename("spread").reset_index()

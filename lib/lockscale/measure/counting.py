@@ -5,14 +5,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lockscale.filesystems import fs_type
-from lockscale.kernels.arms import ArmsFile, Counter, Options, arms_file, has_arms_file
+from lockscale.filesystems import Options, fs_type
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.machine import Machine, Step, Write, must, must_all
 from lockscale.machines.memory_disk import InMemory
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S
 from lockscale.measure.parked import alone
+from lockscale.study.checks import Counter
+from lockscale.study.file import Study
 from lockscale.tools import event_counts, ftrace_cost, lock_stat
 
 OBSERVE, LOCK_STAT = "observe", "lockstat"
@@ -34,7 +35,7 @@ class Sources:
 
     @staticmethod
     def of(said: Sequence[str]) -> "Sources":
-        """From sources as arms.toml says them."""
+        """From sources as the study says them."""
         parts = [source.split(":", 1) for source in dict.fromkeys(said)]
         return Sources(
             trace=tuple(name for kind, name in parts if kind == "trace"),
@@ -43,14 +44,14 @@ class Sources:
         )
 
 
-def observed_counters(study: str) -> dict[str, Counter]:
-    """The counters of a study's arms.toml by name, in its order."""
-    return {one.name: one for one in arms_file(study).counter} if has_arms_file(study) else {}
+def observed_counters(study: Study) -> dict[str, Counter]:
+    """The study's counters by name, in its order."""
+    return {one.name: one for one in study.counters}
 
 
-def sources_of(file: ArmsFile) -> Sources:
+def sources_of(study: Study) -> Sources:
     """Everything that a study's counters count."""
-    said = [source for counter in file.counter for source in counter.sources]
+    said = [source for counter in study.counters for source in counter.sources]
     # A class without contentions may be a misspelt one, unless somebody took it.
     taken = [source.replace("contentions:", "acquisitions:", 1) for source in said]
     return Sources.of([*said, *taken])

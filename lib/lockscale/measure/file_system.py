@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.filesystems import FsType, Made, fs_type
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import FsType, Made, Options, fs_type
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.format import formatting, formatting_in_memory
 from lockscale.machines.machine import Machine, Write, must, must_all

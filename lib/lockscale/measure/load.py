@@ -7,9 +7,9 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels import arms
 from lockscale.machines.machine import Machine
 from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.study.file import Study
 from lockscale.tools import fsload, mdtest
 from lockscale.tools.workload_rows import Parsed
 
@@ -107,6 +107,7 @@ def fsload_load(
     )
 
 
-def load_of(said: arms.Load) -> list[str]:
-    """argv of the load under which a study's arms.toml lets its arms be checked, in a guest."""
-    return fsload_load(said.testcase, MOUNT_POINT).command(said.processes, said.items_per_process, "both")
+def check_load(study: Study) -> list[str]:
+    """argv of the load under which a study's arms are checked, in a guest."""
+    check = study.check
+    return fsload_load(study.workload, MOUNT_POINT).command(check.processes, check.items_per_process, "both")

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.files import locked, write_json
-from lockscale.kernels.arms import arms_file
-from lockscale.kernels.series import read_series, refuse_unsafe
-from lockscale.measure.arms import options_of
+from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure.at_once import carried_out
 from lockscale.measure.counting import OBSERVE, Sources, count_points, observed_counters, sources_of
 from lockscale.measure.journal import Journal, open_journal, refuse_other, refuse_other_build
@@ -38,9 +36,9 @@ def observe(run: Run, study: Study, target: Target) -> Path | None:
 
     None where the study's proof is in its profiles, or the target boots no kernel of ours.
     """
-    if study.counter not in observed_counters(study.name) or isinstance(target, LocalTarget):
+    if study.counter not in observed_counters(study) or isinstance(target, LocalTarget):
         return None
-    return count_steps(observed(run), run, study, target, steps_of(study), sources_of(arms_file(study.name)))
+    return count_steps(observed(run), run, study, target, steps_of(study), sources_of(study))
 
 
 def count_steps(
@@ -52,7 +50,7 @@ def count_steps(
     """
     arms = [arm for arm in study.arms if any(step.arm == arm.name for step in steps)]
     for arm in arms:
-        refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
+        refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
     into.folder.mkdir(parents=True, exist_ok=True)
     with locked(into.folder / "lock", f"counts of run {run.id}"):
         journal = open_journal(into, study)
@@ -106,10 +104,10 @@ def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     run, study, place = work.run, work.study, work.place
     asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
-    items = {n: max(1, asked.creates_per_point // n) for n in step.processes}
+    items = {n: max(1, asked.operations_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a place that boots kernels has a disk to format"
-    options = options_of(study, step.arm)
+    options = study.options_of(step.arm)
     counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
     common: dict[str, Any] = {
         "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "tool": OBSERVE,

@@ -29,7 +29,7 @@ NONE_NAMED = "of this study it is not worked out which arm's counts tell those o
 
 @dataclass(frozen=True)
 class Base:
-    """The arm to count, and what of it: sources as in arms.toml."""
+    """The arm to count, and what of it: sources as in the counters of a study."""
 
     arm: str
     sources: tuple[str, ...]

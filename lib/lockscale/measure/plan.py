@@ -79,7 +79,7 @@ def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:
 
 
 def _boots(study: Study, names: Sequence[str]) -> Iterator[tuple[str, int, int, str, GuestPoints]]:
-    asked, upstream = study.parameters, study.arm("upstream").name
+    asked, upstream = study.parameters, study.patched.name
     base = upstream if upstream in names else names[0]
     for block in range(1, asked.warm_up_blocks + 1):
         for guest in asked.guests:

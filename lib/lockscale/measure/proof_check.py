@@ -13,18 +13,18 @@ PROFILER = "ftrace_cost"
 def refuse_unprovable(study: Study) -> None:
     """Raises BadInput where notebooks 05 to 07 would miss what they count, after all is measured.
 
-    The counter is one of arms.toml or a profiled function. A function is always profiled whose calls
+    The counter is one of the study's or a profiled function. A function is always profiled whose calls
     compare the A/A pair, and are the proof where no observe kernel runs.
     """
     file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
     if PROFILER not in study.parameters.profilers:
         raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the proof: add it")
-    known = observed_counters(study.name)
+    known = observed_counters(study)
     if study.counter not in known and not _matched(study.counter, profiled):
         listed = ", ".join(known) or "none"
         raise BadInput(
-            f"{file}: counter {study.counter!r} is neither in profiled_functions nor a counter of "
-            f"kernel-patches/{study.name}/arms.toml (which has: {listed}): name one of them"
+            f"{file}: counter {study.counter!r} is neither in profiled_functions nor one of "
+            f"its counters (which are: {listed}): name one of them"
         )
     if study.aa_counter and not _matched(study.aa_counter, profiled):
         raise BadInput(

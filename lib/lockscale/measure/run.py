@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.files import locked, write_bytes
-from lockscale.kernels.series import read_series, refuse_unsafe
+from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
 from lockscale.measure.alike import step_seconds
 from lockscale.measure.at_once import Shares, carried_out
@@ -33,7 +33,7 @@ from lockscale.study.file import Study, Target
 def run_plan(run: Run, study: Study, target: Target) -> Path:
     """Measure every step of the study's plan on `target` that is left; returns the path of rows.csv."""
     for arm in study.arms:
-        refuse_unsafe(read_series(study.name, arm.name), disposable=target.disposable, target=target.name)
+        refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
     with locked(run.folder / "lock", f"run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(run, study)
         with open_place(run, study, target) as place:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pydantic
 
 from lockscale.errors import BadInput, printable
+from lockscale.study.parameters import with_current_names
 
 
 class _File(pydantic.BaseModel):
@@ -52,7 +53,7 @@ def read_study_file(folder: Path) -> dict[str, Any]:
 
     Raises BadInput where study.json is damaged or gone.
     """
-    return _read(folder / "study.json", _StudyFile)
+    return with_current_names(_read(folder / "study.json", _StudyFile))
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
@@ -60,7 +61,8 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 
     Raises BadInput where provenance.json is damaged or gone.
     """
-    return _read(folder / "provenance.json", _ProvenanceFile)
+    found = _read(folder / "provenance.json", _ProvenanceFile)
+    return {**found, "study": with_current_names(found["study"])} if "study" in found else found
 
 
 def prediction_sha256(folder: Path) -> str | None:

@@ -10,7 +10,6 @@ from typing import Any
 from lockscale.filesystems import fs_type
 from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.measure.all_processes import STATISTICS
-from lockscale.measure.arms import options_of
 from lockscale.measure.file_system import (
     FileSystem,
     make,
@@ -107,7 +106,7 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
         session.found = {**as_found(machine, None), **booted.found, "caches_dropped": False}
         yield
         return
-    options = options_of(study, step.arm)
+    options = study.options_of(step.arm)
     session.file_system = make(machine, options, booted.disk)
     must_all(machine, DROP_CACHES)
     session.found = as_found(machine, session.file_system.device, options.filesystem)
@@ -165,7 +164,7 @@ def _one_load(booted: Booted, point: Point, session: Session, raw: str) -> Itera
 def _shorter(point: Point, study: Study) -> Point:
     """No more operations than the study's own: counts need fewer than rates, and each costs more."""
     return replace(
-        point, items=min(point.items, max(1, study.parameters.creates_per_point // point.processes))
+        point, items=min(point.items, max(1, study.parameters.operations_per_point // point.processes))
     )
 
 

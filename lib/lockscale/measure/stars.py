@@ -76,7 +76,7 @@ def pair_gaps(values: pd.DataFrame, study: Study, gap: Gap) -> dict[str, Array]:
 
 def base_of(arms: Sequence[str], study: Study) -> str:
     """The upstream arm; where it was not measured, the first of `arms`."""
-    upstream = study.arm("upstream").name
+    upstream = study.patched.name
     return upstream if upstream in set(arms) else str(next(iter(arms)))
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.filesystems import fs_type
-from lockscale.kernels.arms import arms_file, has_arms_file
-from lockscale.measure.arms import options_of
 from lockscale.measure.proof_check import refuse_unprovable
 from lockscale.sim import load_model
 from lockscale.study.file import Study
@@ -29,11 +27,7 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
 
 def _refuse_options(study: Study, arm: str) -> None:
     """BadInput for what the mkfs of an arm would refuse, or must not do, after its kernel was built."""
-    if has_arms_file(study.name) and (checked := arms_file(study.name).load.filesystem) != study.filesystem:
-        raise BadInput(
-            f"{study.name}.yaml is of {study.filesystem}, and its arms.toml is checked on {checked}: name one"
-        )
-    options = options_of(study, arm)
+    options = study.options_of(arm)
     try:
         fs_type(options.filesystem).refuse_options(options.mkfs, "")
     except BadInput as error:

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.series import named_series, refuse_unsafe
+from lockscale.kernels.series import refuse_unsafe
 from lockscale.machines.boot import boot_once, home_of
 from lockscale.machines.format import formatting
 from lockscale.machines.machine import Machine, must
@@ -18,7 +18,7 @@ from lockscale.machines.ssh_needs import Check, needs, not_reached
 from lockscale.machines.trial import is_on_trial
 from lockscale.measure.place_ssh import at_home, install, recipe_of
 from lockscale.measure.servers import disk_of, guard_of, held, machine_of, refuse_other_kind
-from lockscale.study.file import SshTarget, Target
+from lockscale.study.file import SshTarget, Target, named_series
 
 
 def server_target(target: Target) -> SshTarget:

@@ -102,7 +102,7 @@ def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     One row a number of processes and end; `as_described`: the gain of the same boots with no price
     changed. Empty where the run asked for none.
     """
-    names = {study.arm("before").name: "before_per_s", study.arm("upstream").name: "upstream_per_s"}
+    names = {study.unpatched.name: "before_per_s", study.patched.name: "upstream_per_s"}
     here = rows[(rows.pair == "ab") & rows.arm.isin(names)]
     at_ends = sorted(name for name in set(here.metric) if name.startswith(AT_PRICE))
     if not at_ends:

@@ -23,7 +23,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.kernels.arms import arms_file
 from lockscale.measure.counting import sources_of
 from lockscale.measure.observe_base import FEWEST, NONE_NAMED, Base, BaseCounts
 from lockscale.progress import progress
@@ -76,9 +75,9 @@ class GuestCase:
     told: tuple[Told, ...]
     limits: str
 
-    def counted(self, study: str) -> Base:
+    def counted(self, study: Study) -> Base:
         """What to count of the base."""
-        known = sources_of(arms_file(study))
+        known = sources_of(study)
         kinds = [f"{kind}:{name}" for kind, name in known.locks]
         said = [*(f"trace:{one}" for one in known.trace), *(f"calls:{one}" for one in known.calls), *kinds]
         return Base(self.base, tuple(dict.fromkeys([*said, self.count])))
@@ -314,7 +313,7 @@ def lost_claims(study: Study) -> list[dict[str, Any]]:
     return [
         {
             "kind": BOUND,
-            "arm": study.arm("before").name,
+            "arm": study.unpatched.name,
             "cpus": cpus,
             "threads": n,
             "metric": f"extra {study.called_function}",
@@ -385,7 +384,7 @@ class _Teller:
 
     def _row(self, told: Told, arm: str, cpus: int, n: int, rng: np.random.Generator) -> dict[str, Any]:
         asked = self.study.parameters
-        made = n * max(1, asked.creates_per_point // n) * asked.iterations
+        made = n * max(1, asked.operations_per_point // n) * asked.iterations
 
         def seen(node: int) -> list[Chances]:
             found = runs(self.case, self.case.arms[arm], n, node, asked.seed)

@@ -40,7 +40,7 @@ class Fitted:
 
 def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     """The upstream arm's rates on a guest of `cpus` CPUs. Raises BadInput where none were measured."""
-    arm = study.arm("upstream").name
+    arm = study.patched.name
     repeats = rate_repeats(rows)
     here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
     if here.empty:
@@ -163,7 +163,7 @@ def _repeats(rows: pd.DataFrame, study: Study, said: dict[str, Any]) -> list[flo
         return []
     here = table[(table.cpus == said["cpus"]) & (table.threads == said["threads"])]
     extra = said["metric"].startswith(EXTRA)
-    base = here.value[here.arm == study.arm("upstream").name].mean() if extra else 0.0
+    base = here.value[here.arm == study.patched.name].mean() if extra else 0.0
     return [float(value - base) for value in here.value[here.arm == said["arm"]]]
 
 

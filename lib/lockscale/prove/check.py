@@ -10,9 +10,8 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import fs_type
-from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import build
-from lockscale.kernels.series import Series, chosen_names, named_series, read_series, refuse_unsafe
+from lockscale.kernels.series import Series, chosen_names, read_series, refuse_unsafe
 from lockscale.machines.assertions import assert_runs
 from lockscale.machines.machine import must
 from lockscale.machines.qemu import QemuMachine, qemu_line
@@ -20,7 +19,7 @@ from lockscale.measure.counting import sources_of
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.guests import booted, scratch_in
 from lockscale.measure.layout import new_run
-from lockscale.measure.load import LOAD_TIMEOUT_S, load_of
+from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
 from lockscale.measure.place_manycore import guest_on
 from lockscale.progress import progress
 from lockscale.prove.counters import CounterEntry, arms_to_count, campaign, counters_of
@@ -35,23 +34,31 @@ from lockscale.prove.series_checks import (
     refuse_bad_surroundings,
     refuse_unknown_events,
 )
-from lockscale.study.file import DEFAULT_TARGET, QemuTarget, Target, load_target
+from lockscale.study.file import (
+    DEFAULT_TARGET,
+    QemuTarget,
+    Study,
+    Target,
+    load_target,
+    load_whole_study,
+    named_series,
+)
 from lockscale.tools import fsload
 
 
 def runs_its_load(series: Series, target: Target) -> str:
     """What the booted arm did; RunFailed when anything of it went wrong."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
-    kernel, file = build(series), arms_file(series.study)
-    with booted(target, kernel, file.load.cpus) as (machine, disk):
-        file_system = make(machine, file.checked_with(series.arm), disk)
-        said = must(machine, load_of(file.load), timeout_s=LOAD_TIMEOUT_S)
-        operations = file.load.processes * file.load.items_per_process
+    kernel, study = build(series), load_whole_study(series.study)
+    with booted(target, kernel, study.check.cpus) as (machine, disk):
+        file_system = make(machine, study.options_of(series.arm), disk)
+        said = must(machine, check_load(study), timeout_s=LOAD_TIMEOUT_S)
+        operations = study.check.processes * study.check.items_per_process
         assert fsload.parse(said).rows
         unmount_and_check(machine, file_system)
     return (
         f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "
-        f"{file.load.testcase} by {file.load.processes} processes; unmounted, e2fsck -fn clean"
+        f"{study.workload} by {study.check.processes} processes; unmounted, e2fsck -fn clean"
     )
 
 
@@ -165,20 +172,19 @@ def _count(found: Sequence[CheckedArm], target: Target, iterations: int) -> None
     for one in found:
         studies[one.study].append(one)
     folder = new_run("patches-check").folder
-    for study, arms in studies.items():
+    for name, arms in studies.items():
         try:
-            _count_study(study, arms, target, iterations, folder)
+            _count_study(load_whole_study(name), arms, target, iterations, folder)
         except (BadInput, RunFailed) as error:
             for one in arms:
                 one.checks.setdefault("counts", CheckResult(False, str(error)))
 
 
 def _count_study(
-    study: str, arms: Sequence[CheckedArm], target: Target, iterations: int, folder: Path
+    study: Study, arms: Sequence[CheckedArm], target: Target, iterations: int, folder: Path
 ) -> None:
-    file = arms_file(study)
     for one in arms:
-        left_out = _why_not(one, file)
+        left_out = _why_not(one, study)
         if left_out:
             one.checks["counts"] = left_out
     wanted = [one for one in arms if "counts" not in one.checks]
@@ -186,9 +192,9 @@ def _count_study(
         return
     red = {one.arm for one in arms if not one.ok}
     together = [arm for arm in arms_to_count(study, [one.arm for one in wanted]) if arm not in red]
-    counted = [read_series(study, arm) for arm in together]
-    refuse_unknown_events(counted, sources_of(file).trace, fs_type(file.load.filesystem))
-    entries = counters_of(file, campaign(study, together, target, iterations, folder))
+    counted = [study.series_of(arm) for arm in together]
+    refuse_unknown_events(counted, sources_of(study).trace, fs_type(study.filesystem))
+    entries = counters_of(study, campaign(study, together, target, iterations, folder))
     for one in wanted:
         one.counters = [entry for entry in entries if entry.arm_name == one.arm]
         detail = f"{len(one.counters)} comparison(s), counts in {folder}"
@@ -197,13 +203,13 @@ def _count_study(
         one.checks["counts"] = CheckResult(bool(one.counters), detail)
 
 
-def _why_not(one: CheckedArm, file: ArmsFile) -> CheckResult | None:
+def _why_not(one: CheckedArm, study: Study) -> CheckResult | None:
     """Why an arm is not counted, or None when it is to be."""
     red = next((name for name, entry in one.checks.items() if not entry.ok), None)
     if red:
         return CheckResult(False, f"not counted: {RED[red]}")
-    if one.arm not in file.arm:
-        return CheckResult(False, f"add [arm.{one.arm}] to kernel-patches/{one.study}/arms.toml")
-    if not any(one.arm in counter.arms for counter in file.counter):
-        return CheckResult(True, "not compared: no counter of arms.toml names it")
+    if one.arm not in study.checked_arms:
+        return CheckResult(False, f"add an arm {one.arm} to {one.study}.yaml")
+    if not any(one.arm in counter.arms for counter in study.counters):
+        return CheckResult(True, "not compared: no counter of its study names it")
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counts of a campaign as the ratios that arms.toml asks for, each beside what is expected of it."""
+"""Counts of a campaign as the ratios that a study asks for, each beside what is expected of it."""
 
 import csv
 import io
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from lockscale.errors import RunFailed
 from lockscale.files import write_text
-from lockscale.kernels.arms import ArmsFile, Counter, Relation, arms_file, relations
 from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import Series, read_series, refuse_unsafe
+from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.measure.counting import count_points, sources_of
 from lockscale.measure.guests import booted
-from lockscale.measure.load import load_of
+from lockscale.measure.load import check_load
 from lockscale.measure.plan import in_turn
 from lockscale.measure.stats import Difference, difference
 from lockscale.progress import progress
-from lockscale.study.file import Target
+from lockscale.study.checks import Counter, Relation, relations
+from lockscale.study.file import Study, Target
 
 
 @dataclass(frozen=True)
@@ -38,34 +38,35 @@ class Counted:
     origin: str = "qemu"
 
 
-def arms_to_count(study: str, wanted: Sequence[str]) -> list[str]:
-    """The `wanted` that a counter compares, and what it compares them with, in the order of arms.toml."""
-    file = arms_file(study)
-    together = {arm for counter in file.counter if counter.arms & set(wanted) for arm in counter.arms}
-    return [arm for arm in file.arm if arm in together]
+def arms_to_count(study: Study, wanted: Sequence[str]) -> list[str]:
+    """The `wanted` that a counter compares, and what it compares them with, in the order of the study."""
+    together = {arm for counter in study.counters if set(counter.arms) & set(wanted) for arm in counter.arms}
+    return [arm for arm in study.checked_arms if arm in together]
 
 
-def campaign(study: str, arms: Sequence[str], target: Target, iterations: int, folder: Path) -> list[Counted]:
+def campaign(
+    study: Study, arms: Sequence[str], target: Target, iterations: int, folder: Path
+) -> list[Counted]:
     """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot."""
-    series = {arm: read_series(study, arm) for arm in arms}
+    series = {arm: study.series_of(arm) for arm in arms}
     for one in series.values():
         refuse_unsafe(one, disposable=target.disposable, target=target.name)
     kernels = _observers(study, series)
     found: list[Counted] = []
     boots = list(in_turn(arms, iterations))
-    with progress(f"count {study} on {target.name}", len(boots)) as shown:
+    with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
         for done, (iteration, arm) in enumerate(boots):
             shown.update(done, f"{arm}, iteration {iteration}")
             boot = _Boot(study, arm, iteration, kernels[arm], target)
             found += boot.count()
-            write_counts(folder / f"counts-{study}.csv", found)
+            write_counts(folder / f"counts-{study.name}.csv", found)
         shown.update(len(boots))
     return found
 
 
-def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
-    kernels, kind = {}, sources_of(arms_file(study)).kind
-    with progress(f"observe kernels of {study}", len(series)) as shown:
+def _observers(study: Study, series: dict[str, Series]) -> dict[str, Kernel]:
+    kernels, kind = {}, sources_of(study).kind
+    with progress(f"observe kernels of {study.name}", len(series)) as shown:
         for done, (arm, one) in enumerate(series.items(), start=1):
             kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
@@ -76,22 +77,22 @@ def _observers(study: str, series: dict[str, Series]) -> dict[str, Kernel]:
 class _Boot:
     """One boot of one arm, and in it one new file system a variant."""
 
-    study: str
+    study: Study
     arm: str
     iteration: int
     kernel: Kernel
     target: Target
 
     def count(self) -> Iterator[Counted]:
-        file = arms_file(self.study)
-        cpus, processes = file.load.cpus, file.load.processes
+        study = self.study
+        cpus, processes = study.check.cpus, study.check.processes
         with booted(self.target, self.kernel, cpus) as (machine, disk):
-            for variant in file.load.variants:
-                options, loads = file.checked_with(self.arm, variant), {processes: load_of(file.load)}
-                counted = count_points(machine, disk, options, loads, sources_of(file), cpus)
+            for variant in study.check.variants:
+                options, loads = study.options_of(self.arm, variant), {processes: check_load(study)}
+                counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
                 for source, value in counted[processes].items():
                     yield Counted(
-                        self.study, self.arm, variant, self.iteration, processes, cpus, source, value,
+                        study.name, self.arm, variant, self.iteration, processes, cpus, source, value,
                         self.kernel.build_id,
                     )  # fmt: skip
 
@@ -162,19 +163,19 @@ class CounterEntry:
         return not (self.ok or self.reason)
 
 
-def counters_of(file: ArmsFile, counted: Sequence[Counted]) -> list[CounterEntry]:
+def counters_of(study: Study, counted: Sequence[Counted]) -> list[CounterEntry]:
     """Every relation of every counter, once for each arm in it that was counted."""
     there = {one.arm for one in counted}
     found = []
-    for counter in file.counter:
-        if counter.arms <= there:
+    for counter in study.counters:
+        if set(counter.arms) <= there:
             _refuse_a_lock_that_nobody_took(counter, counted)
         for variant in counter.variants:
             values = ratios(counter, [one for one in counted if one.variant == variant])
             for said in counter.expect:
-                for relation in relations(said, file.arm):
+                for relation in relations(said, study.checked_arms):
                     if {relation.left, relation.right} - {"0"} <= there:
-                        found += _entries(counter, variant, relation, values, file.load.processes)
+                        found += _entries(counter, variant, relation, values, study.check.processes)
     return found
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
-from lockscale.kernels.arms import arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe, safe_of
 from lockscale.machines.disk import NamedDisk
@@ -23,7 +22,7 @@ from lockscale.measure.load import LOAD_TIMEOUT_S
 from lockscale.measure.plan import in_turn
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
-from lockscale.study.file import Target
+from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.tools import filefrag, fsload
 
 FILES_PER_WRITER, WRITERS = 24, 8
@@ -173,14 +172,16 @@ def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
 def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:
     """One boot; every way of writing on a new file system."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
-    kernel, file = build(series), arms_file(series.study)
-    with booted(target, kernel, file.load.cpus) as (machine, disk):
+    kernel, study = build(series), load_whole_study(series.study)
+    with booted(target, kernel, study.check.cpus) as (machine, disk):
         for how in HOW:
-            yield _one(machine, series, disk, how, iteration)
+            yield _one(machine, series, study, disk, how, iteration)
 
 
-def _one(machine: Machine, series: Series, disk: NamedDisk, how: str, iteration: int) -> Locality:
-    file_system = make(machine, arms_file(series.study).checked_with(series.arm), disk)
+def _one(
+    machine: Machine, series: Series, study: Study, disk: NamedDisk, how: str, iteration: int
+) -> Locality:
+    file_system = make(machine, study.options_of(series.arm), disk)
     load = counting_streams(command(how, MOUNT_POINT))
     stats = must_all(machine, load, timeout_s=LOAD_TIMEOUT_S)[-1].stdout
     inodes = {

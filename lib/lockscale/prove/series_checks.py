@@ -9,7 +9,6 @@ from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import FsType
-from lockscale.kernels.arms import own_options
 from lockscale.kernels.base import RATE, base, kind_for
 from lockscale.kernels.build import build, build_folder, built_before, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail
@@ -20,6 +19,7 @@ from lockscale.kernels.source import compiler, find_source, version_in
 from lockscale.kernels.warnings import new_warnings
 from lockscale.measure.counting import OBSERVE
 from lockscale.programs import need
+from lockscale.study.file import list_studies, load_whole_study
 
 
 def refuse_bad_surroundings(*, build: bool = False, boot: bool = False) -> None:
@@ -121,11 +121,16 @@ def kernels_differ(series: Series) -> CheckResult:
 
 def _same_options(series: Series) -> Iterator[Series]:
     """The other arms of the study with the same mkfs, mount and knobs; one that cannot be read is no arm."""
-    own = own_options(series.study, series.arm).line
+    own = _options_line(series.study, series.arm)
     for study, arm in chosen_names(series.study):
-        if arm != series.arm and own_options(study, arm).line == own:
+        if arm != series.arm and _options_line(study, arm) == own:
             with contextlib.suppress(BadInput):
                 yield read_series(study, arm)
+
+
+def _options_line(study: str, arm: str) -> str:
+    """mkfs, mount and knobs of an arm; nothing of a series that belongs to no study."""
+    return load_whole_study(study).options_of(arm).line if study in list_studies() else ""
 
 
 def _changed_code(series: Series, tree: Path) -> Code | str:
@@ -154,7 +159,7 @@ def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsT
             if missing:
                 raise BadInput(
                     f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
-                    "mend the name in arms.toml, or add it to kernel-patches/observe"
+                    "mend the name in the study's counters, or add it to kernel-patches/observe"
                 )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
-from lockscale.kernels.arms import ArmsFile, arms_file
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
 from lockscale.machines.disk import NamedDisk
@@ -15,10 +14,10 @@ from lockscale.machines.machine import Machine, must
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.guests import booted
 from lockscale.measure.layout import new_run
-from lockscale.measure.load import LOAD_TIMEOUT_S, load_of
+from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
-from lockscale.study.file import Target
+from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.tools.kernel_reports import races, reports
 
 DEBUG, KCSAN = "debug", "kcsan"
@@ -81,19 +80,19 @@ class Soaked:
 def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
-    kernel, file = build(series, kind=kind), arms_file(series.study)
-    watched = booted(target, kernel, file.load.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT)
+    kernel, study = build(series, kind=kind), load_whole_study(series.study)
+    watched = booted(target, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT)
     with watched as (machine, disk):
-        loads = _load_for(machine, series.arm, file, disk, guest_seconds)
+        loads = _load_for(machine, series.arm, study, disk, guest_seconds)
         return _said(machine, series, kind, guest_seconds, loads)
 
 
-def _load_for(machine: Machine, arm: str, file: ArmsFile, disk: NamedDisk, guest_seconds: int) -> int:
-    share_s = guest_seconds // len(file.load.variants)
-    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *load_of(file.load)]
+def _load_for(machine: Machine, arm: str, study: Study, disk: NamedDisk, guest_seconds: int) -> int:
+    share_s = guest_seconds // len(study.check.variants)
+    argv = ["sh", "-c", FOR_A_WHILE, "sh", str(share_s), *check_load(study)]
     loads = 0
-    for variant in file.load.variants:
-        file_system = make(machine, file.checked_with(arm, variant), disk)
+    for variant in study.check.variants:
+        file_system = make(machine, study.options_of(arm, variant), disk)
         loads += int(must(machine, argv, timeout_s=share_s + LOAD_TIMEOUT_S))
         unmount_and_check(machine, file_system)
     return loads

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from lockscale.kernels.arms import Options, arms_file, has_arms_file
+from lockscale.filesystems import Options
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.machines.assertions import assert_runs
@@ -17,7 +17,7 @@ from lockscale.machines.scratch import Disks, Scratch
 from lockscale.measure.file_system import make
 from lockscale.measure.guests import guest_of, named
 from lockscale.progress import progress
-from lockscale.study.file import Target, load_study
+from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
 from lockscale.tools.xfstests import CheckRun, Comparison, compare, parse
 
@@ -30,21 +30,15 @@ CONFIG = f"{RESULTS}/local.config"
 def compare_with_base(series: Series, target: Target, group: str) -> Comparison:
     """`check -g group` on the base and on `series`, with the arm's mkfs and mount on both."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    options = load_whole_study(series.study).options_of(series.arm)
     base = replace(series, arm="base", patches=(), unsafe="")
     with progress(f"xfstests -g {group}", 2) as shown:
         found = []
         for done, one in enumerate((base, series)):
             shown.update(done, one.name)
-            found.append(run(one, options_of(series), target, group))
+            found.append(run(one, options, target, group))
         shown.update(2)
     return compare(*found)
-
-
-def options_of(series: Series) -> Options:
-    """mkfs and mount of an arm as it is checked with; the file system's own where its study does not say."""
-    if not has_arms_file(series.study):
-        return Options(filesystem=load_study(series.study).filesystem)
-    return arms_file(series.study).checked_with(series.arm)
 
 
 def run(series: Series, options: Options, target: Target, group: str) -> CheckRun:

@@ -119,7 +119,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 
 def _operations(study: Study) -> str:
     asked = study.parameters
-    found = {asked.creates(guest, n) for guest in asked.guests for n in guest.processes}
+    found = {asked.operations(guest, n) for guest in asked.guests for n in guest.processes}
     said = " or ".join(str(creates) for creates in sorted(found))
     loads = max((loads for guest in asked.guests for loads in guest.loads_at.values()), default=1)
     return f"{said} operations a {f'load, up to {loads} loads a ' if loads > 1 else ''}point"
@@ -168,7 +168,7 @@ def _locks(kernels: dict[str, dict[str, Any]]) -> str:
 
 
 def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
-    before, base = study.arm("before").name, study.arm("upstream").name
+    before, base = study.unpatched.name, study.patched.name
     lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
     for row in extra.to_dict("records"):
         change = percent(row[before], row[base], row["significant"])
@@ -186,7 +186,7 @@ def percent(before: float, after: float, significant: bool) -> str:
 
 
 def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
-    before, base = study.arm("before").name, study.arm("upstream").name
+    before, base = study.unpatched.name, study.patched.name
     lines = ["cpus procs     extra  [     low,     high]    spread  above"]
     for row in extra.to_dict("records"):
         lines.append(
@@ -207,7 +207,7 @@ def _rates(
     benchmark = is_benchmark(provenance["origin"])
     metric = study.metric[:1].upper() + study.metric[1:]
     head = f"{metric}{note(rates)} {where(provenance)}{'' if benchmark else NO_BENCHMARK}:"
-    before, base = study.arm("before").name, study.arm("upstream").name
+    before, base = study.unpatched.name, study.patched.name
     if benchmark and compared is not None:
         return [Block(head), Block(_compared(before, base, compared), fixed=True)]
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
@@ -238,7 +238,7 @@ def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Blo
         ]
         found.append(Block(f"Function cost of {arm} (measured {point}, profiler on):"))
         found.append(Block(cost_table(rows).rstrip("\n"), fixed=True))
-    before, after = study.arm("before").name, study.arm("upstream").name
+    before, after = study.unpatched.name, study.patched.name
     if {before, after} <= costs.keys():
         found.append(Block(f"The same averages before ({before}) and after ({after}), in microseconds:"))
         found.append(Block(_before_after(costs[before], costs[after]), fixed=True))
@@ -297,7 +297,7 @@ def cover(study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
     """
     if not mails:
         raise BadInput(f"no measured arm of {study.name} has a patch: there is nothing to write a cover for")
-    title = f"{study.name}: {study.metric} with {study.arm('upstream').name}"
+    title = f"{study.name}: {study.metric} with {study.patched.name}"
     room = SUBJECT_COLUMNS - len(f"[PATCH 0/{len(mails)}] ")
     title = textwrap.shorten(title, room, placeholder=" ...", break_on_hyphens=False)
     return cover_letter(title, as_text(blocks), mails).decode()

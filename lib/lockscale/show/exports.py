@@ -14,7 +14,6 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_text
 from lockscale.kernels.mail import read_mail
-from lockscale.kernels.series import read_series
 from lockscale.measure.arm_tables import compared_rates
 from lockscale.measure.compare import (
     counted_arms,
@@ -163,7 +162,7 @@ def text_blocks(story: Story) -> list[Block]:
     rows, study = story.rows, story.study
     extra, counter = extra_calls(rows, study), proof_of(rows, study)
     most = extra.sort_values("extra").iloc[-1]
-    arms = [study.arm(role).name for role in ("before", "upstream")]
+    arms = [study.unpatched.name, study.patched.name]
     costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in arms}
     return changelog_blocks(
         study, story.provenance, extra, rates(rows), costs, story.read_prediction(),
@@ -174,7 +173,7 @@ def text_blocks(story: Story) -> list[Block]:
 def _mails(study: Study) -> list[bytes]:
     """The patches of the first arm that has any."""
     for arm in study.arms:
-        if patches := read_series(study.name, arm.name).patches:
+        if patches := study.series_of(arm.name).patches:
             return [read_mail(patch) for patch in patches]
     return []
 

@@ -11,7 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.files import locked, need_free_space
 from lockscale.filesystems import fs_type
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
-from lockscale.kernels.series import read_series, touched_files
+from lockscale.kernels.series import touched_files
 from lockscale.kernels.source import find_source
 from lockscale.measure.arm_tables import aa_rates
 from lockscale.measure.compare import rates
@@ -90,8 +90,8 @@ def study_on(target: Target, name: str, changes: dict[str, Any], *, short: bool 
     guests = study.parameters.manycore if many else study.parameters.guests
     if short:
         guests = [guest.shortened() for guest in guests]
-    if many and "creates_per_point" in changes:
-        own: dict[str, Any] = {"creates_per_point": None, "creates_at": {}}
+    if many and "operations_per_point" in changes:
+        own: dict[str, Any] = {"operations_per_point": None, "operations_at": {}}
         guests = [guest.model_copy(update=own) for guest in guests]
     if guests != study.parameters.guests:
         points = [guest.model_dump(exclude_none=True) for guest in guests]
@@ -185,7 +185,7 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     if isinstance(target, ManycoreTarget):
         refuse_too_many_cpus(study, target)
     for arm in study.arms:
-        touched_files(read_series(study.name, arm.name))
+        touched_files(study.series_of(arm.name))
     check_study(study, [resume.tables] if resume else [])
     for folder in (paths.ROOT, paths.CACHE):
         if re.search(r"[\s:,]", str(folder)):

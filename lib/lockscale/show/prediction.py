@@ -82,12 +82,12 @@ def case_of(study: Study) -> GuestCase | None:
 def base_to_count(study: Study) -> Base | None:
     """The arm that notebook 03 counts before any other is measured, and what of it."""
     case = case_of(study)
-    return case.counted(study.name) if case else None
+    return case.counted(study) if case else None
 
 
 def _machine(study: Study, found: Answer) -> dict[str, Any] | None:
     """The upstream arm at the most threads; None where it is not predicted."""
-    arm = study.arm("upstream").name
+    arm = study.patched.name
     of_arm = [p for p in found.predictions if p.arm == arm]
     if not of_arm:
         return None

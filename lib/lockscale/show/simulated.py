@@ -116,9 +116,9 @@ def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.Da
 
 def _reference(study: Study, said: pd.DataFrame, points: pd.DataFrame) -> Any:
     """The point, published and simulated, at which the two scales meet."""
-    floors = [arm.name for arm in study.arms if arm.role == "floor"]
+    floors = [arm.name for arm in study.arms if arm.role == "bound"]
     both = said.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
-    here = both[both.arm == (floors or [study.arm("upstream").name])[0]]
+    here = both[both.arm == (floors or [study.patched.name])[0]]
     if here.empty:
         raise BadInput("no number of threads is both published and simulated: name one in simulated_threads")
     return next(here.itertuples())

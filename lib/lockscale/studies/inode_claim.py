@@ -221,9 +221,9 @@ def guests(study: Study) -> GuestCase:
     def lost(run: Result) -> Chances:
         return run.lines[FOUND].lost, guest.operations(run)
 
-    create, before = "trace:ext4_allocate_inode", study.arm("before")
+    create, before = "trace:ext4_allocate_inode", study.unpatched
     return GuestCase(
-        base=study.arm("upstream").name,
+        base=study.patched.name,
         simulated=SimulatedArm(lost_bits),
         scaled={"elsewhere_us": 58.54},
         count="trace:ext4_lost_inode_bit",

@@ -127,7 +127,7 @@ def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Ide
 
 def guests(study: Study) -> GuestCase:
     """The list under its mutex is counted; the arms with the file are told."""
-    base = study.arm("before")
+    base = study.unpatched
     arms = {arm.name: SimulatedArm(study.model_of(arm), dict(arm.model_parameters)) for arm in study.arms}
     return GuestCase(
         base=base.name,

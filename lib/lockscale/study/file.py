@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Study, arm and target as typed models read from YAML; what they do not know is refused."""
+"""Study, arm and target as typed models read from YAML; what they do not know is refused.
+
+A study's file says all of it but the patches: those lie in kernel-patches/<study>/<arm>/, in `series`.
+"""
 
 import difflib
 import re
@@ -12,8 +15,10 @@ from pydantic_core import ErrorDetails
 
 from lockscale import paths
 from lockscale.errors import BadInput, printable
-from lockscale.filesystems import fs_type
-from lockscale.study.parameters import Function, GuestPoints, Parameters, ProfilerName
+from lockscale.filesystems import Options, fs_type
+from lockscale.kernels.series import Series, has_series, read_series
+from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
+from lockscale.study.parameters import RENAMED, Function, GuestPoints, Parameters, ProfilerName
 from lockscale.study.target_file import (
     LocalTarget,
     ManycoreTarget,
@@ -46,6 +51,7 @@ __all__ = [
     "list_targets",
     "load_study",
     "load_target",
+    "named_series",
     "parse_parameter",
 ]  # fmt: skip
 
@@ -54,7 +60,6 @@ M = TypeVar("M", bound=pydantic.BaseModel)
 # Nothing of them reaches a command line as a path, a second option or a control character.
 Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
 MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
-MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
 
@@ -96,16 +101,30 @@ class _Strict(pydantic.BaseModel):
 
 
 class Arm(_Strict):
-    """A kernel series with what its model is told. `role` says which side of the patch it is.
+    """A kernel with its file system's options, and its model.
 
-    model: by default the study's. simulated: false where no model knows the arm.
+    role: `unpatched` and `patched` are the two sides that are compared; a `variant` is a further published
+    or inferred one, a `proposed` one is ours, and a `bound` is what no real kernel can do. series: the folder
+    whose patches are this arm's, by default its own. mkfs to knobs: in addition to the study's; knobs are
+    files of the file system's folder in sysfs. model: by default the study's. simulated: false where no
+    model knows the arm.
     """
 
     name: Name
-    role: Literal["before", "upstream", "ours", "floor", "other"]
+    role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
+    series: Name | None = None
+    mkfs: list[MkfsWord] = []
+    mkfs_asserts: list[Feature] = []
+    mount: list[MountOption] = []
+    knobs: dict[Name, int] = {}
     model: Name | None = None
     model_parameters: dict[str, bool | float] = {}
     simulated: Annotated[bool, pydantic.Field(strict=True)] = True
+
+    @property
+    def options(self) -> Options:
+        """What it adds to the study's own."""
+        return Options(mkfs=self.mkfs, mkfs_asserts=self.mkfs_asserts, mount=self.mount, knobs=self.knobs)
 
 
 def _with_two_sides(arms: list[Arm]) -> list[Arm]:
@@ -113,8 +132,8 @@ def _with_two_sides(arms: list[Arm]) -> list[Arm]:
     names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
     if len(set(names)) < len(names):
         raise ValueError("two arms have one name")
-    if not {"before", "upstream"} <= roles:
-        raise ValueError("an arm of role before and one of role upstream are needed")
+    if not {"unpatched", "patched"} <= roles:
+        raise ValueError("an arm of role unpatched and one of role patched are needed")
     return arms
 
 
@@ -132,9 +151,10 @@ class Study(_Strict):
     story, limits: how the algorithm explains the tables, and what its model lacks. tables: published
     ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
     the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
-    what carries the proof, a profiled function's calls for one operation, or a counter of the study's
-    arms.toml, counted on observe kernels. aa_counter: the profiled function whose calls for one operation
-    compare the A/A pair, and are the proof where no observe kernel ran; left out where counter is one.
+    what carries the proof, a profiled function's calls for one operation, or one of `counters`, counted on
+    observe kernels. aa_counter: the profiled function whose calls for one operation compare the A/A pair, and
+    are the proof where no observe kernel ran; left out where counter is one. check: the load under which
+    `lockscale patches check` counts `counters`.
     """
 
     name: Name
@@ -153,6 +173,8 @@ class Study(_Strict):
     mkfs: list[MkfsWord]
     mount: list[MountOption]
     mkfs_asserts: list[Feature]
+    check: CheckLoad = CheckLoad()
+    counters: list[Counter] = []
     calls_without_retry: Constant | None = None
     parameters: Parameters
 
@@ -161,9 +183,39 @@ class Study(_Strict):
     def _two_sides(cls, arms: list[Arm]) -> list[Arm]:
         return _with_two_sides(arms)
 
-    def arm(self, role: str) -> Arm:
-        """The first arm with this role."""
-        return next(arm for arm in self.arms if arm.role == role)
+    @pydantic.model_validator(mode="after")
+    def _counters_of_its_arms(self) -> "Study":
+        refuse_unknown(self.counters, self.check, self.checked_arms)
+        return self
+
+    @property
+    def unpatched(self) -> Arm:
+        """The first arm of this role: the side that patches are compared with."""
+        return next(arm for arm in self.arms if arm.role == "unpatched")
+
+    @property
+    def patched(self) -> Arm:
+        """The first arm of this role: the side that the proof is of."""
+        return next(arm for arm in self.arms if arm.role == "patched")
+
+    @property
+    def checked_arms(self) -> list[str]:
+        """The arms, and the series that only arms of another name have: what counters can compare."""
+        return list(dict.fromkeys([*self.arm_names, *(arm.series for arm in self.arms if arm.series)]))
+
+    def options_of(self, arm: str, variant: str | None = None) -> Options:
+        """The file system of `arm`: the study's, the arm's additions, and those of a variant of the check."""
+        study = Options(
+            filesystem=self.filesystem, mkfs=self.mkfs, mkfs_asserts=self.mkfs_asserts, mount=self.mount
+        )
+        own = next((one.options for one in self.arms if one.name == arm), Options())
+        last = Options(mount=self.check.variants[variant] if variant is not None else [])
+        return last.added_to(own.added_to(study))
+
+    def series_of(self, arm: str) -> Series:
+        """The patches of `arm`: of the folder of its name, or of the one that its `series` names."""
+        folder = next((one.series for one in self.arms if one.name == arm), None)
+        return read_series(self.name, arm, folder)
 
     @property
     def arm_names(self) -> list[str]:
@@ -211,6 +263,8 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     said = _read_yaml(path)
     known = set(Parameters.model_fields)
     for key in changes or {}:
+        if key in RENAMED:
+            raise BadInput(f"parameter {key} is called {RENAMED[key]} now: rename it")
         if key not in known:
             raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
     if isinstance(said.get("parameters"), dict):
@@ -218,10 +272,36 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     study = _checked(Study, said, path)
     if study.name != name:
         raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
+    _refuse_arms_toml(study)
     try:
         return study.with_arms(study.parameters.arms)
     except ValueError as error:
         raise BadInput(f"{path.name}: parameters.arms: {error}") from None
+
+
+def load_whole_study(name: str) -> Study:
+    """The study `name` with all of its arms, whichever its file takes for a run."""
+    return load_study(name, {"arms": []})
+
+
+def named_series(name: str) -> Series:
+    """The series that "study/arm" names: a folder of kernel-patches, or an arm that has another one's."""
+    study, slash, arm = name.partition("/")
+    if not (slash and study and arm):
+        raise BadInput(f"{name!r} names no series: write STUDY/ARM, as in `lockscale patches list`")
+    if has_series(study, arm) or study not in list_studies():
+        return read_series(study, arm)
+    return load_whole_study(study).series_of(arm)
+
+
+def _refuse_arms_toml(study: Study) -> None:
+    """BadInput where a study of the user's still has the file that its YAML has taken the place of."""
+    old = paths.KERNEL_PATCHES / study.name / "arms.toml"
+    if old.is_file():
+        raise BadInput(
+            f"{old} is not read any more: move [arm.*] into arms, [load] into check and [[counter]] into "
+            f"counters of {study.name}.yaml, as kernel-patches/README.md says, and delete it"
+        )
 
 
 def load_target(name: str) -> Target:
@@ -291,8 +371,11 @@ def _meant(first: ErrorDetails, found: list[ErrorDetails]) -> str:
 
 def _why(first: ErrorDetails) -> str:
     """The sentence of pydantic's error, and the value where it is sure to be no secret."""
-    if first["type"] == "extra_forbidden" and first["loc"] and _SECRET.search(str(first["loc"][-1])):
+    unknown = str(first["loc"][-1]) if first["type"] == "extra_forbidden" and first["loc"] else ""
+    if _SECRET.search(unknown):
         return "no password is stored in such a file: take the line out, and log in with a key or an agent"
+    if unknown in RENAMED:
+        return f"is called {RENAMED[unknown]} now: rename it"
     if first["type"] == "union_tag_not_found":
         return "its kind is missing: say kind: manycore, qemu, ssh or local"
     said = printable(first["msg"].removeprefix("Value error, "), 200)

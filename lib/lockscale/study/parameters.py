@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What papermill and `-p name=value` may change of a study."""
+"""What papermill and `-p name=value` may change of a study, and the names that this had in older runs."""
 
 from collections import Counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 
@@ -14,6 +14,36 @@ from lockscale.yaml_text import spelt
 Function = Annotated[
     str, spelt(r"[A-Za-z0-9_.*?\[\]-]+", "write a kernel function's name, or a pattern of names with * and ?")
 ]
+
+RENAMED = {"creates_per_point": "operations_per_point", "creates_at": "operations_at"}
+"""Parameters by their name in runs of earlier versions."""
+_ROLES = {
+    "before": "unpatched",
+    "upstream": "patched",
+    "other": "variant",
+    "ours": "proposed",
+    "floor": "bound",
+}
+
+
+def with_current_names(study: dict[str, Any]) -> dict[str, Any]:
+    """A study as a run of an earlier version wrote it, with the roles and parameters of this one."""
+    found = dict(study)
+    if isinstance(arms := study.get("arms"), list):
+        found["arms"] = [
+            {**arm, "role": _ROLES.get(str(arm["role"]), arm["role"])} if "role" in arm else arm
+            for arm in arms
+        ]
+    if isinstance(parameters := study.get("parameters"), dict):
+        found["parameters"] = _renamed(parameters)
+    return found
+
+
+def _renamed(value: Any) -> Any:
+    """The same with the parameters of RENAMED under their present names, however deep they lie."""
+    if isinstance(value, dict):
+        return {RENAMED.get(name, name): _renamed(one) for name, one in value.items()}
+    return [_renamed(one) for one in value] if isinstance(value, list) else value
 
 
 def _once(numbers: list[int]) -> list[int]:
@@ -52,9 +82,9 @@ class GuestPoints(_Strict):
     profiled: list[Count] | None = None
     short: Annotated[list[Count], pydantic.Field(min_length=1)] | None = None
     # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
-    creates_per_point: Count | None = None
+    operations_per_point: Count | None = None
     # Of some of them, by their number of processes, in place of that.
-    creates_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    operations_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
     # Loads one after another that give one rate, at some numbers of processes; at others one load does. The
     # order in which many processes start decides the rate of a load for as long as it lasts.
     loads_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
@@ -63,7 +93,7 @@ class GuestPoints(_Strict):
 
     @pydantic.model_validator(mode="after")
     def _of_its_processes(self) -> "GuestPoints":
-        for name in ("profiled", "short", "creates_at", "loads_at"):
+        for name in ("profiled", "short", "operations_at", "loads_at"):
             if unknown := set(getattr(self, name) or ()) - set(self.processes):
                 raise ValueError(
                     f"{name} names {min(unknown)} processes, which are not measured: add them to processes"
@@ -76,8 +106,8 @@ class GuestPoints(_Strict):
             return self
         kept = [n for n in self.processes if n in self.short]
         profiled = None if self.profiled is None else [n for n in self.profiled if n in kept]
-        creates_at = {n: creates for n, creates in self.creates_at.items() if n in kept}
-        fewer = {"processes": kept, "profiled": profiled, "short": None, "creates_at": creates_at}
+        operations_at = {n: operations for n, operations in self.operations_at.items() if n in kept}
+        fewer = {"processes": kept, "profiled": profiled, "short": None, "operations_at": operations_at}
         return self.model_copy(update={**fewer, "loads_at": {}})
 
 
@@ -109,7 +139,7 @@ class Parameters(_Strict):
     # price at both ends of its range.
     price_ends: list[Count] = []
     # Operations of a point, whatever they are, shared out over its processes.
-    creates_per_point: Count
+    operations_per_point: Count
     # The arms to take; none named: all. An unsafe one is left out so for a target that is not disposable.
     arms: list[Name] = []
     iterations: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
@@ -133,10 +163,10 @@ class Parameters(_Strict):
             raise ValueError("mdtest has no containers: tool=fsload, or leave the tool out")
         return self
 
-    def creates(self, guest: GuestPoints, processes: int) -> int:
+    def operations(self, guest: GuestPoints, processes: int) -> int:
         """How many operations so many processes share where that guest measures a rate."""
-        return guest.creates_at.get(processes, guest.creates_per_point or self.creates_per_point)
+        return guest.operations_at.get(processes, guest.operations_per_point or self.operations_per_point)
 
     def items_each(self, guest: GuestPoints, processes: int) -> int:
         """How many operations each of them does."""
-        return max(1, self.creates(guest, processes) // processes)
+        return max(1, self.operations(guest, processes) // processes)

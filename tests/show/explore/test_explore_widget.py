@@ -164,8 +164,8 @@ def test_a_written_study_is_one_that_loads(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(paths, "STUDIES", tmp_path)
     study = load_study(path.stem)
     assert study.model == "any_lock"
-    assert study.arm("before").model_parameters == {"hold_ns": 150.0, "shared_cpus": 8.0}
-    assert study.arm("upstream").model_parameters["search_locked"] is True
+    assert study.unpatched.model_parameters == {"hold_ns": 150.0, "shared_cpus": 8.0}
+    assert study.patched.model_parameters["search_locked"] is True
 
 
 def test_a_scene_without_a_study_says_so(tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockscale.errors import RunFailed
 from lockscale.files import write_json
-from lockscale.kernels.arms import Options, arms_file
+from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
 from lockscale.machines.assertions import assert_runs
@@ -30,7 +30,7 @@ from lockscale.prove.powercut.load import (
     make_cuts,
     write_load,
 )
-from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target
+from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target, load_whole_study
 
 CPUS = 4
 
@@ -161,7 +161,7 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
     with progress("power cuts", len(safe) * plan.cuts) as shown:
         for number, series in enumerate(safe):
             shown.update(number * plan.cuts, f"{series.name}: kernel")
-            identity = build(series).build_id, arms_file(series.study).checked_with(series.arm).line
+            identity = build(series).build_id, _options(series).line
             twin = found.get(identity)
             if twin:
                 same = replace(twin, study=series.study, arm=series.arm, same_as=f"{twin.study}/{twin.arm}")
@@ -176,11 +176,15 @@ def _cut(
     series: Series, target: Target, plan: Plan, folder: Path, shown: Progress, done: float
 ) -> CutOutcome:
     """An arm whose guest fails has failed, and the others are cut all the same."""
-    options = arms_file(series.study).checked_with(series.arm)
+    options = _options(series)
     try:
         return PowerCuts(series.name, build(series), options, target, plan, folder).run(shown, done)
     except RunFailed as error:
         return CutOutcome(series.study, series.arm, 0, faults=(str(error),))
+
+
+def _options(series: Series) -> Options:
+    return load_whole_study(series.study).options_of(series.arm)
 
 
 def as_text(outcomes: Sequence[CutOutcome]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import need_free_space
-from lockscale.kernels.arms import Options
+from lockscale.filesystems import Options
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.machine import Machine, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make

@@ -80,7 +80,7 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
 
 def counted_against_upstream(study: Study, counts: pd.DataFrame, where: str) -> go.Figure:
     """The counter that carries the proof: of each arm what it has more than the upstream arm."""
-    counter, upstream = str(counts.counter.iloc[0]), study.arm("upstream").name
+    counter, upstream = str(counts.counter.iloc[0]), study.patched.name
     here = counts[counts.counter == counter]
     says = f"measured {where}; bars: interval by ranks; against {upstream}"
     drawn = figure(f"{counter}: more than {upstream}", says, "processes on CPUs", _first(here.unit, ""))

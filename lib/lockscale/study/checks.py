@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What a study's arms are checked by: the load, and the counters that must then differ."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+import pydantic
+
+from lockscale.study.target_file import Count
+from lockscale.yaml_text import spelt
+
+Source = Annotated[
+    str,
+    spelt(
+        r"(trace|calls|acquisitions|contentions):\S.*",
+        "write trace:, calls:, acquisitions: or contentions: before the name of what is counted",
+    ),
+]
+MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
+_SIGN = re.compile(r"\s+(>=|>|=)\s+")
+
+
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One link: `left` sign `right`, where `right` of "=" is the number 0."""
+
+    left: str
+    sign: str
+    right: str
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
+    """The links of a chain; ValueError for an arm that is not there or a sign that is none."""
+    names, signs = _SIGN.split(chain.strip())[::2], _SIGN.split(chain.strip())[1::2]
+    known = set(arms)
+    found = [Relation(a, sign, b) for a, sign, b in zip(names, signs, names[1:], strict=False)]
+    for one in found:
+        unknown = {one.left, one.right} - known - ({"0"} if one.sign == "=" else set())
+        if unknown or (one.sign == "=" and one.right != "0"):
+            raise ValueError(f"expect {chain!r}: {one} is not `arm > arm`, `arm >= arm` or `arm = 0`")
+    if not found:
+        raise ValueError(f"expect {chain!r} says nothing: write `arm > arm`, `arm >= arm` or `arm = 0`")
+    return found
+
+
+class CheckLoad(_Strict):
+    """How the study's workload is run on an arm to check it. `variants`: mount options, each on a new file
+    system."""
+
+    processes: Count = 8
+    items_per_process: Count = 300
+    cpus: Count = 4
+    variants: Annotated[dict[str, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
+
+
+class Counter(_Strict):
+    """A ratio of counts and what it must do: `expect` as in "wait-group > trylock >= multi-goal".
+
+    Sources are summed. trace: hits of a trace point of the file system. calls: of a kernel function.
+    acquisitions, contentions: of a lock class as /proc/lock_stat names it. `not_shown`: a relation that
+    was looked for and did not show, with the reason; it is reported and does not fail the arm.
+    """
+
+    name: str
+    count: Annotated[list[Source], pydantic.Field(min_length=1)]
+    per: Annotated[list[Source], pydantic.Field(min_length=1)]
+    unit: str
+    expect: Annotated[list[str], pydantic.Field(min_length=1)]
+    variants: list[str] = [""]
+    not_shown: dict[str, str] = {}
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms that it compares, each once, in the order in which `expect` names them."""
+        named = [name for chain in self.expect for name in _SIGN.split(chain.strip())[::2]]
+        return [name for name in dict.fromkeys(named) if name != "0"]
+
+    @property
+    def sources(self) -> list[str]:
+        """Everything that it counts."""
+        return [*self.count, *self.per]
+
+
+def refuse_unknown(counters: Iterable[Counter], check: CheckLoad, arms: Iterable[str]) -> None:
+    """ValueError for a counter that names an arm, a variant or a relation that there is not."""
+    known_arms = list(arms)
+    for counter in counters:
+        for variant in sorted(set(counter.variants) - set(check.variants)):
+            raise ValueError(f"counter {counter.name!r} names variant {variant!r}, which check lacks")
+        try:
+            known = {str(one) for chain in counter.expect for one in relations(chain, known_arms)}
+        except ValueError as error:
+            raise ValueError(f"counter {counter.name!r}: {error}") from None
+        for one in sorted(set(counter.not_shown) - known):
+            raise ValueError(
+                f"counter {counter.name!r}: not_shown {one!r} is none of its relations "
+                f"({', '.join(sorted(known))}): write it as one of them"
+            )
