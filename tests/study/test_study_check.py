@@ -56,7 +56,7 @@ def test_what_is_not_there_is_one_sentence_of_study_show(
     assert shown.out == ""
 
 
-def test_a_counter_may_be_counted_on_observe_kernels_but_the_pair_needs_a_function_all_the_same(
+def test_a_counter_may_be_of_observe_kernels_but_the_pair_needs_a_function_all_the_same(
     change: Change,
 ):
     change(f"counter: {ACCESS}", "counter: retries")
