@@ -16,7 +16,7 @@ from lockscale.machines.qemu_backport import known_qemu
 from lockscale.machines.virtual_time import Section, build_section
 from lockscale.measure import file_system
 from lockscale.measure.load import Load, fsload_load
-from lockscale.measure.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.measure.target_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.study.file import RATES_TARGET, ManycoreTarget, load_target
 
 CPUS = 64

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from lockscale.machines.machine import Completed
-from lockscale.measure.detection import TOOLS, detect
+from lockscale.measure.tools_on_target import TOOLS, detect
 from lockscale.tools import fsload
 
 FSLOAD = fsload.on_target(Path("/opt/lockscale/fsload"))

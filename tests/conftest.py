@@ -14,7 +14,7 @@ from lockscale import paths
 from lockscale.cli import main
 from lockscale.kernels.build import Kernel
 from lockscale.measure.arms import build_arms
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 from lockscale.show.pipeline import run_study
 from lockscale.study.file import load_study
 from short_study import SHORT

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.measure.compare import calls_per_operation
-from lockscale.measure.layout import Run, curated_run
-from lockscale.measure.observe import observed
+from lockscale.measure.compare_arms import calls_per_operation
+from lockscale.measure.count_calls import observed
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_run
 from lockscale.predict.judge import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts

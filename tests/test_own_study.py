@@ -12,8 +12,8 @@ from blocks import blocks
 from clone import clone, typed
 from lockscale import paths
 from lockscale.kernels.series import apply_beside
-from lockscale.measure.layout import Run
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run
 from lockscale.sim import simulate
 from lockscale.study.file import load_study, named_series
 from test_studies_in_notebooks import made_up, run_cells, shown  # noqa: F401  fixtures

@@ -13,11 +13,10 @@ import pytest
 
 from lockscale import paths
 from lockscale.files import sha256_of_json, write_json, write_text
-from lockscale.measure.counting import OBSERVE, observed_counters
-from lockscale.measure.layout import Run
-from lockscale.measure.observe import observed
-from lockscale.measure.overheads import UNDER_PROFILER
+from lockscale.measure.count_calls import OBSERVE, observed, observed_counters
+from lockscale.measure.profiling import UNDER_PROFILER
 from lockscale.measure.rows import Row, write_rows
+from lockscale.measure.run_folder import Run
 from lockscale.show.prediction import predict
 from lockscale.show.story import Story, keep_study
 from lockscale.study.file import Study, list_studies, load_study
@@ -134,7 +133,7 @@ def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: 
     study = load_study(json.loads((made_up.folder / "study.json").read_text())["name"])
     tables = run_cells("06", study.name, str(made_up.folder))
     counts = next(one for one in tables if isinstance(one, pd.DataFrame) and "counter" in one)
-    assert set(counts.arm) == set(study.arm_names) - {study.patched.name}
+    assert set(counts.arm) == set(study.arm_names) - {study.unpatched.name}
     assert counts.counter.iloc[0] == study.counter
     judged = [
         one for one in run_cells("07", study.name, str(made_up.folder)) if isinstance(one, pd.DataFrame)
@@ -144,7 +143,7 @@ def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: 
     text = made_up.changelog.read_text()
     assert study.counter in " ".join(text.split()) and study.metric.split()[0] in text.lower()
     assert max(map(len, text.splitlines())) <= 75
-    assert {"06-extra-calls", "06-function-cost"} <= set(shown)
+    assert {"06-counters", "06-function-cost"} <= set(shown)
 
 
 @pytest.mark.parametrize("study", list_studies())

@@ -18,10 +18,10 @@ from lockscale.machines.machine import Machine, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.qemu_backport import known_qemu
 from lockscale.machines.ssh_needs import Check, needs, not_reached
-from lockscale.measure.detection import TOOLS, Found, detect
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.load import Load, choose_load
-from lockscale.measure.place_manycore import guest_on
+from lockscale.measure.target_manycore import guest_on
+from lockscale.measure.tools_on_target import TOOLS, Found, detect
 from lockscale.programs import packages
 from lockscale.study.file import SshTarget, Target, load_target
 from lockscale.tools import fsload, lock_events
@@ -115,7 +115,7 @@ def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:
 
 def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
     """Reach a server, and ask for root, for what every run needs, and for its tools. It is not changed."""
-    from lockscale.measure.servers import machine_of  # paramiko takes a second to import
+    from lockscale.measure.server_recovery import machine_of
 
     try:
         with machine_of(target) as machine:

@@ -21,12 +21,13 @@ bool open_statistics(const char *path)
 	return out != NULL;
 }
 
-static void begin(void)
+/* `cpu` has the mark: a section is as long as its CPUs' own times say, as QEMU's clock lags behind them. */
+static void begin(const struct cpu *cpu)
 {
 	settle_all();
 	for (unsigned int n = 0; n < machine.cpus; n++)
 		memset(&machine.cpu[n].spent, 0, sizeof(machine.cpu[n].spent));
-	began_ps = atomic_load(&clock_ps);
+	began_ps = now_of(cpu);
 	began_real_ns = real_ns();
 	jumps_before = atomic_load(&idle_jumps);
 	held_before = atomic_load(&held_jumps);
@@ -51,14 +52,15 @@ static struct spent total(void)
 	return sum;
 }
 
-static void end(void)
+static void end(const struct cpu *cpu)
 {
-	const uint64_t virtual_ps = atomic_load(&clock_ps) - began_ps;
+	const uint64_t now = now_of(cpu), reached = bring_clock_up();
+	const uint64_t virtual_ps = now > began_ps ? now - began_ps : 0; /* CPUs are up to a quantum apart */
 	struct spent spent;
 
 	for (unsigned int n = 0; n < machine.cpus; n++) /* nobody notices from here on what they wait for */
 		if (machine.cpu[n].state == SPINS)
-			stop_spinning(&machine.cpu[n], atomic_load(&clock_ps));
+			stop_spinning(&machine.cpu[n], reached);
 	settle_all();
 	spent = total();
 	machine.priced = false;
@@ -87,12 +89,12 @@ void take_mark(unsigned int number, void *which)
 	switch (mark) {
 	case 0:
 		if (!none && inside && !--inside)
-			end();
+			end(&machine.cpu[number]);
 		break;
 	case 1:
 		if (!none && !inside++) {
 			watch_memory(number);
-			begin();
+			begin(&machine.cpu[number]);
 		}
 		break;
 	case 2:

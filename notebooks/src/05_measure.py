@@ -20,7 +20,7 @@ accel = None
 # %%
 import pandas as pd
 
-from lockscale.measure.compare import aa_pair, lock_events, rates
+from lockscale.measure.compare_arms import aa_pair, lock_events, rates
 from lockscale.measure.plan import plan
 from lockscale.show.figures import measured_rates
 from lockscale.show.headlines import measured
@@ -54,7 +54,7 @@ story.observe(target)
 # %%
 from IPython.display import display
 
-from lockscale.measure.arm_tables import aa_rates, compared_latencies, compared_rates
+from lockscale.measure.compare_arms import aa_rates, compared_latencies, compared_rates
 
 display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 
@@ -73,8 +73,8 @@ story.show(drawn, shown, "05-measured-rates")
 # %% [markdown]
 # ## Arm against arm
 #
-# Arm against arm within each block. Significant: below 5% over all rows of the table together (Holm),
-# where the A/A pair does not differ itself.
+# Each arm against the unpatched one within each block: a change is new against old. Significant: below 5%
+# over all rows of the table together (Holm), where the A/A pair does not differ itself.
 
 # %%
 compared_rates(story.rows, story.study)

@@ -13,10 +13,9 @@ run = ""
 # ## The proof
 
 # %%
-from lockscale.measure.compare import counted_arms, extra_calls, function_costs, proof_of
-from lockscale.measure.overheads import UNDER_PROFILER, overheads
-from lockscale.measure.profiles import lock_waits_of
-from lockscale.show.figures import counted_against_upstream, function_shares
+from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs, proof_of
+from lockscale.measure.profiling import UNDER_PROFILER, lock_waits_of, overheads
+from lockscale.show.figures.study import counted_against_unpatched, function_shares
 from lockscale.show.headlines import counted
 from lockscale.show.story import open_story
 
@@ -26,8 +25,8 @@ extra
 
 # %%
 counts = counted_arms(story.rows, story.study)
-drawn = counted_against_upstream(story.study, counts, story.where)
-story.show(drawn, counts, "06-extra-calls")
+drawn = counted_against_unpatched(story.study, counts, story.where)
+story.show(drawn, counts, "06-counters")
 
 # %% [markdown]
 # ## All counters

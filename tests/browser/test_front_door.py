@@ -8,7 +8,7 @@ import pytest
 
 from lab_page import READY, RUN_ALL, WAIT_MS
 from lockscale import paths
-from lockscale.measure.layout import curated_run
+from lockscale.measure.run_folder import curated_run
 
 pytestmark = pytest.mark.slow
 

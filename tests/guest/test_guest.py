@@ -17,8 +17,8 @@ from lockscale.machines.disk import NamedDisk, device_to_format
 from lockscale.machines.machine import must
 from lockscale.machines.qemu import Guest, QemuMachine
 from lockscale.machines.scratch import Scratch
-from lockscale.measure import file_system, guests
-from lockscale.measure.detection import TOOLS
+from lockscale.measure import file_system, target_qemu
+from lockscale.measure.tools_on_target import TOOLS
 from lockscale.programs import find
 from lockscale.study.file import load_target
 
@@ -38,7 +38,7 @@ def guest(kernels: dict[str, Kernel], tmp_path: Path) -> Guest:
 
 def named(guest: Guest) -> NamedDisk:
     assert guest.disk
-    return guests.named(guest.disk)
+    return target_qemu.named_disk(guest.disk)
 
 
 def test_the_kernel_is_asserted_from_inside_and_another_one_is_refused(

@@ -14,9 +14,9 @@ from lockscale.machines.machine import must
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.scratch import Scratch
 from lockscale.measure import file_system
-from lockscale.measure.guests import guest_of, named
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.profiling import profile, profilers
+from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.study.file import load_study, load_target
 
 pytestmark = pytest.mark.guest
@@ -48,7 +48,7 @@ def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(xfs_create
     with guest(kernel, tmp_path) as machine:
         assert assert_runs(machine, kernel) == kernel.build_id
         assert machine.guest.disk
-        disk = named(machine.guest.disk)
+        disk = named_disk(machine.guest.disk)
         for arm, groups in (("four-groups", 4), ("many-groups", 32)):
             made = file_system.make(machine, study.options_of(arm), disk)
             assert (made.fs_type, made.facts["allocation_groups"]) == ("xfs", groups)
@@ -66,7 +66,7 @@ def test_one_in_memory_is_mounted_and_needs_no_check(kernels: dict[str, Kernel],
     with guest(kernels["search-locked"], tmp_path) as machine:
         assert machine.guest.disk
         wanted = Options(filesystem="tmpfs", mount=["size=512m"])
-        made = file_system.make(machine, wanted, named(machine.guest.disk))
+        made = file_system.make(machine, wanted, named_disk(machine.guest.disk))
         assert (made.device, made.mkfs_line, made.mount_line.split()[2]) == ("tmpfs", "", "tmpfs")
         rows = LOAD.parse(must(machine, LOAD.command(PROCESSES, EACH, "both"), timeout_s=120)).rows
         assert {row.test for row in rows} == {"create", "remove"}

@@ -11,10 +11,10 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel
-from lockscale.measure.compare import calls_per_operation, extra_calls
-from lockscale.measure.layout import Run
+from lockscale.measure.compare_arms import calls_per_operation, extra_calls
 from lockscale.measure.rows import COLUMNS, read_rows
 from lockscale.measure.run import run_plan
+from lockscale.measure.run_folder import Run
 from lockscale.show.notebooks import sources
 from lockscale.study.file import load_study, load_target
 from lockscale.tools import ftrace_cost
@@ -114,7 +114,7 @@ def test_the_changelog_prints_extra_calls_and_spread_and_where_they_were_measure
 
 def test_each_figure_has_its_numbers_beside_it(short_run: Run):
     stems = {path.stem for path in short_run.figures.glob("*.svg")}
-    assert "02-table-against-simulated" in stems and "06-extra-calls" in stems
+    assert "02-table-against-simulated" in stems and "06-counters" in stems
     for stem in stems:
         assert (short_run.figures / f"{stem}.csv").stat().st_size > 0
         assert (short_run.figures / f"{stem}.txt").stat().st_size > 0

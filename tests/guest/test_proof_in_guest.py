@@ -9,7 +9,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import all_series, read_series
-from lockscale.measure.counting import OBSERVE
+from lockscale.measure.count_calls import OBSERVE
 from lockscale.prove.check import runs_its_load
 from lockscale.prove.counters import Counted, campaign
 from lockscale.study.file import Target, load_study, load_target

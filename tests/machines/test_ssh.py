@@ -23,8 +23,8 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.machine import Write, must, must_all
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_needs import needs
-from lockscale.measure import servers
-from lockscale.measure.detection import TOOLS, Found
+from lockscale.measure import server_recovery
+from lockscale.measure.tools_on_target import TOOLS, Found
 from lockscale.study.file import load_target
 from loopback_sshd import Sshd, free_port
 
@@ -237,14 +237,16 @@ def test_the_doctor_asks_a_server_for_its_tools(
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = load_target("example-server")
-    monkeypatch.setattr(servers, "machine_of", lambda _: SshMachine(sshd.host(), room=str(tmp_path / "room")))
+    monkeypatch.setattr(
+        server_recovery, "machine_of", lambda _: SshMachine(sshd.host(), room=str(tmp_path / "room"))
+    )
     tools: list[Found] = []
     lines = {check.name: check for check in checks_of(target, tools)}
     assert lines["example-server is reached"].ok
     assert [one.tool for one in tools] == list(TOOLS)
     assert {one.tool.name for one in tools} <= set(lines)
     assert lines["lsblk on example-server"].found.startswith("/")
-    monkeypatch.setattr(servers, "machine_of", lambda _: SshMachine(sshd.host(free_port())))
+    monkeypatch.setattr(server_recovery, "machine_of", lambda _: SshMachine(sshd.host(free_port())))
     [line] = checks_of(target, tools)
     assert not line.ok and "refuses the connection" in line.fix
 

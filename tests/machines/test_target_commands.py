@@ -10,9 +10,9 @@ import yaml
 from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure import target_work
-from lockscale.measure.holder import read_holder
-from lockscale.measure.servers import held, host_facts, machine_of, refuse_other_kind
+from lockscale.measure import target_ssh
+from lockscale.measure.server_recovery import host_facts, machine_of, refuse_other_kind, server_lock
+from lockscale.measure.target import read_holder
 from lockscale.study.file import SshTarget, load_target
 from loopback_sshd import Sshd, free_port
 
@@ -37,7 +37,7 @@ def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     def lacks(*_):  # its own tests configure kernels, which takes a minute
         raise BadInput("the root disk's driver is off")
 
-    monkeypatch.setattr(target_work, "recipe_of", lacks)
+    monkeypatch.setattr(target_ssh, "recipe_of", lacks)
     told = lockscale("target", "check", "example-server", "--json")
     lines = {line["name"]: line for line in told.value["checks"]}
     assert told.status == 1 and not told.value["ok"]
@@ -77,8 +77,8 @@ def test_a_dry_run_holds_nothing_and_reboots_nothing(
     def never(*_, **__):
         raise AssertionError("a dry run did more than look")
 
-    for name in ("held", "at_home", "boot_once"):
-        monkeypatch.setattr(target_work, name, never)
+    for name in ("server_lock", "on_own_kernel", "boot_once"):
+        monkeypatch.setattr(target_ssh, name, never)
     told = lockscale("target", "prepare", "example-server", "--dry-run")
     assert told.status == 2 and "is not formatted: it is not there" in told.err
 
@@ -97,13 +97,13 @@ def test_a_server_is_held_by_one_run_and_the_other_is_told_who(
 
     monkeypatch.setattr(ssh_lock.ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
     monkeypatch.setenv("LOCKSCALE_NAME", "Ada\x1b[31m\nLovelace")
-    with held(target, "inode-claim-1"):
-        with pytest.raises(BadInput) as refused, held(target, "inode-claim-2"):
+    with server_lock(target, "inode-claim-1"):
+        with pytest.raises(BadInput) as refused, server_lock(target, "inode-claim-2"):
             raise AssertionError("two runs hold one server")
         sentence = str(refused.value)
     assert sentence.startswith("target example-server is in use by Ada?[31m?Lovelace since 20")
     assert "(run inode-claim-1)" in sentence and sentence.isprintable()
-    with held(target, "inode-claim-2"):
+    with server_lock(target, "inode-claim-2"):
         pass
 
 

@@ -16,8 +16,8 @@ from lockscale.machines import qemu_backport
 from lockscale.machines.memory_disk import CHECK, InMemory, formatting
 from lockscale.machines.qemu_backport import find_qemu, is_enough, version_of
 from lockscale.machines.virtual_time import PARTS, read_sections, refuse_broken
-from lockscale.measure.place_manycore import refuse_too_many_cpus
-from lockscale.measure.repeat import run_command
+from lockscale.measure.provenance import run_command
+from lockscale.measure.target import refuse_too_large
 from lockscale.measure.virtual_time import gains_at_price_ends
 from lockscale.show.pipeline import study_on
 from lockscale.study.file import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
@@ -82,9 +82,9 @@ def test_only_the_target_changes_the_points_of_a_study():
     assert many.parameters.guests == load_study("inode-claim").parameters.manycore
     own = study_on(described(), "inode-claim", {"guests": [{"cpus": 2, "processes": [1, 2]}]})
     assert [guest.cpus for guest in own.parameters.guests] == [2]
-    refuse_too_many_cpus(many, described())
+    refuse_too_large(many, described())
     with pytest.raises(BadInput, match="has 32: ask for fewer"):
-        refuse_too_many_cpus(many, described().model_copy(update={"most_cpus": 32}))
+        refuse_too_large(many, described().model_copy(update={"most_cpus": 32}))
 
 
 def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
@@ -117,7 +117,7 @@ def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     assert both.items_each(both.guests[0], 2) == 50
     own["guests"][0]["operations_at"] = {"2": 60}  # as JSON spells a number there
     (at,) = study_on(described(), "inode-claim", own).parameters.guests
-    assert both.creates(at, 2) == 60
+    assert both.operations(at, 2) == 60
     own["guests"][0]["operations_at"] = {3: 60}
     with pytest.raises(BadInput, match="operations_at names 3 processes, which are not measured"):
         study_on(described(), "inode-claim", own)

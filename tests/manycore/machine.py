@@ -15,7 +15,7 @@ from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.virtual_time import MARKS, with_setting
 from lockscale.measure import file_system
 from lockscale.measure.load import fsload_load
-from lockscale.measure.place_manycore import guest_in_virtual_time, machine_in_virtual_time
+from lockscale.measure.target_manycore import guest_in_virtual_time, machine_in_virtual_time
 from lockscale.study.file import ManycoreTarget, load_target
 from lockscale.tools import c_program
 

@@ -14,7 +14,7 @@ from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.virtual_time import build_mpi_marks, build_section
 from lockscale.measure import file_system
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
-from lockscale.measure.profiling import Profile, profile, profilers
+from lockscale.measure.profiling import ProfiledLoad, profile, profilers
 from lockscale.tools import c_program
 from manycore.machine import booted, with_files
 
@@ -31,7 +31,7 @@ def machine(kernels: dict[str, Kernel]) -> Iterator[QemuMachine]:
         yield guest
 
 
-def profiled(machine: QemuMachine, name: str) -> Profile:
+def profiled(machine: QemuMachine, name: str) -> ProfiledLoad:
     load = fsload_load("create_unlink", file_system.MOUNT_POINT, pin=True)
     (one,) = profilers(machine, [name], CPUS, ["ext4_create", "_raw_spin_lock"])  # type: ignore[list-item]
     create, remove = (load.command(PROCESSES, EACH, phase) for phase in load.phases)
@@ -79,6 +79,7 @@ def test_ranks_of_mpi_are_one_section_from_their_first_barrier_to_the_end(machin
     (section,) = machine.sections(known)
     assert said == "0\n"  # both barriers and the end went on to the library behind the marks
     assert 20e6 <= section.cpu_ns < 25e6  # the 100 ms before are no part of it
+    assert 20e6 <= section.virtual_ns < 25e6  # by the rank's own CPU, ahead of QEMU's clock while it is alone
 
 
 def test_processes_can_be_containers(machine: QemuMachine):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 
 
 @pytest.fixture

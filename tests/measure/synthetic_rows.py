@@ -10,7 +10,7 @@ import pandas as pd
 from lockscale.study.file import Study, load_study
 
 POINTS = (1, 4, 8)
-ARMS = ("search-locked", "steal-retry")  # the base first
+ARMS = ("search-locked", "steal-retry")  # patched, unpatched
 
 
 def study(points: Sequence[int] = POINTS) -> Study:
@@ -35,7 +35,7 @@ def rates(
     for pair, block, iteration, arm in steps:
         for threads in points:
             log = np.log(1000.0 * threads) + noise * rng.standard_normal()
-            log += effect * (arm == ARMS[1]) + drift * block + warm_up * (block == 1)
+            log += effect * (arm == ARMS[0]) + drift * block + warm_up * (block == 1)
             rows.append((pair, block, iteration, arm, threads, float(np.exp(log))))
     frame = pd.DataFrame(rows, columns=["pair", "block", "iteration", "arm", "threads", "value"])
     more = {"tool": "fsload", "cpus": 4, "test": "create", "metric": "rate", "statistic": "total"}
@@ -47,13 +47,13 @@ def counts(
 ) -> pd.DataFrame:
     """What observe kernels of orphan-file's arms count: Poisson about `sources`, each over 1000 orphans.
 
-    effect: what orphan-mutex counts more of each source, as a log rate.
+    effect: what orphan-lockless counts more of each source, as a log rate.
     """
     rng, rows = np.random.default_rng(seed), []
     for block in range(1, blocks + 1):
         for arm in ("orphan-lockless", "orphan-mutex", "orphan-locked", "orphan-off"):
             for threads in points:
-                more = np.exp(effect * (arm == "orphan-mutex"))
+                more = np.exp(effect * (arm == "orphan-lockless"))
                 found = {name: float(rng.poisson(mean * more)) for name, mean in sources.items()}
                 found["calls:ext4_orphan_add"] = 1000.0
                 rows += [(block, block, arm, threads, name, value) for name, value in found.items()]

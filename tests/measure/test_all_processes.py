@@ -10,10 +10,9 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.all_processes import note, of_all_processes
-from lockscale.measure.compare import rate_repeats, rates
-from lockscale.measure.overheads import UNDER_PROFILER, overheads
-from lockscale.measure.rows import read_rows
+from lockscale.measure.compare_arms import rate_repeats, rates
+from lockscale.measure.profiling import UNDER_PROFILER, overheads
+from lockscale.measure.rows import of_all_processes, rate_note, read_rows
 from lockscale.tools.parsing import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -56,7 +55,7 @@ def test_a_table_of_rates_says_whose_time_they_are_from(prints, statistic, value
     table = rates(run(prints))
     assert len(table) == 4 and set(table.repeats) == {2}
     assert set(table.statistic) == {statistic} and set(table.value) == {value}
-    assert note(table) == said
+    assert rate_note(table) == said
 
 
 def test_what_mdtest_4_prints_is_compared():
@@ -91,7 +90,7 @@ def test_a_total_is_not_compared_with_a_slowest_process():
 )
 def test_no_rate_of_all_processes_is_one_sentence(change):
     with pytest.raises(BadInput, match="no row is a rate of create of all processes: measure"):
-        rates(pd.DataFrame(load({"total": 900.0}, **change)))
+        rates(pd.DataFrame(load({"total": 900.0}, **change)), "create")
 
 
 def test_rates_under_a_profiler_are_of_the_same_statistic_as_those_without():

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lockscale.errors import RunFailed
-from lockscale.measure.at_once import carried_out
 from lockscale.measure.plan import plan
+from lockscale.measure.run import carried_out
 from lockscale.study.file import load_study
 
 STEPS = plan(load_study("inode-claim"))

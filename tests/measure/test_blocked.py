@@ -10,8 +10,8 @@ from scipy.stats import ttest_1samp
 from synthetic_rows import rates, study
 
 from lockscale.errors import BadInput
-from lockscale.measure.arm_tables import aa_rates, compared_latencies, compared_rates
-from lockscale.measure.blocked import change, holm, mean_p
+from lockscale.measure.compare_arms import aa_rates, compared_latencies, compared_rates
+from lockscale.measure.significance import change, holm, mean_p
 
 STUDY = study()
 
@@ -60,7 +60,7 @@ def test_rows_of_two_equal_arms_get_no_star_in_95_of_100_runs():
 
 def test_a_change_of_all_points_is_starred_with_its_size():
     table = compared_rates(rates(3, 12, effect=np.log(1.2)), STUDY)
-    assert list(table.arm.unique()) == ["steal-retry"] and list(table.threads) == [1, 4, 8]
+    assert list(table.arm.unique()) == ["search-locked"] and list(table.threads) == [1, 4, 8]
     assert table.significant.all() and (table.p_holm >= table.p).all()
     assert ((table.low_pct < 20) & (table.high_pct > 20) & (table.low_pct > 10)).all()
     assert set(table.blocks) == {12} and set(table.origin) == {"hardware"}

@@ -10,7 +10,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
-from lockscale.measure.layout import Run, curated_run, latest_run
+from lockscale.measure.run_folder import Run, curated_run, latest_run
 
 OF_KERNELS = '"origin": "qemu", "kernels": {"before": {}}'
 

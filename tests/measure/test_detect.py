@@ -11,9 +11,8 @@ from synthetic_rows import rates, study
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.blocked import holm, mean_p
-from lockscale.measure.detect import (
-    Noise,
+from lockscale.measure.power import (
+    BlockNoise,
     detection,
     earlier_rows,
     iterations_for,
@@ -21,8 +20,9 @@ from lockscale.measure.detect import (
     parse_percent,
     power,
 )
-from lockscale.measure.layout import curated_run
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import curated_run
+from lockscale.measure.significance import holm, mean_p
 
 STUDY = study()
 SD = 0.03 * np.sqrt(2)  # of the difference of two runs with 3% each
@@ -76,13 +76,13 @@ def test_the_noise_is_known_from_pairs_and_blocks():
 
 
 def test_noise_is_taken_larger_the_less_is_known_of_it():
-    assert Noise(1.0, 1).at_most > Noise(1.0, 5).at_most > Noise(1.0, 100).at_most > 1
+    assert BlockNoise(1.0, 1).at_most > BlockNoise(1.0, 5).at_most > BlockNoise(1.0, 100).at_most > 1
 
 
 @pytest.mark.parametrize("df", [1, 3, 12])
 def test_the_limit_of_the_noise_holds_in_80_of_100(df: int):
     sds = np.sqrt(np.random.default_rng(df).chisquare(df, 20_000) / df)
-    held = np.mean([Noise(float(sd), df).at_most >= 1 for sd in sds])
+    held = np.mean([BlockNoise(float(sd), df).at_most >= 1 for sd in sds])
     assert held == pytest.approx(0.8, abs=3 * np.sqrt(0.8 * 0.2 / 20_000))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from answers import ALL, Answers, found, installed
 from lockscale import doctor, tools
 from lockscale.machines.machine import Completed
-from lockscale.measure.detection import ANSWER_S, TOOLS
+from lockscale.measure.tools_on_target import ANSWER_S, TOOLS
 from lockscale.tools import fsload
 from lockscale.tools.target_tools import TargetTool
 

@@ -10,7 +10,7 @@ import pytest
 
 from answers import Answers, found
 from lockscale.machines.machine import Completed
-from lockscale.measure.detection import TOOLS
+from lockscale.measure.tools_on_target import TOOLS
 
 
 class ThisMachine(Answers):
@@ -57,7 +57,7 @@ def test_a_tool_that_prints_without_end_is_cut_off(bin_folder):
 
 def test_a_tool_that_hangs_or_asks_does_not_hold_up_the_others(bin_folder, monkeypatch):
     monkeypatch.setattr(
-        "lockscale.measure.detection._ANSWER", 'timeout 1 "$@" </dev/null 2>/dev/null | head -c 4096'
+        "lockscale.measure.tools_on_target._ANSWER", 'timeout 1 "$@" </dev/null 2>/dev/null | head -c 4096'
     )
     install(bin_folder, "strace", "exec sleep 600")
     install(bin_folder, "fio", "read answer; echo fio-3.40")

@@ -13,8 +13,8 @@ COMMON = """
     from lockscale import paths
     from lockscale.errors import RunFailed
     from lockscale.measure import run as runner
-    from lockscale.measure.journal import read_entries
-    from lockscale.measure.layout import Run
+    from lockscale.measure.resume import read_entries
+    from lockscale.measure.run_folder import Run
     from lockscale.measure.rows import read_rows
     from lockscale.study.file import LocalTarget, load_study
 

@@ -17,10 +17,10 @@ import pytest
 from lockscale import journal, paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.measure import run as runner
-from lockscale.measure.journal import read_entries
-from lockscale.measure.layout import Run
+from lockscale.measure.resume import read_entries
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
+from lockscale.measure.run_folder import Run
 from lockscale.study.file import LocalTarget, load_study
 
 SMALL = {"guests": [{"cpus": 1, "processes": [1, 2]}], "operations_per_point": 40, "iterations": 2}

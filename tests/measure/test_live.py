@@ -9,9 +9,9 @@ import pytest
 from synthetic_rows import rates
 
 from lockscale import progress as progressing
-from lockscale.measure import live
-from lockscale.measure.compare import rates as final_rates
-from lockscale.measure.live import Live, so_far
+from lockscale.measure import run as live
+from lockscale.measure.compare_arms import rates as final_rates
+from lockscale.measure.run import Live, so_far
 
 
 @pytest.fixture

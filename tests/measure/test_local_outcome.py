@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from synthetic_rows import rates
 
-from lockscale.measure.layout import Run
 from lockscale.measure.rows import COLUMNS
+from lockscale.measure.run_folder import Run
 from lockscale.show.pipeline import outcome
 
 

@@ -12,12 +12,11 @@ from synthetic_rows import rates
 from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.measure import place_local
-from lockscale.measure.detect import detection, earlier_rows, noise_of
-from lockscale.measure.layout import Run
-from lockscale.measure.live import so_far, time_text
+from lockscale.measure import target_local as place_local
+from lockscale.measure.power import detection, earlier_rows, noise_of
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run import run_plan
+from lockscale.measure.run import run_plan, so_far, time_text
+from lockscale.measure.run_folder import Run
 from lockscale.programs import need
 from lockscale.show.pipeline import iterations_to_detect
 from lockscale.study.file import LocalTarget, load_study

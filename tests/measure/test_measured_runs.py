@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.measure.compare import extra_calls
+from lockscale.measure.compare_arms import extra_calls
 from lockscale.measure.rows import read_rows
 from lockscale.study.file import load_study
 from lockscale.tools import fsload, ftrace_cost

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.measure.overheads import UNDER_PROFILER, overheads
+from lockscale.measure.profiling import UNDER_PROFILER, overheads
 
 POINT = {
     "arm": "steal-retry",

@@ -3,12 +3,17 @@
 
 from collections import Counter
 from itertools import groupby
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.measure.plan import plan
-from lockscale.study.file import Arm, GuestPoints, Parameters, Study, load_study
+from lockscale.measure.target import MOST_ITEMS, MOST_PROCESSES, refuse_too_large
+from lockscale.study.file import Arm, GuestPoints, Parameters, Study, load_study, load_target
 
 STUDY = load_study("inode-claim")
 guests = st.lists(
@@ -31,7 +36,7 @@ def study_with(iterations: int, points: list[GuestPoints], ours: int = 0) -> Stu
             "guests": [p.model_dump() for p in points],
         }
     )
-    arms = [*STUDY.arms, *(Arm(name=f"ours-{n}", role="ours") for n in range(ours))]
+    arms = [*STUDY.arms, *(Arm(name=f"ours-{n}", role="proposed") for n in range(ours))]
     return STUDY.model_copy(update={"parameters": parameters, "arms": arms})
 
 
@@ -114,3 +119,29 @@ def test_a_place_with_one_arm_runs_it_in_every_block():
     steps = plan(STUDY, ["as-found"])
     assert {step.arm for step in steps} == {"as-found"}
     assert [step.pair for step in steps] == ["aa"] * 2 + ["ab"] * STUDY.parameters.iterations
+
+
+@pytest.mark.parametrize(
+    ("target", "asked", "why"),
+    [
+        ("qemu", {"guests": [{"cpus": 65, "processes": [1]}]}, "65 CPUs and target qemu has 64"),
+        ("qemu", {"guests": [{"cpus": 4, "processes": [100_000]}]}, "a load has at most 4096 processes"),
+        ("qemu", {"operations_per_point": 10**12}, "with 100000000 operations each: ask for fewer"),
+        ("qemu", {"operations_per_point": 10**8}, "MiB, place for at most [0-9]+ files: ask for fewer"),
+        ("manycore", {"guests": [{"cpus": 4, "processes": [5000]}]}, "a load has at most 4096 processes"),
+        ("example-server", {"operations_per_point": 10**12}, "operations each: ask for fewer"),
+        ("local", {"operations_per_point": 10**12}, "operations each: ask for fewer"),
+    ],
+)
+def test_what_no_load_or_disk_can_do_is_refused_before_anything_is_built(target: str, asked: Any, why: str):
+    small = {"guests": [{"cpus": 1, "processes": [1]}]}
+    with pytest.raises(BadInput, match=why):
+        refuse_too_large(load_study("inode-claim", small | asked), load_target(target))
+    refuse_too_large(load_study("inode-claim", small), load_target(target))
+
+
+def test_the_largest_load_is_fsloads_own():
+    source = (paths.ROOT / "lib" / "fsload" / "fsload.c").read_text()
+    assert (
+        f"#define MAX_WORKERS {MOST_PROCESSES}\n" in source and f"#define MAX_ITEMS {MOST_ITEMS}\n" in source
+    )

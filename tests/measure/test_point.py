@@ -3,7 +3,7 @@
 
 import pytest
 
-from lockscale.measure.point import Reading, mean_of_loads
+from lockscale.measure.load import Reading, mean_of_loads
 
 OPERATIONS = 7200
 

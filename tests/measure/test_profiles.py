@@ -6,8 +6,8 @@ import gzip
 import pandas as pd
 import pytest
 
-from lockscale.measure.layout import Run
-from lockscale.measure.profiles import folded_stacks, lock_waits, lock_waits_of
+from lockscale.measure.profiling import folded_stacks, lock_waits, lock_waits_of
+from lockscale.measure.run_folder import Run
 from lockscale.tools.folded import Folded, write
 
 POINT = {"tool": "perf_lock", "pair": "ab", "arm": "steal-retry", "cpus": 4, "threads": 8, "origin": "qemu"}

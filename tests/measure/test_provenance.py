@@ -10,8 +10,8 @@ import pytest
 
 from lockscale import paths
 from lockscale.files import sha256_of_json, write_json
-from lockscale.measure.layout import Run
 from lockscale.measure.provenance import begin
+from lockscale.measure.run_folder import Run
 from lockscale.study.file import load_study, load_target
 
 PLACE: Any = SimpleNamespace(origin="qemu", label="qemu (tcg)", describe=lambda: {"kernels": {"a": {}}})

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, FullDisk, RunFailed
-from lockscale.measure.layout import Run
-from lockscale.measure.resumable import forget_unbegun, says_how_to_go_on
+from lockscale.measure.resume import forget_unbegun, says_how_to_go_on
+from lockscale.measure.run_folder import Run
 
 GOES_ON = "no finished step is lost, `lockscale study resume inode-claim-1` goes on with it"
 

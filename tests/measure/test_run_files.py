@@ -12,13 +12,11 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_json
 from lockscale.measure import provenance
-from lockscale.measure.alike import step_seconds
-from lockscale.measure.journal import open_journal, read_entries
-from lockscale.measure.layout import Run, curated_run, latest_run
 from lockscale.measure.plan import Step
-from lockscale.measure.repeat import how_to_repeat
+from lockscale.measure.provenance import how_to_repeat
+from lockscale.measure.resume import open_journal, read_entries, step_seconds
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_files import read_provenance, read_study_file
+from lockscale.measure.run_folder import Run, curated_run, latest_run, read_provenance, read_study_file
 from lockscale.show.runs import runs_table
 from lockscale.show.story import keep_study, open_story
 from lockscale.study.file import load_study

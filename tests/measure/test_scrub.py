@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure import scrub as module
-from lockscale.measure.scrub import scrub
-from lockscale.measure.tool_words import TOOL_WORDS
+from lockscale.measure import curate as module
+from lockscale.measure.curate import TOOL_WORDS, scrub
 from lockscale.tools.parsing import parse
 from lockscale.tools.seal import seal, unseal
 

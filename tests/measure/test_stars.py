@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from synthetic_rows import calls, counts, latencies, rates, study
 
-from lockscale.measure.arm_tables import compared_latencies, compared_rates
-from lockscale.measure.blocked import mean_p
-from lockscale.measure.compare import counted_arms, extra_calls
+from lockscale.measure.compare_arms import compared_latencies, compared_rates, counted_arms, extra_calls
+from lockscale.measure.significance import mean_p
 from lockscale.study.file import load_study
 
 POINTS = (1, 2, 4, 8, 16)
@@ -88,9 +87,9 @@ def test_counts_that_repeat_to_the_last_one_are_starred_for_many_and_not_for_one
     """One count more in each of three blocks is chance; a thousand more are not, though no block varies."""
     rows = counts(1, 3, {WAITS: 0.0, CALLS: 0.0})
     for threads, more in ((1, 0.0), (4, 1.0), (8, 1000.0)):
-        here = (rows.arm == "orphan-mutex") & (rows.threads == threads) & (rows.metric == CALLS)
+        here = (rows.arm == "orphan-lockless") & (rows.threads == threads) & (rows.metric == CALLS)
         rows.loc[here, "value"] += more
-    table = counted_arms(rows, ORPHANS).query("counter == 'get_write_access' and arm == 'orphan-mutex'")
+    table = counted_arms(rows, ORPHANS).query("counter == 'get_write_access' and arm == 'orphan-lockless'")
     assert table.set_index("threads").significant.to_dict() == {1: False, 4: False, 8: True}
     assert table.p.tolist()[0] == 1.0 and table.p.tolist()[1] > 0.2
 
@@ -104,7 +103,7 @@ def test_noise_of_at_least_one_count_changes_nothing_where_there_is_more():
 def test_an_effect_that_is_there_is_starred_in_every_table():
     assert compared_rates(rates(4, 8, noise=0.01, effect=0.2, points=POINTS), STUDY).significant.all()
     table = counted_arms(counts(4, 8, {WAITS: 200.0, CALLS: 4000.0}, effect=0.5), ORPHANS)
-    assert (table.significant == (table.arm == "orphan-mutex")).all()
+    assert (table.significant == (table.arm == "orphan-lockless")).all()
 
 
 def test_a_rise_of_all_blocks_is_no_star_as_the_arms_share_it():

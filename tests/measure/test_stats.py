@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
 from lockscale.errors import BadInput
-from lockscale.measure.stats import difference, spread
+from lockscale.measure.significance import difference, spread
 
 repeats = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=6, unique=True)
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import linregress, ttest_ind
 from synthetic_rows import rates, study
 
-from lockscale.measure.arm_tables import compared_rates
+from lockscale.measure.compare_arms import compared_rates
 from lockscale.measure.steadiness import drift, outliers, steadiness, warm_up
 
 
@@ -67,6 +67,6 @@ def test_an_outlier_is_shown_and_stays_in_the_comparison():
     (one,) = outliers(rows).to_dict("records")
     assert (one["arm"], one["block"], one["threads"]) == ("steal-retry", 4, 8) and one["z"] > 3.5
     table = compared_rates(rows, study()).set_index("threads")
-    assert table.blocks[8] == 10 and table.value[8] == pytest.approx(
+    assert table.blocks[8] == 10 and table.unpatched[8] == pytest.approx(
         rows[(rows.arm == "steal-retry") & (rows.threads == 8)].value.mean()
     )

@@ -12,16 +12,15 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.machines.disk import NamedDisk
-from lockscale.measure import observe as observing
-from lockscale.measure import observe_base as basing
-from lockscale.measure.compare import counted, counted_arms, extra_calls, proof_of, rates
-from lockscale.measure.counting import OBSERVE, observed_counters
-from lockscale.measure.layout import Run
+from lockscale.measure import count_calls
+from lockscale.measure.compare_arms import counted, counted_arms, extra_calls, proof_of, rates
+from lockscale.measure.count_calls import OBSERVE, observed_counters
 from lockscale.measure.load import choose_load, fsload_load
-from lockscale.measure.places import Booted
 from lockscale.measure.plan import plan
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import Booted
 from lockscale.show.pipeline import study_on
 from lockscale.study.file import LocalTarget, Study, Target, list_studies, load_study, load_target
 from lockscale.tools.fsload import PHASES
@@ -130,13 +129,13 @@ def test_a_counter_of_the_study_is_a_ratio_of_its_sources():
     assert extra["extra"] == pytest.approx(0.6) and (extra["low"], extra["high"]) == (0.5, 0.7)
 
 
-def test_every_arm_is_compared_with_the_patched_one_the_proof_first():
+def test_every_arm_is_compared_with_the_unpatched_one_the_proof_first():
     study = load_study("orphan-file")
     waits = {"orphan-mutex": (50, 70), "orphan-lockless": (0, 0), "orphan-off": (0, 0)}
     table = counted_arms(counts(waits), study)
     assert list(table.counter) == ["waits for an orphan lock"] * 2 + ["get_write_access"] * 2
-    assert list(table.arm) == ["orphan-mutex", "orphan-off"] * 2
-    assert list(table.extra) == pytest.approx([0.6, 0.0, 0.0, 0.0]) and set(table.origin) == {"qemu"}
+    assert list(table.arm) == ["orphan-lockless", "orphan-off"] * 2
+    assert list(table.change) == pytest.approx([-0.6, -0.6, 0.0, 0.0]) and set(table.origin) == {"qemu"}
 
 
 def test_where_no_observe_kernel_ran_the_profile_has_to_do():
@@ -176,7 +175,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             yield Booted(None, f"of-{arm}", "id", "/folder", "/bin/fsload", DISK)  # type: ignore[arg-type]
 
     @contextmanager
-    def open_place(run: Run, study: Study, target: Target, kind: str) -> Iterator[Counting]:
+    def hold_target(run: Run, study: Study, target: Target, kind: str) -> Iterator[Counting]:
         assert kind == OBSERVE
         yield Counting(study)
 
@@ -185,8 +184,8 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names = [f"trace:{one}" for one in sources.trace] + [f"calls:{one}" for one in sources.calls]
         return {n: dict.fromkeys(names, 7) for n in loads}
 
-    monkeypatch.setattr(observing, "open_place", open_place)
-    monkeypatch.setattr(observing, "count_points", count_points)
+    monkeypatch.setattr(count_calls, "hold_target", hold_target)
+    monkeypatch.setattr(count_calls, "count_points", count_points)
     return started
 
 
@@ -195,8 +194,8 @@ def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(
     run: Run, boots: list[str], target_name: str
 ):
     study, target = load_study("orphan-file", SMALL | {"arms": SAFE_ORPHANS}), load_target(target_name)
-    into = observing.observed(run)
-    assert observing.observe(run, study, target) == into.rows and not run.rows.exists()
+    into = count_calls.observed(run)
+    assert count_calls.observe(run, study, target) == into.rows and not run.rows.exists()
     rows = read_rows(into.rows)
     assert set(rows.tool) == {OBSERVE} and rows.profiled.all() and "rate" not in set(rows.metric)
     assert set(rows.test) == {"truncate"} and rows[rows.metric == "truncates"].value.eq(256).all()
@@ -204,7 +203,7 @@ def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(
     assert set(json.loads(into.provenance.read_text())["kernels"]) == set(study.arm_names)
     lines = into.journal.read_text().splitlines(keepends=True)
     into.journal.write_text("".join(lines[:-1]) + lines[-1][:40])  # killed while it wrote
-    observing.observe(run, study, target)
+    count_calls.observe(run, study, target)
     assert len(boots) == 2 * len(study.arms) + 1
     same = ["arm", "block", "threads", "metric", "value"]
     pd.testing.assert_frame_equal(read_rows(into.rows)[same], rows[same])
@@ -214,43 +213,45 @@ def test_counts_lie_in_their_own_folder_and_are_never_taken_twice(
 def test_nothing_is_booted_to_count_where_a_profile_has_the_proof_or_no_arm_is_booted(
     run: Run, boots: list[str], study: str, target: Target
 ):
-    assert observing.observe(run, load_study(study, SMALL), target) is None
-    assert boots == [] and not observing.observed(run).folder.exists()
+    assert count_calls.observe(run, load_study(study, SMALL), target) is None
+    assert boots == [] and not count_calls.observed(run).folder.exists()
 
 
-BASE = basing.Base("orphan-mutex", ("trace:ext4_orphan_lock_wait", "calls:ext4_orphan_add"))
+BASE = count_calls.ArmToCount("orphan-mutex", ("trace:ext4_orphan_lock_wait", "calls:ext4_orphan_add"))
 PAIRS = {"guests": [{"cpus": 4, "processes": [1, 4, 8]}], "operations_per_point": 256, "iterations": 2}
 
 
 def test_the_base_is_counted_alone_and_once_at_up_to_a_processor_a_process(run: Run, boots: list[str]):
     study, target = load_study("orphan-file", PAIRS | {"arms": SAFE_ORPHANS}), load_target("qemu")
-    counted = basing.count_base(run, study, target, BASE)
-    assert set(boots) == {"orphan-mutex"} and len(boots) == basing.BLOCKS
+    counted = count_calls.count_first_arm(run, study, target, BASE)
+    assert set(boots) == {"orphan-mutex"} and len(boots) == count_calls.BLOCKS
     assert counted.rows is not None and set(counted.rows.threads) == {2, 4} and counted.host_cpus == 2
     assert set(counted.rows.metric) == {"truncates", *BASE.sources} and not run.journal.exists()
-    again = basing.count_base(run, study, target, BASE)
-    assert len(boots) == basing.BLOCKS
+    again = count_calls.count_first_arm(run, study, target, BASE)
+    assert len(boots) == count_calls.BLOCKS
     pd.testing.assert_frame_equal(again.rows, counted.rows)
 
 
 def test_the_base_is_not_counted_once_an_arm_was_measured(run: Run, boots: list[str]):
     study, target = load_study("orphan-file", PAIRS | {"arms": SAFE_ORPHANS}), load_target("qemu")
     run.journal.write_text("a step\n")
-    late = basing.count_base(run, study, target, BASE)
-    assert late == basing.BaseCounts(None, why_none=basing.LATE) and boots == []
+    late = count_calls.count_first_arm(run, study, target, BASE)
+    assert late == count_calls.FirstCounts(None, why_none=count_calls.LATE) and boots == []
 
 
 @pytest.mark.parametrize(
     ("target", "base", "points", "why"),
     [
-        (HERE, BASE, PAIRS, basing.LOCAL),
-        (load_target("qemu"), None, PAIRS, basing.NONE_NAMED),
-        (load_target("qemu"), BASE, SMALL, basing.ALONE),
+        (HERE, BASE, PAIRS, count_calls.LOCAL),
+        (load_target("qemu"), None, PAIRS, count_calls.NONE_NAMED),
+        (load_target("qemu"), BASE, SMALL, count_calls.ALONE),
     ],
 )
 def test_where_the_base_is_not_counted_a_sentence_says_why(
     run: Run, boots: list[str], target: Target, base, points, why: str
 ):
     study = load_study("orphan-file", points | {"arms": SAFE_ORPHANS})
-    assert basing.count_base(run, study, target, base) == basing.BaseCounts(None, why_none=why)
+    assert count_calls.count_first_arm(run, study, target, base) == count_calls.FirstCounts(
+        None, why_none=why
+    )
     assert boots == []

@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.errors import RunFailed
-from lockscale.measure.counting import sources_of
+from lockscale.measure.count_calls import sources_of
 from lockscale.prove.counters import Counted, counters_of, ratios
 from small_study import study_of
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockscale.measure.journal import read_entries
-from lockscale.measure.layout import Run
+from lockscale.measure.resume import read_entries
+from lockscale.measure.run_folder import Run
 
 CODE = """
 import json, os, signal, sys
@@ -14,7 +14,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale import journal
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 from lockscale.measure.run import run_plan
 from lockscale.study.file import load_study, load_target
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from lockscale import paths
-from lockscale.measure.servers import disk_of
+from lockscale.measure.server_recovery import disk_of
 from server.machine import Server
 from server.target import DISK, NAME, target_of
 

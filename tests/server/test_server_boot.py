@@ -18,7 +18,7 @@ from lockscale.machines.guard import I6300esb, NoGuard
 from lockscale.machines.machine import must, must_all
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.machines.ssh import SshMachine
-from lockscale.measure.place_ssh import install, recipe_of
+from lockscale.measure.target_ssh import install, recipe_of
 from server.kernels import breaking, install_image
 from server.machine import Server
 from server.target import target_of

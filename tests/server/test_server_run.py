@@ -18,12 +18,11 @@ from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.journal import read_entries
-from lockscale.measure.layout import Run
-from lockscale.measure.place_ssh import at_home, install, recipe_of
+from lockscale.measure.resume import read_entries
 from lockscale.measure.rows import read_rows
-from lockscale.measure.servers import disk_of, held, machine_of
-from lockscale.measure.target_work import prepare_disk
+from lockscale.measure.run_folder import Run
+from lockscale.measure.server_recovery import disk_of, machine_of, on_own_kernel, server_lock
+from lockscale.measure.target_ssh import install, prepare_disk, recipe_of
 from lockscale.study.file import SshTarget
 from server.controller import Controller
 from server.kernels import breaking
@@ -53,12 +52,12 @@ def target(server: Server, small_kernel_config: Path) -> SshTarget:
 def installed(target: SshTarget) -> Iterator[dict[str, ServerKernel]]:
     """Both arms on the server, its disk ours: what a first run does before it measures."""
     prepare_disk(target, disk_of(target).token, dry_run=False)
-    with at_home(target, "install") as (machine, _):
+    with on_own_kernel(target, "install") as (machine, _):
         recipe = recipe_of(machine, target, None)
         kernels = {arm: recipe.build(read_series("inode-claim", arm)) for arm in ARMS}
         install(machine, kernels.values())
     yield kernels
-    with at_home(target, "remove") as (machine, _):
+    with on_own_kernel(target, "remove") as (machine, _):
         for kernel in installed_kernels(machine):
             remove_kernel(machine, kernel.release)
 
@@ -142,7 +141,7 @@ def test_whatever_happens_to_a_run_its_rows_are_those_of_the_guests(
     wait_for_load(server, cut)
     with (
         pytest.raises(BadInput, match=rf"^target {NAME} is in use by .* since \d{{4}}-.*Z \(run run\)"),
-        held(target, "x"),
+        server_lock(target, "x"),
     ):
         pass
     server.run("sh", "-c", "pkill -KILL -f '^sshd: root'")  # the step goes on: its load outlives the login

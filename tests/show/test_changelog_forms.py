@@ -78,7 +78,9 @@ def frames(origin: str) -> tuple[dict, pd.DataFrame, pd.DataFrame, dict, pd.Data
         {**point, "arm": arm.name, "value": value, "statistic": "total"}
         for arm, value in zip(STUDY.arms, (80_000.0, 810_000.0), strict=True)
     ]
-    compared = [{**point, "arm": "steal-retry", "base": 810_000.0, "value": 80_000.0, "significant": True}]
+    compared = [
+        {**point, "arm": "search-locked", "unpatched": 80_000.0, "value": 810_000.0, "significant": True}
+    ]
     cost = {"function": ["ext4_create"], "total_us": [2400.0], "count": [2], "avg_us": [1200.0]}
     after = {**cost, "total_us": [120.0], "avg_us": [60.0]}
     costs = {"steal-retry": pd.DataFrame(cost), "search-locked": pd.DataFrame(after)}

@@ -26,8 +26,8 @@ PUBLISHED = pd.DataFrame(
     {"arm": arm, "threads": 48, "value": 500.0, "note": "", "origin": "published"} for arm in ARMS
 )
 MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
-COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "extra": [0.1, 0.2], "arm": ARMS[0]})
-COUNTED = COUNTED.assign(low=COUNTED.extra / 2, high=COUNTED.extra * 2)
+COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "change": [0.1, 0.2], "arm": ARMS[0]})
+COUNTED = COUNTED.assign(low=COUNTED.change / 2, high=COUNTED.change * 2)
 COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create")
 GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
 
@@ -36,7 +36,7 @@ DRAWN = {
         "simulated",
         lambda: figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE),
     ),
-    "counted_against_upstream": (SAYS, lambda: figures.counted_against_upstream(STUDY, COUNTED, GUEST)),
+    "counted_against_unpatched": (SAYS, lambda: figures.counted_against_unpatched(STUDY, COUNTED, GUEST)),
     "measured_rates": (SAYS, lambda: figures.measured_rates(STUDY, MEASURED, GUEST)),
     "function_shares": (SAYS, lambda: figures.function_shares(COST, COST, (ARMS[0], ARMS[1]), SAYS)),
 }
@@ -109,7 +109,7 @@ def test_the_same_figure_is_the_same_bytes_in_any_process(tmp_path: Path):
 
 @pytest.mark.slow
 def test_the_numbers_beside_a_figure_are_those_given(tmp_path: Path):
-    save(DRAWN["counted_against_upstream"][1](), COUNTED, tmp_path, "extra")
+    save(DRAWN["counted_against_unpatched"][1](), COUNTED, tmp_path, "extra")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "extra.csv"), COUNTED)
     title, says, blank, *table = (tmp_path / "extra.txt").read_text().splitlines()
     assert "get_write_access" in title and says.startswith("measured in QEMU") and blank == ""
@@ -142,7 +142,7 @@ def test_no_bar_of_a_rate_goes_below_zero_and_the_figure_says_so():
 
 
 def test_points_are_named_upright_and_arms_stand_side_by_side():
-    drawn = DRAWN["counted_against_upstream"][1]()
+    drawn = DRAWN["counted_against_unpatched"][1]()
     assert list(drawn.data[0].x) == ["4<br>on 4", "8<br>on 4"] and drawn.layout.xaxis.tickangle == 0
     assert drawn.layout.scattermode == "group" and "0.1 at 4 on 4" in alt_text(drawn)
 

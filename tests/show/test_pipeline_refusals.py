@@ -13,8 +13,8 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.source import find_source
-from lockscale.measure.holder import hold_this_machine
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import hold_this_machine
 from lockscale.programs import find
 from lockscale.show.pipeline import TOOLS, resume_study, run_study
 from lockscale.show.story import keep_study
@@ -60,7 +60,7 @@ def test_an_unknown_target(place: Path):
 
 def test_more_processors_than_a_guest_has(place: Path):
     said = refusal(place, guests=[{"cpus": 65, "processes": [1]}])
-    assert said == "the study asks for 65 CPUs and a guest has at most 64: ask for fewer"
+    assert said == "the study asks for 65 CPUs and target qemu has 64: ask for fewer"
 
 
 @pytest.mark.parametrize("target", ["qemu", "manycore"])

@@ -10,9 +10,9 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_json
-from lockscale.measure.compare import rates
-from lockscale.measure.layout import Run, curated_run
+from lockscale.measure.compare_arms import rates
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_run
 from lockscale.show.runs import (
     batches_table,
     browse_runs,

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.measure.layout import Run
-from lockscale.measure.observe_base import BY_HAND, BaseCounts
+from lockscale.measure.count_calls import BY_HAND, FirstCounts
+from lockscale.measure.run_folder import Run
 from lockscale.predict.guest import GuestCase, SimulatedArm, predict_guests
 from lockscale.show.prediction import base_to_count, case_of, predict
 from lockscale.show.story import Story
@@ -62,7 +62,7 @@ def row(arm: str, threads: int, block: int, metric: str, value: float) -> dict[s
 
 
 def told(study: Study, rows: pd.DataFrame, host_cpus: int | None = None) -> list[dict[str, Any]]:
-    found = predict_guests(study, BaseCounts(rows, host_cpus), case_of(study), []).rows
+    found = predict_guests(study, FirstCounts(rows, host_cpus), case_of(study), []).rows
     return [one for one in found if one["kind"] == "fitted"]
 
 
@@ -99,7 +99,7 @@ def test_a_counter_of_another_arm_changes_nothing():
 
 def test_what_was_fitted_is_in_the_prediction_with_its_interval_and_status():
     study = STUDIES["orphan-file"]
-    said = predict(study, BaseCounts(base_rows(study, 8.0, 1), 4))
+    said = predict(study, FirstCounts(base_rows(study, 8.0, 1), 4))
     (factor,) = said["guest_fit"]["parameters"]
     assert factor["low"] < 8 < factor["high"] and factor["status"] == "identified"
     assert said["guest_fit"]["fitted_arm"] == "orphan-mutex" and all(
@@ -112,7 +112,7 @@ def test_what_was_fitted_is_in_the_prediction_with_its_interval_and_status():
 def test_it_is_kept_under_the_hash_of_the_whole_prediction(tmp_path: Path):
     study = STUDIES["orphan-file"]
     story = Story(study, Run(tmp_path / "orphan-file-20260101T000000Z"), by_hand=False)
-    said = predict(study, BaseCounts(base_rows(study, 8.0, 1), 2))
+    said = predict(study, FirstCounts(base_rows(study, 8.0, 1), 2))
     story.write_prediction(said)
     assert {k: v for k, v in story.read_prediction().items() if k != "sha256"} == said
     text = story.run.prediction.read_text()
@@ -125,7 +125,7 @@ def test_counts_that_never_differ_from_none_leave_the_factor_open():
     study = STUDIES["orphan-file"]
     rows = base_rows(study, 8.0, 1)
     rows.loc[rows.metric == "trace:ext4_orphan_lock_wait", "value"] = 0
-    (factor,) = predict(study, BaseCounts(rows))["guest_fit"]["parameters"]
+    (factor,) = predict(study, FirstCounts(rows))["guest_fit"]["parameters"]
     assert factor["status"] == "open-high"
 
 
@@ -135,8 +135,8 @@ def test_a_host_with_fewer_processors_is_fitted_where_it_has_enough():
     calm = base_rows(study, 8.0, 1)
     stalled = calm.copy()
     stalled.loc[(stalled.threads == 4) & (stalled.metric == "trace:ext4_orphan_lock_wait"), "value"] *= 10
-    (of_both,) = (predict(study, BaseCounts(rows, 2))["guest_fit"]["parameters"] for rows in [stalled])
-    (of_calm,) = (predict(study, BaseCounts(rows, 2))["guest_fit"]["parameters"] for rows in [calm])
+    (of_both,) = (predict(study, FirstCounts(rows, 2))["guest_fit"]["parameters"] for rows in [stalled])
+    (of_calm,) = (predict(study, FirstCounts(rows, 2))["guest_fit"]["parameters"] for rows in [calm])
     assert of_both == of_calm and of_calm[0]["low"] < 8 < of_calm[0]["high"]
     flagged = {one["threads"]: one["own_processors"] for one in told(study, stalled, 2)}
     assert flagged == {2: True, 4: False}

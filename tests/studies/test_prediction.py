@@ -9,7 +9,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 from lockscale.show.prediction import answer_for, predict
 from lockscale.show.story import Story
 from lockscale.study.file import list_studies, load_study

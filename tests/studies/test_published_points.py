@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.predict.judge import NO, YES, judge_guests, judge_published
-from lockscale.show.figures.study import counted_against_upstream, table_beside_simulated
+from lockscale.show.figures.study import counted_against_unpatched, table_beside_simulated
 from lockscale.show.simulated import errors, table_points, unfitted_check
 from lockscale.sim import load_model
 from lockscale.study.file import Study, list_studies, load_study
@@ -132,16 +132,16 @@ def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():
                 "arm": a,
                 "cpus": 4,
                 "threads": 8,
-                "extra": 0.5,
-                "low": 0.4,
-                "high": 0.6,
+                "change": -0.5,
+                "low": -0.6,
+                "high": -0.4,
             }
             for c, u in (("waits for an orphan lock", "per orphan"), ("get_write_access", "calls per orphan"))
-            for a in ("orphan-mutex", "orphan-off")
+            for a in ("orphan-lockless", "orphan-off")
         ]
     )
-    drawn = counted_against_upstream(study, counts, "in QEMU (tcg)")
-    assert [trace.name for trace in drawn.data] == ["orphan-mutex", "orphan-off"]
+    drawn = counted_against_unpatched(study, counts, "in QEMU (tcg)")
+    assert [trace.name for trace in drawn.data] == ["orphan-lockless", "orphan-off"]
     assert "waits for an orphan lock" in drawn.layout.title.text and "QEMU" in drawn.layout.title.text
     assert drawn.layout.yaxis.title.text == "per orphan"
 

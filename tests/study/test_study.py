@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.source import find_source
-from lockscale.measure.layout import curated_run
-from lockscale.measure.run_files import read_provenance, read_study_file
+from lockscale.measure.run_folder import curated_run, read_provenance, read_study_file
 from lockscale.sim import load_model
 from lockscale.study.file import (
     Parameters,

@@ -10,8 +10,7 @@ import pytest
 from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.proof_check import refuse_unprovable
-from lockscale.measure.study_check import check_study
+from lockscale.measure.study_check import check_study, refuse_unprovable
 from lockscale.study.file import list_studies, load_study
 
 Change = Callable[[str, str], None]

@@ -12,7 +12,7 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 from lockscale.predict.judge import judge_published
 from lockscale.show.audit import audit_tables
 from lockscale.show.batch.plan import read_batch

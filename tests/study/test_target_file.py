@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.servers import host_of
+from lockscale.measure.server_recovery import host_of
 from lockscale.study.file import LocalTarget, QemuTarget, SshTarget, guest_target, load_target
 
 SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())

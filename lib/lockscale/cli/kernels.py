@@ -81,7 +81,7 @@ def target_check(name: str, as_json: bool) -> int:
     """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
     from dataclasses import asdict
 
-    from lockscale.measure.target_work import check_server, server_target
+    from lockscale.measure.target_ssh import check_server, server_target
     from lockscale.progress import progress
     from lockscale.study.file import load_target
 
@@ -102,7 +102,7 @@ def target_check(name: str, as_json: bool) -> int:
 @as_json
 def target_prepare(name: str, token: str | None, dry_run: bool, as_json: bool) -> None:
     """Format a server's disk with this project's mark, after every check of it."""
-    from lockscale.measure.target_work import prepare_disk, server_target
+    from lockscale.measure.target_ssh import prepare_disk, server_target
     from lockscale.study.file import load_target
 
     told = prepare_disk(server_target(load_target(name)), token, dry_run)
@@ -117,7 +117,7 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
     """Our kernels on a server; the running one and the default are never removed."""
     from dataclasses import asdict
 
-    from lockscale.measure.target_work import kernels_on, server_target
+    from lockscale.measure.target_ssh import kernels_on, server_target
     from lockscale.study.file import load_target
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
@@ -132,7 +132,7 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
-    from lockscale.measure.target_work import boot_arm
+    from lockscale.measure.target_ssh import boot_arm
     from lockscale.prove.check import boot_once, example_line
     from lockscale.study.file import ManycoreTarget, SshTarget, guest_target, load_target
 

@@ -44,8 +44,8 @@ def study_show(name: str, as_json: bool) -> None:
 
     A study that names a model, a table or a counter that is not there is refused.
     """
-    from lockscale.measure.layout import find_run, is_run
-    from lockscale.measure.repeat import how_to_repeat, text_of
+    from lockscale.measure.provenance import how_to_repeat, text_of
+    from lockscale.measure.run_folder import find_run, is_run
     from lockscale.measure.study_check import check_study
     from lockscale.study.file import list_studies, load_study
 
@@ -63,7 +63,7 @@ def study_show(name: str, as_json: bool) -> None:
 @as_json
 def study_status(as_json: bool) -> None:
     """The runs on this machine: what each has."""
-    from lockscale.measure.layout import list_runs
+    from lockscale.measure.run_folder import list_runs
 
     rows = [
         {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
@@ -114,7 +114,7 @@ def study_resume(run: str, as_json: bool) -> None:
 def study_keep(run: str, as_json: bool) -> None:
     """Keep a measured run in data/measured, without the paths of this machine."""
     from lockscale.measure.curate import curate
-    from lockscale.measure.layout import find_run
+    from lockscale.measure.run_folder import find_run
 
     kept = curate(find_run(run))
     show({"run": kept.name, "path": str(kept)}, as_json, str(kept))

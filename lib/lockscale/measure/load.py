@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The load of one point: mdtest for creates where the target has it, else fsload, in the same phases."""
+"""The load of a point, mdtest for creates where the target has it, else fsload; and one number of it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean, harmonic_mean
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -111,3 +112,49 @@ def check_load(study: Study) -> list[str]:
     """argv of the load under which a study's arms are checked, in a guest."""
     check = study.check
     return fsload_load(study.workload, MOUNT_POINT).command(check.processes, check.items_per_process, "both")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number of one point: `profiled` ones are never rates."""
+
+    tool: str
+    test: str
+    threads: int
+    metric: str
+    statistic: str
+    unit: str
+    value: float
+    profiled: bool
+
+
+@dataclass(frozen=True)
+class Point:
+    """A load at one number of processes, each doing `items` operations."""
+
+    load: Load
+    processes: int
+    items: int
+    raw: str = "rate"  # how the names of its raw output begin
+
+    def command(self, phase: str) -> list[str]:
+        """argv of one of the load's phases, or of all in turn."""
+        return self.load.command(self.processes, self.items, phase)
+
+    def reading(
+        self, tool: str, test: str, metric: str, statistic: str, unit: str, value: float, profiled: bool
+    ) -> Reading:
+        """A number of this point."""
+        return Reading(tool, test, self.processes, metric, statistic, unit, value, profiled)
+
+
+def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
+    """One reading in place of those that loads of one point, one after another, gave of the same number.
+
+    Rates as if all were one load, operations over time; of anything else the mean: of a percentile of
+    latency too, which is not the percentile of all operations.
+    """
+    for same in zip(*loads, strict=True):
+        values = [one.value for one in same]
+        mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
+        yield replace(same[0], value=mean if len(values) > 1 else values[0])

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""Where the numbers of a run come from: one JSON; what is unknown is null, never guessed."""
+"""Where the numbers of a run come from, one JSON in which what is unknown is null; and how to repeat it."""
 
 import importlib.metadata
+import json
+import shlex
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json, write_json
-from lockscale.measure.layout import Run
-from lockscale.measure.places import Place
-from lockscale.measure.run_files import prediction_sha256, read_provenance
-from lockscale.measure.session import Session
-from lockscale.measure.this_machine import host
-from lockscale.study.file import Study, Target
+from lockscale.measure.points import MeasuredBoot
+from lockscale.measure.run_folder import Run, prediction_sha256, read_provenance, read_study_file
+from lockscale.measure.target import HeldTarget, host
+from lockscale.study.file import Study, Target, load_study, load_target
 
 PACKAGES = ("lockscale", "virtme-ng", "numba", "numpy", "scipy", "pandas", "papermill", "plotly")
 
 
-def begin(run: Run, study: Study, target: Target, place: Place, as_found: dict[str, Any]) -> dict[str, Any]:
+def begin(
+    run: Run, study: Study, target: Target, place: HeldTarget, as_found: dict[str, Any]
+) -> dict[str, Any]:
     """Write what is known before the first boot; `as_found` grows with each session.
 
     `controllers`: the machines that carried the run out, one after the other. `prediction`: its hash, and a
@@ -41,7 +44,7 @@ def begin(run: Run, study: Study, target: Target, place: Place, as_found: dict[s
     return value
 
 
-def add_session(value: dict[str, Any], run: Run, name: str, session: Session) -> None:
+def add_session(value: dict[str, Any], run: Run, name: str, session: MeasuredBoot) -> None:
     """Record what the machine itself said in one session."""
     value["as_found"][name] = {
         "build_id": session.build_id,
@@ -70,3 +73,85 @@ def _prediction(run: Run) -> dict[str, str] | None:
     sha256 = prediction_sha256(run.folder)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return None if sha256 is None else {"sha256": sha256, "written_before_utc": now}
+
+
+KERNEL = ("release", "build_id", "series", "series_sha256", "source_sha256", "config_sha256", "compiler")
+
+
+def how_to_repeat(run: Run) -> dict[str, Any]:
+    """What a run was, as JSON: its commands, seed, kernels, tools, mkfs lines, packages and hashes.
+
+    What the run does not know is None; `needs` are sentences on why its commands do not work as it is.
+    Raises BadInput for a run that was not measured.
+    """
+    if not run.provenance.is_file():
+        raise BadInput(
+            f"run {run.id} has no provenance.json: it was not measured, so there is nothing to repeat"
+        )
+    said, asked = read_provenance(run.folder), read_study_file(run.folder)
+    found = list(said.get("as_found", {}).values())
+    return {
+        "run": run.id,
+        "study": asked["name"],
+        "target": asked["target"],
+        "origin": said["origin"],
+        "commands": _commands(asked),
+        "needs": _needs(asked),
+        "seed": said.get("seed"),
+        "kernels": {arm: {k: one.get(k) for k in KERNEL} for arm, one in said["kernels"].items()},
+        "tools": sorted({f"{one['tool']} {one['tool_version']}" for one in found}),
+        "mkfs": sorted({one["file_system"]["mkfs_line"] for one in found if one.get("file_system")}),
+        "packages": said.get("packages", {}),
+        "study_sha256": said.get("study_sha256"),
+        "prediction_sha256": prediction_sha256(run.folder),
+    }
+
+
+def text_of(told: dict[str, Any]) -> str:
+    """The same for a person."""
+    lines = [f"{told['run']}: study {told['study']} on target {told['target']} ({told['origin']})", ""]
+    lines += ["To repeat it:", *(f"  {command}" for command in told["commands"])]
+    lines += [*(f"That does not work as it is: {sentence}" for sentence in told["needs"]), ""]
+    for arm, one in told["kernels"].items():
+        lines += [f"arm {arm}: Linux {one['release']}, build-id {one['build_id']}"]
+        lines += [f"  {name} {one[name]}" for name in KERNEL[3:]]
+    lines += [*(f"tool {tool}" for tool in told["tools"]), *told["mkfs"]]
+    lines += ["", " ".join(f"{name} {version}" for name, version in told["packages"].items())]
+    lines += [f"seed {told['seed']}, study sha256 {told['study_sha256']}"]
+    return "\n".join([*lines, f"prediction sha256 {told['prediction_sha256'] or 'none'}"])
+
+
+def _commands(asked: dict[str, Any]) -> list[str]:
+    check = shlex.join(["lockscale", "doctor", "--target", asked["target"]])
+    return [check, run_command(asked["name"], asked["parameters"], asked["target"])]
+
+
+def _needs(asked: dict[str, Any]) -> list[str]:
+    """What the study's and the target's file lack for it, one sentence each."""
+    found = []
+    try:
+        load_study(asked["name"], asked["parameters"])
+    except BadInput as error:
+        found.append(f"{error} (the run's study.json says what it said)")
+    try:
+        load_target(asked["target"])
+    except BadInput as error:
+        found.append(str(error))
+    return found
+
+
+def run_command(name: str, parameters: dict[str, Any], target: str) -> str:
+    """The command line of a study, with each parameter that is not as its study file says now."""
+    try:
+        now = load_study(name).model_dump(mode="json")["parameters"]
+    except BadInput:
+        now = {}
+    changed = {k: v for k, v in parameters.items() if k not in now or now[k] != v}
+    if changed.get("guests") == parameters.get("manycore"):
+        changed.pop("guests", None)  # the target alone makes them so
+    if "guests" in changed:
+        changed["guests"] = [
+            {k: v for k, v in guest.items() if v not in (None, False, {})} for guest in changed["guests"]
+        ]
+    given = [word for k, v in changed.items() for word in ("-p", f"{k}={json.dumps(v)}")]
+    return shlex.join(["lockscale", "study", "run", name, "--target", target, *given])

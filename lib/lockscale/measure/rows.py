@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Measured rows in long form. A row carries its kernel's build-id and how it was obtained."""
+"""Measured rows in long form: their build-id and origin, and which of them are the rate of all processes."""
 
 import csv
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.files import write_text
 
 Origin = Literal["published", "simulated", "qemu", "virtual", "vm", "hardware"]
@@ -71,3 +71,78 @@ def read_rows(path: Path) -> pd.DataFrame:
     if lacking:
         raise BadInput(f"{path} lacks the column {lacking[0]!r}: it is not a rows.csv of this project")
     return frame
+
+
+WORDS = {
+    "qemu": "in QEMU",
+    "virtual": "in virtual time",
+    "vm": "in a virtual machine",
+    "hardware": "on hardware",
+}
+ORIGINS = {
+    "published": "published",
+    "simulated": "simulated",
+    **{origin: f"measured {words}" for origin, words in WORDS.items()},
+}
+
+
+def origin_in_words(origin: str) -> str:
+    """A table's `origin`, also one that only its author knows."""
+    return "origin not stated" if origin in ("", "not stated") else ORIGINS.get(origin, printable(origin))
+
+
+def where_measured(provenance: dict[str, Any]) -> str:
+    """For instance "in QEMU (tcg)": what stands after "measured"."""
+    accel = provenance.get("accel")
+    return WORDS[provenance["origin"]] + (f" ({accel})" if accel else "")
+
+
+def is_benchmark(origin: str) -> bool:
+    """Rates are one on hardware, and in virtual time, where no host stops a CPU in a queue of waiters."""
+    return origin in ("hardware", "virtual")
+
+
+def origin_of(rows: pd.DataFrame) -> str:
+    """The one origin of `rows`. Raises BadInput where there are several: they are never compared."""
+    found = sorted(rows.origin.unique())
+    if len(found) != 1:
+        raise BadInput(f"the rows are of origin {' and '.join(found) or 'none'}: compare those of one alone")
+    return str(found[0])
+
+
+STATISTICS = ("total", "slowest_rank")
+"""By preference; lockscale.tools.workload_rows says what each is. mdtest 4 has no `total`."""
+_ONE_LOAD = ["tool", "arm", "cpus", "threads", "pair", "block", "iteration", "metric"]
+
+
+def operation_of(rows: pd.DataFrame) -> str:
+    """What the rates of a run are of, as its rows say: what was profiled, else what the first rate is of.
+
+    A run's first load is of its study's own workload, whose first phase is the operation.
+    """
+    profiled, rated = rows.test[rows.tool == "ftrace_cost"], rows.test[rows.metric == "rate"]
+    return next((str(one.iloc[0]) for one in (profiled, rated) if len(one)), "create")
+
+
+def of_all_processes(rows: pd.DataFrame, test: str = "", metrics: Sequence[str] = ("rate",)) -> pd.DataFrame:
+    """The rows of `test` that are the rate of all processes, one of each load, all of one statistic.
+
+    test: by default the operation that the rows say.
+    `total` where every load has it, else `slowest_rank` where every load has that: the two are not
+    compared with each other. BadInput where no load has either, or some have only the one, some the other.
+    """
+    test = test or operation_of(rows)
+    here = rows[(rows.test == test) & rows.metric.isin(metrics) & rows.statistic.isin(STATISTICS)]
+    loads = len(here.drop_duplicates(_ONE_LOAD))
+    for statistic in STATISTICS:
+        alike = here[here.statistic == statistic]
+        if loads and len(alike.drop_duplicates(_ONE_LOAD)) == loads:
+            return alike
+    if not loads:
+        raise BadInput(f"no row is a rate of {test} of all processes: measure with fsload or mdtest")
+    raise BadInput(f"some loads of {test} have only total rates and some only slowest_rank: use one tool")
+
+
+def rate_note(rates: pd.DataFrame) -> str:
+    """What has to stand beside such rates: nothing where they are totals."""
+    return "" if (rates.statistic == "total").all() else " (slowest process x processes)"

@@ -1,33 +1,171 @@
 # SPDX-License-Identifier: MIT
-"""Carry out a plan: boot, measure, journal, next. A step in the journal is never done again."""
+"""Carry out a plan: boot, measure, journal, next. A step in the journal is never done again.
 
+Steps run one after another, or several at once where none disturbs another; after each a table of what was
+measured so far is shown, with the time left.
+"""
+
+import concurrent.futures
 import gzip
+import math
+import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pandas as pd
 
 from lockscale.files import locked, write_bytes
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
-from lockscale.measure.alike import step_seconds
-from lockscale.measure.at_once import Shares, carried_out
-from lockscale.measure.journal import (
+from lockscale.measure.plan import WARM_UP, Step, plan
+from lockscale.measure.points import MeasuredBoot, measure
+from lockscale.measure.resume import (
     Journal,
     open_journal,
     refuse_other,
     refuse_other_build,
+    says_how_to_go_on,
+    step_seconds,
 )
-from lockscale.measure.layout import Run
-from lockscale.measure.live import Live
-from lockscale.measure.places import Booted, Place, open_place
-from lockscale.measure.plan import Step, plan
-from lockscale.measure.resumable import says_how_to_go_on
-from lockscale.measure.rows import Row, write_rows
-from lockscale.measure.session import Session, measure
-from lockscale.progress import Progress, progress
+from lockscale.measure.rows import STATISTICS, Row, operation_of, write_rows
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import Booted, HeldTarget, hold_target
+from lockscale.progress import Progress, progress, tell, updated_table
 from lockscale.study.file import Study, Target
+
+T = TypeVar("T")
+
+
+def carried_out(steps: Sequence[Step], work: Callable[[Step], T], at_once: int) -> Iterator[tuple[Step, T]]:
+    """Each step with what `work` gave of it, as soon as it is done; at most `at_once` run.
+
+    The first error ends it: no further step begins, and whoever holds the place ends those that run.
+    """
+    if at_once == 1:
+        yield from ((step, work(step)) for step in steps)
+        return
+    ended = threading.Event()
+
+    def begin(step: Step) -> list[T]:
+        """What work gives; nothing where another step failed: its thread would take this one at once."""
+        if ended.is_set():
+            return []
+        try:
+            return [work(step)]
+        except BaseException:
+            ended.set()
+            raise
+
+    pool = concurrent.futures.ThreadPoolExecutor(at_once)
+    try:
+        begun = {pool.submit(begin, step): step for step in steps}
+        for one in concurrent.futures.as_completed(begun):
+            yield from ((begun[one], given) for given in one.result())
+    finally:
+        ended.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Shares:
+    """The progress of a plan as the sum of what is done of each step, which may run side by side."""
+
+    def __init__(self, outer: Progress, done: int) -> None:
+        self.outer, self.done, self.running = outer, float(done), dict[str, float]()
+        self.changing = threading.Lock()
+
+    def of(self, step: Step) -> Progress:
+        """What is told of one step while it runs."""
+        return _Share(self, step)
+
+    def tell(self, step: Step, share: float, note: str) -> None:
+        """So much of `step` is done; with all of it, it runs no more."""
+        with self.changing:
+            self.running[step.name] = share
+            if share == 1:
+                self.done += self.running.pop(step.name)
+            self.outer.update(self.done + sum(self.running.values()), f"{step.name} {note}".strip())
+
+
+class _Share:
+    """Progress inside one step of the plan, as a fraction of it: its boot and each of its points."""
+
+    def __init__(self, whole: Shares, step: Step) -> None:
+        self.whole, self.step = whole, step
+
+    def update(self, done: float, note: str = "") -> None:
+        self.whole.tell(self.step, (done + 1) / (len(self.step.processes) + 2), note)
+
+
+AA = " (A/A)"
+OWN_STEPS = 3
+"""So many steps of this run are enough to say how long the others take; earlier runs no longer count."""
+
+
+def so_far(rows: Sequence[Mapping[str, Any]], test: str = "") -> pd.DataFrame:
+    """Rates of `test` by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
+
+    By default the operation that the rows say. Text for a person; empty before the first rate. Of each
+    load the rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
+    """
+    frame = pd.DataFrame(list(rows))
+    measured = frame[(frame.metric == "rate") & (frame.pair != WARM_UP)] if len(frame) else frame
+    if measured.empty:
+        return pd.DataFrame()
+    rates = measured[measured.test == (test or operation_of(frame))]
+    named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
+    rates = rates[rates.statistic == named]
+    if rates.empty:
+        return pd.DataFrame()
+    rates = rates.assign(arm=rates.arm.where(rates.pair == "ab", rates.arm + AA))
+    grouped = rates.groupby(["cpus", "threads", "arm"]).value.agg(["mean", "std", "count"])
+    said = [_cell(*row) for row in grouped.itertuples(index=False)]
+    return pd.Series(said, index=grouped.index).unstack("arm", fill_value="")
+
+
+def _cell(mean: float, sd: float, count: int) -> str:
+    spread = f" ±{100 * sd / mean:.1f}%" if count > 1 and mean else ""
+    return f"{mean:,.0f}/s{spread} ({count})"
+
+
+def time_text(seconds: float) -> str:
+    """A duration as a person says it: 40 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+class Live:
+    """The table of one run, shown anew after each step; in a notebook in its place."""
+
+    def __init__(self, steps_s: Sequence[float], left: int, at_once: int = 1) -> None:
+        self.earlier_s, self.at_once = list(steps_s), at_once
+        self.own_s: list[float] = []
+        self.show = updated_table()
+        self.said(left)
+
+    def said(self, left: int) -> None:
+        """How long the steps that are left will take, before they start."""
+        if left and self.earlier_s:
+            sure = f"from {len(self.earlier_s)} earlier ones"
+            tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
+        elif left:
+            tell(f"{left} steps to do; how long one takes shows after the first")
+
+    def left_s(self, left: int) -> float:
+        """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
+        known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
+        return math.ceil(left / self.at_once) * sum(known_s) / len(known_s)
+
+    def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
+        """One more step, which took `wall_s`; rows of all steps so far."""
+        self.own_s.append(wall_s)
+        steps = "1 step" if left == 1 else f"{left} steps"
+        ending = f"{steps} left, about {time_text(self.left_s(left))}" if left else "all steps are done"
+        self.show(so_far(rows), ending)
 
 
 def run_plan(run: Run, study: Study, target: Target) -> Path:
@@ -36,7 +174,7 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
     with locked(run.folder / "lock", f"run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(run, study)
-        with open_place(run, study, target) as place:
+        with hold_target(run, study, target) as place:
             steps = plan(study, place.arms)
             refuse_other(journal, steps, place.label)
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
@@ -52,7 +190,7 @@ class _Work:
 
     run: Run
     study: Study
-    place: Place
+    place: HeldTarget
     journal: Journal
     said: dict[str, Any]
 
@@ -62,7 +200,7 @@ class _Done:
     """What one step gave, before it is on disk."""
 
     booted: Booted
-    session: Session
+    session: MeasuredBoot
     started_utc: str
     wall_s: float
 
@@ -102,7 +240,7 @@ def _keep(work: _Work, step: Step, done: _Done) -> None:
     work.journal.add(step, rows=rows, as_found=as_found, wall_s=round(done.wall_s, 1))
 
 
-def _rows(work: _Work, step: Step, booted: Booted, session: Session, started_utc: str) -> list[Row]:
+def _rows(work: _Work, step: Step, booted: Booted, session: MeasuredBoot, started_utc: str) -> list[Row]:
     common: dict[str, Any] = {
         "run": work.run.id,
         "study": work.study.name,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from lockscale.measure.all_processes import of_all_processes
+from lockscale.measure.rows import of_all_processes
 
 ALPHA = 0.05
 LEAST_BLOCKS = 4

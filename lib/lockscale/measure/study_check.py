@@ -1,15 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""What a study's file can say wrong about the rest of the project, found before anything runs."""
+"""What a study's file can say wrong about the rest of the project, found before anything runs or is built."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.filesystems import fs_type
-from lockscale.measure.proof_check import refuse_unprovable
+from lockscale.measure.count_calls import observed_counters
 from lockscale.sim import load_model
 from lockscale.study.file import Study
 from lockscale.study.tables import beside, study_tables
+
+PROFILER = "ftrace_cost"
+
+
+def refuse_unprovable(study: Study) -> None:
+    """Raises BadInput where notebooks 05 to 07 would miss what they count, after all is measured.
+
+    The counter is one of the study's or a profiled function. A function is always profiled whose calls
+    compare the A/A pair, and are the proof where no observe kernel runs.
+    """
+    file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
+    if PROFILER not in study.parameters.profilers:
+        raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the proof: add it")
+    known = observed_counters(study)
+    if study.counter not in known and not _matched(study.counter, profiled):
+        listed = ", ".join(known) or "none"
+        raise BadInput(
+            f"{file}: counter {study.counter!r} is neither in profiled_functions nor one of "
+            f"its counters (which are: {listed}): name one of them"
+        )
+    if study.aa_counter and not _matched(study.aa_counter, profiled):
+        raise BadInput(
+            f"{file}: profiled_functions lacks aa_counter {study.aa_counter}, which compares the A/A pair: "
+            "add it"
+        )
+    if not _matched(study.called_function, profiled):
+        raise BadInput(
+            f"{file}: counter {study.counter!r} is no profiled function, so the A/A pair has none to be "
+            "compared by: name one of profiled_functions as aa_counter"
+        )
+
+
+def _matched(function: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(function, pattern) for pattern in patterns)
 
 
 def check_study(study: Study, folders: Sequence[Path] = ()) -> None:

@@ -8,11 +8,10 @@ import pandas as pd
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import must
 from lockscale.machines.virtual_time import Section, refuse_broken, with_setting
-from lockscale.measure.all_processes import of_all_processes
-from lockscale.measure.load import LOAD_TIMEOUT_S
-from lockscale.measure.places import Booted
+from lockscale.measure.load import LOAD_TIMEOUT_S, Point, Reading
 from lockscale.measure.plan import WARM_UP
-from lockscale.measure.point import Point, Reading
+from lockscale.measure.rows import of_all_processes
+from lockscale.measure.target import Booted
 from lockscale.study.file import Study
 from lockscale.study.target_file import HALF_QUANTUM
 
@@ -97,19 +96,19 @@ def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """How many times the rate of `before` upstream's is, with each price at either end of its range.
+    """The patched arm's rate over the unpatched one's, with each price at either end of its range.
 
     One row a number of processes and end; `as_described`: the gain of the same boots with no price
     changed. Empty where the run asked for none.
     """
-    names = {study.unpatched.name: "before_per_s", study.patched.name: "upstream_per_s"}
+    names = {study.unpatched.name: "unpatched_per_s", study.patched.name: "patched_per_s"}
     here = rows[(rows.pair == "ab") & rows.arm.isin(names)]
     at_ends = sorted(name for name in set(here.metric) if name.startswith(AT_PRICE))
     if not at_ends:
         return pd.DataFrame()
-    ends = of_all_processes(here, metrics=at_ends)
+    ends = of_all_processes(here, study.operation, at_ends)
     boots = here.merge(ends[["iteration", "threads"]].drop_duplicates(), on=["iteration", "threads"])
-    plain = _gains(of_all_processes(boots), names).gain.rename("as_described")
+    plain = _gains(of_all_processes(boots, study.operation), names).gain.rename("as_described")
     found = _gains(ends, names).join(plain.droplevel("metric"), on="threads").reset_index()
     return found.assign(metric=found.metric.str.removeprefix(AT_PRICE)).rename(columns={"metric": "price"})
 
@@ -117,5 +116,5 @@ def gains_at_price_ends(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
 def _gains(rates: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     wide = rates.pivot_table(index=["threads", "metric"], columns="arm", values="value")
     wide = wide.reindex(columns=list(names)).rename(columns=names)
-    wide["gain"] = (wide.upstream_per_s / wide.before_per_s).round(2)
-    return wide.round({"before_per_s": 0, "upstream_per_s": 0})
+    wide["gain"] = (wide.patched_per_s / wide.unpatched_per_s).round(2)
+    return wide.round({"unpatched_per_s": 0, "patched_per_s": 0})

@@ -23,8 +23,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.measure.counting import sources_of
-from lockscale.measure.observe_base import FEWEST, NONE_NAMED, Base, BaseCounts
+from lockscale.measure.count_calls import FEWEST, NONE_NAMED, ArmToCount, FirstCounts, sources_of
 from lockscale.progress import progress
 from lockscale.sim import Result
 from lockscale.sim.models import AnyModel
@@ -75,12 +74,12 @@ class GuestCase:
     told: tuple[Told, ...]
     limits: str
 
-    def counted(self, study: Study) -> Base:
+    def counted(self, study: Study) -> ArmToCount:
         """What to count of the base."""
         known = sources_of(study)
         kinds = [f"{kind}:{name}" for kind, name in known.locks]
         said = [*(f"trace:{one}" for one in known.trace), *(f"calls:{one}" for one in known.calls), *kinds]
-        return Base(self.base, tuple(dict.fromkeys([*said, self.count])))
+        return ArmToCount(self.base, tuple(dict.fromkeys([*said, self.count])))
 
 
 def operations(run: Result) -> int:
@@ -281,7 +280,7 @@ class Guests:
 
 
 def predict_guests(
-    study: Study, base: BaseCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
+    study: Study, base: FirstCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
 ) -> Guests:
     """Rows of the algorithm alone, and where one arm was counted what the others then count.
 

@@ -9,8 +9,8 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
-from lockscale.measure.compare import counted, extra_calls, proof_of, rate_repeats
-from lockscale.measure.where import is_benchmark, origin_of
+from lockscale.measure.compare_arms import counted, extra_calls, proof_of, rate_repeats
+from lockscale.measure.rows import is_benchmark, origin_of
 from lockscale.queueing.compare import Comparison
 from lockscale.sim.results import mean_interval, rate_interval
 from lockscale.study.file import Study

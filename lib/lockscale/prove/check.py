@@ -15,12 +15,12 @@ from lockscale.kernels.series import Series, chosen_names, read_series, refuse_u
 from lockscale.machines.assertions import assert_runs
 from lockscale.machines.machine import must
 from lockscale.machines.qemu import QemuMachine, qemu_line
-from lockscale.measure.counting import sources_of
+from lockscale.measure.count_calls import sources_of
 from lockscale.measure.file_system import make, unmount_and_check
-from lockscale.measure.guests import booted, scratch_in
-from lockscale.measure.layout import new_run
 from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
-from lockscale.measure.place_manycore import guest_on
+from lockscale.measure.run_folder import new_run
+from lockscale.measure.target_manycore import guest_on
+from lockscale.measure.target_qemu import booted_guest, scratch_in
 from lockscale.progress import progress
 from lockscale.prove.counters import CounterEntry, arms_to_count, campaign, counters_of
 from lockscale.prove.series_checks import (
@@ -50,7 +50,7 @@ def runs_its_load(series: Series, target: Target) -> str:
     """What the booted arm did; RunFailed when anything of it went wrong."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
-    with booted(target, kernel, study.check.cpus) as (machine, disk):
+    with booted_guest(target, kernel, study.check.cpus) as (machine, disk):
         file_system = make(machine, study.options_of(series.arm), disk)
         said = must(machine, check_load(study), timeout_s=LOAD_TIMEOUT_S)
         operations = study.check.processes * study.check.items_per_process

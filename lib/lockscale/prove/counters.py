@@ -12,11 +12,11 @@ from lockscale.errors import RunFailed
 from lockscale.files import write_text
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, refuse_unsafe
-from lockscale.measure.counting import count_points, sources_of
-from lockscale.measure.guests import booted
+from lockscale.measure.count_calls import count_points, sources_of
 from lockscale.measure.load import check_load
 from lockscale.measure.plan import in_turn
-from lockscale.measure.stats import Difference, difference
+from lockscale.measure.significance import Difference, difference
+from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.study.checks import Counter, Relation, relations
 from lockscale.study.file import Study, Target
@@ -86,7 +86,7 @@ class _Boot:
     def count(self) -> Iterator[Counted]:
         study = self.study
         cpus, processes = study.check.cpus, study.check.processes
-        with booted(self.target, self.kernel, cpus) as (machine, disk):
+        with booted_guest(self.target, self.kernel, cpus) as (machine, disk):
             for variant in study.check.variants:
                 options, loads = study.options_of(self.arm, variant), {processes: check_load(study)}
                 counted = count_points(machine, disk, options, loads, sources_of(study), cpus)

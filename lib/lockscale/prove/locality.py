@@ -16,10 +16,10 @@ from lockscale.kernels.series import Series, refuse_unsafe, safe_of
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.machine import Machine, Step, Write, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make, unmount_and_check
-from lockscale.measure.guests import booted
-from lockscale.measure.layout import new_run
 from lockscale.measure.load import LOAD_TIMEOUT_S
 from lockscale.measure.plan import in_turn
+from lockscale.measure.run_folder import new_run
+from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
@@ -173,7 +173,7 @@ def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Loc
     """One boot; every way of writing on a new file system."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
-    with booted(target, kernel, study.check.cpus) as (machine, disk):
+    with booted_guest(target, kernel, study.check.cpus) as (machine, disk):
         for how in HOW:
             yield _one(machine, series, study, disk, how, iteration)
 

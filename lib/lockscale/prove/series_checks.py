@@ -17,7 +17,7 @@ from lockscale.kernels.config import configure
 from lockscale.kernels.series import Series, apply_beside, chosen_names, read_series, with_on_top
 from lockscale.kernels.source import compiler, find_source, version_in
 from lockscale.kernels.warnings import new_warnings
-from lockscale.measure.counting import OBSERVE
+from lockscale.measure.count_calls import OBSERVE
 from lockscale.programs import need
 from lockscale.study.file import list_studies, load_whole_study
 

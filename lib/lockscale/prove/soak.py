@@ -12,9 +12,9 @@ from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.machine import Machine, must
 from lockscale.measure.file_system import make, unmount_and_check
-from lockscale.measure.guests import booted
-from lockscale.measure.layout import new_run
 from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
+from lockscale.measure.run_folder import new_run
+from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
@@ -81,7 +81,9 @@ def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soake
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series, kind=kind), load_whole_study(series.study)
-    watched = booted(target, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT)
+    watched = booted_guest(
+        target, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT
+    )
     with watched as (machine, disk):
         loads = _load_for(machine, series.arm, study, disk, guest_seconds)
         return _said(machine, series, kind, guest_seconds, loads)

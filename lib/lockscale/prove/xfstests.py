@@ -15,7 +15,7 @@ from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.scratch import Disks, Scratch
 from lockscale.measure.file_system import make
-from lockscale.measure.guests import guest_of, named
+from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.progress import progress
 from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
@@ -66,8 +66,8 @@ def _told() -> list[str]:
 
 def _prepare(machine: Machine, options: Options, disks: tuple[Scratch, ...]) -> None:
     """An ext4 on the test disk, an empty scratch disk, and our configuration in place of the user's."""
-    made = make(machine, options, named(disks[0]))
-    scratch = device_to_format(machine, named(disks[1]))
+    made = make(machine, options, named_disk(disks[0]))
+    scratch = device_to_format(machine, named_disk(disks[1]))
     text = xfstests.local_config(
         made.device, scratch, RESULTS, mkfs=options.mkfs, mount=options.mount,
         test_dir=TEST, scratch_dir=SCRATCH,

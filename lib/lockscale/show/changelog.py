@@ -10,9 +10,8 @@ import pandas as pd
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.cover_letter import cover_letter
-from lockscale.measure.all_processes import note
-from lockscale.measure.repeat import run_command
-from lockscale.measure.where import is_benchmark, where
+from lockscale.measure.provenance import run_command
+from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.function_table import table as cost_table
@@ -78,7 +77,7 @@ def changelog_blocks(
     with the most extra calls.
     """
     most = extra.iloc[extra.extra.argmax()]
-    point = f"{where(provenance)}, {most.cpus} CPUs, {most.threads} processes"
+    point = f"{where_measured(provenance)}, {most.cpus} CPUs, {most.threads} processes"
     return [
         *_preamble(study, provenance, extra),
         *_calls(study, extra, counter),
@@ -151,7 +150,7 @@ def _command(study: Study, provenance: dict[str, Any]) -> str:
 
 def _where(provenance: dict[str, Any]) -> str:
     """What nobody shall overlook in capitals; how it was accelerated is no shouting."""
-    words, bracket, accel = where(provenance).partition(" (")
+    words, bracket, accel = where_measured(provenance).partition(" (")
     return words.upper() + bracket + accel
 
 
@@ -206,7 +205,7 @@ def _rates(
 ) -> list[Block]:
     benchmark = is_benchmark(provenance["origin"])
     metric = study.metric[:1].upper() + study.metric[1:]
-    head = f"{metric}{note(rates)} {where(provenance)}{'' if benchmark else NO_BENCHMARK}:"
+    head = f"{metric}{rate_note(rates)} {where_measured(provenance)}{'' if benchmark else NO_BENCHMARK}:"
     before, base = study.unpatched.name, study.patched.name
     if benchmark and compared is not None:
         return [Block(head), Block(_compared(before, base, compared), fixed=True)]
@@ -220,11 +219,11 @@ def _rates(
 def _compared(before: str, base: str, compared: pd.DataFrame) -> str:
     """The rates of both arms, what they change, and a star where it is significant."""
     lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
-    for row in compared[compared.arm == before].to_dict("records"):
-        change = percent(row["value"], row["base"], row["significant"])
+    for row in compared[compared.arm == base].to_dict("records"):
+        change = percent(row["unpatched"], row["value"], row["significant"])
         lines.append(
-            f"{row['cpus']:>4} {row['threads']:>5}  {row['value']:>12.0f} (  0.00%)   "
-            f"{row['base']:>14.0f} {change}"
+            f"{row['cpus']:>4} {row['threads']:>5}  {row['unpatched']:>12.0f} (  0.00%)   "
+            f"{row['value']:>14.0f} {change}"
         )
     return "\n".join(lines)
 

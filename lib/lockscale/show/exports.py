@@ -14,8 +14,8 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_text
 from lockscale.kernels.mail import read_mail
-from lockscale.measure.arm_tables import compared_rates
-from lockscale.measure.compare import (
+from lockscale.measure.compare_arms import (
+    compared_rates,
     counted_arms,
     extra_calls,
     function_costs,
@@ -23,11 +23,11 @@ from lockscale.measure.compare import (
     rates,
     unit_of,
 )
-from lockscale.measure.layout import curated_run, find_run, target_of
+from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.progress import progress
 from lockscale.show.changelog import FORMS, Block, as_form, changelog_blocks
 from lockscale.show.figures import (
-    counted_against_upstream,
+    counted_against_unpatched,
     measured_rates,
     published_figure,
     save,
@@ -151,7 +151,7 @@ def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
     if measured:
         where = f"{story.where}, run {story.measured.id}"
         counts, found = counted_arms(story.rows, study), rates(story.rows)
-        drawn = counted_against_upstream(study, counts, where)
+        drawn = counted_against_unpatched(study, counts, where)
         yield Drawing(f"{study.name}-counted", drawn, counts.assign(run=story.measured.id))
         drawn = measured_rates(study, found, where)
         yield Drawing(f"{study.name}-rates", drawn, found.assign(run=story.measured.id))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.measure.where import in_words
+from lockscale.measure.rows import origin_in_words
 from lockscale.predict.judge import CANNOT_BE_TOLD, YES, Fitted
 
 MIME = "application/vnd.lockscale.headline+json"
@@ -43,7 +43,7 @@ def simulated(errors: pd.DataFrame) -> Headline:
     if errors.empty:
         return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
-    origins = " and ".join(map(in_words, errors.origin.unique()))
+    origins = " and ".join(map(origin_in_words, errors.origin.unique()))
     said = "published points" if origins == "published" else f"points ({origins})"
     says = f"simulated: up to {worst:.1f}% off at {len(errors)} {said}"
     says += ", calibrated ones among them" if origins == "published" else ""

@@ -13,20 +13,17 @@ from lockscale.filesystems import fs_type
 from lockscale.kernels.package import TOOLS as PACKAGE_TOOLS
 from lockscale.kernels.series import touched_files
 from lockscale.kernels.source import find_source
-from lockscale.measure.arm_tables import aa_rates
-from lockscale.measure.compare import rates
-from lockscale.measure.detect import Detection, detection, earlier_rows, parse_percent
-from lockscale.measure.holder import hold_this_machine
-from lockscale.measure.layout import Run, find_run, is_curated, new_run
-from lockscale.measure.place_manycore import machine_in_virtual_time, refuse_too_many_cpus
-from lockscale.measure.place_qemu import refuse_too_large
-from lockscale.measure.resumable import forget_unbegun, says_how_to_go_on
+from lockscale.measure.compare_arms import aa_rates, rates
+from lockscale.measure.power import Detection, detection, earlier_rows, parse_percent
+from lockscale.measure.resume import forget_unbegun, says_how_to_go_on
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
-from lockscale.measure.run_files import read_study_file
+from lockscale.measure.run_folder import Run, find_run, is_curated, new_run, read_study_file
 from lockscale.measure.steadiness import outliers, steady_lines
 from lockscale.measure.study_check import check_study
-from lockscale.measure.target_work import refuse_unfit
+from lockscale.measure.target import hold_this_machine, refuse_too_large
+from lockscale.measure.target_manycore import machine_in_virtual_time
+from lockscale.measure.target_ssh import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
 from lockscale.show.execution import Interrupted, execute
@@ -35,7 +32,6 @@ from lockscale.show.story import keep_study
 from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,
-    QemuTarget,
     SshTarget,
     Study,
     Target,
@@ -57,6 +53,7 @@ def run_study(
     study = study_on(where, name, changes, short=short)
     local = isinstance(where, LocalTarget)
     if local:
+        refuse_too_large(study, where)
         _check_tables(study, resume)
     else:
         preflight(study, where, resume)
@@ -180,10 +177,8 @@ def _check_tables(study: Study, resume: Run | None) -> None:
 
 def preflight(study: Study, target: Target | None = None, resume: Run | None = None) -> None:
     """Refuse what would fail later: a missing series, model, table, tool or source, a full disk, a server."""
-    if isinstance(target, QemuTarget):
-        refuse_too_large(study)
-    if isinstance(target, ManycoreTarget):
-        refuse_too_many_cpus(study, target)
+    if target is not None:
+        refuse_too_large(study, target)
     for arm in study.arms:
         touched_files(study.series_of(arm.name))
     check_study(study, [resume.tables] if resume else [])

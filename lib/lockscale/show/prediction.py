@@ -7,14 +7,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.measure.observe_base import BY_HAND, Base, BaseCounts
+from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
 from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.guest import GuestCase, predict_guests
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
 from lockscale.tables import list_tables, published
 
-NOT_COUNTED = BaseCounts(None, why_none=BY_HAND)
+NOT_COUNTED = FirstCounts(None, why_none=BY_HAND)
 _ENDS = ("low", "high")
 
 
@@ -55,7 +55,7 @@ def answer_for(study: Study) -> Answer:
     return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 
-def predict(study: Study, base: BaseCounts = NOT_COUNTED) -> dict[str, Any]:
+def predict(study: Study, base: FirstCounts = NOT_COUNTED) -> dict[str, Any]:
     """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
 
     base: what the run counted of one arm on its own target.
@@ -79,7 +79,7 @@ def case_of(study: Study) -> GuestCase | None:
     return case(study) if case else None
 
 
-def base_to_count(study: Study) -> Base | None:
+def base_to_count(study: Study) -> ArmToCount | None:
     """The arm that notebook 03 counts before any other is measured, and what of it."""
     case = case_of(study)
     return case.counted(study) if case else None

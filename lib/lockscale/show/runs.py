@@ -19,11 +19,10 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.compare import counted, proof_of, rates, unit_of
-from lockscale.measure.layout import Run, find_run, is_curated
-from lockscale.measure.run_files import read_provenance, read_study_file
-from lockscale.measure.stars import POINT
-from lockscale.measure.where import origin_of
+from lockscale.measure.compare_arms import counted, proof_of, rates, unit_of
+from lockscale.measure.rows import origin_of
+from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
+from lockscale.measure.significance import POINT
 from lockscale.show.story import open_story
 
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]

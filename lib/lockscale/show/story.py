@@ -13,15 +13,26 @@ import plotly.graph_objects as go
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json, write_json
-from lockscale.measure.layout import Run, find_run, is_curated, latest_run
-from lockscale.measure.observe import observe, observed
-from lockscale.measure.observe_base import Base, BaseCounts, count_base, read_base
-from lockscale.measure.places import kernels_ahead
-from lockscale.measure.profiles import folded_stacks
-from lockscale.measure.rows import read_rows
+from lockscale.measure.count_calls import (
+    ArmToCount,
+    FirstCounts,
+    count_first_arm,
+    observe,
+    observed,
+    read_first_counts,
+)
+from lockscale.measure.profiling import folded_stacks
+from lockscale.measure.rows import read_rows, where_measured
 from lockscale.measure.run import run_plan
-from lockscale.measure.run_files import read_provenance, read_study_file
-from lockscale.measure.where import where
+from lockscale.measure.run_folder import (
+    Run,
+    find_run,
+    is_curated,
+    latest_run,
+    read_provenance,
+    read_study_file,
+)
+from lockscale.measure.target import kernels_ahead
 from lockscale.show.figures.formats import save
 from lockscale.show.figures.stacks import flame_graph, top_stacks
 from lockscale.study.file import Study, load_study, load_target
@@ -80,7 +91,7 @@ class Story:
     @property
     def where(self) -> str:
         """Where the rows were measured, for instance "in QEMU (tcg)"."""
-        return where(self.provenance)
+        return where_measured(self.provenance)
 
     def kernels(self, target: str) -> dict[str, dict[str, Any]]:
         """Arm -> what is known of its kernel: built for a guest, or as the run that is read had it.
@@ -105,11 +116,11 @@ class Story:
             return observed(self.reads).rows if observed(self.reads).rows.is_file() else None
         return observe(self.run, self.study, load_target(target))
 
-    def count_base(self, target: str, base: Base | None) -> BaseCounts:
+    def count_base(self, target: str, base: ArmToCount | None) -> FirstCounts:
         """Count one arm, before any is measured; by hand, and where a run is read, only what it has."""
         if self.reads is not None or self.by_hand:
-            return read_base(self.reads or self.run)
-        return count_base(self.run, self.study, load_target(target), base)
+            return read_first_counts(self.reads or self.run)
+        return count_first_arm(self.run, self.study, load_target(target), base)
 
     def write_prediction(self, prediction: dict[str, Any]) -> str:
         """Write the prediction with its hash, before anything is measured; never twice differently."""

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.measure.compare import calls_per_operation, function_costs
-from lockscale.measure.layout import curated_run
-from lockscale.measure.rows import read_rows
-from lockscale.measure.where import origin_of
+from lockscale.measure.compare_arms import calls_per_operation, function_costs
+from lockscale.measure.rows import origin_of, read_rows
+from lockscale.measure.run_folder import curated_run
 from lockscale.predict import guest
 from lockscale.predict.answer import (
     Answer,

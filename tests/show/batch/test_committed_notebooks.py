@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lockscale import paths
-from lockscale.measure.layout import find_run, target_of
+from lockscale.measure.run_folder import find_run, target_of
 from lockscale.show.batch.work import run_batch
 
 pytestmark = pytest.mark.slow

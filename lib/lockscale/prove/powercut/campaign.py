@@ -14,8 +14,8 @@ from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
 from lockscale.machines.assertions import assert_runs
 from lockscale.machines.qemu import Attached, QemuMachine
-from lockscale.measure.guests import guest_of
-from lockscale.measure.layout import new_run
+from lockscale.measure.run_folder import new_run
+from lockscale.measure.target_qemu import guest_of
 from lockscale.progress import Progress, progress
 from lockscale.prove.powercut.check import CheckedCut, check_cut
 from lockscale.prove.powercut.cuts import Cut, Disk, WriteLog, disks

@@ -17,7 +17,7 @@ import pydantic
 
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of_json
-from lockscale.measure.layout import Run, curated_run
+from lockscale.measure.run_folder import Run, curated_run
 from lockscale.show.notebooks import notebook_names, parameters_of
 from lockscale.study.file import (
     DEFAULT_TARGET,

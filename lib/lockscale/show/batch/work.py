@@ -22,7 +22,7 @@ from lockscale.files import (
     write_json,
     write_text,
 )
-from lockscale.measure.layout import Run
+from lockscale.measure.run_folder import Run
 from lockscale.show.batch.index import Entry, Journal, State, open_journal, page_of, state_of, write_index
 from lockscale.show.batch.plan import Batch, Set, read_batch
 from lockscale.show.execution import Interrupted, execute

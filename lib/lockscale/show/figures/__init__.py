@@ -8,7 +8,7 @@ from lockscale.show.figures.fit import draw_fit, fit_figure, fit_numbers
 from lockscale.show.figures.formats import save
 from lockscale.show.figures.stacks import flame_graph, top_stacks, waits_icicle, waits_table
 from lockscale.show.figures.study import (
-    counted_against_upstream,
+    counted_against_unpatched,
     function_shares,
     measured_rates,
     scale_figure,
@@ -22,7 +22,7 @@ from lockscale.show.figures.tables import (
 )
 
 __all__ = [
-    "counted_against_upstream",
+    "counted_against_unpatched",
     "draw_fit",
     "fit_figure",
     "fit_numbers",

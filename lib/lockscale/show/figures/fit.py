@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column, fit_column
 from lockscale.fitting.user_table import Table, read_column
-from lockscale.measure.where import ORIGINS
+from lockscale.measure.rows import ORIGINS
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.fitted import Estimate, Fit, short
 from lockscale.queueing.model import FloatArray

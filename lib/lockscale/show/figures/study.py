@@ -10,8 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.measure.all_processes import note
-from lockscale.measure.where import in_words, is_benchmark, origin_of
+from lockscale.measure.rows import is_benchmark, origin_in_words, origin_of, rate_note
 from lockscale.show.figures.tables import label
 from lockscale.show.figures.template import (
     COLOURS,
@@ -53,7 +52,7 @@ def table_beside_simulated(
             marker = {**_style(k)["marker"], **OPEN_MARK}
             marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
             where = f" ({table.name})" if table.path else ""
-            name = f"{arm}, {in_words(marks.origin.iloc[0])}{where}"
+            name = f"{arm}, {origin_in_words(marks.origin.iloc[0])}{where}"
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
     thread_axis(drawn, [*points.threads, *said.threads])
     values = pd.concat([points.value, said.value])
@@ -65,7 +64,7 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     low, high = rates.value - rates.sd, rates.value + rates.sd
     worth = "" if is_benchmark(origin_of(rates)) else ": not a benchmark"
     says = f"measured {where}{worth}; bars: 1 standard deviation{_cut(low)}"
-    drawn = figure(f"{study.name}: measured rates{note(rates)}", says, "processes", study.metric)
+    drawn = figure(f"{study.name}: measured rates{rate_note(rates)}", says, "processes", study.metric)
     series = [(name, cpus) for name in study.arm_names for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
         at = (rates.arm == arm) & (rates.cpus == cpus)
@@ -78,19 +77,19 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
 
 
-def counted_against_upstream(study: Study, counts: pd.DataFrame, where: str) -> go.Figure:
-    """The counter that carries the proof: of each arm what it has more than the upstream arm."""
-    counter, upstream = str(counts.counter.iloc[0]), study.patched.name
+def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) -> go.Figure:
+    """The counter that carries the proof: of each arm its change from the unpatched arm."""
+    counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"measured {where}; bars: interval by ranks; against {upstream}"
-    drawn = figure(f"{counter}: more than {upstream}", says, "processes on CPUs", _first(here.unit, ""))
+    says = f"measured {where}; bars: interval by ranks; against {unpatched}"
+    drawn = figure(f"{counter}: change from {unpatched}", says, "processes on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
         if arm.empty:
             continue
         label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
-        bars, marker = _bars(arm.extra, arm.low, arm.high), _style(k)["marker"]
-        drawn.add_scatter(x=label, y=arm.extra, error_y=bars, mode="markers", name=name, marker=marker)
+        bars, marker = _bars(arm.change, arm.low, arm.high), _style(k)["marker"]
+        drawn.add_scatter(x=label, y=arm.change, error_y=bars, mode="markers", name=name, marker=marker)
     return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
 
 

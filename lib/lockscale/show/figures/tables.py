@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from lockscale.measure.where import in_words
+from lockscale.measure.rows import origin_in_words
 from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
@@ -55,7 +55,7 @@ def label(table: StudyTable) -> str:
     """The same of any table: of a file what it says of itself, for instance "simulated (rates.csv)"."""
     if table.path is None:
         return origin(table.name)
-    return f"{' and '.join(map(in_words, table.origins))} ({table.name})"
+    return f"{' and '.join(map(origin_in_words, table.origins))} ({table.name})"
 
 
 def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:

@@ -9,18 +9,24 @@ from typing import Any
 
 from lockscale.filesystems import fs_type
 from lockscale.machines.machine import Machine, Write, must, must_all
-from lockscale.measure.all_processes import STATISTICS
 from lockscale.measure.file_system import (
     FileSystem,
     make,
     unmount_and_check,
 )
-from lockscale.measure.load import LOAD_TIMEOUT_S, Load, choose_load, fsload_load
-from lockscale.measure.overheads import UNDER_PROFILER
-from lockscale.measure.places import Booted
+from lockscale.measure.load import (
+    LOAD_TIMEOUT_S,
+    Load,
+    Point,
+    Reading,
+    choose_load,
+    fsload_load,
+    mean_of_loads,
+)
 from lockscale.measure.plan import Step, items_each, loads_of, profiled
-from lockscale.measure.point import Point, Reading, mean_of_loads
-from lockscale.measure.profiling import profile, profilers
+from lockscale.measure.profiling import UNDER_PROFILER, profile, profilers
+from lockscale.measure.rows import STATISTICS
+from lockscale.measure.target import Booted
 from lockscale.measure.virtual_time import half_quantum, price_ends, where_time_went
 from lockscale.progress import Progress
 from lockscale.study.file import Study
@@ -30,7 +36,7 @@ DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_cache
 
 
 @dataclass
-class Session:
+class MeasuredBoot:
     """What one boot gave: readings, the raw text of every tool, the file system as it was found."""
 
     build_id: str
@@ -42,13 +48,13 @@ class Session:
     found: dict[str, Any] = field(default_factory=dict)
 
 
-def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Session:
+def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> MeasuredBoot:
     """Every point of `step` on a booted machine, on a file system made for it.
 
     Without a disk that may be formatted there are rates only.
     """
     machine, asked = booted.machine, study.parameters
-    session = Session(booted.build_id, "")
+    session = MeasuredBoot(booted.build_id, "")
     with _files(booted, study, step, session):
         load, *beside = _loads(booted, study, step)
         session.tool = load.tool
@@ -99,7 +105,7 @@ def _loads(booted: Booted, study: Study, step: Step) -> list[Load]:
 
 
 @contextmanager
-def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterator[None]:
+def _files(booted: Booted, study: Study, step: Step, session: MeasuredBoot) -> Iterator[None]:
     """The file system under test, made, found cold, and clean at the end; or the folder as it is."""
     machine = booted.machine
     if booted.disk is None:
@@ -115,7 +121,7 @@ def _files(booted: Booted, study: Study, step: Step, session: Session) -> Iterat
     unmount_and_check(machine, session.file_system)
 
 
-def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session) -> None:
+def _age(booted: Booted, load: Load, study: Study, step: Step, session: MeasuredBoot) -> None:
     """Unmeasured loads, as the study declares. S1's first run loads inode tables and bitmaps, so that
     the rest finds them cached."""
     processes = max(step.processes)
@@ -128,13 +134,13 @@ def _age(booted: Booted, load: Load, study: Study, step: Step, session: Session)
     session.tool_version = load.parse(text).version
 
 
-def _rate(booted: Booted, point: Point, session: Session, loads: int) -> Iterator[Reading]:
+def _rate(booted: Booted, point: Point, session: MeasuredBoot, loads: int) -> Iterator[Reading]:
     """What `loads` of the point, one after another, gave together."""
     raw = [f"{point.raw}-{point.processes}{f'-{k}' if k > 1 else ''}" for k in range(1, loads + 1)]
     yield from mean_of_loads([list(_one_load(booted, point, session, name)) for name in raw])
 
 
-def _one_load(booted: Booted, point: Point, session: Session, raw: str) -> Iterator[Reading]:
+def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> Iterator[Reading]:
     """Rates of each phase with no profiler on, and latencies where the load times operations.
 
     Rates of single ranks and containers stay in the raw output, which is kept as `raw`. With a disk also
@@ -168,7 +174,9 @@ def _shorter(point: Point, study: Study) -> Point:
     )
 
 
-def _profiles(machine: Machine, point: Point, cpus: int, study: Study, session: Session) -> Iterator[Reading]:
+def _profiles(
+    machine: Machine, point: Point, cpus: int, study: Study, session: MeasuredBoot
+) -> Iterator[Reading]:
     """The first phase alone under each profiler; its rate says what the profiler costs, no more."""
     asked, test = study.parameters, point.load.operation
     operations = point.processes * point.items

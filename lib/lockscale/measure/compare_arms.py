@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""What a run's rows say: what each arm counted for an operation, and more of it with its interval."""
+"""What a run's rows say: its arms beside one another by rate, latency and counter, and the A/A pair."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
+import numpy as np
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.measure.all_processes import of_all_processes, operation_of
-from lockscale.measure.blocked import differences, mean_p
-from lockscale.measure.counting import OBSERVE, observed_counters
+from lockscale.measure.count_calls import OBSERVE, observed_counters
 from lockscale.measure.plan import WARM_UP
-from lockscale.measure.profiles import at_point
-from lockscale.measure.stars import POINT, least_of, pair_gaps, starred
-from lockscale.measure.stats import difference, spread
-from lockscale.measure.where import origin_of
+from lockscale.measure.profiling import UNDER_PROFILER, at_point
+from lockscale.measure.rows import of_all_processes, origin_of
+from lockscale.measure.significance import (
+    POINT,
+    aa_pairs,
+    change,
+    difference,
+    differences,
+    least_of,
+    log_ratios,
+    mean_p,
+    pair_gaps,
+    spread,
+    starred,
+    unpatched_of,
+)
 from lockscale.study.file import Study
 
 COUNTED = ["counter", *POINT]
@@ -31,7 +43,8 @@ def calls_per_operation(rows: pd.DataFrame, function: str) -> pd.DataFrame:
     column = f"{function}.calls"
     if column not in wide:
         raise BadInput(f"the run's profiles do not have {function}: add it to profiled_functions")
-    return _ratio(wide[column], wide[f"{operation_of(rows)}s"])
+    (operations,) = (name for name in map(str, wide) if "." not in name and name != UNDER_PROFILER)
+    return _ratio(wide[column], wide[operations])
 
 
 def counted(rows: pd.DataFrame, study: Study, counter: str = "") -> pd.DataFrame:
@@ -70,9 +83,9 @@ def unit_of(study: Study, counter: str) -> str:
 
 
 def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Each counter of each arm at each point beside the upstream arm's: means, and more of it.
+    """Each counter of each arm at each point beside the unpatched arm's: means, and how it changed.
 
-    Columns counter, unit, arm, cpus, threads, value, upstream, extra, low, high, level_pct, p, p_holm (over
+    Columns counter, unit, arm, cpus, threads, unpatched, value, change, low, high, level_pct, p, p_holm (over
     all rows of the table), aa_alike, significant, origin. low and high are those of each row alone. The
     proof's counter comes first.
     """
@@ -80,17 +93,17 @@ def counted_arms(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     more = [one.name for one in observed_counters(study).values() if set(one.sources) <= has]
     names = dict.fromkeys([proof_of(rows, study), *more])
     repeats = pd.concat([counted(rows, study, name).assign(counter=name) for name in names])
-    return _against_upstream(repeats, study, study.arm_names).assign(origin=origin_of(rows))
+    return _against_unpatched(repeats, study, study.arm_names).assign(origin=origin_of(rows))
 
 
-def _against_upstream(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) -> pd.DataFrame:
+def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) -> pd.DataFrame:
     """One row a counter, point and arm of `arms` that was measured there, and which are starred."""
-    base, found = study.patched.name, []
+    unpatched, found = study.unpatched.name, []
     for (counter, cpus, threads), point in repeats.groupby(COUNTED, sort=False):
         gaps = pair_gaps(point[point.pair == "ab"], study, differences)
-        values = {arm: point.value[point.arm == arm].tolist() for arm in (base, *arms)}
-        for arm in (name for name in arms if values[name] and name != base):
-            d = difference(values[base], values[arm])
+        values = {arm: point.value[point.arm == arm].tolist() for arm in (unpatched, *arms)}
+        for arm in (name for name in arms if values[name] and name != unpatched):
+            d = difference(values[unpatched], values[arm])
             found.append(
                 {
                     "counter": counter,
@@ -98,9 +111,9 @@ def _against_upstream(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) 
                     "arm": arm,
                     "cpus": cpus,
                     "threads": threads,
+                    "unpatched": d.before,
                     "value": d.after,
-                    "upstream": d.before,
-                    "extra": d.value,
+                    "change": d.value,
                     "low": d.low,
                     "high": d.high,
                     "level_pct": 100 * d.level,
@@ -109,27 +122,30 @@ def _against_upstream(repeats: pd.DataFrame, study: Study, arms: Sequence[str]) 
                 }
             )
     if not found:
-        raise BadInput("no arm beside the upstream one was counted: there is nothing to compare")
+        raise BadInput("no arm beside the unpatched one was counted: there is nothing to compare")
     return starred(pd.DataFrame(found), repeats, study, COUNTED, differences)
 
 
 def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Per point: the proof's counter of both arms, the extra with an interval, the base's spread.
+    """Per point: the proof's counter of both arms, and what the unpatched one has extra, with an interval.
 
-    Every repeat of the base counts, the A/A pair's too: it is the same build in the same steps.
-    `level_pct` is what the interval covers, of each row alone; `above` says that it lies above the base's
-    spread; `significant` holds for all rows together.
+    The extra is the change turned round, since it is what the patch takes away. Every repeat of the patched
+    arm counts, the A/A pair's too: it is the same build in the same steps. `level_pct` is what the interval
+    covers, of each row alone; `above` says that it lies above the patched arm's spread (its largest
+    less its smallest); `significant` holds for all rows together.
     """
     counter = proof_of(rows, study)
     calls = counted(rows, study, counter).assign(counter=counter)
-    base, before = study.patched.name, study.unpatched.name
-    table = _against_upstream(calls, study, [before]).rename(columns={"upstream": base, "value": before})
-    values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (base, before)}
-    noise = values[base].agg(spread).rename("spread").reset_index()
-    repeats = values[before].count().rename("repeats").reset_index()
+    patched, unpatched = study.patched.name, study.unpatched.name
+    table = _against_unpatched(calls, study, [patched])
+    table = table.rename(columns={"unpatched": unpatched, "value": patched})
+    table = table.assign(extra=-table.change, low=-table.high, high=-table.low)
+    values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (patched, unpatched)}
+    noise = values[patched].agg(spread).rename("spread").reset_index()
+    repeats = values[unpatched].count().rename("repeats").reset_index()
     table = table.merge(noise, on=POINT).merge(repeats, on=POINT)
     table = table.assign(above=table.low > table.spread, origin=origin_of(rows))
-    return table[[*POINT, base, before, *EXTRA]]
+    return table[[*POINT, patched, unpatched, *EXTRA]]
 
 
 def aa_pair(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
@@ -179,3 +195,55 @@ def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.
     table = table.rename(columns={"time": "total_us", "calls": "count"}).reset_index()
     table["avg_us"] = table.total_us / table["count"]
     return table.sort_values("total_us", ascending=False, ignore_index=True)
+
+
+MEASURED = ("aa", "ab")
+"""The pairs of steps that are not warm-up."""
+KEYS = [*POINT, "statistic"]
+
+
+def compared_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+    """Each arm against the unpatched one at each point, by blocks.
+
+    Columns arm, cpus, threads, statistic, unpatched, value (means, ops/s), change_pct, low_pct, high_pct,
+    interval, p, blocks, p_holm (over all rows of the table), aa_alike, significant, origin. A row is
+    significant below 5% in p_holm, unless the A/A pair differs at its point. Nothing is left out of it
+    but warm-up blocks. Raises BadInput where there are no rates, or fewer than two blocks.
+    """
+    return _compared(of_all_processes(rows[rows.pair.isin(MEASURED)], test or study.operation), study)
+
+
+def compared_latencies(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+    """The same of each percentile of the latency, in ns; empty where no load timed its operations."""
+    here = rows[(rows.test == (test or study.operation)) & rows.pair.isin(MEASURED)]
+    wanted = here[(here.metric == "latency") & ~here.profiled]
+    return pd.DataFrame() if wanted.empty else _compared(wanted, study)
+
+
+def aa_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+    """The A/A pair of the rates: the same build twice, against the noise of the blocks at the same point.
+
+    Columns cpus, threads, first, second, difference_pct, p, p_holm, alike. p is None, and alike true,
+    where there are not two blocks of two arms to know the noise from.
+    """
+    rates = of_all_processes(rows[rows.pair.isin(MEASURED)], test or study.operation)
+    table = aa_pairs(rates, study, POINT, log_ratios)
+    table["gap"] = 100 * np.expm1(table.gap.astype(float))
+    return table.rename(columns={"gap": "difference_pct"})
+
+
+def _compared(values: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """One row an arm and KEYS: both means, the change with its interval, p, and whether it is starred."""
+    blocks = values[values.pair == "ab"]
+    unpatched, found = unpatched_of(sorted(blocks.arm.unique()), study), []
+    for key, here in blocks.groupby(KEYS, sort=True):
+        wide = here.pivot_table(index="block", columns="arm", values="value")
+        for arm in [name for name in wide.columns if name != unpatched]:
+            both = wide[[unpatched, arm]].dropna()
+            changed = change(both[unpatched].tolist(), both[arm].tolist(), study.parameters.seed)
+            names = dict(zip(KEYS, key, strict=True))
+            means = {"unpatched": both[unpatched].mean(), "value": both[arm].mean()}
+            found.append({"arm": arm, **names, **means, **asdict(changed)})
+    if not found:
+        raise BadInput("one arm alone was measured: there is nothing to compare")
+    return starred(pd.DataFrame(found), values, study, KEYS, log_ratios).assign(origin=origin_of(blocks))

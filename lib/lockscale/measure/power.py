@@ -9,10 +9,9 @@ import pandas as pd
 from scipy import stats
 
 from lockscale.errors import BadInput, printable
-from lockscale.measure.alike import LOAD, entries_alike
-from lockscale.measure.all_processes import of_all_processes
-from lockscale.measure.blocked import log_ratios
-from lockscale.measure.stars import ALPHA, POINT, pair_gaps
+from lockscale.measure.resume import LOAD, entries_alike
+from lockscale.measure.rows import of_all_processes
+from lockscale.measure.significance import ALPHA, POINT, log_ratios, pair_gaps
 from lockscale.study.file import Study
 
 POWER = 0.8
@@ -22,7 +21,7 @@ MOST = 1000  # of Parameters.iterations
 
 
 @dataclass(frozen=True)
-class Noise:
+class BlockNoise:
     """Standard deviation of the log ratio of two runs in one block, and how well it is known."""
 
     sd: float
@@ -69,12 +68,12 @@ def parse_percent(text: str) -> float:
     return float(found[1])
 
 
-def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> Noise:
+def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> BlockNoise:
     """From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
 
     Raises BadInput where the rows hold neither two blocks nor an A/A pair.
     """
-    rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], test)
+    rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], test or study.operation)
     squares, df = 0.0, 0
     for _, here in rates.groupby(POINT):
         for gaps in pair_gaps(here[here.pair == "ab"], study, log_ratios).values():
@@ -84,7 +83,7 @@ def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> Noise:
             squares, df = squares + float((pair[1] - pair[0]) ** 2), df + 1
     if not df:
         raise BadInput("the rows hold no A/A pair and no two blocks: the noise is not known from them")
-    return Noise(float(np.sqrt(squares / df)), df)
+    return BlockNoise(float(np.sqrt(squares / df)), df)
 
 
 def power(iterations: int, effect: float, sd: float, alpha: float = ALPHA) -> float:

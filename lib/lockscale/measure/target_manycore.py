@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A guest of many CPUs in virtual time, booted anew for each step, with a disk in its own memory."""
+"""Target kind manycore: a guest of many CPUs in virtual time, booted anew for each step."""
 
 import os
 import threading
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lockscale import paths
-from lockscale.errors import BadInput
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.machines.assertions import assert_runs
@@ -26,25 +25,14 @@ from lockscale.machines.virtual_time import (
 )
 from lockscale.measure.arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.guests import guest_of
-from lockscale.measure.holder import hold_this_machine
-from lockscale.measure.layout import Run
-from lockscale.measure.places import Booted
 from lockscale.measure.rows import Origin
-from lockscale.measure.this_machine import host
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
+from lockscale.measure.target_qemu import guest_of
 from lockscale.study.file import ManycoreTarget, Study, Target
 from lockscale.tools import fsload
 
 QEMU_MIB = 1536  # beside the guest's memory: translated code, and what is known of each line
-
-
-def refuse_too_many_cpus(study: Study, target: ManycoreTarget) -> None:
-    """Raises BadInput where the study asks for more processors than the machine has."""
-    most = max(guest.cpus for guest in study.parameters.guests)
-    if most > target.most_cpus:
-        raise BadInput(
-            f"the study asks for {most} CPUs and target {target.name} has {target.most_cpus}: ask for fewer"
-        )
 
 
 def machine_in_virtual_time(target: ManycoreTarget) -> VirtualTime:
@@ -78,11 +66,11 @@ def guests_at_once(target: ManycoreTarget) -> int:
 @contextmanager
 def hold_manycore(
     run: Run, study: Study, target: ManycoreTarget, kind: str = RATE
-) -> Iterator["ManycorePlace"]:
+) -> Iterator["HeldManycore"]:
     """This machine held, every arm built."""
-    refuse_too_many_cpus(study, target)
+    refuse_too_large(study, target)
     with hold_this_machine(run.id, target.name):
-        place = ManycorePlace(study, target, kind)
+        place = HeldManycore(study, target, kind)
         try:
             yield place
         finally:
@@ -100,7 +88,7 @@ class _InVirtualTime:
         return self.machine.sections(skip)
 
 
-class ManycorePlace:
+class HeldManycore:
     """The guests of one run in virtual time: their machine and their kernels."""
 
     origin: Origin = "virtual"

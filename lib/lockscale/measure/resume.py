@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The journal of a run: one line a step, fsynced when all of the step is on disk.
+"""What of a run is done and how it goes on: its journal, one line a step, and what earlier runs took.
 
-A step that it names is never done again; whatever ends a controller, the rest of the plan is left.
+A step that the journal names is never done again; whatever ends a controller, the rest of the plan is left.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pydantic
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
-from lockscale.measure.layout import Run
 from lockscale.measure.plan import Step
 from lockscale.measure.rows import Row
+from lockscale.measure.run_folder import Run, list_runs, read_study_file
 from lockscale.study.file import Study
 
 Entry = dict[str, Any]
@@ -116,3 +119,75 @@ def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
                 f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "
                 "start a new run, or bring the first kernel's folder of .cache/kernels along"
             )
+
+
+BEFORE_ANY_WORK = {"study.json", "lock", "pipeline.lock"}
+
+
+@contextmanager
+def says_how_to_go_on(run: Run) -> Iterator[None]:
+    """Interrupted, or out of disk: what a person does then to have the rest.
+
+    The sentence of a full disk is BadInput when it has been told, so that it is told once.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RunFailed(f"interrupted{_how(run, ': ')}") from None
+    except FullDisk as error:
+        raise BadInput(f"{error}{_how(run, '; ')}") from error.__cause__
+
+
+def _how(run: Run, after: str) -> str:
+    if not is_begun(run):
+        return ""
+    known = (run.folder / "study.json").is_file()
+    again = f"`lockscale study resume {run.id}`" if known else "running this again"
+    return f"{after}no finished step is lost, {again} goes on with it"
+
+
+def is_begun(run: Run) -> bool:
+    """Whether anything of it was told or measured, so that there is something to go on with."""
+    return not {path.name for path in run.folder.iterdir()} <= BEFORE_ANY_WORK
+
+
+def forget_unbegun(run: Run) -> None:
+    """Leave no run behind that was refused before anything of it was told or measured."""
+    if not is_begun(run):
+        shutil.rmtree(run.folder, ignore_errors=True)
+
+
+LOAD = ("guests", "operations_per_point", "tool")
+"""The parameters that the noise and the time of a step depend on: those of another load do not tell them."""
+
+
+def entries_alike(study: Study, target: str, *besides: str) -> Iterator[list[Entry]]:
+    """The journals of those of `study` on `target` with the same LOAD, the latest first, finished or not.
+
+    besides: further parameters that have to be the same.
+    """
+    wanted = study.parameters.model_dump(mode="json", include={*LOAD, *besides})
+    for run in reversed(list_runs()):
+        if _is_alike(run, study.name, target, wanted):
+            yield entries_of_another(run)
+
+
+def _is_alike(run: Run, study: str, target: str, wanted: dict[str, Any]) -> bool:
+    try:
+        said = read_study_file(run.folder)
+    except BadInput:
+        return False
+    asked = said["parameters"]
+    same_load = all(asked.get(name) == value for name, value in wanted.items())
+    return same_load and (said["name"], said["target"]) == (study, target)
+
+
+def step_seconds(run: Run, study: Study, target: str) -> list[float]:
+    """How long steps took: of this run, else of the latest one alike with the same profilers.
+
+    Empty where nothing was measured yet.
+    """
+    for entries in chain([entries_of_another(run)], entries_alike(study, target, "profilers")):
+        if found := [entry["wall_s"] for entry in entries if "wall_s" in entry]:
+            return found
+    return []

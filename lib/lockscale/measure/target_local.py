@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""This machine under the kernel that it runs: workloads only, without root.
+"""Target kind local: this machine under the kernel that it runs: workloads only, without root.
 
 No arm is booted, so there is one, AS_FOUND; nothing is formatted, mounted or profiled. Its rows say
 what this machine does, and compare no kernels.
@@ -19,12 +19,10 @@ from lockscale.files import full_disk_is_one_sentence
 from lockscale.kernels.identity import build_id_from_notes
 from lockscale.machines.assertions import NOTES
 from lockscale.machines.local import LocalMachine
-from lockscale.measure.holder import hold_this_machine
-from lockscale.measure.layout import Run
 from lockscale.measure.load import choose_load
-from lockscale.measure.places import Booted
 from lockscale.measure.rows import Origin
-from lockscale.measure.this_machine import host
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
 from lockscale.programs import find
 from lockscale.study.file import LocalTarget, Study
 from lockscale.tools import fsload
@@ -33,25 +31,20 @@ AS_FOUND = "as-found"
 
 
 @contextmanager
-def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["LocalPlace"]:
+def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["HeldMachine"]:
     """This machine held for the run."""
     with hold_this_machine(run.id, target.name):
-        yield LocalPlace(run, study, target)
+        yield HeldMachine(run, study, target)
 
 
-class LocalPlace:
+class HeldMachine:
     """Loads in a folder of the run's own, which is empty at each step and gone after it."""
 
     arms = (AS_FOUND,)
     at_once = 1
 
     def __init__(self, run: Run, study: Study, target: LocalTarget) -> None:
-        most = max(guest.cpus for guest in study.parameters.guests)
-        if most > len(os.sched_getaffinity(0)):
-            has = len(os.sched_getaffinity(0))
-            raise BadInput(
-                f"the study asks for {most} CPUs and target {target.name} has {has}: ask for fewer"
-            )
+        refuse_too_large(study, target)
         choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
         self.label = target.name
         self.origin: Origin = "vm" if _is_virtual() else "hardware"

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A target file's server as the parts that work on it: its machine, its disk, its guard, its lock."""
+"""A target file's server: its parts, its lock, and its way back to its own kernel.
+
+Whatever ends a run (an arm that hangs, a lost connection, a controller that died), the server is left on the
+kernel that it had: at the end of `on_own_kernel()`, or when the next run begins on it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -7,14 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, RunFailed
 from lockscale.files import expanded
+from lockscale.machines.boot import go_home
 from lockscale.machines.disk import NamedDisk
 from lockscale.machines.guard import Guard, I6300esb, NoGuard
 from lockscale.machines.machine import Machine
 from lockscale.machines.ssh import SshHost, SshMachine
 from lockscale.machines.ssh_lock import HeldByOther, ServerLock
-from lockscale.measure.holder import holder_of, read_holder
+from lockscale.measure.target import holder_of, read_holder
 from lockscale.study.file import SshTarget
 
 JOBS = "/run/lockscale-jobs"  # the file system under test is mounted on /run/lockscale
@@ -42,14 +47,14 @@ def guard_of(target: SshTarget) -> Guard:
 
 
 @contextmanager
-def held(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[ServerLock]:
+def server_lock(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[ServerLock]:
     """The server's lock, taken for `what`. Raises BadInput with who has it and since when.
 
     run: a run that another controller may go on with. Anything else is nobody else's, whatever it is called.
     """
     lock = ServerLock(host_of(target), run, holder_of(what).json(), target.boot.boot_timeout_s)
     try:
-        with told_who(target):
+        with refuse_if_taken(target):
             lock.take()
             yield lock
     finally:
@@ -57,7 +62,7 @@ def held(target: SshTarget, what: str, *, run: str | None = None) -> Iterator[Se
 
 
 @contextmanager
-def told_who(target: SshTarget) -> Iterator[None]:
+def refuse_if_taken(target: SshTarget) -> Iterator[None]:
     """Who has the server instead, and since when, as one sentence."""
     try:
         yield
@@ -96,3 +101,40 @@ def host_facts(machine: Machine) -> dict[str, Any]:
         "memory_bytes": int(kib) * 1024 if kib else None,
         "kernel": uname.stdout.strip() or None,
     }
+
+
+@contextmanager
+def on_own_kernel(
+    target: SshTarget, what: str, *, run: str | None = None
+) -> Iterator[tuple[SshMachine, ServerLock]]:
+    """The server held, on its own kernel now and at the end, whatever was booted in between."""
+    with server_lock(target, what, run=run) as lock, machine_of(target) as server:
+        server.end_others()
+        _boot_own_kernel(server, target, lock)  # a controller that died may have left an arm running
+        refuse_other_kind(target, server)
+        try:
+            yield server, lock
+        except BaseException as error:
+            _boot_own_kernel_after(error, server, target, lock)
+            raise
+        _boot_own_kernel(server, target, lock)
+
+
+def _boot_own_kernel(server: SshMachine, target: SshTarget, lock: ServerLock) -> None:
+    """The server on its own kernel, and still held: a reboot lets go of the lock, a failed one too."""
+    with refuse_if_taken(target):
+        before = server.boot_id()
+        lock.keep()
+        go_home(server, target.boot.boot_timeout_s)
+        if server.boot_id() != before:
+            lock.take()
+
+
+def _boot_own_kernel_after(
+    error: BaseException, server: SshMachine, target: SshTarget, lock: ServerLock
+) -> None:
+    """Home whatever went wrong; where that fails too, the sentence says both."""
+    try:
+        _boot_own_kernel(server, target, lock)
+    except (BadInput, RunFailed) as later:
+        raise RunFailed(f"{error or 'interrupted'}; besides, {later}") from error

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: MIT
+"""Calls, events and lock operations an operation, counted on observe kernels; of these no rate is kept.
+
+The counts of a run's arms lie in its folder `observed`, those of the one arm that is counted before anything
+is measured, for a prediction of the others, in `base`; both with journal and provenance like the run's.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lockscale.files import locked, write_json
+from lockscale.filesystems import Options, fs_type
+from lockscale.kernels.series import refuse_unsafe
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.machine import Machine, Write, must, must_all
+from lockscale.machines.machine import Step as MachineStep
+from lockscale.machines.memory_disk import InMemory
+from lockscale.measure.file_system import make, unmount_and_check
+from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
+from lockscale.measure.plan import Step, plan, profiled
+from lockscale.measure.profiling import with_one_cpu_online
+from lockscale.measure.resume import Journal, open_journal, refuse_other, refuse_other_build
+from lockscale.measure.rows import Row, read_rows, write_rows
+from lockscale.measure.run import carried_out
+from lockscale.measure.run_folder import Run, read_provenance
+from lockscale.measure.target import Booted, HeldTarget, hold_target
+from lockscale.progress import progress
+from lockscale.study.checks import Counter
+from lockscale.study.file import LocalTarget, ManycoreTarget, Study, Target
+from lockscale.tools import event_counts, ftrace_cost, lock_stat
+
+OBSERVE, LOCK_STAT = "observe", "lockstat"
+"""The kinds of build that count, the second lock classes too; of their rates nothing is kept."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What to count, by the tool that counts it: trace points, functions, and lock classes."""
+
+    trace: tuple[str, ...]
+    calls: tuple[str, ...]
+    locks: tuple[tuple[str, str], ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of build that counts them: lock_stat makes every lock of the kernel larger and slower."""
+        return LOCK_STAT if self.locks else OBSERVE
+
+    @staticmethod
+    def of(said: Sequence[str]) -> "Sources":
+        """From sources as the study says them."""
+        parts = [source.split(":", 1) for source in dict.fromkeys(said)]
+        return Sources(
+            trace=tuple(name for kind, name in parts if kind == "trace"),
+            calls=tuple(name for kind, name in parts if kind == "calls"),
+            locks=tuple((kind, name) for kind, name in parts if kind in ("acquisitions", "contentions")),
+        )
+
+
+def observed_counters(study: Study) -> dict[str, Counter]:
+    """The study's counters by name, in its order."""
+    return {one.name: one for one in study.counters}
+
+
+def sources_of(study: Study) -> Sources:
+    """Everything that a study's counters count."""
+    said = [source for counter in study.counters for source in counter.sources]
+    # A class without contentions may be a misspelt one, unless somebody took it.
+    taken = [source.replace("contentions:", "acquisitions:", 1) for source in said]
+    return Sources.of([*said, *taken])
+
+
+def count_points(
+    machine: Machine,
+    disk: NamedDisk | InMemory,
+    options: Options,
+    loads: Mapping[int, Sequence[str]],
+    sources: Sources,
+    cpus: int,
+) -> dict[int, dict[str, int]]:
+    """Processes -> what count() gives of their load, all on one new file system, then checked."""
+    made = make(machine, options, disk)
+    must(machine, loads[max(loads)], timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
+    system = fs_type(options.filesystem).trace_system
+    counted = {processes: count(machine, load, sources, cpus, system) for processes, load in loads.items()}
+    unmount_and_check(machine, made)
+    return counted
+
+
+def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, system: str) -> dict[str, int]:
+    """Source -> its count while `load` ran, and no longer. system: the folder of its trace events."""
+    events = [f"{system}:{name}" for name in sources.trace]
+    event_counts.check(must(machine, event_counts.AVAILABLE), events)
+    on = [*event_counts.start(events), *(ftrace_cost.start(sources.calls) if sources.calls else [])]
+    off = [*(ftrace_cost.stop() if sources.calls else []), *event_counts.stop(events)]
+    profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
+    histograms = event_counts.read(events)
+    steps: list[MachineStep] = [
+        ["sync"],
+        *with_one_cpu_online(machine, cpus, on),
+        *(Write(*w) for w in (lock_stat.start() if sources.locks else ())),
+        load,
+        *([lock_stat.READ] if sources.locks else []),
+        histograms,
+        *with_one_cpu_online(machine, cpus, off),
+        profile,
+        *(Write(*w) for w in ftrace_cost.clear()),
+    ]
+    done = must_all(machine, steps, timeout_s=LOAD_TIMEOUT_S)
+    return {
+        **_traced(done[steps.index(histograms)].stdout, events),
+        **(_called(done[steps.index(profile)].stdout, sources.calls) if sources.calls else {}),
+        **(_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks) if sources.locks else {}),
+    }
+
+
+def _traced(text: str, events: Sequence[str]) -> dict[str, int]:
+    counts = event_counts.parse(text, events)
+    return {f"trace:{event.partition(':')[2]}": hits for event, hits in counts.items()}
+
+
+def _called(text: str, functions: Sequence[str]) -> dict[str, int]:
+    """A function that was never called is not in the profile: the filter took its name, so it is 0."""
+    found = {cost.function: cost.count for cost in ftrace_cost.parse(ftrace_cost.split(text))}
+    return {f"calls:{name}": found.get(name, 0) for name in functions}
+
+
+def _locked(text: str, locks: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """Sums over both modes; a class that nobody took is not in the file."""
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for use in lock_stat.parse(text).uses:
+        counts["contentions", use.name] += use.waits.count
+        counts["acquisitions", use.name] += use.holds.count
+    return {f"{kind}:{name}": counts[kind, name] for kind, name in locks}
+
+
+def observed(run: Run) -> Run:
+    """Where the counts of a run lie, laid out like the run itself."""
+    return Run(run.folder / "observed")
+
+
+def observe(run: Run, study: Study, target: Target) -> Path | None:
+    """Count at every point of the study's plan that is left; the path of the counts.
+
+    None where the study's proof is in its profiles, or the target boots no kernel of ours.
+    """
+    if study.counter not in observed_counters(study) or isinstance(target, LocalTarget):
+        return None
+    return count_steps(observed(run), run, study, target, steps_of(study), sources_of(study))
+
+
+def count_steps(
+    into: Run, run: Run, study: Study, target: Target, steps: Sequence[Step], sources: Sources
+) -> Path:
+    """Count `sources` in each step that is left; the path of the counts. Only the steps' arms are built.
+
+    into: a folder of `run`, laid out like a run.
+    """
+    arms = [arm for arm in study.arms if any(step.arm == arm.name for step in steps)]
+    for arm in arms:
+        refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
+    into.folder.mkdir(parents=True, exist_ok=True)
+    with locked(into.folder / "lock", f"counts of run {run.id}"):
+        journal = open_journal(into, study)
+        with hold_target(run, study.model_copy(update={"arms": arms}), target, sources.kind) as place:
+            refuse_other(journal, steps, place.label)
+            said = {"run": run.id, "origin": place.origin, **place.describe()}
+            write_json(into.provenance, said)
+            _count_all(_Work(run, study, place, journal, sources), steps)
+        write_rows(into.rows, journal.rows(steps))
+    return into.rows
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Counts while they are taken."""
+
+    run: Run
+    study: Study
+    place: HeldTarget
+    journal: Journal
+    sources: Sources
+
+
+def steps_of(study: Study) -> list[Step]:
+    """The blocks of the study's plan at the points that are profiled; the A/A pair is for rates."""
+    steps = [step for step in plan(study) if step.pair == "ab"]
+    return [replace(step, processes=profiled(study, step)) for step in steps]
+
+
+def _count_all(work: _Work, steps: Sequence[Step]) -> None:
+    left, place = work.journal.left(steps), work.place
+    with progress(f"count {work.study.name} on {place.label}", len(steps)) as shown:
+        shown.update(len(steps) - len(left))
+        done = carried_out(left, lambda step: _booted(work, step), place.at_once)
+        for k, (step, (rows, wall_s)) in enumerate(done, start=1):
+            work.journal.add(step, rows=rows, wall_s=round(wall_s, 1))
+            shown.update(len(steps) - len(left) + k, step.name)
+
+
+def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
+    """The rows of one boot, and how long it took in seconds."""
+    started_s = time.monotonic()
+    with work.place.boot(step.arm, step.cpus) as booted:
+        refuse_other_build(work.journal, step.arm, booted.build_id)
+        rows = [asdict(row) for row in _counted(work, step, booted)]
+    return rows, time.monotonic() - started_s
+
+
+def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
+    """One boot of one arm's observe kernel: every source of every counter at every point."""
+    run, study, place = work.run, work.study, work.place
+    asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
+    items = {n: max(1, asked.operations_per_point // n) for n in step.processes}
+    loads = {n: load.command(n, each, "both") for n, each in items.items()}
+    assert booted.disk is not None, "a place that boots kernels has a disk to format"
+    options = study.options_of(step.arm)
+    counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
+    common: dict[str, Any] = {
+        "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "tool": OBSERVE,
+        "tool_version": booted.release, "test": load.operation, "cpus": step.cpus, "pair": step.pair,
+        "block": step.block, "iteration": step.iteration, "statistic": "total", "target": place.label,
+        "origin": place.origin, "build_id": booted.build_id, "profiled": True, "started_utc": started,
+    }  # fmt: skip
+    for n, counts in counted.items():
+        yield Row(**common, threads=n, metric=f"{load.operation}s", unit="ops", value=float(n * items[n]))
+        for source, value in counts.items():
+            yield Row(**common, threads=n, metric=source, unit="events", value=float(value))
+
+
+FEWEST = 2
+"""Processes: one alone meets nobody."""
+
+BLOCKS = 4
+"""At least: fewer say hardly anything of how far counts vary."""
+
+LOCAL = "a local target boots no kernel of ours, so nothing of the base is counted there"
+IN_VIRTUAL_TIME = "a machine in virtual time gives rates: for a prediction of counts name target qemu"
+BY_HAND = "the base is counted by a run alone, before it measures: lockscale study run"
+LATE = "arms were measured before the base was counted, and a prediction made now would be none"
+ALONE = "no point of the study has two processors, so nobody meets anybody"
+NONE_NAMED = "of this study it is not worked out which arm's counts tell those of the others"
+
+
+@dataclass(frozen=True)
+class ArmToCount:
+    """The arm to count, and what of it: sources as in the counters of a study."""
+
+    arm: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FirstCounts:
+    """Rows of the base's counts, or a sentence that says why there are none.
+
+    host_cpus: processors under a guest's virtual ones; None: the target is no guest.
+    """
+
+    rows: pd.DataFrame | None
+    host_cpus: int | None = None
+    why_none: str = ""
+
+
+def first_counts_of(run: Run) -> Run:
+    """Where the counts of a run's base lie, laid out like the run itself."""
+    return Run(run.folder / "base")
+
+
+def count_first_arm(run: Run, study: Study, target: Target, base: ArmToCount | None) -> FirstCounts:
+    """Boot and count what is left of the base in the run's own target, and no other arm."""
+    if base is None:
+        return FirstCounts(None, why_none=NONE_NAMED)
+    if isinstance(target, LocalTarget):
+        return FirstCounts(None, why_none=LOCAL)
+    if isinstance(target, ManycoreTarget):
+        return FirstCounts(None, why_none=IN_VIRTUAL_TIME)
+    if run.journal.is_file():
+        return read_first_counts(run, LATE)
+    if steps := first_steps(study, base.arm):
+        count_steps(first_counts_of(run), run, study, target, steps, Sources.of(base.sources))
+    return read_first_counts(run, ALONE)
+
+
+def read_first_counts(run: Run, why_none: str = BY_HAND) -> FirstCounts:
+    """What the run counted of its base; where nothing, `why_none`."""
+    into = first_counts_of(run)
+    if not into.rows.is_file():
+        return FirstCounts(None, why_none=why_none)
+    said = read_provenance(into.folder)
+    guest = said["origin"] == "qemu"
+    return FirstCounts(read_rows(into.rows), int(said["host"]["cpus"]) if guest else None)
+
+
+def first_steps(study: Study, arm: str) -> list[Step]:
+    """A boot of each guest a block, at up to as many processes as processors.
+
+    With more of them the scheduler has a say, which no model has. Two processes are always counted: the
+    most for which a small host still has a processor each.
+    """
+    blocks = range(1, max(BLOCKS, study.parameters.iterations) + 1)
+    guests = [guest for guest in study.parameters.guests if guest.cpus >= FEWEST]
+    boots = [(block, guest) for block in blocks for guest in guests]
+    return [
+        Step(
+            k,
+            "ab",
+            block,
+            block,
+            arm,
+            guest.cpus,
+            first_points(guest.cpus, guest.processes),
+            guest.containers,
+        )
+        for k, (block, guest) in enumerate(boots, start=1)
+    ]
+
+
+def first_points(cpus: int, processes: list[int]) -> tuple[int, ...]:
+    """Numbers of processes at which the base is counted on `cpus` processors."""
+    return tuple(sorted({FEWEST, *(n for n in processes if FEWEST <= n <= cpus)}))

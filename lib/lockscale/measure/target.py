@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""A target as the runner knows it, whatever its kind: held by one run at a time, it boots arms."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from lockscale import paths
+from lockscale.errors import BadInput, printable
+from lockscale.files import hold_lock, now_utc, user_name
+from lockscale.kernels.base import RATE
+from lockscale.kernels.build import Kernel
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.machine import Machine
+from lockscale.machines.memory_disk import InMemory
+from lockscale.machines.virtual_time import Section
+from lockscale.measure.arms import build_arms
+from lockscale.measure.load import CREATES
+from lockscale.measure.rows import Origin
+from lockscale.measure.run_folder import Run
+from lockscale.study.file import LocalTarget, ManycoreTarget, QemuTarget, Study, Target
+from lockscale.study.target_file import ServerDisk
+
+
+def host() -> dict[str, Any]:
+    """CPU model, cores, memory, kernel; what is unknown is null."""
+    return {
+        "cpu_model": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+
+
+def _cpu_model() -> str | None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), None)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a second controller is told. It names a person and a run, never a machine."""
+
+    who: str
+    run: str
+    since_utc: str
+
+    def json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def refusal(self, target: str) -> str:
+        return (
+            f"target {target} is in use by {self.who} since {self.since_utc} (run {self.run}): "
+            "wait until it ends"
+        )
+
+
+def holder_of(run: str) -> Holder:
+    """This user, as the holder of a target from now on, for the run of that name."""
+    return Holder(user_name(), run, now_utc())
+
+
+def read_holder(text: str) -> Holder:
+    """What json() wrote; a text that is none of it, as after a crash, is somebody unknown."""
+    try:
+        said = json.loads(text)
+        return Holder(*(printable(said[name]) for name in ("who", "run", "since_utc")))
+    except (ValueError, KeyError, TypeError):
+        return Holder("somebody", "unknown", "an unknown time")
+
+
+def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
+    """Hold this machine while the context lasts: guests and local loads would disturb one another."""
+
+    def refusal(said: str) -> str:
+        return read_holder(said).refusal(target)
+
+    return hold_lock(paths.MACHINE_LOCK, holder_of(run).json(), refusal, for_all=True)
+
+
+@dataclass(frozen=True)
+class Booted:
+    """An arm that runs, asserted: `release` and `build_id` are what the machine itself says.
+
+    disk: the one that may be formatted; None: nothing is formatted, mounted or profiled, loads run in
+    `folder`. fsload: the program's path on the machine. found: what provenance says of this boot beside
+    what every machine is asked.
+    """
+
+    machine: Machine
+    release: str
+    build_id: str
+    folder: str
+    fsload: str
+    disk: NamedDisk | InMemory | None
+    found: dict[str, Any] = field(default_factory=dict)
+    virtual_time: "InVirtualTime | None" = None
+
+
+class InVirtualTime(Protocol):
+    """What a machine in virtual time offers besides.
+
+    section: a program in the guest that marks a command as a section. mpi_marks: a library that marks one in
+    the ranks that preload it. settings: names of what can be set otherwise for one command, in order.
+    sections: see QemuMachine.
+    """
+
+    @property
+    def section(self) -> str: ...
+
+    @property
+    def mpi_marks(self) -> str: ...
+
+    @property
+    def settings(self) -> Sequence[str]: ...
+
+    def sections(self, skip: int = 0) -> list[Section]: ...
+
+
+class HeldTarget(Protocol):
+    """A target that is held for one run.
+
+    origin, label: what rows say of where they were measured. arms: what can be told apart there, in
+    the study's order. at_once: how many boots it can have at a time, none of which disturbs another.
+    """
+
+    @property
+    def at_once(self) -> int: ...
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def arms(self) -> Sequence[str]: ...
+
+    def describe(self) -> dict[str, Any]:
+        """What provenance says of it beside the target file; nothing private."""
+        ...
+
+    def boot(self, arm: str, cpus: int) -> AbstractContextManager[Booted]:
+        """`arm` on `cpus` processors, from a boot that was asserted to the end of one step."""
+        ...
+
+    def scrub(self, text: str) -> str:
+        """Tool output without the target's own names."""
+        ...
+
+
+GUEST_CPUS = 64  # CONFIG_NR_CPUS of guest.config
+MOST_PROCESSES, MOST_ITEMS = 4096, 100_000_000
+"""Of one load: what fsload takes (lib/fsload/fsload.c), operations of each process."""
+LEAST_FILE_BYTES = 512
+"""An inode has at least 256 bytes, and its name is in a directory besides."""
+
+
+def refuse_too_large(study: Study, target: Target) -> None:
+    """Raises BadInput where the study's plan asks for more than `target` can do, and says what that is."""
+    has, disk_bytes = most_cpus(target), _disk_bytes(target)
+    creates = study.workload == CREATES
+    for guest in study.parameters.guests:
+        if has is not None and guest.cpus > has:
+            raise BadInput(
+                f"the study asks for {guest.cpus} CPUs and target {target.name} has {has}: ask for fewer"
+            )
+        for processes in guest.processes:
+            each = study.parameters.items_each(guest, processes)
+            asked = f"the study asks for {processes * each} operations by {processes} processes"
+            if processes > MOST_PROCESSES or each > MOST_ITEMS:
+                raise BadInput(
+                    f"{asked}, and a load has at most {MOST_PROCESSES} processes with {MOST_ITEMS} "
+                    "operations each: ask for fewer"
+                )
+            if creates and disk_bytes is not None and processes * each > disk_bytes // LEAST_FILE_BYTES:
+                raise BadInput(
+                    f"{asked}, and the disk of target {target.name} has {disk_bytes >> 20} MiB, place for at "
+                    f"most {disk_bytes // LEAST_FILE_BYTES} files: ask for fewer"
+                )
+
+
+def most_cpus(target: Target) -> int | None:
+    """Of a guest, of the machine in virtual time, or of this machine; None: only the server itself knows."""
+    if isinstance(target, QemuTarget):
+        return GUEST_CPUS
+    if isinstance(target, ManycoreTarget):
+        return target.most_cpus
+    return len(os.sched_getaffinity(0)) if isinstance(target, LocalTarget) else None
+
+
+def _disk_bytes(target: Target) -> int | None:
+    """The disk that loads run on; None: a folder of this machine's own."""
+    if isinstance(target, LocalTarget):
+        return None
+    disk = target.disk
+    return disk.size_bytes if isinstance(disk, ServerDisk) else disk.size_mib << 20
+
+
+def kernels_ahead(study: Study, target: Target) -> dict[str, Kernel]:
+    """The kernels that can be built before the target is held: a guest's; a server's depend on the server."""
+    return build_arms(study) if isinstance(target, QemuTarget | ManycoreTarget) else {}
+
+
+def hold_target(
+    run: Run, study: Study, target: Target, kind: str = RATE
+) -> AbstractContextManager[HeldTarget]:
+    """`target`, held for this run alone and left as it was found, with the arms' kernels of one kind.
+
+    Raises BadInput where somebody else holds it or it cannot run the study.
+    """
+    if isinstance(target, QemuTarget):
+        from lockscale.measure.target_qemu import hold_qemu
+
+        return hold_qemu(run, study, target, kind)
+    if isinstance(target, ManycoreTarget):
+        from lockscale.measure.target_manycore import hold_manycore
+
+        return hold_manycore(run, study, target, kind)
+    if isinstance(target, LocalTarget):
+        from lockscale.measure.target_local import hold_local
+
+        return hold_local(run, study, target)
+    from lockscale.measure.target_ssh import hold_server
+
+    return hold_server(run, study, target, kind)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Target kind qemu: a guest on this machine, booted anew for each step, with a scratch disk made anew."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from lockscale import paths
+from lockscale.kernels.base import RATE
+from lockscale.kernels.build import Kernel
+from lockscale.machines.accel import choose_accel
+from lockscale.machines.assertions import assert_runs
+from lockscale.machines.disk import NamedDisk
+from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
+from lockscale.machines.scratch import Scratch
+from lockscale.measure.arms import build_arms
+from lockscale.measure.file_system import MOUNT_POINT
+from lockscale.measure.rows import Origin
+from lockscale.measure.run_folder import Run
+from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
+from lockscale.study.file import QemuTarget, Study, Target, guest_target
+from lockscale.tools import fsload
+
+
+def guest_of(
+    target: Target, kernel: Kernel, cpus: int, accel: str = "auto", disk: Attached | None = None
+) -> Guest:
+    """`kernel` on `cpus` virtual processors; accel "auto" is KVM where a trial boot of it went well.
+
+    Raises BadInput where the target boots no guests.
+    """
+    said = guest_target(target)
+    guest = Guest(kernel.image, cpus, said.memory_mib, "tcg", said.boot_timeout_s, disk)
+    return replace(guest, accel=choose_accel(guest) if accel == "auto" else accel)
+
+
+def scratch_in(folder: Path, target: Target) -> Scratch:
+    """The scratch disk that the target file describes, as an image in `folder`."""
+    disk = guest_target(target).disk
+    return Scratch(folder / "scratch.img", disk.size_mib, disk.serial)
+
+
+def named_disk(disk: Scratch) -> NamedDisk:
+    """The disk as the check of what may be formatted wants it."""
+    return NamedDisk(disk.by_id, disk.serial, disk.size_mib << 20, disposable=True)
+
+
+@contextmanager
+def booted_guest(
+    target: Target,
+    kernel: Kernel,
+    cpus: int,
+    *,
+    accel: str = "auto",
+    kernel_arguments: tuple[str, ...] = (),
+    slower: float = 1,
+) -> Iterator[tuple[QemuMachine, NamedDisk]]:
+    """`kernel` in a guest with the target's scratch disk; uname and build-id are asserted from inside.
+
+    slower: how much longer than the target file says it may take to boot.
+    """
+    paths.CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="guest-", dir=paths.CACHE) as folder:
+        disk = scratch_in(Path(folder), target)
+        plain = guest_of(target, kernel, cpus, accel, disk)
+        guest = replace(
+            plain, kernel_arguments=kernel_arguments, boot_timeout_s=slower * plain.boot_timeout_s
+        )
+        with fresh_disk(disk) as named, QemuMachine(guest) as machine:
+            assert_runs(machine, kernel)
+            yield machine, named
+
+
+@contextmanager
+def fresh_disk(disk: Scratch) -> Iterator[NamedDisk]:
+    """The disk made anew, for as long as the guest lives."""
+    disk.make()
+    try:
+        yield named_disk(disk)
+    finally:
+        disk.image.unlink(missing_ok=True)
+
+
+EXAMPLE_CPUS = 4
+
+
+@contextmanager
+def hold_qemu(run: Run, study: Study, target: QemuTarget, kind: str = RATE) -> Iterator["HeldQemu"]:
+    """This machine held, every arm built."""
+    refuse_too_large(study, target)
+    with hold_this_machine(run.id, target.name):
+        yield HeldQemu(run, study, target, kind)
+
+
+class HeldQemu:
+    """The guests of one run: how they are accelerated, their kernels, their one scratch disk."""
+
+    origin: Origin = "qemu"
+    at_once = 1
+
+    def __init__(self, run: Run, study: Study, target: QemuTarget, kind: str) -> None:
+        self.target, self.kernels = target, build_arms(study, kind)
+        self.arms = list(self.kernels)
+        self.disk = scratch_in(run.folder, target)
+        self.accel = self._guest(self.arms[0], 2, study.parameters.accel).accel
+        self.label = f"{target.name} ({self.accel})"
+
+    def _guest(self, arm: str, cpus: int, accel: str) -> Guest:
+        return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "accel": self.accel,
+            "qemu_line": qemu_line(self._guest(self.arms[0], EXAMPLE_CPUS, self.accel)),
+            "host": host(),
+            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
+        }
+
+    @contextmanager
+    def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
+        guest = self._guest(arm, cpus, self.accel)
+        with fresh_disk(self.disk) as disk, QemuMachine(guest) as machine:
+            kernel = self.kernels[arm]
+            build_id = assert_runs(machine, kernel)
+            program = str(fsload.build(paths.CACHE / "bin"))  # the guest sees this machine's files
+            yield Booted(machine, kernel.release, build_id, MOUNT_POINT, program, disk)
+
+    def scrub(self, text: str) -> str:
+        return text
