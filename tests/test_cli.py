@@ -36,7 +36,7 @@ def test_study_list_says_question_arms_workload_and_tables(lockscale: Lockscale)
 def test_a_shown_study_is_what_its_file_says(lockscale: Lockscale):
     said = lockscale("study", "show", "inode-claim", "--json").value
     assert said["mkfs"][-1] == "lazy_itable_init=0,lazy_journal_init=0"
-    assert [arm["role"] for arm in said["arms"]] == ["before", "upstream"]
+    assert [arm["role"] for arm in said["arms"]] == ["unpatched", "patched"]
 
 
 def test_doctor_names_a_fix_for_what_is_missing_and_for_nothing_else(lockscale: Lockscale):
@@ -48,6 +48,18 @@ def test_doctor_names_a_fix_for_what_is_missing_and_for_nothing_else(lockscale: 
         assert set(check) == {"name", "ok", "found", "fix"}
         assert bool(check["fix"]) != check["ok"], check
     assert {"python", "disk", "kvm", "kernel source", "gcc"} <= {c["name"] for c in said.value["checks"]}
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_doctor_says_whether_a_qemu_for_virtual_time_can_still_come(
+    reached: bool, lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("lockscale.doctor.known_qemu", lambda: None)
+    monkeypatch.setattr("lockscale.doctor.can_fetch", lambda: reached)
+    said = lockscale("doctor", "--json").value["checks"]
+    (check,) = [one for one in said if one["name"] == "QEMU for virtual time"]
+    assert check["ok"] == reached
+    assert "fetched when" in check["found"] if reached else "target qemu" in check["fix"]
 
 
 @pytest.mark.slow

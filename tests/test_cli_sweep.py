@@ -205,7 +205,7 @@ def test_without_distributed_the_extra_is_named(
         (["inode_claim", "--grid", "hold_ns"], "--grid 'hold_ns' is not of the form NAME="),
         (["inode_claim", "--grid", "hold_ns="], "'hold_ns' is '': give a plain number"),
         (["inode_claim", "--grid", "hold_ns=1,,2"], "'hold_ns' is '': give"),
-        (["inode_claim", "--grid", "hold_ns=1,x"], "'hold_ns' is 'x': give a plain number"),
+        (["inode_claim", "--grid", "hold_ns=1,x"], "'hold_ns' is 'x': give a plain number in ns"),
         (["inode_claim", "--grid", "hold_ns=1", "--grid", "hold_ns=2"], "--grid names 'hold_ns' twice"),
         (["inode_claim", "--grid", "hold_ns=1,1.0"], "point twice"),
         (["inode_claim", "--latin", "hold_ns=1:2"], "needs both --latin NAME=LOW:HIGH and --samples N"),

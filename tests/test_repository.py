@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from lockscale import paths
+from lockscale.study.file import load_study
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
 LOCK = (paths.ROOT / "requirements.lock").read_text()
@@ -105,3 +106,37 @@ def test_continuous_integration_runs_make_test():
         cwd=paths.ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert "pytest" in recipe and "lint-imports" in recipe
+
+
+STUDY_ROOMS = ("studies/", "sim/models/", "filesystems/ext4.py")
+WITH_NAMES_OF_STUDIES = {
+    "predict/unpatched.py": "which of ext4's functions encloses which, in a profile of creates",
+    "predict/observed.py": "a function of ext4 as the example in a sentence",
+    "prove/locality.py": "ext4's allocator tells by its own trace event where it put a file",
+    "tools/changelog_table.py": "its docstring says what a changelog prints",
+    "tools/event_counts.py": "a trace event of ext4 as the example in a sentence",
+    "tools/ext4_stats.py": "it reads what ext4 and jbd2 print, and names the functions that print it",
+    "tools/function_graph.py": "a function of ext4 as the example in a sentence",
+    "tools/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
+}
+"""Files of other rooms that name a study, an arm, a table or a function of ext4 or jbd2, and why."""
+
+
+def names_of_studies() -> re.Pattern[str]:
+    """The studies, their arms, the published tables and the functions of ext4 and jbd2."""
+    studies = [load_study(path.stem) for path in paths.STUDIES.glob("*.yaml") if not path.is_symlink()]
+    names = {one.name for one in studies} | {name for one in studies for name in one.arm_names}
+    names |= {name.replace("-", "_") for name in names}
+    names |= {path.stem for path in paths.PUBLISHED.glob("*.csv")}
+    names -= {"trylock"}  # it is what the kernel calls an attempt at any lock
+    known = "|".join(re.escape(name) for name in names)
+    return re.compile(rf"(?<![\w-])(?:{known}|_*(?:ext4|jbd2)_(?!stats\b|info\b)\w+)(?![\w-])")
+
+
+def test_only_the_rooms_of_studies_name_a_study():
+    named, library = names_of_studies(), paths.ROOT / "lib/lockscale"
+    naming = (path for path in library.rglob("*.py") if named.search(path.read_text()))
+    found = {str(path.relative_to(library)) for path in naming}
+    outside = {name for name in found if not name.startswith(STUDY_ROOMS)}
+    assert found - outside, "the pattern finds nothing where studies are at home"
+    assert outside == set(WITH_NAMES_OF_STUDIES)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.show.exports import export, export_names
 from lockscale.study.file import list_studies
 from lockscale.tables import list_tables
@@ -115,3 +116,10 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(
     said = lockscale("export", *argv, "--output", str(tmp_path))
     assert said.status == 2 and says in said.err.splitlines()[-1] and "Traceback" not in said.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("names", [["s1_rates"], ["inode-claim", "scale"]])
+def test_a_run_of_what_is_no_study_is_refused_in_a_sentence(names: list[str], tmp_path: Path):
+    with pytest.raises(BadInput, match=rf"--run .* and {names[-1]} is no study"):
+        export(names, ["txt"], tmp_path, CURATED)
+    assert not list(tmp_path.iterdir())

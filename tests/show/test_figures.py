@@ -14,7 +14,7 @@ from lockscale.show.figures import study as figures
 from lockscale.show.figures.formats import alt_text, save
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
 from lockscale.study.file import load_study
-from lockscale.study.tables import published_table
+from lockscale.study.tables import StudyTable, published_table
 
 STUDY = load_study("inode-claim")
 TABLE = published_table("s1_rates")
@@ -52,6 +52,22 @@ def test_published_and_simulated_are_told_apart_in_one_figure():
     drawn = DRAWN["table_beside_simulated"][1]()
     assert "published" in drawn.layout.title.text
     assert {trace.name.rsplit(", ", 1)[1] for trace in drawn.data} == {"simulated", "published"}
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("xfs_create", "calibrated to points measured in virtual time (rates.csv)"),
+        ("any_lock", "calibrated to published points"),
+        ("machine_repairman", "not calibrated"),
+    ],
+)
+def test_a_simulated_curve_says_to_what_its_model_is_calibrated(model: str, said: str):
+    arms = [one.model_copy(update={"model": None}) for one in STUDY.arms]
+    study = STUDY.model_copy(update={"model": model, "arms": arms})
+    own = StudyTable("rates.csv", PUBLISHED.assign(origin="virtual"), Path("rates.csv"))
+    drawn = figures.table_beside_simulated(study, POINTS, PUBLISHED, own)
+    assert f"lines: simulated, {said};" in drawn.layout.meta["says"]
 
 
 def test_each_arms_published_marks_are_its_lines_own_symbol_open_so_that_grey_tells_them_apart():

@@ -190,7 +190,7 @@ def test_a_study_without_one_of_its_parts_is_refused(studies: Path, key: str):
 )
 def test_a_study_compares_an_unpatched_with_a_patched_kernel(studies: Path, old, new, reason):
     (studies / "x.yaml").write_text(SHIPPED.replace(old, new))
-    with pytest.raises(BadInput, match=reason):
+    with pytest.raises(BadInput, match=rf"{reason}[^\[]*$"):  # and no list of arms that is cut off
         load_study("x")
 
 

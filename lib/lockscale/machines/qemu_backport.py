@@ -27,7 +27,7 @@ PACKAGES = ("qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabio
 UNPACKED = paths.CACHE / "qemu"
 UNPACKED_MIB = 300
 WANTED = f"target manycore needs QEMU {'.'.join(map(str, LEAST))} or newer with plugins"
-STILL = "target qemu still boots and counts without it"
+STILL = "target qemu, simulation, audits and fits work without it"
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,22 @@ def _private_apt(room: Path) -> list[str]:
         "Acquire::Retries": 3,
     }
     return [word for key, value in said.items() for word in ("-o", f"{key}={value}")]
+
+
+def can_fetch() -> bool:
+    """Whether the distribution's backports answer now; nothing of them is kept."""
+    try:
+        release = f"{_mirror()}/dists/{_codename()}-backports/InRelease"
+    except BadInput:
+        return False
+    with tempfile.TemporaryDirectory(prefix="lockscale-") as scratch:
+        quick = [f"-oAcquire::{name}" for name in ("Retries=0", "http::Timeout=5", "https::Timeout=5")]
+        argv = ["/usr/lib/apt/apt-helper", *quick, "download-file", release, f"{scratch}/InRelease"]
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return done.returncode == 0
 
 
 def _mirror() -> str:

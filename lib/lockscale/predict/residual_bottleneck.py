@@ -32,7 +32,7 @@ MOVED = Open(
 )
 TRIED = (
     f"{SHARE} leaves out lines that move: the value is what this queue alone allows, and the low end stays "
-    "the base's. Tried on S3's own patched column, 7 published values of inode-goal-scan0: with 0.2, which "
+    "the base's. Tried on S3's own patched column, 7 published values of a goal per inode: with 0.2, which "
     "meets the one of 64 containers, all 7 lie in the interval, but with 2 containers the value is 2.4 times "
     "too high; with 0.5 only 4 lie in it."
 )

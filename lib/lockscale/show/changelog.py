@@ -167,13 +167,13 @@ def _locks(kernels: dict[str, dict[str, Any]]) -> str:
 
 
 def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
-    before, base = study.unpatched.name, study.patched.name
-    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
+    unpatched, patched = study.unpatched.name, study.patched.name
+    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}            {patched:>14}"]
     for row in extra.to_dict("records"):
-        change = percent(row[before], row[base], row["significant"])
+        change = percent(row[unpatched], row[patched], row["significant"])
         lines.append(
-            f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.4f} (  0.00%)   "
-            f"{row[base]:>14.4f} {change}"
+            f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.4f} (  0.00%)   "
+            f"{row[patched]:>14.4f} {change}"
         )
     return [Block(f"{counter} (*: significant at 5% over all rows):"), Block("\n".join(lines), fixed=True)]
 
@@ -185,7 +185,7 @@ def percent(before: float, after: float, significant: bool) -> str:
 
 
 def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
-    before, base = study.unpatched.name, study.patched.name
+    unpatched, patched = study.unpatched.name, study.patched.name
     lines = ["cpus procs     extra  [     low,     high]    spread  above"]
     for row in extra.to_dict("records"):
         lines.append(
@@ -194,8 +194,8 @@ def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
             f"{'yes' if row['above'] else 'no'}"
         )
     head = (
-        f"The extra ones under {before} with their interval ({extra.level_pct.min():.1f}%, by "
-        f"ranks, each row alone), and the repeat spread (largest less smallest) of {base}:"
+        f"The extra ones under {unpatched} with their interval ({extra.level_pct.min():.1f}%, by "
+        f"ranks, each row alone), and the repeat spread (largest less smallest) of {patched}:"
     )
     return [Block(head), Block("\n".join(lines), fixed=True)]
 
@@ -206,20 +206,20 @@ def _rates(
     benchmark = is_benchmark(provenance["origin"])
     metric = study.metric[:1].upper() + study.metric[1:]
     head = f"{metric}{rate_note(rates)} {where_measured(provenance)}{'' if benchmark else NO_BENCHMARK}:"
-    before, base = study.unpatched.name, study.patched.name
+    unpatched, patched = study.unpatched.name, study.patched.name
     if benchmark and compared is not None:
-        return [Block(head), Block(_compared(before, base, compared), fixed=True)]
+        return [Block(head), Block(_compared(unpatched, patched, compared), fixed=True)]
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
-    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}  {base:>14}"]
+    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}  {patched:>14}"]
     for row in wide.to_dict("records"):
-        lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[before]:>12.0f}  {row[base]:>14.0f}")
+        lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.0f}  {row[patched]:>14.0f}")
     return [Block(head), Block("\n".join(lines), fixed=True)]
 
 
-def _compared(before: str, base: str, compared: pd.DataFrame) -> str:
+def _compared(unpatched: str, patched: str, compared: pd.DataFrame) -> str:
     """The rates of both arms, what they change, and a star where it is significant."""
-    lines = [f"{'cpus':>4} {'procs':>5}  {before:>12}            {base:>14}"]
-    for row in compared[compared.arm == base].to_dict("records"):
+    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}            {patched:>14}"]
+    for row in compared[compared.arm == patched].to_dict("records"):
         change = percent(row["unpatched"], row["value"], row["significant"])
         lines.append(
             f"{row['cpus']:>4} {row['threads']:>5}  {row['unpatched']:>12.0f} (  0.00%)   "
@@ -237,10 +237,10 @@ def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Blo
         ]
         found.append(Block(f"Function cost of {arm} (measured {point}, profiler on):"))
         found.append(Block(cost_table(rows).rstrip("\n"), fixed=True))
-    before, after = study.unpatched.name, study.patched.name
-    if {before, after} <= costs.keys():
-        found.append(Block(f"The same averages before ({before}) and after ({after}), in microseconds:"))
-        found.append(Block(_before_after(costs[before], costs[after]), fixed=True))
+    unpatched, patched = study.unpatched.name, study.patched.name
+    if {unpatched, patched} <= costs.keys():
+        found.append(Block(f"The same averages before ({unpatched}) and after ({patched}), in microseconds:"))
+        found.append(Block(_before_after(costs[unpatched], costs[patched]), fixed=True))
     return found
 
 
@@ -292,7 +292,7 @@ def as_form(form: str, study: Study, blocks: list[Block], mails: Sequence[bytes]
 def cover(study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
     """[PATCH 0/N] of a series, its text the changelog's. Raises BadInput where no arm has a patch.
 
-    The subject names the upstream arm, and ends at a word within SUBJECT_COLUMNS.
+    The subject names the patched arm, and ends at a word within SUBJECT_COLUMNS.
     """
     if not mails:
         raise BadInput(f"no measured arm of {study.name} has a patch: there is nothing to write a cover for")

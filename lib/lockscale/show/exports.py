@@ -74,6 +74,8 @@ def export(
     for one in formats:
         if one not in known:
             raise BadInput(f"there is no format {one!r}: give some of {','.join(known)}")
+    if run and (no_study := [name for name in names if name not in list_studies()]):
+        raise BadInput(f"--run {run} is a study's run, and {no_study[0]} is no study: leave one of them out")
     need_place_for_folder(folder)  # a study's figure takes a minute of simulation
     todo = [(name, _writers(name, run)) for name in names]
     written: list[Path] = []

@@ -51,10 +51,10 @@ def simulated(errors: pd.DataFrame) -> Headline:
 
 
 def predicted(prediction: Mapping[str, Any]) -> Headline:
-    """03: the upstream arm on the published machine."""
+    """03: the patched arm on the published machine."""
     said = prediction["published_machine"]
     if said is None:
-        return Headline("nothing published says what the upstream arm would give")
+        return Headline("nothing published says what the patched arm would give")
     low, high = said["low"], said["high"]
     says = (
         f"predicted: {low:,.0f} to {high:,.0f} {said['unit']} by {said['arm']} at {said['threads']} threads"

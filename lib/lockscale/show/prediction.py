@@ -86,7 +86,7 @@ def base_to_count(study: Study) -> ArmToCount | None:
 
 
 def _machine(study: Study, found: Answer) -> dict[str, Any] | None:
-    """The upstream arm at the most threads; None where it is not predicted."""
+    """The patched arm at the most threads; None where it is not predicted."""
     arm = study.patched.name
     of_arm = [p for p in found.predictions if p.arm == arm]
     if not of_arm:

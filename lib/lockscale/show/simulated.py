@@ -98,7 +98,7 @@ def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.Da
     """A table of the study in the unit of simulated `points`: arm, threads, value, origin, note.
 
     Of containers the sum. A time T of N threads is N / T; the amount of work behind it, unpublished, is the
-    one that makes the floor, or else the upstream arm, at its fewest threads equal the simulated one.
+    one that makes the floor, or else the patched arm, at its fewest threads equal the simulated one.
     """
     frame = table.frame
     said: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]

@@ -115,7 +115,7 @@ def model(*, unit: str, calibration: str = "") -> Callable[[Callable[..., None]]
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, Value]:
-    """``["hold_ns=288.5", "search_locked=true"]`` as values; raises BadInput for other text."""
+    """``["hold_ns=288.5", "locked=true"]`` as values; raises BadInput for other text."""
     values: dict[str, Value] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -166,15 +166,19 @@ def _parameter(model: str, argument: inspect.Parameter, hint: object) -> Paramet
     return found
 
 
+UNITS = ("ns", "us", "ms", "s", "pct")
+"""That a name ends in one of these says that it is a number's, before its model is known."""
+
+
 def _read_value(name: str, text: str) -> Value:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
         return float(text)
     except ValueError:
-        raise BadInput(
-            f"parameter '{name}' is '{text}': give a plain number in the unit of its name, or true or false"
-        ) from None
+        unit = name.rpartition("_")[2]
+        otherwise = f"in {unit}" if unit in UNITS else "in the unit of its name, or true or false"
+        raise BadInput(f"parameter '{name}' is '{text}': give a plain number {otherwise}") from None
 
 
 def read_model(path: Path) -> Model:

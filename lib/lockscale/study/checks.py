@@ -63,7 +63,7 @@ class CheckLoad(_Strict):
 
 
 class Counter(_Strict):
-    """A ratio of counts and what it must do: `expect` as in "wait-group > trylock >= multi-goal".
+    """A ratio of counts and what it must do: `expect` as in "unpatched > patched >= floor".
 
     Sources are summed. trace: hits of a trace point of the file system. calls: of a kernel function.
     acquisitions, contentions: of a lock class as /proc/lock_stat names it. `not_shown`: a relation that

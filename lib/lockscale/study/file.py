@@ -379,7 +379,7 @@ def _why(first: ErrorDetails) -> str:
     if first["type"] == "union_tag_not_found":
         return "its kind is missing: say kind: manycore, qemu, ssh or local"
     said = printable(first["msg"].removeprefix("Value error, "), 200)
-    untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict)
+    untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict | list)
     untold |= first["loc"][-1:] == ("user",) and ":" in str(first["input"])  # as in user:password
     return said if untold else f"{said} (got {_short(first['input'])})"
 

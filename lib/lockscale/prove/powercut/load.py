@@ -90,7 +90,7 @@ def _escaped(path: Path) -> str:
 # The records are written to the disk beside a mounted file system, which the kernel else refuses.
 KERNEL_ARGUMENTS = ("bdev_allow_write_mounted=1",)
 # A small journal wraps within the load, so that its tail moves and is flushed for. Many small groups
-# and a low limit for stream allocation: files of at most 32 KiB meet the goals of group-trylock too.
+# and a low limit for stream allocation: files of at most 32 KiB meet the goals of single inodes too.
 SMALL = Options(filesystem="ext4", mkfs=["-J", "size=4", "-g", "2048"], knobs={"mb_stream_req": 3})
 
 

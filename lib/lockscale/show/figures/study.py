@@ -21,6 +21,8 @@ from lockscale.show.figures.template import (
     style,
     thread_axis,
 )
+from lockscale.sim import load_model
+from lockscale.sim.models import is_shipped
 from lockscale.study.file import Study
 from lockscale.study.tables import StudyTable
 
@@ -38,7 +40,7 @@ def table_beside_simulated(
     """
     points = points.astype({"low": float, "high": float})  # None of a single replication
     marked = f"open marks: {label(table)}{_first(said.note)}"
-    says = f"lines: simulated, calibrated to published points; bars: 95%{_cut(points.low)}; {marked}"
+    says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}; {marked}"
     drawn = figure(f"{study.name}: simulated and {table.kind}", says, "processes", study.metric)
     arms = [*study.arm_names, *(said.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
@@ -57,6 +59,18 @@ def table_beside_simulated(
     thread_axis(drawn, [*points.threads, *said.threads])
     values = pd.concat([points.value, said.value])
     return drawn.update_yaxes(type="log", tickvals=log_ticks(values.min(), values.max()))
+
+
+def _calibrated(study: Study, table: StudyTable) -> str:
+    """To what the models of the simulated arms are calibrated, in the words that fit a figure."""
+    models = [load_model(name) for name in {study.model_of(arm) for arm in study.arms if arm.simulated}]
+    if not all(one.calibration for one in models):
+        return "not calibrated"
+    if table.path and any(table.name in one.calibration for one in models):
+        return f"calibrated to points {' and '.join(map(origin_in_words, table.origins))} ({table.name})"
+    if all(map(is_shipped, models)):
+        return "calibrated to published points"
+    return "calibrated as the model's file says"
 
 
 def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:

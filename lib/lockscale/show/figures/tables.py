@@ -47,7 +47,7 @@ def table_figure(table: StudyTable) -> go.Figure:
 
 
 def origin(table: str) -> str:
-    """For instance "published in S4 (s4_creat_clo)"."""
+    """For instance "published in S9 (s9_rates)": a table's name begins with its source's."""
     return f"published in {table.split('_')[0].upper()} ({table})"
 
 
