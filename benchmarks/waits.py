@@ -190,7 +190,7 @@ FIRST_ADDRESS, SPACING = 0xFFFFFFFF81000000, 0x400
 FOLD = """
 import resource, sys, time
 from pathlib import Path
-from lockscale.tools.perf_script import fold_file
+from lockscale.tools.perf_record import fold_file
 started_s = time.perf_counter()
 folded = fold_file(Path({path!r}))
 seconds = time.perf_counter() - started_s

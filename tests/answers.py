@@ -4,11 +4,12 @@
 from pathlib import Path
 
 from lockscale.machines.machine import Completed
-from lockscale.measure.tools_on_target import TOOLS, detect
+from lockscale.measure.tools_on_target import detect
 from lockscale.tools import fsload
+from lockscale.tools.parsing import TARGET_TOOLS
 
 FSLOAD = fsload.on_target(Path("/opt/lockscale/fsload"))
-ALL = (*TOOLS, FSLOAD)
+ALL = (*TARGET_TOOLS, FSLOAD)
 
 
 def ends_in(argv, question):

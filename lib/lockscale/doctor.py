@@ -21,11 +21,12 @@ from lockscale.machines.ssh_needs import Check, needs, not_reached
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.load import Load, choose_load
 from lockscale.measure.target_manycore import guest_on
-from lockscale.measure.tools_on_target import TOOLS, Found, detect
+from lockscale.measure.tools_on_target import Found, detect
 from lockscale.programs import packages
 from lockscale.progress import progress
 from lockscale.study.file import SshTarget, Target, load_target
 from lockscale.tools import fsload, lock_events
+from lockscale.tools.parsing import TARGET_TOOLS
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
 LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7
@@ -125,7 +126,7 @@ def _server(target: SshTarget, tools: list[Found]) -> Iterator[Check]:
     try:
         with machine_of(target) as machine:
             yield from needs(target.name, machine)
-            tools += detect(machine, TOOLS, {})
+            tools += detect(machine, TARGET_TOOLS, {})
             yield from map(_tool, tools)
     except (BadInput, RunFailed) as error:
         yield from not_reached(target.name, error)
@@ -143,7 +144,7 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
             yield Check(f"{target.name} boots", True, guest.accel)
             yield Check("uname and build-id", True, assert_runs(machine, kernel))
             tools += detect(
-                machine, (*TOOLS, fsload.on_target(fsload.build(paths.CACHE / "bin"))), os.environ
+                machine, (*TARGET_TOOLS, fsload.on_target(fsload.build(paths.CACHE / "bin"))), os.environ
             )
             yield from map(_tool, tools)
             must(machine, ["mkdir", "-p", MOUNT_POINT])

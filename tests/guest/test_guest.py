@@ -18,9 +18,9 @@ from lockscale.machines.machine import must
 from lockscale.machines.qemu import Guest, QemuMachine
 from lockscale.machines.scratch import Scratch
 from lockscale.measure import file_system, target_qemu
-from lockscale.measure.tools_on_target import TOOLS
 from lockscale.programs import find
 from lockscale.study.file import load_target
+from lockscale.tools.parsing import TARGET_TOOLS
 
 pytestmark = pytest.mark.guest
 SIZE_MIB = 256
@@ -107,7 +107,7 @@ def test_the_doctor_sees_tools_and_that_waiters_queue_in_the_guest(kernels: dict
     found = {check["name"]: check for check in said["checks"]}
     assert found["waiters queue (FIFO)"]["ok"]
     tools = {tool["name"]: tool for tool in said["tools"]}
-    assert len(tools) == len(TOOLS) + 1 and all(found[name]["ok"] for name in tools)
+    assert len(tools) == len(TARGET_TOOLS) + 1 and all(found[name]["ok"] for name in tools)
     for name in ("perf", "mpirun", "mdtest", "fio", "strace"):  # the guest has the host's user space
         assert bool(tools[name]["path"]) == bool(find(name)), name
     assert tools["perf"]["version"] and tools["mpirun"]["version"] and tools["fsload"]["version"]

@@ -24,8 +24,9 @@ from lockscale.machines.machine import Write, must, must_all
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_needs import needs
 from lockscale.measure import server_recovery
-from lockscale.measure.tools_on_target import TOOLS, Found
+from lockscale.measure.tools_on_target import Found
 from lockscale.study.file import load_target
+from lockscale.tools.parsing import TARGET_TOOLS
 from loopback_sshd import Sshd, free_port
 
 HOSTILE = [
@@ -243,7 +244,7 @@ def test_the_doctor_asks_a_server_for_its_tools(
     tools: list[Found] = []
     lines = {check.name: check for check in checks_of(target, tools)}
     assert lines["example-server is reached"].ok
-    assert [one.tool for one in tools] == list(TOOLS)
+    assert [one.tool for one in tools] == list(TARGET_TOOLS)
     assert {one.tool.name for one in tools} <= set(lines)
     assert lines["lsblk on example-server"].found.startswith("/")
     monkeypatch.setattr(server_recovery, "machine_of", lambda _: SshMachine(sshd.host(free_port())))

@@ -10,7 +10,7 @@ import pytest
 
 from answers import Answers, found
 from lockscale.machines.machine import Completed
-from lockscale.measure.tools_on_target import TOOLS
+from lockscale.tools.parsing import TARGET_TOOLS
 
 
 class ThisMachine(Answers):
@@ -39,7 +39,7 @@ def install(folder, name, script):
 
 
 def one_of(name):
-    return next(tool for tool in TOOLS if tool.name == name)
+    return next(tool for tool in TARGET_TOOLS if tool.name == name)
 
 
 def test_a_tool_of_this_machine_is_found_where_the_shell_finds_it():

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.measure.profiling import folded_stacks, lock_waits, lock_waits_of
 from lockscale.measure.run_folder import Run
-from lockscale.tools.folded import Folded, write
+from lockscale.tools.perf_record import Folded, write_folded
 
 POINT = {"tool": "perf_lock", "pair": "ab", "arm": "steal-retry", "cpus": 4, "threads": 8, "origin": "qemu"}
 
@@ -67,7 +67,7 @@ def test_samples_of_the_repeats_are_added(tmp_path):
     run = Run(tmp_path)
     for step in ("003-ab1-steal-retry-4cpu", "006-ab2-steal-retry-4cpu", "001-aa0-steal-retry-4cpu"):
         (run.raw / step).mkdir(parents=True)
-        text = write(Folded("cpu-clock", {("fsload", "ext4_create"): 3}))
+        text = write_folded(Folded("cpu-clock", {("fsload", "ext4_create"): 3}))
         (run.raw / step / "perf_record-8.txt.gz").write_bytes(gzip.compress(text.encode()))
     found = folded_stacks(run, "steal-retry", 4, 8)
     assert found.stacks == {("fsload", "ext4_create"): 6}

@@ -7,9 +7,9 @@ import pytest
 
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import Completed, Write
-from lockscale.measure import profiling
-from lockscale.measure.profiling import Number, profile, profilers
-from lockscale.tools import folded
+from lockscale.measure.profiling import profile, profilers
+from lockscale.tools import perf_lock, perf_record
+from lockscale.tools.parsed_rows import Number
 from lockscale.tools.seal import seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -75,7 +75,7 @@ def test_only_the_longest_waits_are_rows():
     table = head + "".join(f"1, {k}, {k}, {k}, mutex, f{k}\n" for k in range(1, 101))
     numbers = one(Answers(**{"contention -i": seal(table)}), "perf_lock").numbers
     assert numbers[1] == Number("wait", "total", "ns", 5050)
-    assert len(numbers) == 2 + 3 * profiling.MOST_LOCKS
+    assert len(numbers) == 2 + 3 * perf_lock.MOST_LOCKS
     assert numbers[2].metric == "mutex f100.contentions"
 
 
@@ -84,7 +84,7 @@ def test_perf_record_keeps_folded_stacks():
     machine = Answers(**{"perf script": text, "perf record": "rate 1\n"})
     found = one(machine, "perf_record")
     assert found.numbers == [Number("samples", "total", "samples", 10)]
-    assert folded.read(found.raw).samples == 10
+    assert perf_record.read_folded(found.raw).samples == 10
     assert "-e cpu-clock" in words(machine)[1]
 
 

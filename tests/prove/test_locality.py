@@ -12,6 +12,7 @@ from lockscale.prove.locality import (
     FILES_PER_WRITER,
     HOW,
     WRITERS,
+    FileExtents,
     Locality,
     _Groups,
     command,
@@ -20,24 +21,23 @@ from lockscale.prove.locality import (
     summary,
 )
 from lockscale.study.file import load_target
-from lockscale.tools.filefrag import File
 
 # mke2fs -b 4096 -g 4096: groups of 16 MiB.
 GROUPS = _Groups(blocks=4096, inodes=1024, block_bytes=4096)
 
 
 def test_an_extent_that_crosses_a_border_lies_in_both_groups():
-    assert GROUPS.of_blocks(File("f", 4096, ((4095, 1),))) == {0}
-    assert GROUPS.of_blocks(File("f", 4096, ((4095, 2),))) == {0, 1}
-    assert GROUPS.of_blocks(File("f", 4096, ((0, 10), (9000, 1)))) == {0, 2}
+    assert GROUPS.of_blocks(FileExtents("f", 4096, ((4095, 1),))) == {0}
+    assert GROUPS.of_blocks(FileExtents("f", 4096, ((4095, 2),))) == {0, 1}
+    assert GROUPS.of_blocks(FileExtents("f", 4096, ((0, 10), (9000, 1)))) == {0, 2}
 
 
 def test_inodes_count_from_one():
     """Inode 1024 is the last of group 0, inode 1025 the first of group 1."""
-    at_the_start = File("f", 4096, ((0, 256),))
+    at_the_start = FileExtents("f", 4096, ((0, 256),))
     assert GROUPS.from_inode(at_the_start, 1024) == 0
     assert GROUPS.from_inode(at_the_start, 1025) == 1
-    assert GROUPS.from_inode(File("f", 4096, ((3 * 4096, 1),)), 1) == 3
+    assert GROUPS.from_inode(FileExtents("f", 4096, ((3 * 4096, 1),)), 1) == 3
 
 
 def test_a_group_of_4096_blocks_holds_16_mib():

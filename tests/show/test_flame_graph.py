@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.show.figures.stacks import LEAST_PCT, flame_graph, top_stacks
 from lockscale.text_table import text_table
-from lockscale.tools.folded import Folded
+from lockscale.tools.perf_record import Folded
 
 FOLDED = Folded(
     "cpu-clock",

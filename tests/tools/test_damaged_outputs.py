@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Damaged output of a load generator or a published table: fewer rows and a warning, or one sentence."""
+"""Damaged output of every tool: the same numbers, fewer with a warning, or one sentence."""
 
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from damaged_output import Survives, damaged
+from damaged_output import Output, Profile, changed, interleaved, lost_or_repeated
+from kernel_files import EVENTS, FC_INFO, FUNCTION_GRAPH, JBD2, LOCK_EVENTS, LOCK_STAT
 from lockscale.errors import BadInput
-from lockscale.tools.workloads import READERS
+from lockscale.tools.parsing import READERS
+from lockscale.tools.seal import unseal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 pytestmark = pytest.mark.slow
-TOOLS = {
+LOADS = {
     "will-it-scale": ["will-it-scale-fallocate2.csv", "will-it-scale-run.txt"],
     "mds-survey": [
         "mds-survey-1.summary", "mds-survey-2.summary", "mds-survey-asked.summary",
@@ -26,14 +29,9 @@ TOOLS = {
     "changelog-table": [
         "changelog-stress-orphan.txt", "changelog-fallocate2-v1.txt", "changelog-fallocate2-v3.txt",
     ],
+    "mdtest": sorted(path.name for path in SAMPLES.glob("mdtest-*")),
+    "fsload": sorted(path.name for path in SAMPLES.glob("fsload-*")),
 }  # fmt: skip
-NAMES = [name for names in TOOLS.values() for name in names]
-# What is a name and no number: of a kernel, a processor, a load.
-NAMED = {
-    "mmtests-kernbench.txt": r"resetpcpu.*",
-    "changelog-fallocate2-v3.txt": r"CPU: [^|]*|fallocate2",
-    "changelog-fallocate2-v1.txt": "fallocate2",
-}
 # Lines that may be lost, after which the rows say less and are right all the same.
 PROSE = {
     "changelog-stress-orphan.txt": ["SAS.*\n", "stress-orphan.*\n"],
@@ -42,14 +40,11 @@ PROSE = {
     "mmtests-creat_clo.txt": ["For reaim.*\n"],
     "will-it-scale-run.txt": [r"\$.*\n"],
 }
+PROFILERS = ("ext4_stats", "ftrace_cost", "perf_lock", "perf_script", "perf_stat")
+SUMS = ("6.1.187-caller", "6.1.187-sealed", "report", "perf_script", "ftrace_cost", "ext4_stats")
 
 
-def tool_of(name):
-    (tool,) = (tool for tool, names in TOOLS.items() if name in names)
-    return tool
-
-
-def sample(name):
+def load_text(name):
     """A sample; of will-it-scale one of the six runs, of mds-survey also one with its command line."""
     if name == "will-it-scale-run.txt":
         return (SAMPLES / "will-it-scale-fallocate2.txt").read_text().split("$ ")[5].join(["$ ", ""])
@@ -59,35 +54,83 @@ def sample(name):
     return (SAMPLES / name).read_text()
 
 
-def survives(name):
-    text = sample(name)
-    unsaid = [re.sub(pattern, "", text) for pattern in PROSE.get(name, [])]
-    if name == "will-it-scale-run.txt":
-        unsaid.append(text.replace("fallocate2", "other"))
-    return Survives(text, *unsaid, tool=tool_of(name))
+def load_output(tool, name):
+    text = load_text(name)
+    patterns = PROSE.get(name, [])
+    some = [chosen for n in range(1, len(patterns) + 1) for chosen in combinations(patterns, n)]
+    others = [re.sub("|".join(chosen), "", text) for chosen in some]
+    return Output(text, *others, *without_an_iteration(text), tool=tool)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_cut_at_every_byte(name):
-    survives(name).truncated_everywhere()
+def without_an_iteration(text):
+    """mdtest's csv less the lines of one iteration: it does not say how many there were, and warns of it."""
+    if not text.startswith("rank,items"):
+        return []
+    head, total, *lines = text.split("\n")
+    ranks = 1 + max(int(line.partition(",")[0]) for line in lines if line)
+    starts = range(0, len(lines) - ranks, ranks)
+    return ["\n".join([head, total, *lines[:at], *lines[at + ranks :]]) for at in starts]
 
 
-@pytest.mark.parametrize("inputs", [1000, pytest.param(10_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("tool", TOOLS)
-def test_one_line_or_number_changed(tool, inputs):
-    for name in TOOLS[tool]:
-        given_damage = given(damaged(sample(name), NAMED.get(name, "")))
-        settings(max_examples=-(-inputs // len(TOOLS[tool])))(given_damage(survives(name).check))()
+def profiles(tool):
+    paths = [path for path in sorted(SAMPLES.glob(f"{tool}-*.txt")) if "failed" not in path.stem]
+    return [Profile(unseal(p.read_text())[0], sums=any(name in p.stem for name in SUMS)) for p in paths]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@given(text=st.text())
-def test_other_text_is_refused(tool, text):
+OUTPUTS = {
+    **{tool: [load_output(tool, name) for name in names] for tool, names in LOADS.items()},
+    **{tool: profiles(tool) for tool in PROFILERS},
+    "ext4_stats, whole files": [Profile(JBD2), Profile(FC_INFO)],
+    "function_graph": [Profile(FUNCTION_GRAPH, sums=True)],
+    "lock_events": [Profile(LOCK_EVENTS)],
+    "lock_stat": [Profile(LOCK_STAT)],
+    "event_counts": [Profile(EVENTS)],
+}
+EACH = [(tool, number) for tool, outputs in OUTPUTS.items() for number in range(len(outputs))]
+
+
+@pytest.mark.parametrize(("tool", "number"), EACH)
+def test_cut_at_every_byte(tool, number):
+    OUTPUTS[tool][number].truncated_everywhere()
+
+
+@pytest.mark.parametrize("inputs", [500, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("tool", OUTPUTS)
+def test_lines_lost_or_repeated(tool, inputs):
+    for output in OUTPUTS[tool]:
+        given_damage = given(lost_or_repeated(output.text))
+        settings(max_examples=-(-inputs // len(OUTPUTS[tool])), deadline=None)(given_damage(output.check))()
+
+
+@pytest.mark.parametrize("inputs", [200, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("tool", OUTPUTS)
+def test_lines_of_two_outputs_in_one_text(tool, inputs):
+    outputs = OUTPUTS[tool]
+    for output, other in zip(outputs, [*outputs[1:], outputs[0]], strict=True):
+        output.allow(other.text)
+        given_damage = given(interleaved(output.text, other.text))
+        settings(max_examples=-(-inputs // len(outputs)), deadline=None)(given_damage(output.check))()
+
+
+@pytest.mark.parametrize(
+    "tool", [tool for tool, outputs in OUTPUTS.items() if isinstance(outputs[0], Profile)]
+)
+def test_any_change_shows_under_a_seal(tool):
+    @settings(max_examples=500, deadline=None)
+    @given(st.sampled_from(OUTPUTS[tool]), st.data())
+    def check(output, data):
+        output.check_sealed(data.draw(st.one_of(changed(output.sealed), lost_or_repeated(output.sealed))))
+
+    check()
+
+
+@settings(max_examples=200)
+@given(text=st.text(), tool=st.sampled_from(sorted(READERS)))
+def test_other_text_is_refused_by_every_reader(text, tool):
     with pytest.raises(BadInput):
-        READERS[tool][1](text)
+        READERS[tool].parse(text)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_sample_is_of_one_tool(name):
-    found = [tool for tool, (recognises, _) in READERS.items() if recognises(sample(name))]
-    assert found == [tool_of(name)]
+@pytest.mark.parametrize(("tool", "name"), [(tool, name) for tool, names in LOADS.items() for name in names])
+def test_each_sample_is_of_one_tool(tool, name):
+    assert [known for known, reader in READERS.items() if reader.recognise(load_text(name))] == [tool]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools import ext4_stats
-from lockscale.tools.ext4_stats import Format
 from lockscale.tools.seal import UNSEALED, seal
 
 SAMPLE = (Path(__file__).parents[1] / "samples" / "ext4_stats-6.18.44.txt").read_text()
@@ -101,8 +100,6 @@ def test_statistics_that_are_off_are_said():
     [
         ("#0    : 59    5     1788  [ 3     4     2     1     1" + " 0    " * 9 + " ]", "do not agree"),
         ("#1    : 0     0     32768 [" + " 0    " * 14 + " ]", "line of group 0"),
-        ("#0    : 5     9     32768 [ 5    " + " 0    " * 13 + " ]", "do not agree"),
-        ("#0    : 5     0     32768 [ 5    " + " 0    " * 13 + " ]", "do not agree"),
         ("#0    : x", "line of group 0"),
         ("#0    : IO failure", "no group"),
     ],
@@ -126,12 +123,6 @@ def test_a_corrupted_group_is_left_out_with_a_warning():
 def test_other_text_is_refused(text):
     with pytest.raises(BadInput):
         ext4_stats.parse(text)
-
-
-def test_a_number_that_does_not_fit_its_type_is_refused():
-    assert Format("{n:u}\n").read(f"{2**32 - 1}\n")[0].value == 2**32 - 1
-    assert Format("{n:u}\n").read(f"{2**32}\n") is None
-    assert Format("{n:lu}\n").read(f"{10**15}\n") is None
 
 
 def test_the_command_prints_the_files_that_are_there(tmp_path, monkeypatch):

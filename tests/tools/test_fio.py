@@ -9,9 +9,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.tools import fio
 from lockscale.tools.parsing import parse
-from lockscale.tools.workload_rows import unconfirmed
 
-ALONE = unconfirmed("the latencies, any that can be together")
 SAMPLES = Path(__file__).parents[1] / "samples"
 FILES, CREATE, RANDRW = (
     (SAMPLES / f"fio-{name}.json").read_text() for name in ("3.33-files", "3.42-create", "3.42-randrw")
@@ -24,7 +22,7 @@ def values(text):
 
 def test_the_file_engines_by_hand():
     parsed = parse(FILES)
-    assert parsed.version == "3.33" and parsed.warnings == (ALONE,)
+    assert parsed.version == "3.33" and parsed.warnings == ()
     assert {row.threads for row in parsed.rows} == {2}
     found = values(FILES)
     assert [found[phase, "total", "rate"] for phase in ("create", "stat", "remove")] == [
@@ -55,7 +53,7 @@ def test_other_versions_are_refused_by_name():
 def test_a_job_that_failed_is_left_out():
     parsed = parse(FILES.replace('"error" : 0', '"error" : 2', 1))
     assert {row.test for row in parsed.rows} == {"stat", "remove"}
-    assert parsed.warnings == ("job 1 is left out: fio had an error in it", ALONE)
+    assert parsed.warnings == ("job 1 is left out: fio had an error in it",)
 
 
 @pytest.mark.parametrize(
@@ -65,22 +63,12 @@ def test_a_job_that_failed_is_left_out():
         ('"numjobs" : "2"', '"numjobs" : "3"'),
         ('"group_reporting" : "1"', '"group_reporting" : "0"'),
         ('"total_ios" : 600', '"total_ios" : 601'),
-        ('"iops" : ', '"iops" : 1'),
         ('"N" : 600', '"N" : 599'),
     ],
 )
 def test_operations_that_do_not_fit_are_left_out(old, new):
     with pytest.raises(BadInput, match="job 1 is left out"):
         parse(FILES.replace(old, new))
-
-
-def test_a_percentile_is_the_middle_of_a_bin_of_fios_histogram():
-    """64 bins to each power of two: 20054016 is 76.5 x 2^18."""
-    for changed in ("20054017", "20054116", "30054016"):
-        assert {row.test for row in parse(FILES.replace("20054016", changed)).rows} == {"stat", "remove"}
-    assert (
-        values(FILES.replace("20054016", "20316160"))["create", "total_p99", "completion_latency"] == 20316160
-    )
 
 
 def test_with_other_engines_grouped_jobs_may_be_any_number():
@@ -100,7 +88,7 @@ def test_percentiles_of_the_users_own_choice_are_no_damage():
 
 def test_notes_around_the_json_are_pointed_out():
     parsed = parse(f"fio: pid=0, err=0\n{CREATE}")
-    assert parsed.warnings == (ALONE, "fio printed notes around its JSON: read them")
+    assert parsed.warnings == ("fio printed notes around its JSON: read them",)
     assert len(parsed.rows) == len(parse(CREATE).rows)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.folded import Folded, FunctionSamples, functions, merge, read, write
+from lockscale.tools.perf_record import Folded, FunctionSamples, functions, merge, read_folded, write_folded
 
 STACKS = Folded("cycles", {("a", "f", "g"): 3, ("a", "f", "f"): 2, ("b", "g"): 4, ("a",): 1})
 
@@ -18,22 +18,22 @@ def test_functions_by_hand():
 
 def test_the_text_is_in_one_order_and_says_its_sum():
     text = "# cycles, 10 samples\na 1\na;f;f 2\na;f;g 3\nb;g 4\n"
-    assert write(STACKS) == text
-    assert write(Folded("cycles", dict(reversed(STACKS.stacks.items())))) == text
-    assert read(text) == STACKS
+    assert write_folded(STACKS) == text
+    assert write_folded(Folded("cycles", dict(reversed(STACKS.stacks.items())))) == text
+    assert read_folded(text) == STACKS
 
 
 @pytest.mark.parametrize("changed", ["a 11", "a;f;f 2\na;f;f 2", "a", "a 0", " a 1"])
 def test_a_changed_text_is_refused(changed):
     with pytest.raises(BadInput):
-        read(write(STACKS).replace("a 1", changed, 1))
+        read_folded(write_folded(STACKS).replace("a 1", changed, 1))
 
 
 def test_a_cut_text_is_refused():
-    text = write(STACKS)
+    text = write_folded(STACKS)
     for end in range(len(text)):
         with pytest.raises(BadInput):
-            read(text[:end])
+            read_folded(text[:end])
 
 
 @given(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lockscale.paths import FSLOAD
 from lockscale.tools import fsload
-from lockscale.tools.fsload import BINS_PER_OCTAVE, RELATIVE_ERROR, percentiles
+from lockscale.tools.fsload import BINS_PER_OCTAVE, RELATIVE_ERROR
 from lockscale.tools.parsing import parse
 
 PERCENTILES = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9}
@@ -80,16 +80,6 @@ def test_percentiles_are_those_of_numpy_within_the_stated_error(histogram, sampl
     for name, percent in PERCENTILES.items():
         assert line[f"{name}_ns"] == pytest.approx(nearest_rank(samples, percent), rel=RELATIVE_ERROR)
     assert line["max_ns"] in (max(samples), 1 << 41)
-
-
-@settings(max_examples=50)
-@given(st.lists(LATENCIES, min_size=1, max_size=50))
-def test_the_reader_finds_the_same_percentiles_in_the_bins(histogram, samples):
-    line = line_of(histogram, samples)
-    found = percentiles(line, len(samples), [0, max(samples)])
-    assert {f"{name}_ns": value for name, value in found.items()} == {
-        key: value for key, value in line.items() if key.endswith("_ns")
-    }
 
 
 def test_bins_follow_each_other_and_are_at_most_a_64th_wide(histogram):

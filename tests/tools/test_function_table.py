@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.ftrace_cost import FunctionCost
-from lockscale.tools.function_table import parse_table, table
+from lockscale.tools.ftrace_cost import FunctionCost, parse_table, table
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 S1 = (SAMPLES / "funccost-s1.txt").read_text()

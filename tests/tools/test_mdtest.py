@@ -5,10 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from damaged_output import Survives, damaged
 from lockscale.errors import BadInput
 from lockscale.tools import mdtest
 from lockscale.tools.parsing import parse, recognise
@@ -45,8 +42,7 @@ def test_3_3_summary_is_over_ranks_and_iterations():
     assert values("mdtest-3.3.0", "ranks_mean") == [9626.343]
     assert values("mdtest-3.3.0", "ranks_max", "remove") == [1136403.023]
     assert values("mdtest-3.3.0-quiet", "ranks_sd") == [175.144]
-    (warning,) = parse(TEXTS["mdtest-3.3.0"]).warnings
-    assert warning.startswith("nothing in the output confirms the statistics of 12 values")
+    assert parse(TEXTS["mdtest-3.3.0"]).warnings == ()
 
 
 def test_4_iterations_are_rank_0_alone_and_its_summary_the_slowest_rank():
@@ -108,31 +104,6 @@ def test_an_iteration_out_of_order_is_refused():
     assert {row.iteration for row in parse(first).rows} == {1}
     with pytest.raises(BadInput, match="iteration 2 follows 0"):
         parse(first.replace("* iteration 1 *", "* iteration 2 *"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
-def test_cut_at_every_byte(name):
-    Survives(TEXTS[name]).truncated_everywhere()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
-def test_one_line_or_number_changed(name):
-    survives = Survives(TEXTS[name])
-
-    @settings(deadline=None, max_examples=200)
-    @given(damaged(TEXTS[name]))
-    def check(text):
-        survives.check(text)
-
-    check()
-
-
-@given(st.text())
-def test_other_text_is_refused(text):
-    with pytest.raises(BadInput):
-        parse(text)
 
 
 def test_the_command_is_that_of_s1():

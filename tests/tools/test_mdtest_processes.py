@@ -39,27 +39,11 @@ def test_the_statistics_of_ranks_are_those_of_the_processes():
             assert rows[test, "rate", f"ranks_alone_{name}", None] == pytest.approx(value, rel=1e-6)
 
 
-def test_statistics_and_processes_that_contradict_are_both_left_out():
-    changed = TEXT.replace("76815.003", "76915.003")
-    left = {key for key in table(changed) if key[:2] == ("create", "rate")}
-    assert changed != TEXT and left == set()
-    assert "the statistics of ranks are not those of the processes" in parse(changed).warnings[0]
-
-
-@pytest.mark.parametrize(
-    "printed, changed, also_time",
-    [
-        ("4.550354e+04", "4.560354e+04", True),
-        ("6.592894e-02", "6.592894e-01", True),
-        (",7.681500e+04", "", False),
-    ],
-)
-def test_a_changed_rate_does_not_fit_its_time(printed, changed, also_time):
-    rows = table(TEXT.replace(printed, changed, 1))
-    assert ("create", "rate", "rank0", 1) not in rows and ("stat", "rate", "rank0", 1) in rows
-    assert (("create", "time", "rank0", 1) in rows) != also_time
-    warnings = parse(TEXT.replace(printed, changed, 1)).warnings
-    assert any("not the numbers of all processes" in warning for warning in warnings)
+def test_a_line_that_lacks_a_process_is_left_out():
+    cut = TEXT.replace(",7.681500e+04", "", 1)
+    rows = table(cut)
+    assert cut != TEXT and ("create", "rate", "rank0", 1) not in rows and ("stat", "rate", "rank0", 1) in rows
+    assert "not the numbers of all processes" in " ".join(parse(cut).warnings)
 
 
 def test_the_csv_has_what_the_output_has_with_more_digits():

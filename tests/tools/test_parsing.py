@@ -8,7 +8,7 @@ import pytest
 
 from kernel_files import EVENTS, FUNCTION_GRAPH, LOCK_EVENTS, LOCK_STAT
 from lockscale.errors import BadInput
-from lockscale.tools import perf_script
+from lockscale.tools import perf_record
 from lockscale.tools.parsing import READERS, parse, parse_file, recognise
 from lockscale.tools.seal import UNSEALED, seal
 
@@ -143,8 +143,8 @@ def test_a_large_file_of_samples_is_not_read_into_memory(tmp_path, monkeypatch):
     path.write_text((SAMPLES / "perf_script-6.1.187-kernel.txt").read_text() * 300)
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("the whole file was read"))
     found = parse_file(path)
-    assert found.tool == perf_script.TOOL
-    assert parse_file(path, perf_script.TOOL) == found
+    assert found.tool == perf_record.SCRIPT
+    assert parse_file(path, perf_record.SCRIPT) == found
     assert max(row.value for row in found.rows) == 7 * 300
 
 

@@ -12,7 +12,7 @@ from lockscale.machines.machine import Machine
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.study.file import Study
 from lockscale.tools import fsload, mdtest
-from lockscale.tools.workload_rows import Parsed
+from lockscale.tools.parsed_rows import Parsed
 
 LOAD_TIMEOUT_S = 300
 CREATES = "create_unlink"

@@ -2,10 +2,12 @@
 """Profilers: as the runner uses them around a load, and what a run's profiles say of functions and locks."""
 
 import gzip
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from lockscale.errors import BadInput
@@ -14,10 +16,10 @@ from lockscale.measure.plan import WARM_UP
 from lockscale.measure.rows import of_all_processes
 from lockscale.measure.run_folder import Run
 from lockscale.study.file import ProfilerName
-from lockscale.tools import folded, ftrace_cost, perf_lock, perf_record, perf_script
-from lockscale.tools.folded import Folded, merge, read
-from lockscale.tools.overhead import overhead
-from lockscale.tools.seal import sealed, unseal
+from lockscale.tools.parsed_rows import Number
+from lockscale.tools.parsing import PROFILERS
+from lockscale.tools.perf_record import Folded, merge, read_folded
+from lockscale.tools.target_tools import LoadProfiler
 
 
 def with_one_cpu_online(machine: Machine, cpus: int, writes: Sequence[tuple[str, str]]) -> list[Step]:
@@ -35,37 +37,13 @@ def with_one_cpu_online(machine: Machine, cpus: int, writes: Sequence[tuple[str,
     ]
 
 
-# Not on the file system under test.
-DATA = "/run/lockscale-profile.data"
-REMOVE = ["rm", "-f", DATA]
-MOST_LOCKS = 20
-"""Locks that are kept as rows, by time waited; the raw output has all of them."""
-
-
-class Number(NamedTuple):
-    """One number of a profile; `metric` is `<function or lock>.<what>`, or plain for the whole."""
-
-    metric: str
-    statistic: str
-    unit: str
-    value: float
-
-
 @dataclass(frozen=True)
 class Profiler:
-    """`around(argv)` runs argv under the profiler; `read` prints what numbers() and kept() take.
-
-    kept: the text to keep as the raw output.
-    """
+    """A profiler by its name, on a machine with so many CPUs."""
 
     tool: ProfilerName
-    read: Sequence[str]
-    numbers: Callable[[str], list[Number]]
-    kept: Callable[[str], str] = lambda text: text
-    around: Callable[[Sequence[str]], list[str]] = list
-    before: Sequence[Step] = ()
-    after: Sequence[Step] = ()
-    clear: Sequence[Step] = ()
+    cpus: int
+    on_load: LoadProfiler
 
 
 @dataclass(frozen=True)
@@ -82,12 +60,9 @@ def profilers(
 ) -> Iterator[Profiler]:
     """The profilers of these names for a machine of `cpus`; functions: patterns for ftrace_cost."""
     for name in names:
-        if name == "ftrace_cost":
-            yield _ftrace_cost(machine, cpus, functions)
-        elif name == "perf_lock":
-            yield _perf_lock(machine)
-        else:
-            yield _perf_record(machine)
+        tool = PROFILERS[name]
+        assert tool.on_load is not None
+        yield Profiler(name, cpus, tool.on_load(_answer(machine, tool.asks), cpus, functions))
 
 
 def profile(
@@ -98,84 +73,27 @@ def profile(
     timeout_s: float,
 ) -> ProfiledLoad:
     """`load` under the profiler, then the steps of clean_up without it; RunFailed when any step fails."""
-    around = profiler.around(load)
+    on_load, cpus = profiler.on_load, profiler.cpus
+    around = on_load.around(load)
     steps: list[Step] = [
-        ["sync"], *profiler.before, around, *profiler.after, profiler.read, *profiler.clear, *clean_up
-    ]  # fmt: skip
+        ["sync"],
+        *(with_one_cpu_online(machine, cpus, on_load.start) if on_load.start else ()),
+        around,
+        *(with_one_cpu_online(machine, cpus, on_load.stop) if on_load.stop else ()),
+        on_load.read,
+        *(Write(*write) for write in on_load.clear),
+        *([["rm", "-f", on_load.data]] if on_load.data else []),
+        *clean_up,
+    ]
     done = must_all(machine, steps, timeout_s=timeout_s)
-    text = done[steps.index(profiler.read)].stdout
-    return ProfiledLoad(done[steps.index(around)].stdout, profiler.kept(text), profiler.numbers(text))
+    text = done[steps.index(on_load.read)].stdout
+    return ProfiledLoad(done[steps.index(around)].stdout, on_load.raw(text), on_load.numbers(text))
 
 
-def _ftrace_cost(machine: Machine, cpus: int, functions: Sequence[str]) -> Profiler:
-    return Profiler(
-        tool="ftrace_cost",
-        before=with_one_cpu_online(machine, cpus, ftrace_cost.start(functions)),
-        after=with_one_cpu_online(machine, cpus, ftrace_cost.stop()),
-        read=sealed(["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]),
-        clear=[Write(*w) for w in ftrace_cost.clear()],
-        numbers=_function_numbers,
-        kept=lambda text: unseal(text)[0],
-    )
-
-
-def _function_numbers(text: str) -> list[Number]:
-    """Calls and time of each function, in one order, whatever took longest."""
-    costs = ftrace_cost.parse(ftrace_cost.split(unseal(text)[0]))
-    return [
-        number
-        for cost in sorted(costs, key=lambda one: one.function)
-        for number in (
-            Number(f"{cost.function}.calls", "total", "calls", cost.count),
-            Number(f"{cost.function}.time", "total", "us", cost.total_us),
-        )
-    ]
-
-
-def _perf_lock(machine: Machine) -> Profiler:
-    csv = perf_lock.has_csv(_said(machine, perf_lock.CONTENTION_HELP))
-    return Profiler(
-        tool="perf_lock",
-        around=lambda load: perf_lock.record(load, DATA),
-        read=perf_lock.contention(DATA, csv=csv),
-        clear=[REMOVE],
-        numbers=_lock_numbers,
-    )
-
-
-def _lock_numbers(text: str) -> list[Number]:
-    """Contentions and waits of the locks waited for longest, and of all together."""
-    waits = perf_lock.parse(text).waits
-    longest = sorted(waits, key=lambda one: (-(one.total_ns or 0.0), one.name))[:MOST_LOCKS]
-    return [
-        Number("contentions", "total", "events", sum(one.contentions for one in waits)),
-        Number("wait", "total", "ns", sum(one.total_ns or 0.0 for one in waits)),
-        *(
-            number
-            for one in longest
-            for number in (
-                Number(f"{one.name}.contentions", "total", "events", one.contentions),
-                Number(f"{one.name}.wait", "total", "ns", one.total_ns or 0.0),
-                Number(f"{one.name}.wait", "max", "ns", one.max_ns or 0.0),
-            )
-        ),
-    ]
-
-
-def _perf_record(machine: Machine) -> Profiler:
-    event = perf_record.event(_said(machine, perf_record.COUNTS_CYCLES))
-    return Profiler(
-        tool="perf_record",
-        around=lambda load: perf_record.record(load, DATA, event),
-        read=perf_record.script(DATA),
-        clear=[REMOVE],
-        numbers=lambda text: [Number("samples", "total", "samples", perf_script.parse(text).samples)],
-        kept=lambda text: folded.write(perf_script.parse(text)),
-    )
-
-
-def _said(machine: Machine, argv: Sequence[str]) -> str:
-    """What a question to a tool says, on either stream and whatever its status."""
+def _answer(machine: Machine, argv: Sequence[str]) -> str:
+    """What a question to a tool prints, on either stream and whatever its status."""
+    if not argv:
+        return ""
     done = machine.run(argv)
     return f"{done.stdout}{done.stderr}"
 
@@ -183,7 +101,7 @@ def _said(machine: Machine, argv: Sequence[str]) -> str:
 def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> Folded | None:
     """Of all repeats together; None where the run was not sampled at this point."""
     kept = sorted(run.raw.glob(f"*-ab*-{arm}-{cpus}cpu/perf_record-{threads}.txt.gz"))
-    parts = [read(gzip.decompress(path.read_bytes()).decode()) for path in kept]
+    parts = [read_folded(gzip.decompress(path.read_bytes()).decode()) for path in kept]
     return merge(parts) if parts else None
 
 
@@ -226,6 +144,7 @@ def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.Data
     return table.sort_values("wait_ms", ascending=False, ignore_index=True)
 
 
+LEVEL = 0.95
 UNDER_PROFILER = "rate_under_profiler"
 """The metric of a rate that is no result: its row is marked as profiled and has the profiler as its tool."""
 _POINT = ["arm", "cpus", "threads"]
@@ -255,3 +174,62 @@ def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
         level_pct=[100 * one.level for one in lost],
         pairs=[one.pairs for one in lost],
     )
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Rate lost with the profiler on, in percent of the rate without it; negative: it was faster.
+
+    `level` is what the interval from low to high covers.
+    """
+
+    percent: float
+    low: float
+    high: float
+    level: float
+    pairs: int
+
+
+def overhead(without: Sequence[float], with_it: Sequence[float]) -> Overhead:
+    """The overhead over pairs of rates in one unit: without[k] and with_it[k] were taken side by side.
+
+    The pairs' logarithmic ratios are taken as symmetric around one value, no more: the interval inverts
+    the exact signed rank test, its ends are the c-th Walsh averages from either end with the largest c
+    that covers 95%, and the estimate is the median of them (Hollander and Wolfe, Nonparametric
+    Statistical Methods, 3.2 and 3.3). With fewer than six pairs it takes the extremes, and `level`
+    says what they cover: 75% with three pairs. BadInput for fewer than two pairs and for no rate.
+    """
+    before, after = np.asarray(without, float), np.asarray(with_it, float)
+    if before.shape != after.shape or before.size < 2:
+        raise BadInput("a profiler's overhead needs two pairs of rates: raise the number of iterations")
+    if not (np.isfinite([before, after]).all() and (before > 0).all() and (after > 0).all()):
+        raise BadInput("a profiler's overhead needs rates that are above zero")
+    ratios = np.log(after / before)
+    first, second = np.triu_indices(ratios.size)
+    walsh = np.sort((ratios[first] + ratios[second]) / 2)
+    outside = 2 * _below(ratios.size)
+    c = max(1, int(np.count_nonzero(outside <= 1 - LEVEL)))
+    return Overhead(
+        percent=_lost_pct(float(np.median(walsh))),
+        low=_lost_pct(float(walsh[-c])),
+        high=_lost_pct(float(walsh[c - 1])),
+        level=float(1 - outside[c - 1]),
+        pairs=int(ratios.size),
+    )
+
+
+def _lost_pct(log_ratio: float) -> float:
+    return -100 * math.expm1(log_ratio)
+
+
+def _below(n: int) -> npt.NDArray[np.float64]:
+    """P(T < c) for c = 1 .. n (n + 1) / 2 of the signed rank statistic T under no difference.
+
+    Of the 2^n sets of ranks, counts[t] sum to t: each rank is in or out.
+    """
+    counts = np.zeros(n * (n + 1) // 2 + 1)
+    counts[0] = 1
+    for rank in range(1, n + 1):
+        counts[rank:] += counts[:-rank].copy()
+    shares: npt.NDArray[np.float64] = np.cumsum(counts[:-1]) / 2.0**n
+    return shares

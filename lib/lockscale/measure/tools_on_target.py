@@ -2,45 +2,13 @@
 """Which tools a target has, which version, where, what they lack, and what works without them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput, printable
 from lockscale.machines.machine import Completed, Machine
-from lockscale.tools import (
-    ext4_stats,
-    fio,
-    ftrace_cost,
-    lock_events,
-    lock_stat,
-    mds_survey,
-    mdtest,
-    perf,
-    perf_lock,
-    perf_record,
-    reaim,
-    strace,
-    will_it_scale,
-    xfstests,
-)
 from lockscale.tools.target_tools import Part, TargetTool
 
-TOOLS = (
-    mdtest.ON_TARGET,
-    mdtest.MPIRUN,
-    mds_survey.ON_TARGET,
-    will_it_scale.ON_TARGET,
-    reaim.ON_TARGET,
-    fio.ON_TARGET,
-    replace(perf.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS)),
-    ftrace_cost.ON_TARGET,
-    lock_stat.ON_TARGET,
-    lock_events.ON_TARGET,
-    ext4_stats.ON_TARGET,
-    xfstests.ON_TARGET,
-    strace.ON_TARGET,
-)
-"""Beside them there is fsload, which is compiled before anybody can ask for it: fsload.on_target()."""
 ANSWER_S = 60
 _MOST = 4096
 _LONGEST_PATH = 240

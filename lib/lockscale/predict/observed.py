@@ -20,7 +20,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.sim import Result
 from lockscale.tables.function_costs import Cost
-from lockscale.tools.workload_rows import Row
+from lockscale.tools.parsed_rows import ParsedRow
 
 COUNT_SD, TIME_SD = 0.03, 0.10  # assumed: by how much a profiler changes counts, and times
 RATE_SD = 0.03  # assumed where the rates have no repeats
@@ -69,7 +69,7 @@ class Profile(NamedTuple):
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
-def profile_of(rows: Sequence[Row]) -> Profile:
+def profile_of(rows: Sequence[ParsedRow]) -> Profile:
     """Function costs or lock statistics. Raises BadInput where the rows hold neither."""
     by_name: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:

@@ -23,7 +23,7 @@ from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
-from lockscale.tools import filefrag, fsload
+from lockscale.tools import fsload
 
 FILES_PER_WRITER, WRITERS = 24, 8
 HOW = ("moving", "pinned", "held open", "flushed")
@@ -51,7 +51,31 @@ _ROUNDS = 16
 
 TRACING = "/sys/kernel/tracing"
 _EVENT = f"{TRACING}/events/ext4/ext4_mballoc_alloc"
+# What filefrag -v and e2freefrag of e2fsprogs print.
+_SIZE = re.compile(r"File size of (.+) is (\d+) \((\d+) blocks? of (\d+) bytes\)")
+_EXTENT = re.compile(r" *(\d+): *(\d+)\.\. *(\d+): *(\d+)\.\. *(\d+): *(\d+):.*")
+_FOUND = re.compile(r"(.+): (\d+) extents? found.*")
+_FREE = re.compile(
+    r"Min\. free extent: (\d+) KB\s*\nMax\. free extent: (\d+) KB\s*\nAvg\. free extent: (\d+) KB\s*\n"
+    r"(?:Num\. free extent: (\d+)\s*\n)?"
+)
 _STREAM_ALLOC = 0x0800  # fs/ext4/ext4.h: EXT4_MB_STREAM_ALLOC
+
+
+@dataclass(frozen=True)
+class FileExtents:
+    """A file's extents as (first physical block, blocks), in the order of the file."""
+
+    path: str
+    block_bytes: int
+    extents: tuple[tuple[int, int], ...]
+
+    @property
+    def pieces(self) -> int:
+        """Extents that do not lie behind each other on the disk: what a reader has to seek between."""
+        ends = [first + blocks for first, blocks in self.extents]
+        starts = [first for first, _ in self.extents]
+        return sum(end != start for end, start in zip([-1, *ends], starts, strict=False))
 
 
 def command(how: str, folder: str) -> Sequence[str]:
@@ -188,12 +212,12 @@ def _one(
         path: int(inode)
         for inode, path in re.findall(r"(\d+) (.+)\n", must(machine, ["sh", "-c", LIST, "sh", MOUNT_POINT]))
     }
-    files = filefrag.parse(must(machine, filefrag.command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
+    files = parse_filefrag(must(machine, filefrag_command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
     if len(files) != WRITERS * FILES_PER_WRITER:
         raise RunFailed(f"{series.name}: the writers left {len(files)} files: one of them failed")
     header = must(machine, ["dumpe2fs", "-h", file_system.device])
     unmount_and_check(machine, file_system)
-    free = filefrag.parse_free(must(machine, ["e2freefrag", file_system.device]))
+    free = parse_free(must(machine, ["e2freefrag", file_system.device]))
     groups = _Groups.of(header)
     return Locality(
         series.study, series.arm, how, iteration, len(files),
@@ -223,12 +247,57 @@ class _Groups:
     def bytes(self) -> int:
         return self.blocks * self.block_bytes
 
-    def of_blocks(self, file: filefrag.File) -> set[int]:
+    def of_blocks(self, file: FileExtents) -> set[int]:
         return {
             group
             for first, blocks in file.extents
             for group in range(first // self.blocks, (first + blocks - 1) // self.blocks + 1)
         }
 
-    def from_inode(self, file: filefrag.File, inode: int) -> int:
+    def from_inode(self, file: FileExtents, inode: int) -> int:
         return abs(file.extents[0][0] // self.blocks - (inode - 1) // self.inodes)
+
+
+def filefrag_command(paths: Sequence[str]) -> list[str]:
+    """argv that prints every extent of `paths`; -s syncs first, so that delayed blocks are there."""
+    return ["filefrag", "-s", "-v", *paths]
+
+
+def parse_filefrag(text: str) -> list[FileExtents]:
+    """Files in their order; BadInput for a cut output, or one whose extents are not those it counts."""
+    files: list[FileExtents] = []
+    path, block_bytes, extents = "", 0, list[tuple[int, int]]()
+    for line in text.splitlines():
+        if size := _SIZE.fullmatch(line):
+            if path:
+                break
+            path, block_bytes, extents = size[1], int(size[4]), []
+        elif extent := _EXTENT.fullmatch(line):
+            extents.append((int(extent[4]), int(extent[6])))
+        elif found := _FOUND.fullmatch(line):
+            # filefrag counts extents that follow each other on the disk as one
+            if found[1] != path or int(found[2]) > len(extents) or bool(int(found[2])) != bool(extents):
+                break
+            files.append(FileExtents(path, block_bytes, tuple(extents)))
+            path = ""
+    else:
+        if not path and files:
+            return files
+    raise BadInput(f"filefrag's output is cut or damaged at {path or 'its beginning'}: run it again")
+
+
+@dataclass(frozen=True)
+class FreeSpace:
+    """Free extents of a file system in KiB (e2freefrag prints KB for 1024 bytes)."""
+
+    min_kib: int
+    max_kib: int
+    avg_kib: int
+
+
+def parse_free(text: str) -> FreeSpace:
+    """The summary of e2freefrag DEVICE."""
+    found = _FREE.search(text)
+    if found is None:
+        raise BadInput("this is not what e2freefrag prints: there is no `Avg. free extent`")
+    return FreeSpace(int(found[1]), int(found[2]), int(found[3]))

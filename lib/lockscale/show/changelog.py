@@ -14,7 +14,7 @@ from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
-from lockscale.tools.function_table import table as cost_table
+from lockscale.tools.ftrace_cost import table as cost_table
 
 COLUMNS = 75
 """scripts/checkpatch.pl: "Prefer a maximum 75 chars per line"."""

@@ -8,6 +8,7 @@ import pydantic
 
 from lockscale.kernels.source import refuse_address
 from lockscale.study.target_file import Count, Name
+from lockscale.tools.parsing import PROFILERS
 from lockscale.yaml_text import spelt
 
 # It reaches a command line as no path, no second option and no control character.
@@ -122,7 +123,13 @@ def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
     return guests
 
 
-ProfilerName = Literal["ftrace_cost", "perf_lock", "perf_record"]
+def _profiler(name: str) -> str:
+    if name not in PROFILERS:
+        raise ValueError(f"{name!r} is no profiler: use {', '.join(PROFILERS)}")
+    return name
+
+
+ProfilerName = Annotated[str, pydantic.AfterValidator(_profiler)]
 
 
 class Parameters(_Strict):

@@ -16,15 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.tools.workload_rows import (
+from lockscale.tools.parsed_rows import (
     LOST_ROWS,
     NOT_STATED,
     Parsed,
-    Row,
+    ParsedRow,
     change_fits,
     decimals,
     runs_averaged,
-    unconfirmed,
 )
 
 _PIPE_COUNTS = re.compile(r"^ *\| *- *(?:\| *[0-9]{1,6} *){2,}\| *$", re.MULTILINE)
@@ -54,13 +53,13 @@ class _Said:
     unit: str
     statistic: str
 
-    def row(self, test: str, threads: int, value: str, arm: str) -> Row:
+    def row(self, test: str, threads: int, value: str, arm: str) -> ParsedRow:
         """A value."""
-        return Row(test, threads, None, "rate", self.unit, float(value), self.statistic, arm)
+        return ParsedRow(test, threads, None, "rate", self.unit, float(value), self.statistic, arm)
 
-    def change(self, test: str, threads: int, value: str, arm: str) -> Row:
+    def change(self, test: str, threads: int, value: str, arm: str) -> ParsedRow:
         """A change in %."""
-        return Row(test, threads, None, "rate", "%", float(value), "change", arm)
+        return ParsedRow(test, threads, None, "rate", "%", float(value), "change", arm)
 
 
 def has_pipes(text: str) -> bool:
@@ -68,11 +67,11 @@ def has_pipes(text: str) -> bool:
     return _PIPE_COUNTS.search(text) is not None or _PROCESSOR.search(text) is not None
 
 
-def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[Row], list[str]]:
+def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[ParsedRow], list[str]]:
     """Rows and warnings of all pipe tables among the lines."""
     per_container = _PER_CONTAINER in " ".join(" ".join(lines).split())
     said = _Said(load, *(("ops/s", "per_container") if per_container else (NOT_STATED, NOT_STATED)))
-    found: list[Row] = []
+    found: list[ParsedRow] = []
     warnings: list[str] = []
     at = 0
     while at < len(lines):
@@ -99,7 +98,7 @@ def _split(line: str) -> list[str]:
 
 def _table(
     lines: Sequence[str], cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str]
-) -> list[Row]:
+) -> list[ParsedRow]:
     """The rows of lines with pipes that follow each other without a gap."""
     body = [of for of in cells if not all(_RULE.fullmatch(cell) for cell in of[1])]
     if len(lines) > 3 and _heads_block(lines[0]):
@@ -115,7 +114,7 @@ def _table(
     return []
 
 
-def _arm_columns(body: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[Row]:
+def _arm_columns(body: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[ParsedRow]:
     """The shape with a column for each number of containers."""
     counts = [int(cell) for cell in body[0][1][1:]]
     if len(set(counts)) < len(counts):
@@ -135,7 +134,7 @@ def _arm_columns(body: list[tuple[int, list[str]]], said: _Said, warnings: list[
     return list(_compared(arms, counts, said, warnings))
 
 
-def _compared(arms: list[_Arm], counts: list[int], said: _Said, warnings: list[str]) -> Iterable[Row]:
+def _compared(arms: list[_Arm], counts: list[int], said: _Said, warnings: list[str]) -> Iterable[ParsedRow]:
     """Each column of each arm whose change agrees with the first arm; the first where any one does."""
     if not arms or arms[0].changes is not None:
         warnings.append("the first row of a table has changes, or there is none: there is no base")
@@ -160,7 +159,7 @@ def _agrees(before: str, after: str, change: str) -> bool:
     return bool(change) and change_fits(before, after, change)
 
 
-def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[Row]:
+def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[ParsedRow]:
     """The shape with a block for each processor: three lines of heading, a rule, the rows."""
     (first, (processor, *groups)), (_, memory), (_, (_, *arms)), (_, rule), *body = cells
     each = len(arms) // len(groups)
@@ -175,7 +174,7 @@ def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str])
     if len(set(counts)) < len(counts):
         raise BadInput(f"line {first}: a number of processes heads two columns of the changelog's table")
     name = processor.removeprefix("CPU:").strip()
-    found: list[Row] = []
+    found: list[ParsedRow] = []
     for number, (label, *values) in body:
         if len(values) != len(arms) or not re.fullmatch(r"[a-z_]+=[0-9]{1,4}|[a-z_]+", label):
             warnings.append(f"line {number} is not understood and is left out")
@@ -188,7 +187,7 @@ def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str])
     return found
 
 
-def _group(test: str, threads: int, arms: list[str], values: list[str], said: _Said) -> list[Row]:
+def _group(test: str, threads: int, arms: list[str], values: list[str], said: _Said) -> list[ParsedRow]:
     """Before and after under one number of processes; none unless every change fits."""
     changed = [_CHANGED.fullmatch(value) for value in values[1:]]
     if not _VALUE.fullmatch(values[0]) or not all(of and _agrees(values[0], of[1], of[2]) for of in changed):
@@ -203,8 +202,6 @@ def _group(test: str, threads: int, arms: list[str], values: list[str], said: _S
 TOOL = "changelog-table"
 _HEAD = re.compile(r"^(?:Threads|Processes|Clients)((?: +[A-Z][a-z]+){2,}) *$", re.MULTILINE)
 _ROW = re.compile(r" *([0-9]{1,6})((?: +[0-9]{1,9}\.[0-9]{1,9})+) *")
-_TIMES = unconfirmed("the times, nor the numbers of threads beside them")
-_COUNTS = unconfirmed("the numbers that head the columns")
 _LOADS = {"stress-orphan": "stress-orphan", "will-it-scale/fallocate2": "fallocate2"}
 
 
@@ -230,8 +227,7 @@ def parse(text: str) -> Parsed:
     if not rows:
         why = [*warnings, *more, "it has no heading that is known"][0]
         raise BadInput(f"nothing could be read from the changelog's tables: {why}")
-    alone = [_TIMES] * bool(times) + [_COUNTS] * bool(piped)
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, *more, *alone, LOST_ROWS))
+    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, *more, LOST_ROWS))
 
 
 def _load(text: str) -> str:
@@ -240,9 +236,9 @@ def _load(text: str) -> str:
     return named.pop() if len(named) == 1 else NOT_STATED
 
 
-def _times(lines: Sequence[str], load: str, statistic: str) -> tuple[list[Row], list[str]]:
+def _times(lines: Sequence[str], load: str, statistic: str) -> tuple[list[ParsedRow], list[str]]:
     """Rows and warnings of the table under `Threads Time Time`; the next line names the columns."""
-    rows: list[Row] = []
+    rows: list[ParsedRow] = []
     warnings: list[str] = []
     for at, line in enumerate(lines):
         if _HEAD.fullmatch(line):
@@ -273,7 +269,7 @@ def _body(
     arms: list[str],
     statistic: str,
     warnings: list[str],
-) -> list[Row]:
+) -> list[ParsedRow]:
     found = [(number, _ROW.fullmatch(line)) for number, line in body]
     values = {number: match[2].split() for number, match in found if match}
     digits = max((decimals(value) for of in values.values() for value in of), default=0)
@@ -284,7 +280,7 @@ def _body(
             warnings.append(f"line {number} is left out: it is not a row of the table above it")
             continue
         rows += [
-            Row(load, int(match[1]), None, metric, NOT_STATED, float(value), statistic, arm)
+            ParsedRow(load, int(match[1]), None, metric, NOT_STATED, float(value), statistic, arm)
             for metric, value, arm in zip(metrics, of_line, arms, strict=True)
         ]
     return rows

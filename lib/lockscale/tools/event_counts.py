@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
+from lockscale.tools.parsed_rows import NOT_STATED, Parsed, event_rows
+from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "event_counts"
 EVENTS = "/sys/kernel/tracing/events"
@@ -108,3 +110,10 @@ def _path(event: str) -> str:
     if not re.fullmatch(r"\w+:\w+", event, re.ASCII):
         raise BadInput(f"{event!r} is no trace event: write system:name, as ext4:ext4_lost_inode_bit")
     return event.replace(":", "/")
+
+
+def rows(text: str) -> Parsed:
+    """A row for each event."""
+    body, is_sealed = unseal(text)
+    counts = event_rows(parse(body, events_of(body)).items())
+    return Parsed(TOOL, NOT_STATED, counts, () if is_sealed else (UNSEALED,))

@@ -6,6 +6,8 @@ Read in the kernel: kernel/trace/ftrace.c (function_stat_show) and trace_functio
 and sleep (options graph-time and sleep-time, on by default). A duration has at most seven digits
 and is cut, not rounded; names are cut to 30 characters. Needs CONFIG_FUNCTION_PROFILER and
 CONFIG_FUNCTION_GRAPH_TRACER.
+
+Also the table `FUNC TOTAL_TIME(us) COUNT AVG(us)` of kernel changelogs: printed and read.
 """
 
 import re
@@ -14,9 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.target_tools import LoadProfiler, Part, TargetTool, kernel_file, printed
 
 TOOL = "ftrace_cost"
+TABLE = "funccost"
 TRACING = "/sys/kernel/tracing"
 RESULTS = f"{TRACING}/trace_stat/function"  # one file per CPU: function0, function1, ...
 NAME_LENGTH = 30
@@ -39,6 +44,11 @@ _HEADER = re.compile(r" {2}Function +Hit +Time +Avg +s\^2")
 _HEADER_WITHOUT_TIMES = re.compile(r" {2}Function +Hit")
 _DURATION = r" +(\d{1,20}(?:\.\d{1,3})?) us"
 _ROW = re.compile(rf" {{2}}(\S{{1,30}}) +(\d{{1,20}}){_DURATION * 3}")
+
+
+_TABLE_COLUMNS = "{:<30} {:<20} {:<12} {}"
+_TABLE_HEADER = re.compile(r"\s*FUNC\s+TOTAL_TIME\(us\)\s+COUNT\s+AVG\(us\)\s*")
+_TABLE_ROW = re.compile(r"\s*(\S+)\s+(\d{1,18})\s+(\d{1,18})\s+(\d{1,18}\.\d\d)\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -156,3 +166,105 @@ def _duration_ns(text: str) -> tuple[int, int]:
     whole, _, fraction = text.partition(".")
     step = 1000 // 10 ** len(fraction)
     return int(whole) * 1000 + int(fraction or "0") * step, step
+
+
+def rows(text: str) -> Parsed:
+    """Calls, total and mean time of each function in a text of one or several such files."""
+    body, warnings = _unsealed(text)
+    tables = split(body)
+    if warnings and any(one.count("\n") > 3 and tables.count(one) > 1 for one in tables):
+        raise BadInput("two processors' tables are alike to the last digit: give each one once")
+    return _parsed(TOOL, parse(tables), warnings)
+
+
+def rows_of_table(text: str) -> Parsed:
+    """The same of the changelog's table."""
+    body, warnings = _unsealed(text)
+    return _parsed(TABLE, parse_table(body), warnings)
+
+
+def _unsealed(text: str) -> tuple[str, list[str]]:
+    body, is_sealed = unseal(text)
+    return body, [] if is_sealed else [UNSEALED]
+
+
+def _parsed(tool: str, costs: Iterable[FunctionCost], warnings: list[str]) -> Parsed:
+    found: list[ParsedRow] = []
+    for cost in costs:
+        found += rows_of(
+            cost.function,
+            Number("calls", "total", "calls", cost.count),
+            Number("time", "total", "us", cost.total_us),
+            Number("time", "mean", "us", cost.avg_us),
+        )
+        if cost.ambiguous:
+            warnings.append(f"{cost.function} is there twice: functions whose names are cut alike are added")
+    return Parsed(tool, NOT_STATED, tuple(found), tuple(warnings))
+
+
+def table(costs: Iterable[FunctionCost]) -> str:
+    """The costs as S1's changelog prints them: whole microseconds, averages to two decimals."""
+    rows = [(cost.function, int(cost.total_us), cost.count, f"{cost.avg_us:.2f}") for cost in costs]
+    lines = [("FUNC", "TOTAL_TIME(us)", "COUNT", "AVG(us)"), *rows]
+    return "".join(_TABLE_COLUMNS.format(*line) + "\n" for line in lines)
+
+
+def recognise_table(text: str) -> bool:
+    """Whether a line is the head of such a table."""
+    return any(_TABLE_HEADER.fullmatch(line) for line in text.split("\n"))
+
+
+def parse_table(text: str) -> list[FunctionCost]:
+    """The costs of the one such table in `text`, in its order; other text around it is passed over.
+
+    The table ends at the first line that is blank or no row of it. BadInput for no table, for two,
+    for an empty one, for a name twice, and where the average is not total / count.
+    """
+    lines = text.split("\n")
+    heads = [number for number, line in enumerate(lines) if _TABLE_HEADER.fullmatch(line)]
+    if len(heads) != 1:
+        raise BadInput(f"the text holds {len(heads)} function cost tables: give one with its header")
+    costs: list[FunctionCost] = []
+    for line in lines[heads[0] + 1 :]:
+        match = _TABLE_ROW.fullmatch(line)
+        if match is None:
+            if line.strip():
+                raise BadInput(f"the function cost table has a line that is no row: {line[:60]!r}")
+            break
+        costs.append(_table_cost(*match.groups()))
+    if not costs or len({cost.function for cost in costs}) != len(costs):
+        raise BadInput("the function cost table has no rows, or a function twice")
+    return costs
+
+
+def _table_cost(name: str, total: str, count: str, average: str) -> FunctionCost:
+    """A row whose average, rounded or cut to two decimals, is total / count."""
+    low, high = int(total) / max(int(count), 1), (int(total) + 1) / max(int(count), 1)
+    if not low - 0.01 <= float(average) <= high + 0.005 or not int(count):
+        raise BadInput(f"{name} in the function cost table: {average} is not {total} / {count}")
+    cut = len(name) >= NAME_LENGTH
+    return FunctionCost(name, float(total), int(count), float(average), truncated=cut)
+
+
+def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
+    """Calls and time of the functions that match a pattern, around a load on a machine of so many CPUs."""
+    return LoadProfiler(
+        start=start(functions),
+        stop=stop(),
+        read=sealed(["cat", *(f"{RESULTS}{cpu}" for cpu in range(cpus))]),
+        clear=clear(),
+        numbers=_numbers_of_load,
+        raw=lambda text: unseal(text)[0],
+    )
+
+
+def _numbers_of_load(text: str) -> list[Number]:
+    """Calls and time of each function, in one order, whatever took longest."""
+    return [
+        number
+        for cost in sorted(parse(split(unseal(text)[0])), key=lambda one: one.function)
+        for number in (
+            Number(f"{cost.function}.calls", "total", "calls", cost.count),
+            Number(f"{cost.function}.time", "total", "us", cost.total_us),
+        )
+    ]

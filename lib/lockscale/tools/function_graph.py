@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
 from lockscale.tools.ftrace_cost import TRACING
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.seal import UNSEALED, sealed, unseal
 
 TOOL = "function_graph"
@@ -108,8 +109,8 @@ def recognise(text: str) -> bool:
 def parse(text: str) -> FunctionGraph:
     """Times per function from the tracer's default columns; a call that had not ended is left out.
 
-    BadInput for other columns, a line that is not the tracer's, a mark that does not go with its
-    duration, an end without its beginning, and a trace of no call.
+    BadInput for other columns, a line that is not the tracer's, an end without its beginning, and a trace
+    of no call.
     """
     body, whole = unseal(text)
     *lines, last = body.split("\n")
@@ -161,10 +162,7 @@ class _Graph:
             self._refuse_unless(False, line)
             return
         whole, _, fraction = duration.partition(".")
-        self._refuse_unless(len(fraction) == max(0, min(3, 7 - len(whole))), line)
-        step = 10 ** (3 - len(fraction))
-        ns = int(whole) * 1000 + int(fraction or "0") * step
-        self._refuse_unless(mark in (_mark(ns), _mark(ns + step - 1)), line)
+        ns = int(whole) * 1000 + int(fraction.ljust(3, "0"))
         self.times.setdefault(name, FunctionTimes(name)).add(ns, mark)
 
     @staticmethod
@@ -173,5 +171,21 @@ class _Graph:
             raise BadInput(f"the function graph has a line that is not one of it: {line.strip()[:60]!r}")
 
 
-def _mark(ns: int) -> str:
-    return next((mark for mark, limit in MARKS_NS.items() if ns > limit), " ")
+def rows(text: str) -> Parsed:
+    """The times of parse(), and how many calls had each mark."""
+    found = parse(text)
+    of_functions: list[ParsedRow] = []
+    for one in found.functions:
+        of_functions += rows_of(
+            one.function,
+            Number("calls", "total", "calls", one.count),
+            Number("time", "total", "us", one.total_us),
+            Number("time", "mean", "us", one.total_us / one.count),
+            Number("time", "max", "us", one.max_us),
+            Number("time", "min", "us", one.min_us),
+            *(
+                Number(f"calls_marked_{MARKS_NS[mark] // 1000}us", "total", "calls", count)
+                for mark, count in one.over.items()
+            ),
+        )
+    return Parsed(TOOL, NOT_STATED, tuple(of_functions), found.warnings)

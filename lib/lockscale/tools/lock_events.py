@@ -4,6 +4,8 @@
 import re
 
 from lockscale.errors import BadInput
+from lockscale.tools.parsed_rows import NOT_STATED, Parsed, event_rows
+from lockscale.tools.seal import UNSEALED, unseal
 from lockscale.tools.target_tools import TargetTool, kernel_file, printed
 
 TOOL = "lock_events"
@@ -66,3 +68,9 @@ def is_fifo(events: dict[str, int]) -> bool:
     if "lock_slowpath" not in events:
         raise BadInput("lock events: no lock_slowpath, the kernel lacks CONFIG_QUEUED_SPINLOCKS")
     return events["lock_slowpath"] > 0
+
+
+def rows(text: str) -> Parsed:
+    """A row for each counter."""
+    body, is_sealed = unseal(text)
+    return Parsed(TOOL, NOT_STATED, event_rows(parse(body).items()), () if is_sealed else (UNSEALED,))

@@ -13,162 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lockscale.errors import BadInput
+from lockscale.tools.parsed_rows import Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.seal import unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
-
-_HALF = r"(\d{1,20}) +(\d{1,20})" + r" +(\d{1,20}\.\d\d)" * 4
-_ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF}", re.ASCII)
-_PLACE = re.compile(r" *(\S.*?) +(\d{1,20}) +\[<\S+>\] (\S.*)", re.ASCII)
-_PLACES = 4  # LOCKSTAT_POINTS
-
-
-@dataclass(frozen=True)
-class Times:
-    """struct lock_time: how many, and the shortest, longest, summed and mean time in microseconds."""
-
-    count: int
-    min_us: float
-    max_us: float
-    total_us: float
-    avg_us: float
-
-
-@dataclass(frozen=True)
-class LockUse:
-    """One lock class in one mode since the last reset; an exclusive lock's mode is `write`.
-
-    `waits.count` is the kernel's contentions, `holds.count` its acquisitions; bounces are those of
-    them that found the lock last used by another CPU. `ambiguous`: several classes share the
-    printed name, and these are their sums.
-    """
-
-    name: str
-    mode: Literal["write", "read"]
-    con_bounces: int
-    waits: Times
-    acq_bounces: int
-    holds: Times
-    ambiguous: bool = False
-
-
-@dataclass(frozen=True)
-class Place:
-    """A call site of a class, with its waits: where waiters were, or where the holder took the lock.
-
-    The kernel notes the first four of each kind only.
-    """
-
-    name: str
-    role: Literal["waiter", "holder"]
-    symbol: str
-    count: int
-
-
-class Table:
-    """The table under the header, fed line by line.
-
-    A class has a row for each mode it was held in. If it was waited for, a separator and the
-    waiters' places follow, another one and the holders', and a dotted line.
-    """
-
-    def __init__(self) -> None:
-        self.uses: dict[tuple[str, str], LockUse] = {}
-        self.places: list[Place] = []
-        self.section = 0  # separators since the last row or dotted line
-        self._in_section: list[Place] = []
-
-    def add(self, line: str) -> None:
-        if row := _ROW.fullmatch(line):
-            self._refuse_unless(self.section < 2, line)
-            self._close()
-            self._add_use(_use(row))
-        elif place := _PLACE.fullmatch(line):
-            self._refuse_unless(self.section > 0 and len(self._in_section) < _PLACES, line)
-            role: Literal["waiter", "holder"] = "waiter" if self.section == 1 else "holder"
-            self._in_section.append(Place(place[1], role, place[3], int(place[2])))
-        elif re.fullmatch(" *-+", line):
-            self._refuse_unless(self.section == 0 or (self.section == 1 and bool(self._in_section)), line)
-            self._close(self.section + 1)
-        elif re.fullmatch(r"\.+", line):
-            self._refuse_unless(self.section == 2 and bool(self._in_section), line)
-            self._close()
-        else:
-            self._refuse_unless(not line, line)
-
-    def _close(self, next_section: int = 0) -> None:
-        if len({(place.name, place.symbol) for place in self._in_section}) < len(self._in_section):
-            raise BadInput(f"lock_stat lists a place of {self._in_section[0].name} twice: it is damaged")
-        self.places += self._in_section
-        self._in_section, self.section = [], next_section
-
-    def _add_use(self, use: LockUse) -> None:
-        same = self.uses.get((use.name, use.mode))
-        if same == use:
-            raise BadInput(f"lock_stat has equal lines for {use.name}: reset the counts and read it again")
-        self.uses[use.name, use.mode] = _sum(same, use) if same else use
-
-    @staticmethod
-    def _refuse_unless(expected: bool, line: str) -> None:
-        if not expected:
-            raise BadInput(f"lock_stat has a line that is not one of its table: {line.strip()[:60]!r}")
-
-
-def _use(row: re.Match[str]) -> LockUse:
-    name, mode, *cells = row.groups()
-    return LockUse(
-        name,
-        "read" if mode == "R" else "write",
-        int(cells[0]),
-        _times(name, cells[1:6]),
-        int(cells[6]),
-        _times(name, cells[7:12]),
-    )
-
-
-def _times(name: str, cells: Sequence[str]) -> Times:
-    """struct lock_time of one row; BadInput unless its five numbers agree to their last digit."""
-    count = int(cells[0])
-    low, high, total, mean = (int(cell.replace(".", "")) for cell in cells[1:])
-    if not _agree(count, low, high, total, mean):
-        raise BadInput(f"lock_stat: the times of {name} and its counts do not agree, read it again")
-    return Times(count, *(float(cell) for cell in cells[1:]))
-
-
-def _agree(count: int, low: int, high: int, total: int, mean: int) -> bool:
-    """Whether `count` times can have these, in 10 ns: one is the shortest and one the longest.
-
-    A printed t stands for 10 t - 5 to 10 t + 4 ns; the mean is rounded down to 1 ns before.
-    """
-    if count == 0:
-        return low == high == total == mean == 0
-    least, most = max(10 * total - 5, 0), 10 * total + 4
-    return (
-        (least // count + 5) // 10 <= mean <= (most // count + 5) // 10
-        and low <= mean <= high
-        and most >= 10 * high - 5 + (count - 1) * max(10 * low - 5, 0)
-        and least <= 10 * low + 4 + (count - 1) * (10 * high + 4)
-    )
-
-
-def _sum(a: LockUse, b: LockUse) -> LockUse:
-    """Two classes of one printed name, added as the kernel adds the CPUs' (lock_time_add)."""
-    return replace(
-        a,
-        con_bounces=a.con_bounces + b.con_bounces,
-        waits=_sum_times(a.waits, b.waits),
-        acq_bounces=a.acq_bounces + b.acq_bounces,
-        holds=_sum_times(a.holds, b.holds),
-        ambiguous=True,
-    )
-
-
-def _sum_times(a: Times, b: Times) -> Times:
-    if not (a.count and b.count):
-        return a if a.count else b
-    total_us, count = round(a.total_us + b.total_us, 2), a.count + b.count
-    return Times(count, min(a.min_us, b.min_us), max(a.max_us, b.max_us), total_us, total_us / count)
-
-
-__all__ = ["LockStat", "LockUse", "Place", "Times", "parse"]
 
 TOOL = "lock_stat"
 FILE = "/proc/lock_stat"
@@ -195,14 +42,144 @@ _COLUMNS = (
     f"class name con-bounces contentions {_TIMES.format('waittime')} "
     f"acq-bounces acquisitions {_TIMES.format('holdtime')}"
 ).split()
+_HALF = r"(\d{1,20}) +(\d{1,20})" + r" +(\d{1,20}\.\d\d)" * 4
+_ROW = re.compile(rf" *(\S.*?)(?:-([WR]))?: *{_HALF} +{_HALF}", re.ASCII)
+_PLACE = re.compile(r" *(\S.*?) +(\d{1,20}) +\[<\S+>\] (\S.*)", re.ASCII)
+_PLACES = 4  # LOCKSTAT_POINTS
+
+
+@dataclass(frozen=True)
+class Times:
+    """struct lock_time: how many, and the shortest, longest, summed and mean time in microseconds."""
+
+    count: int
+    min_us: float
+    max_us: float
+    total_us: float
+    avg_us: float
+
+
+@dataclass(frozen=True)
+class LockClassUse:
+    """One lock class in one mode since the last reset; an exclusive lock's mode is `write`.
+
+    `waits.count` is the kernel's contentions, `holds.count` its acquisitions; bounces are those of
+    them that found the lock last used by another CPU. `ambiguous`: several classes share the
+    printed name, and these are their sums.
+    """
+
+    name: str
+    mode: Literal["write", "read"]
+    con_bounces: int
+    waits: Times
+    acq_bounces: int
+    holds: Times
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class LockSite:
+    """A call site of a class, with its waits: where waiters were, or where the holder took the lock.
+
+    The kernel notes the first four of each kind only.
+    """
+
+    name: str
+    role: Literal["waiter", "holder"]
+    symbol: str
+    count: int
+
+
+class _Table:
+    """The table under the header, fed line by line.
+
+    A class has a row for each mode it was held in. If it was waited for, a separator and the
+    waiters' places follow, another one and the holders', and a dotted line.
+    """
+
+    def __init__(self) -> None:
+        self.uses: dict[tuple[str, str], LockClassUse] = {}
+        self.places: list[LockSite] = []
+        self.section = 0  # separators since the last row or dotted line
+        self._in_section: list[LockSite] = []
+
+    def add(self, line: str) -> None:
+        if row := _ROW.fullmatch(line):
+            self._refuse_unless(self.section < 2, line)
+            self._close()
+            self._add_use(_use(row))
+        elif place := _PLACE.fullmatch(line):
+            self._refuse_unless(self.section > 0 and len(self._in_section) < _PLACES, line)
+            role: Literal["waiter", "holder"] = "waiter" if self.section == 1 else "holder"
+            self._in_section.append(LockSite(place[1], role, place[3], int(place[2])))
+        elif re.fullmatch(" *-+", line):
+            self._refuse_unless(self.section == 0 or (self.section == 1 and bool(self._in_section)), line)
+            self._close(self.section + 1)
+        elif re.fullmatch(r"\.+", line):
+            self._refuse_unless(self.section == 2 and bool(self._in_section), line)
+            self._close()
+        else:
+            self._refuse_unless(not line, line)
+
+    def _close(self, next_section: int = 0) -> None:
+        if len({(place.name, place.symbol) for place in self._in_section}) < len(self._in_section):
+            raise BadInput(f"lock_stat lists a place of {self._in_section[0].name} twice: it is damaged")
+        self.places += self._in_section
+        self._in_section, self.section = [], next_section
+
+    def _add_use(self, use: LockClassUse) -> None:
+        same = self.uses.get((use.name, use.mode))
+        if same == use:
+            raise BadInput(f"lock_stat has equal lines for {use.name}: reset the counts and read it again")
+        self.uses[use.name, use.mode] = _sum(same, use) if same else use
+
+    @staticmethod
+    def _refuse_unless(expected: bool, line: str) -> None:
+        if not expected:
+            raise BadInput(f"lock_stat has a line that is not one of its table: {line.strip()[:60]!r}")
+
+
+def _use(row: re.Match[str]) -> LockClassUse:
+    name, mode, *cells = row.groups()
+    return LockClassUse(
+        name,
+        "read" if mode == "R" else "write",
+        int(cells[0]),
+        _times(cells[1:6]),
+        int(cells[6]),
+        _times(cells[7:12]),
+    )
+
+
+def _times(cells: Sequence[str]) -> Times:
+    return Times(int(cells[0]), *(float(cell) for cell in cells[1:]))
+
+
+def _sum(a: LockClassUse, b: LockClassUse) -> LockClassUse:
+    """Two classes of one printed name, added as the kernel adds the CPUs' (lock_time_add)."""
+    return replace(
+        a,
+        con_bounces=a.con_bounces + b.con_bounces,
+        waits=_sum_times(a.waits, b.waits),
+        acq_bounces=a.acq_bounces + b.acq_bounces,
+        holds=_sum_times(a.holds, b.holds),
+        ambiguous=True,
+    )
+
+
+def _sum_times(a: Times, b: Times) -> Times:
+    if not (a.count and b.count):
+        return a if a.count else b
+    total_us, count = round(a.total_us + b.total_us, 2), a.count + b.count
+    return Times(count, min(a.min_us, b.min_us), max(a.max_us, b.max_us), total_us, total_us / count)
 
 
 @dataclass(frozen=True)
 class LockStat:
     """One reading; `warnings` say what may be missing from it."""
 
-    uses: tuple[LockUse, ...]
-    places: tuple[Place, ...]
+    uses: tuple[LockClassUse, ...]
+    places: tuple[LockSite, ...]
     warnings: tuple[str, ...]
 
 
@@ -229,12 +206,11 @@ def recognise(text: str) -> bool:
 def parse(text: str) -> LockStat:
     """What READ prints; the plain file too, with a warning, because nothing in it says that it is whole.
 
-    BadInput when it is not lock_stat 0.4, lock debugging was disabled, a line is not one of its
-    table, or an average is not its total by its count.
+    BadInput when it is not lock_stat 0.4, lock debugging was disabled, or a line is not one of its table.
     """
     lines, warnings = _whole_lines(text)
     _check_header(lines)
-    table = Table()
+    table = _Table()
     for line in lines[5:]:
         table.add(line)
     if table.section:
@@ -265,3 +241,36 @@ def _check_header(lines: list[str]) -> None:
     head = lines[1:5]
     if len(head) < 4 or head[1].split() != _COLUMNS or head[3] or set(head[0] + head[2]) != {"-"}:
         raise BadInput("lock_stat has not the columns of version 0.4: it was cut or changed")
+
+
+def rows(text: str) -> Parsed:
+    """Waits and holds of each class and mode, and the waits at each site."""
+    body, is_sealed = unseal(text)
+    found = parse(body)
+    of_locks: list[ParsedRow] = []
+    for use in found.uses:
+        of_locks += rows_of(
+            use.name if use.mode == "write" else f"{use.name}-R",
+            Number("contentions", "total", "events", use.waits.count),
+            Number("contention_bounces", "total", "events", use.con_bounces),
+            *_numbers("wait", use.waits),
+            Number("acquisitions", "total", "events", use.holds.count),
+            Number("acquisition_bounces", "total", "events", use.acq_bounces),
+            *_numbers("hold", use.holds),
+        )
+    for site in found.places:
+        role = "waits at" if site.role == "waiter" else "is held from"
+        of_locks += rows_of(
+            f"{site.name} {role} {site.symbol}", Number("contentions", "total", "events", site.count)
+        )
+    shared = [f"{use.name} names several lock classes: they are added" for use in found.uses if use.ambiguous]
+    return Parsed(TOOL, "0.4", tuple(of_locks), (*(() if is_sealed else found.warnings), *shared))
+
+
+def _numbers(metric: str, times: Times) -> list[Number]:
+    return [
+        Number(metric, "total", "us", times.total_us),
+        Number(metric, "mean", "us", times.avg_us),
+        Number(metric, "max", "us", times.max_us),
+        Number(metric, "min", "us", times.min_us),
+    ]

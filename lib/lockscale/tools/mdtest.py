@@ -1,253 +1,113 @@
 # SPDX-License-Identifier: MIT
 """mdtest (from IOR): find it, run it, read it.
 
-Two outputs are read: the lines of a run, and the csv of --saveRankPerformanceDetails (4.0.0rc1 and
-later). In that the row `all` is of the first iteration: all items / the slowest rank's time, and
-`items` is what one rank had. Then come the ranks of the first iteration, of the second, and so on: each
-rank's own items / its time up to the barrier. The file says neither its version nor its iterations.
+What the numbers of each version mean, read in the sources and checked by runs of each version:
 
-For the creation and stat of directories `all` counts one rank's items only: mdtest writes two
-elements past `time_before_barrier` into `items` (4.0.0; mended in IOR's e311a95, May 2024).
+banner                        `-v` line of an iteration      SUMMARY of rates
+1.9.3 (IOR 3.2.0 to 3.2.2)    all ranks' items / rank 0's    -i 1: fastest rank; wrong for -i > 1 in
+                              time from barrier to barrier   3.2.0 and 3.2.1 (hpc/ior #113, #183)
+3.3.0, 3.3.1+dev              the same                       over ranks x iterations, SD with n
+4.0.0rc1 to 4.1.0+dev         rank 0's own items / its       slowest rank x ranks, SD with n - 1
+                              time from barrier to barrier
+
+The SUMMARY of times (-Z, and -P beside the rates) is in seconds for the whole phase in every
+version, whatever its heading says ("in ops/sec", "in ms/op"). 4.x has each process's rate, up to the
+barrier, with --print-all-procs and --showRankStatistics.
+
+Also read is the csv of --saveRankPerformanceDetails (4.0.0rc1 and later). In that the row `all` is of the
+first iteration: all items / the slowest rank's time, and `items` is what one rank had. Then come the
+ranks of the first iteration, of the second, and so on: each rank's own items / its time up to the
+barrier. The file says neither its version nor its iterations. For the creation and stat of directories
+`all` counts one rank's items only: mdtest writes two elements past `time_before_barrier` into `items`
+(4.0.0; mended in IOR's e311a95, May 2024).
 """
 
 import os
 import re
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from lockscale.errors import BadInput
-from lockscale.tools.mdtest_rows import check_version, rows_of
-from lockscale.tools.mdtest_run import Result, Run, phase_name, whole
-from lockscale.tools.mdtest_run import read_command as read_command
+from lockscale.tools.parsed_rows import Parsed, ParsedRow, rate_row
 from lockscale.tools.target_tools import TargetTool, on_path, printed, tried
-from lockscale.tools.workload_rows import Parsed, Row, rate_row
 
-BANNER = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task", re.M)
+TOOL = "mdtest"
+CSV_VERSION = "4.x"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Whose time a version's numbers come from; `summary_over_ranks`: values are ranks x -i."""
+
+    iteration: str
+    summary: dict[str, str]
+    summary_over_ranks: bool = False
+    summary_needs_one_iteration: bool = False
+
+
+_IOR_3_2 = Meaning(
+    "total", {"rate": "fastest_rank", "time": "slowest_rank"}, summary_needs_one_iteration=True
+)
+_IOR_3_3 = Meaning("total", {"rate": "ranks", "time": "ranks"}, summary_over_ranks=True)
+_IOR_4 = Meaning("rank0_to_barrier", {"rate": "slowest_rank", "time": "slowest_rank"})
+VERSIONS = {
+    "1.9.3": _IOR_3_2,
+    "3.3.0": _IOR_3_3,
+    "3.3.1+dev": _IOR_3_3,
+    "4.0.0rc1": _IOR_4,
+    "4.0.0": _IOR_4,
+    "4.0.1rc1+dev": _IOR_4,
+    "4.1.0+dev": _IOR_4,
+}
+
+_BANNER = re.compile(r"^mdtest-(\S+) was launched with (\d{1,9}) total task", re.MULTILINE)
 _COMMAND = "Command line used: "
-_TASKS = re.compile(r"(\d+) tasks, (\d+) (?:files?|directories|files/directories)")
-_ITERATION = re.compile(r"V-1: (?:Rank +0 Line +\d+ )?main: \* iteration (\d+) \*")
+_TASKS = re.compile(r"(\d{1,9}) tasks, \d+ (?:files?|directories|files/directories)")
 _NUMBER = r" +(\d{1,15}\.\d{3})"
 _NAME = r"(File|Directory) (creation|stat|read|rename|removal)"
-_RESULT = re.compile(
-    rf"V-1: (?:Rank +0 Line +\d+ )? +{_NAME} *:?{_NUMBER} sec,{_NUMBER} ops/sec",
-)
-_SUMMARY = re.compile(r"SUMMARY (rate|time)(?: \(in [^)]*\))?: \(of (\d+) iterations\)")
+_ITERATION = re.compile(r"V-1: (?:Rank +0 Line +\d+ )?main: \* iteration (\d{1,9}) \*")
+_RESULT = re.compile(rf"V-1: (?:Rank +0 Line +\d+ )? +{_NAME} *:?{_NUMBER} sec,{_NUMBER} ops/sec")
+_SUMMARY = re.compile(r"SUMMARY (rate|time)(?: \(in [^)]*\))?: \(of (\d{1,9}) iterations\)")
 _SUMMARY_ROW = re.compile(rf" +{_NAME} *:?((?:{_NUMBER}){{4,7}})")
 _PROCESSES = re.compile(r"Per process result \((rate|time)\):")
-_PROCESSES_ITERATION = re.compile(r"iteration: (\d+)")
+_PROCESSES_ITERATION = re.compile(r"iteration: (\d{1,9})")
 _PROCESSES_ROW = re.compile(rf"Test {_NAME} (\d\.\d{{6}}e[-+]\d\d(?:,\d\.\d{{6}}e[-+]\d\d)*)")
 _LOOKS_LIKE_ROW = re.compile(r"(V-1: .*)? {2,}(File|Directory) [a-z]+\b.*\d|.*ops/sec|Test ")
+_NO_ROW = re.compile(r".*Tree (creation|removal)\b|Test Directory read ")  # this one reads nothing
 _TROUBLE = re.compile(
     r"(?!(?:Path|FS) *:|Command line used: ).*\b"
     r"(?:warnings?(?!: Read bytes is 0, thus)|errors?|fail(?:s|ed|ures?))\b",
     re.IGNORECASE,
 )
 _END = "-- finished at "
-_NO_ROW = re.compile(r".*Tree (creation|removal)\b|Test Directory read ")  # this one reads nothing
+TOO_SHORT = "is too short for the milliseconds printed"
+_STATISTICS = ("max", "min", "mean", "sd")
 
+_PHASES = {"creation": "create", "removal": "remove"}
+_FLAGS = {"C": "creation", "T": "stat", "E": "read", "U": "rename", "r": "removal"}
+_NO_SUCH_PHASE = {"dir_read", "rename"}  # a file is not renamed, a directory not read
+_SHORT = re.compile(r"-([A-Za-z]+)(?:=(.*))?")
+_VALUE = re.compile(r"-([iV])=?(\d+)")
+# An option that takes a value ends its word: the S of -dScratch is none.
+_TAKES_VALUE = re.compile(r"-([a-zA-Z]*?[abdefiIlnNpsVwWxz])[^=].*")
+_OTHER_LOAD = {
+    "S": "all tasks open one shared file (-S)",
+    "c": "task 0 creates for all (-c)",
+}
 
-def banner(text: str) -> tuple[str, int]:
-    """The version and how many tasks; BadInput unless it is the output of one run."""
-    found = BANNER.findall(text)
-    if len(found) != 1:
-        raise BadInput(f"mdtest's banner is in the output {len(found)} times: give one whole run")
-    return found[0][0], whole(found[0][1])
-
-
-def read_run(text: str) -> Run:
-    """The lines of one run; BadInput if it is not whole, or over several task counts."""
-    version, tasks = banner(text)
-    lines = [line.rstrip() for line in text.split("\n")]
-    used = [line[len(_COMMAND) :] for line in lines if line.startswith(_COMMAND)]
-    if len(used) != 1:
-        raise BadInput("mdtest's output does not repeat its command line: give the whole output")
-    run = Run(version, tasks, _items(lines, tasks), read_command(used[0], version))
-    _Reader(run).read(lines)
-    run.warnings += _ending(lines)
-    return run
-
-
-def _ending(lines: list[str]) -> list[str]:
-    """A warning where the end is missing, or is followed by what another tool printed."""
-    ends = [number for number, line in enumerate(lines, 1) if line.startswith(_END)]
-    if not ends:
-        return ["the output ends before mdtest finished"]
-    behind = [number for number, line in enumerate(lines, 1) if number > ends[0] and line]
-    return [f"line {behind[0]} and those behind it are not mdtest's and are not read"] if behind else []
-
-
-def _items(lines: list[str], tasks: int) -> int:
-    counts = [match for line in lines if (match := _TASKS.fullmatch(line))]
-    if len(counts) != 1 or whole(counts[0][1]) != tasks or not tasks:
-        raise BadInput("mdtest's output does not hold one task count: give a whole run without -f")
-    return whole(counts[0][2])
-
-
-class _Reader:
-    """Goes through the lines; a heading says what the rows below it are."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.rows: tuple[re.Pattern[str], list[Result]] | None = None
-        self.iteration = 0
-        self.processes_iteration: int | None = None
-        self.troubles: list[int] = []
-
-    def read(self, lines: list[str]) -> None:
-        for number, line in enumerate(lines, 1):
-            if match := _RESULT.fullmatch(line):
-                self._add(self.run.iterations, number, match, f"{match[3]} {match[4]}", self.iteration)
-            elif _TROUBLE.match(line):
-                self.troubles.append(number)
-            elif not self._heading(line) and not _NO_ROW.match(line):
-                self._row(number, line)
-        if self.troubles:
-            self.run.warnings.append(
-                f"the run printed {len(self.troubles)} warnings or errors, the first in line"
-                f" {self.troubles[0]}: its rates may count operations that failed"
-            )
-
-    def _heading(self, line: str) -> bool:
-        if match := _ITERATION.fullmatch(line):
-            self.iteration = self._next(self.iteration, whole(match[1]))
-        elif match := _SUMMARY.fullmatch(line):
-            self._summary(match)
-        elif match := _PROCESSES.fullmatch(line):
-            self.processes_iteration = 0
-            self.rows = (_PROCESSES_ROW, self.run.processes.setdefault(match[1], []))
-        elif self.processes_iteration is not None and (match := _PROCESSES_ITERATION.fullmatch(line)):
-            self.processes_iteration = self._next(self.processes_iteration, whole(match[1]) + 1)
-        return match is not None
-
-    def _summary(self, match: re.Match[str]) -> None:
-        asked = self.run.asked
-        if whole(match[2]) != asked.repeats or match[1] not in asked.metrics:
-            raise BadInput("mdtest's summary is not the one its command line asks for: give a whole run")
-        self.processes_iteration = None
-        self.rows = (_SUMMARY_ROW, self.run.summary.setdefault(match[1], []))
-
-    def _next(self, before: int, now: int) -> int:
-        if now != before + 1 or now > self.run.asked.repeats:
-            raise BadInput(f"mdtest's iteration {now} follows {before}: its output is damaged")
-        return now
-
-    def _row(self, number: int, line: str) -> None:
-        match = self.rows[0].fullmatch(line) if self.rows else None
-        if self.rows and match:
-            self._add(self.rows[1], number, match, match[3].replace(",", " "), self.processes_iteration)
-        elif _LOOKS_LIKE_ROW.match(line):
-            self.run.warnings.append(f"line {number} is not understood and is left out")
-
-    def _add(
-        self, results: list[Result], number: int, match: re.Match[str], numbers: str, iteration: int | None
-    ) -> None:
-        test = phase_name(match[1], match[2])
-        if iteration == 0 or any((r.test, r.iteration) == (test, iteration) for r in results):
-            raise BadInput(f"line {number} of mdtest's output repeats a result or has no iteration")
-        results.append(Result(number, test, tuple(map(float, numbers.split())), iteration))
-
-
-CSV_VERSION = "4.x"
 _CSV_START = "rank,items,rate-Directory creation,time-Directory creation,"
 _CSV_PHASES = [
     *(f"Directory {name}" for name in ("creation", "stat", "read", "rename", "removal")),
     *(f"File {name}" for name in ("creation", "stat", "read", "removal")),
 ]
-_CSV_TREE = ["Tree creation", "Tree removal"]
 _CSV_HEADER = [
     "rank",
     "items",
-    *(f"{m}-{name}" for name in _CSV_PHASES + _CSV_TREE for m in ("rate", "time")),
+    *(f"{m}-{name}" for name in [*_CSV_PHASES, "Tree creation", "Tree removal"] for m in ("rate", "time")),
 ]
 _CSV_NUMBER = re.compile(r"\d\.\d{10}e[-+]\d\d")
-_READS_NOTHING = "dir_read"
-
-
-@dataclass
-class _File:
-    """The rows of ranks in order, what one rank had to do, and how many ranks there were."""
-
-    items: int
-    ranks: int
-    all: list[str]
-    lines: list[list[str]]
-    warnings: list[str]
-
-
-def is_ranks_csv(text: str) -> bool:
-    """Whether the first line is the csv's header."""
-    return text.startswith(_CSV_START)
-
-
-def parse_ranks_csv(text: str) -> Parsed:
-    """`rank<k>` in each iteration and `slowest_rank` in the first: rates in ops/s, times in s."""
-    file = _read(text)
-    rows = _rows(file, file.all, 1, "slowest_rank", file.items * file.ranks)
-    for number, cells in enumerate(file.lines):
-        iteration, rank = divmod(number, file.ranks)
-        rows += _rows(file, cells, iteration + 1, f"rank{rank}", file.items)
-    if not rows:
-        raise BadInput("nothing could be read from mdtest's csv: its rates, times and items disagree")
-    return Parsed("mdtest", CSV_VERSION, tuple(rows), tuple(file.warnings))
-
-
-def _read(text: str) -> _File:
-    lines = [line.rstrip("\r").split(",") for line in text.split("\n")]
-    if lines[0] != _CSV_HEADER or len(lines) < 3 or lines[1][:1] != ["all"]:
-        raise BadInput("mdtest's csv has not its header, the row of all and those of ranks: give a whole one")
-    total, ranks = lines[1], [line for line in lines[2:] if line != [""]]
-    if len(total) != len(_CSV_HEADER) or not re.fullmatch(r"[1-9]\d*", total[1]):
-        raise BadInput("the row of all in mdtest's csv is damaged: give a whole one")
-    file = _File(whole(total[1]), 0, total, ranks, [])
-    file.ranks = _ranks(file)
-    _check_order(file)
-    done = len(ranks) // file.ranks
-    file.warnings.append(f"the file does not say how many iterations ran: {done} are whole in it")
-    return file
-
-
-def _ranks(file: _File) -> int:
-    """How many ranks shared the items of `all`, by the phases for which it is right."""
-    found = set()
-    for index, name in enumerate(_CSV_PHASES):
-        pair = _pair(file.all, index)
-        if pair and name not in ("Directory creation", "Directory stat"):
-            found.add(round(pair[0] * pair[1] / file.items, 6))
-    if len(found) != 1 or not (ranks := found.pop()).is_integer() or not ranks:
-        raise BadInput("the row of all in mdtest's csv does not tell how many ranks there were")
-    return int(ranks)
-
-
-def _check_order(file: _File) -> None:
-    names = [cells[0] for cells in file.lines]
-    if names != [str(number % file.ranks) for number in range(len(names))]:
-        raise BadInput("the ranks in mdtest's csv are not in order: rows are missing or moved")
-    if len({tuple(cells) for cells in file.lines}) != len(file.lines):
-        raise BadInput("a row of mdtest's csv is there twice")
-
-
-def _pair(cells: list[str], index: int) -> tuple[float, float] | None:
-    """Rate and time of the phase `index`; None where they are no numbers."""
-    pair = cells[2 + 2 * index : 4 + 2 * index]
-    if len(pair) != 2 or not all(map(_CSV_NUMBER.fullmatch, pair)):
-        return None
-    return float(pair[0]), float(pair[1])
-
-
-def _rows(file: _File, cells: list[str], iteration: int, whose: str, items: int) -> list[Row]:
-    rows = []
-    for index, name in enumerate(_CSV_PHASES):
-        test, pair = phase_name(*name.split()), _pair(cells, index)
-        if test == _READS_NOTHING or cells[2 + 2 * index : 4 + 2 * index] == ["", ""]:
-            continue
-        if not pair or abs(pair[0] * pair[1] - items) > 1e-8 * items:
-            file.warnings.append(f"{test} of {cells[0]}, iteration {iteration}: not of {items} items")
-            continue
-        rows.append(rate_row(test, file.ranks, iteration, pair[0], whose))
-        rows.append(Row(test, file.ranks, iteration, "time", "s", pair[1], whose))
-    return rows
-
-
-TOOL = "mdtest"
 
 
 def command(
@@ -280,33 +140,385 @@ def command(
 
 def recognise(text: str) -> bool:
     """Whether there is mdtest's banner, or the header of its csv of rank details."""
-    return BANNER.search(text) is not None or is_ranks_csv(text)
+    return _BANNER.search(text) is not None or text.startswith(_CSV_START)
 
 
 def parse(text: str) -> Parsed:
     """Rates in ops/s and times in s per phase, named by what they mean in the version that ran."""
-    if is_ranks_csv(text):
-        return parse_ranks_csv(text)
-    check_version(banner(text)[0])
-    run = read_run(text)
-    rows = rows_of(run)
+    if text.startswith(_CSV_START):
+        return _parse_csv(text)
+    run = _read_run(text)
+    meaning = VERSIONS[run.version]
+    rows = [*_iterations(run, meaning), *_processes(run), *_summaries(run, meaning)]
     if not rows:
         reason = f": {run.warnings[0]}" if run.warnings else ""
         raise BadInput(f"nothing could be read from mdtest's output{reason}")
     return Parsed(TOOL, run.version, tuple(rows), tuple(run.warnings))
 
 
-def _version(text: str) -> str:
-    """Only a run tells it."""
-    version, _ = banner(text)
-    check_version(version)
-    return version
+@dataclass(frozen=True)
+class Asked:
+    """The phases, how often, and which parts of the output there must be.
+
+    `metrics` are those of the summary, `processes` is --print-all-procs, `rank_statistics` is
+    --showRankStatistics. `by_time`: creation ends after -W seconds, so nobody says how many items.
+    """
+
+    tests: frozenset[str]
+    repeats: int
+    verbose: bool
+    metrics: frozenset[str]
+    processes: bool
+    rank_statistics: bool
+    by_time: bool
+
+
+def read_command(command: str, version: str) -> Asked:
+    """What `command` asks of that version; BadInput for a load that is another test."""
+    try:
+        argv = shlex.split(command)
+    except ValueError as error:
+        raise BadInput(f"mdtest's command line is damaged: {error}") from error
+    letters = set(_letters(argv))
+    for letter, what in _OTHER_LOAD.items():
+        if letter in letters:
+            raise BadInput(f"{what}: mdtest's rates are then of another load and are not read")
+    values = dict(_values(argv))
+    repeats = values.get("i", "1")
+    if not re.fullmatch(r"[1-9]\d{0,8}", repeats):
+        raise BadInput("mdtest's command line has no number after -i: its output is damaged")
+    return Asked(
+        tests=_tests(letters, renames=version.startswith("4.")),
+        repeats=int(repeats),
+        verbose="v" in letters or values.get("V", "0") != "0",
+        metrics=frozenset({"rate", "time"} if "P" in letters else {"time"} if "Z" in letters else {"rate"}),
+        processes="--print-all-procs" in argv,
+        rank_statistics="--showRankStatistics" in argv,
+        by_time="W" in letters,
+    )
+
+
+def _letters(argv: list[str]) -> Iterator[str]:
+    """Every flag, also of a group (-vCr); -C=0 is off, and of -dScratch only the d is one."""
+    for word in argv:
+        if (match := _TAKES_VALUE.fullmatch(word)) or ((match := _SHORT.fullmatch(word)) and match[2] != "0"):
+            yield from match[1]
+
+
+def _values(argv: list[str]) -> Iterator[tuple[str, str]]:
+    """The values of -i and -V, written -i 3, -i=3 or -i3."""
+    for word, following in pairwise([*argv, ""]):
+        if word in ("-i", "-V"):
+            yield word[1], following
+        elif match := _VALUE.fullmatch(word):
+            yield match[1], match[2]
+
+
+def _tests(letters: set[str], *, renames: bool) -> frozenset[str]:
+    """Without any of -C -T -E -U -r all phases run, from 4.0.0 on the renaming of directories too."""
+    names = [name for letter, name in _FLAGS.items() if letter in letters] or [*_FLAGS.values()]
+    both = {"D", "F"} <= letters
+    kinds = [k for k, other in (("File", "D"), ("Directory", "F")) if both or other not in letters]
+    unknown = _NO_SUCH_PHASE if renames else _NO_SUCH_PHASE | {"dir_rename"}
+    return frozenset({_phase(kind, name) for kind in kinds for name in names} - unknown)
+
+
+def _phase(kind: str, name: str) -> str:
+    """`create` of `File creation`, `dir_stat` of `Directory stat`."""
+    phase = _PHASES.get(name, name)
+    return phase if kind == "File" else f"dir_{phase}"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of results: its number, the test, its numbers, and its iteration if it has one."""
+
+    number: int
+    test: str
+    values: tuple[float, ...]
+    iteration: int | None = None
+
+
+@dataclass
+class _MdtestRun:
+    """`summary` and `processes` are keyed by `rate` (ops/s) and `time` (s)."""
+
+    version: str
+    tasks: int
+    asked: Asked
+    iterations: list[_Line] = field(default_factory=list)
+    summary: dict[str, list[_Line]] = field(default_factory=dict)
+    processes: dict[str, list[_Line]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def has(self, line: _Line, metric: str, numbers: Sequence[float]) -> bool:
+        """Whether a phase was asked for and has numbers; mdtest prints zeros for the others."""
+        asked = line.test in self.asked.tests
+        if asked != any(numbers):
+            why = "was not asked for" if not asked else "has no rate" if metric == "rate" else TOO_SHORT
+            self.leave_out(line, f"{line.test} {why}")
+        return asked and any(numbers)
+
+    def leave_out(self, line: _Line, why: str) -> None:
+        self.warnings.append(f"line {line.number}: {why}, left out")
+
+    def expect(self, found: int, expected: int, what: str) -> None:
+        """A warning where there are fewer results than were asked for."""
+        if found < expected:
+            self.warnings.append(f"only {found} of {expected} {what} could be read")
+
+    def row(self, line: _Line, metric: str, value: float, whose: str, iteration: int | None) -> ParsedRow:
+        unit = "ops/s" if metric == "rate" else "s"
+        return ParsedRow(line.test, self.tasks, iteration, metric, unit, value, whose)
+
+
+def _banner(text: str) -> tuple[str, int]:
+    """The version and how many tasks; BadInput unless it is one run, of a version that was looked up."""
+    found = _BANNER.findall(text)
+    if len(found) != 1:
+        raise BadInput(f"mdtest's banner is in the output {len(found)} times: give one whole run")
+    ((version, tasks),) = found
+    if version not in VERSIONS:
+        known = ", ".join(VERSIONS)
+        raise BadInput(f"mdtest {version} is not known: this reads {known} (what IOR calls it)")
+    return version, int(tasks)
+
+
+def _read_run(text: str) -> _MdtestRun:
+    """The lines of one run; BadInput if it is not whole, or over several task counts."""
+    version, tasks = _banner(text)
+    lines = [line.rstrip() for line in text.split("\n")]
+    used = [line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)]
+    if len(used) != 1:
+        raise BadInput("mdtest's output does not repeat its command line: give the whole output")
+    counts = [int(match[1]) for line in lines if (match := _TASKS.fullmatch(line))]
+    if counts != [tasks] or not tasks:
+        raise BadInput("mdtest's output does not hold one task count: give a whole run without -f")
+    run = _MdtestRun(version, tasks, read_command(used[0], version))
+    _Reader(run).read(lines)
+    ends = [number for number, line in enumerate(lines, 1) if line.startswith(_END)]
+    behind = [number for number, line in enumerate(lines, 1) if ends and number > ends[0] and line]
+    if not ends:
+        run.warnings.append("the output ends before mdtest finished")
+    elif behind:
+        run.warnings.append(f"line {behind[0]} and those behind it are not mdtest's and are not read")
+    return run
+
+
+class _Reader:
+    """Goes through the lines; a heading says what the rows below it are."""
+
+    def __init__(self, run: _MdtestRun) -> None:
+        self.run = run
+        self.rows: tuple[re.Pattern[str], list[_Line]] | None = None
+        self.iteration = 0
+        self.processes_iteration: int | None = None
+
+    def read(self, lines: list[str]) -> None:
+        troubles = []
+        for number, line in enumerate(lines, 1):
+            if match := _RESULT.fullmatch(line):
+                self._add(self.run.iterations, number, match, f"{match[3]} {match[4]}", self.iteration)
+            elif _TROUBLE.match(line):
+                troubles.append(number)
+            elif not self._heading(line) and not _NO_ROW.match(line):
+                self._row(number, line)
+        if troubles:
+            self.run.warnings.append(
+                f"the run printed {len(troubles)} warnings or errors, the first in line"
+                f" {troubles[0]}: its rates may count operations that failed"
+            )
+
+    def _heading(self, line: str) -> bool:
+        if match := _ITERATION.fullmatch(line):
+            self.iteration = self._next(self.iteration, int(match[1]))
+        elif match := _SUMMARY.fullmatch(line):
+            asked = self.run.asked
+            if int(match[2]) != asked.repeats or match[1] not in asked.metrics:
+                raise BadInput("mdtest's summary is not the one its command line asks for: give a whole run")
+            self.processes_iteration = None
+            self.rows = (_SUMMARY_ROW, self.run.summary.setdefault(match[1], []))
+        elif match := _PROCESSES.fullmatch(line):
+            self.processes_iteration = 0
+            self.rows = (_PROCESSES_ROW, self.run.processes.setdefault(match[1], []))
+        elif self.processes_iteration is not None and (match := _PROCESSES_ITERATION.fullmatch(line)):
+            self.processes_iteration = self._next(self.processes_iteration, int(match[1]) + 1)
+        return match is not None
+
+    def _next(self, last: int, now: int) -> int:
+        if now != last + 1 or now > self.run.asked.repeats:
+            raise BadInput(f"mdtest's iteration {now} follows {last}: its output is damaged")
+        return now
+
+    def _row(self, number: int, line: str) -> None:
+        match = self.rows[0].fullmatch(line) if self.rows else None
+        if self.rows and match:
+            self._add(self.rows[1], number, match, match[3].replace(",", " "), self.processes_iteration)
+        elif _LOOKS_LIKE_ROW.match(line):
+            self.run.warnings.append(f"line {number} is not understood and is left out")
+
+    def _add(
+        self, lines: list[_Line], number: int, match: re.Match[str], numbers: str, iteration: int | None
+    ) -> None:
+        test = _phase(match[1], match[2])
+        if iteration == 0 or any((one.test, one.iteration) == (test, iteration) for one in lines):
+            raise BadInput(f"line {number} of mdtest's output repeats a result or has no iteration")
+        lines.append(_Line(number, test, tuple(map(float, numbers.split())), iteration))
+
+
+def _iterations(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
+    if run.asked.by_time:
+        if run.iterations:
+            run.warnings.append("the iterations are left out: with -W nobody says how many items they had")
+        return []
+    rows = [
+        run.row(line, "rate", line.values[1], meaning.iteration, line.iteration)
+        for line in run.iterations
+        if run.has(line, "rate", line.values[1:])
+    ]
+    if run.asked.verbose:
+        run.expect(len(rows), len(run.asked.tests) * run.asked.repeats, "iterations x phases")
+    return rows
+
+
+def _processes(run: _MdtestRun) -> list[ParsedRow]:
+    """`rank<k>` of each iteration: a process's own items / its time up to the barrier."""
+    rows: list[ParsedRow] = []
+    kept = 0
+    for metric, lines in run.processes.items():
+        for line in lines:
+            if not run.has(line, metric, line.values):
+                continue
+            if len(line.values) != run.tasks:
+                run.leave_out(line, "these are not the numbers of all processes")
+                continue
+            kept += 1
+            rows += [
+                run.row(line, metric, value, f"rank{rank}", line.iteration)
+                for rank, value in enumerate(line.values)
+            ]
+    if run.asked.processes:
+        expected = len(run.asked.tests) * run.asked.repeats * len(run.asked.metrics)
+        run.expect(kept, expected, "lines of processes")
+    return rows
+
+
+def _summaries(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
+    asked = run.asked
+    if meaning.summary_needs_one_iteration and asked.repeats > 1:
+        run.warnings.append(f"the summary of mdtest {run.version} is wrong for -i > 1: left out")
+        return []
+    rows: list[ParsedRow] = []
+    kept = 0
+    for metric, lines in run.summary.items():
+        for line in lines:
+            if not run.has(line, metric, line.values):
+                continue
+            # three statistics of the ranks if asked for, then the four of all
+            ranks, values = line.values[:-4], line.values[-4:]
+            if len(ranks) != (3 if asked.rank_statistics else 0):
+                run.leave_out(line, "it has not the columns that were asked for")
+                continue
+            kept += 1
+            count = asked.repeats * (run.tasks if meaning.summary_over_ranks else 1)
+            rows += _statistics(run, line, metric, "ranks_alone", ranks, asked.repeats * run.tasks)
+            rows += _statistics(run, line, metric, meaning.summary[metric], values, count)
+    run.expect(kept, len(asked.tests) * len(asked.metrics), "phases of the summary")
+    return rows
+
+
+def _statistics(
+    run: _MdtestRun, line: _Line, metric: str, whose: str, values: tuple[float, ...], count: int
+) -> list[ParsedRow]:
+    """One row where the statistics are of one value, else one for each."""
+    iteration = 1 if run.asked.repeats == 1 else None
+    if values and count == 1:
+        return [run.row(line, metric, values[2], whose, 1)]
+    return [
+        run.row(line, metric, value, f"{whose}_{name}", iteration)
+        for name, value in zip(_STATISTICS, values, strict=False)
+    ]
+
+
+@dataclass
+class _RanksCsv:
+    """What one rank had to do, how many ranks there were, and the rows of all and of ranks in order."""
+
+    items: int
+    ranks: int
+    all: list[str]
+    lines: list[list[str]]
+    warnings: list[str]
+
+
+def _parse_csv(text: str) -> Parsed:
+    """`rank<k>` in each iteration and `slowest_rank` in the first: rates in ops/s, times in s."""
+    file = _read_csv(text)
+    rows = _csv_rows(file, file.all, 1, "slowest_rank", file.items * file.ranks)
+    for number, cells in enumerate(file.lines):
+        iteration, rank = divmod(number, file.ranks)
+        rows += _csv_rows(file, cells, iteration + 1, f"rank{rank}", file.items)
+    if not rows:
+        raise BadInput("nothing could be read from mdtest's csv: its rates, times and items disagree")
+    return Parsed(TOOL, CSV_VERSION, tuple(rows), tuple(file.warnings))
+
+
+def _read_csv(text: str) -> _RanksCsv:
+    lines = [line.rstrip("\r").split(",") for line in text.split("\n")]
+    if lines[0] != _CSV_HEADER or len(lines) < 3 or lines[1][:1] != ["all"]:
+        raise BadInput("mdtest's csv has not its header, the row of all and those of ranks: give a whole one")
+    total, ranks = lines[1], [line for line in lines[2:] if line != [""]]
+    if len(total) != len(_CSV_HEADER) or not re.fullmatch(r"[1-9]\d{0,14}", total[1]):
+        raise BadInput("the row of all in mdtest's csv is damaged: give a whole one")
+    file = _RanksCsv(int(total[1]), 0, total, ranks, [])
+    file.ranks = _ranks(file)
+    if [cells[0] for cells in ranks] != [str(number % file.ranks) for number in range(len(ranks))]:
+        raise BadInput("the ranks in mdtest's csv are not in order: rows are missing or moved")
+    if len({tuple(cells) for cells in ranks}) != len(ranks):
+        raise BadInput("a row of mdtest's csv is there twice")
+    done = len(ranks) // file.ranks
+    file.warnings.append(f"the file does not say how many iterations ran: {done} are whole in it")
+    return file
+
+
+def _ranks(file: _RanksCsv) -> int:
+    """How many ranks shared the items of `all`, by the phases for which it is right."""
+    found = set()
+    for index, name in enumerate(_CSV_PHASES):
+        pair = _pair(file.all, index)
+        if pair and name not in ("Directory creation", "Directory stat"):
+            found.add(round(pair[0] * pair[1] / file.items, 6))
+    if len(found) != 1 or not (ranks := found.pop()).is_integer() or not ranks:
+        raise BadInput("the row of all in mdtest's csv does not tell how many ranks there were")
+    return int(ranks)
+
+
+def _pair(cells: list[str], index: int) -> tuple[float, float] | None:
+    """Rate and time of the phase `index`; None where they are no numbers."""
+    pair = cells[2 + 2 * index : 4 + 2 * index]
+    if len(pair) != 2 or not all(map(_CSV_NUMBER.fullmatch, pair)):
+        return None
+    return float(pair[0]), float(pair[1])
+
+
+def _csv_rows(file: _RanksCsv, cells: list[str], iteration: int, whose: str, items: int) -> list[ParsedRow]:
+    rows = []
+    for index, name in enumerate(_CSV_PHASES):
+        test, pair = _phase(*name.split()), _pair(cells, index)
+        if test in _NO_SUCH_PHASE or cells[2 + 2 * index : 4 + 2 * index] == ["", ""]:
+            continue
+        if not pair or abs(pair[0] * pair[1] - items) > 1e-8 * items:
+            file.warnings.append(f"{test} of {cells[0]}, iteration {iteration}: not of {items} items")
+            continue
+        rows.append(rate_row(test, file.ranks, iteration, pair[0], whose))
+        rows.append(ParsedRow(test, file.ranks, iteration, "time", "s", pair[1], whose))
+    return rows
 
 
 ON_TARGET = TargetTool(
     name=TOOL,
     ask=tried(TOOL, command(1, 1, "t", as_root=True)),
-    version=_version,
+    version=lambda text: _banner(text)[0],  # only a run prints it
     without="creates and removes are measured with fsload, and the rows say so",
     get="build IOR >= 3.2, which has mdtest",
 )

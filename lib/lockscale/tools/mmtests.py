@@ -11,15 +11,13 @@ import re
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.tools.workload_rows import (
+from lockscale.tools.parsed_rows import (
     LOST_ROWS,
     NOT_STATED,
     Parsed,
-    Row,
+    ParsedRow,
     change_fits,
-    decimals,
     runs_averaged,
-    unconfirmed,
     whole,
 )
 
@@ -30,10 +28,6 @@ _CELL = re.compile(
 )
 _ROW = re.compile(rf" *(?:({_STATISTIC}) +)?(\S+)((?: {_CELL.pattern}){{2,}}) *")
 _FIRST = re.compile(rf"^{_ROW.pattern}$", re.MULTILINE)
-# An operation's parts, none of which is what a damaged number may look like.
-_PART = rf"(?!(?:{_STATISTIC})$|nan\b|inf\b|[0-9.]*e[0-9]|[0-9]{{10}})[\w/.+%]+"
-_OPERATION = re.compile(rf"{_PART}(?:-{_PART})*")
-_NAMES = unconfirmed("the numbers in the names of rows")
 _COUNTED = ("Clients", "Threads", "Processes", "Users")
 _NAME = re.compile(r"(\S+)(?: \(([^()]+)\))?")
 
@@ -61,21 +55,20 @@ def parse(text: str) -> Parsed:
     lines = text.expandtabs().splitlines()
     found, warnings = _table(lines)
     head = _head(lines, found[0][0], len(_cells(found[0][1])))
-    digits = {decimals(value) for _, row in found for value, _, _ in _cells(row)}
-    rows: list[Row] = []
+    rows: list[ParsedRow] = []
     seen: set[tuple[str, str]] = set()
     for number, row in found:
         if (row[1], row[2]) in seen:
             raise BadInput(f"line {number} repeats a row of mmtests' table: give one table at a time")
         seen.add((row[1], row[2]))
-        why = _fault(row, len(head.arms), digits)
+        why = _fault(row, len(head.arms))
         if why:
             warnings.append(f"line {number} is left out: {why}")
         else:
             rows += _rows(row, head, runs_averaged(text))
     if not rows:
         raise BadInput(f"nothing could be read from mmtests' table: {warnings[0]}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, _NAMES, LOST_ROWS))
+    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, LOST_ROWS))
 
 
 def _cells(row: re.Match[str]) -> list[tuple[str, str, bool]]:
@@ -117,12 +110,10 @@ def _head(lines: list[str], first: int, columns: int) -> _Head:
     return _Head(arms, units.pop() if len(units) == 1 and units != {""} else NOT_STATED, counted)
 
 
-def _fault(row: re.Match[str], columns: int, digits: set[int]) -> str | None:
+def _fault(row: re.Match[str], columns: int) -> str | None:
     cells = _cells(row)
-    if len(cells) != columns or not _OPERATION.fullmatch(row[2]):
-        return "it has another number of columns, or a damaged name"
-    if len({decimals(value) for value, _, _ in cells}) > 1 or decimals(cells[0][0]) != max(digits):
-        return "its values have not as many digits as the table's"
+    if len(cells) != columns:
+        return "it has another number of columns"
     (base, change, starred), others = cells[0], cells[1:]
     if change != "0.00" or starred or any(float(value) == 0 for value, _, _ in cells):
         return "a kernel has no value, or the first is compared with something else"
@@ -133,7 +124,7 @@ def _fault(row: re.Match[str], columns: int, digits: set[int]) -> str | None:
     return None
 
 
-def _rows(row: re.Match[str], head: _Head, averaged: str) -> list[Row]:
+def _rows(row: re.Match[str], head: _Head, averaged: str) -> list[ParsedRow]:
     test, threads = row[2], None
     if head.counted and (counted := re.fullmatch(r"(\S+)-([0-9]{1,9})", row[2])):
         test, threads = counted[1], whole(counted[2])
@@ -142,8 +133,8 @@ def _rows(row: re.Match[str], head: _Head, averaged: str) -> list[Row]:
     metric = "rate" if rate else "value"
     rows = []
     for arm, (value, printed, starred) in zip(head.arms, _cells(row), strict=True):
-        rows.append(Row(test, threads, None, metric, head.unit, float(value), statistic, arm))
+        rows.append(ParsedRow(test, threads, None, metric, head.unit, float(value), statistic, arm))
         if arm != head.arms[0]:
             change = [*([] if statistic == NOT_STATED else [statistic]), "change", *["starred"] * starred]
-            rows.append(Row(test, threads, None, metric, "%", float(printed), "_".join(change), arm))
+            rows.append(ParsedRow(test, threads, None, metric, "%", float(printed), "_".join(change), arm))
     return rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long-form rows from the output of any tool that is known: a load generator's or a profiler's.
+"""Every tool that is known, one line each, and long-form rows from the output of any of them.
 
 A text that no reader reads is several outputs in one file, or a form that was not asked for: that is said.
 """
@@ -10,16 +10,105 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from lockscale.errors import BadInput
-from lockscale.tools import changelog_table, mmtests, perf_script
-from lockscale.tools.profiler_rows import PROFILERS, Reader, folded_rows
-from lockscale.tools.workload_rows import Parsed
-from lockscale.tools.workloads import READERS as WORKLOADS
+from lockscale.tools import (
+    changelog_table,
+    event_counts,
+    ext4_stats,
+    fio,
+    fsload,
+    ftrace_cost,
+    function_graph,
+    lock_events,
+    lock_stat,
+    mds_survey,
+    mdtest,
+    mmtests,
+    perf_lock,
+    perf_record,
+    perf_stat,
+    reaim,
+    target_tools,
+    will_it_scale,
+    xfstests,
+)
+from lockscale.tools.parsed_rows import Parsed
+from lockscale.tools.target_tools import LoadProfiler, TargetTool
+
+
+class Reader(NamedTuple):
+    """Whether a text is of the tool, and its rows."""
+
+    recognise: Callable[[str], bool]
+    parse: Callable[[str], Parsed]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: how it is read, how a target is asked for it, and how a study profiles with it.
+
+    on_load: of a profiler that a study may ask for; it gets what `asks` prints on the machine, how many
+    CPUs that has, and the functions that the study names.
+    """
+
+    name: str
+    reader: Reader | None = None
+    on_target: Sequence[TargetTool] = ()
+    on_load: Callable[[str, int, Sequence[str]], LoadProfiler] | None = None
+    asks: Sequence[str] = ()
+
+
+_PERF = replace(perf_stat.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS))
+TOOLS = (
+    Tool(mdtest.TOOL, Reader(mdtest.recognise, mdtest.parse), (mdtest.ON_TARGET, mdtest.MPIRUN)),
+    Tool(mds_survey.TOOL, Reader(mds_survey.recognise, mds_survey.parse), (mds_survey.ON_TARGET,)),
+    Tool(
+        will_it_scale.TOOL, Reader(will_it_scale.recognise, will_it_scale.parse), (will_it_scale.ON_TARGET,)
+    ),
+    Tool(reaim.TOOL, Reader(reaim.recognise, reaim.parse), (reaim.ON_TARGET,)),
+    Tool(fio.TOOL, Reader(fio.recognise, fio.parse), (fio.ON_TARGET,)),
+    # a target is asked for fsload by fsload.on_target(), once it is compiled
+    Tool(fsload.TOOL, Reader(fsload.recognise, fsload.parse)),
+    Tool(changelog_table.TOOL, Reader(changelog_table.recognise, changelog_table.parse)),
+    Tool(mmtests.TOOL, Reader(mmtests.recognise, mmtests.parse)),
+    Tool(perf_stat.TOOL, Reader(perf_stat.recognise, perf_stat.rows), (_PERF,)),
+    Tool(
+        perf_lock.TOOL,
+        Reader(perf_lock.recognise, perf_lock.rows),
+        on_load=perf_lock.on_load,
+        asks=perf_lock.CONTENTION_HELP,
+    ),
+    Tool(
+        perf_record.SCRIPT,
+        Reader(perf_record.recognise, lambda text: perf_record.rows(perf_record.parse(text))),
+    ),
+    Tool(perf_record.TOOL, on_load=perf_record.on_load, asks=perf_record.COUNTS_CYCLES),
+    Tool(
+        ftrace_cost.TOOL,
+        Reader(ftrace_cost.recognise, ftrace_cost.rows),
+        (ftrace_cost.ON_TARGET,),
+        on_load=ftrace_cost.on_load,
+    ),
+    Tool(ftrace_cost.TABLE, Reader(ftrace_cost.recognise_table, ftrace_cost.rows_of_table)),
+    Tool(function_graph.TOOL, Reader(function_graph.recognise, function_graph.rows)),
+    Tool(event_counts.TOOL, Reader(event_counts.recognise, event_counts.rows)),
+    Tool(lock_stat.TOOL, Reader(lock_stat.recognise, lock_stat.rows), (lock_stat.ON_TARGET,)),
+    Tool(lock_events.TOOL, Reader(lock_events.recognise, lock_events.rows), (lock_events.ON_TARGET,)),
+    Tool(ext4_stats.TOOL, Reader(ext4_stats.recognise, ext4_stats.rows), (ext4_stats.ON_TARGET,)),
+    Tool(xfstests.TOOL, on_target=(xfstests.ON_TARGET,)),
+    Tool("strace", on_target=(target_tools.STRACE,)),
+)
+READERS = {tool.name: tool.reader for tool in TOOLS if tool.reader}
+PROFILERS = {tool.name: tool for tool in TOOLS if tool.on_load}
+"""What a study may name under `profilers`."""
+TARGET_TOOLS = tuple(one for tool in TOOLS for one in tool.on_target)
+"""What a target is asked for."""
 
 # Lines that may begin an output whose reader looks at the beginning of a text only.
 _MAY_BEGIN = re.compile(
@@ -29,6 +118,8 @@ _MAY_BEGIN = re.compile(
     re.MULTILINE,
 )
 _LONGEST_HEAD = 400
+_HEAD_BYTES = 1 << 16
+_IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
 _JSON = "use --output-format=json"
 _FORMS = [
     (r"\A\s*\Z", "the text is empty: did the tool print to standard error (2>&1)?"),
@@ -47,35 +138,19 @@ _FORMS = [
 ]
 
 
-def begun_within(text: str, recognisers: Mapping[str, Callable[[str], bool]]) -> set[str]:
-    """The tools whose output begins at some line of `text`, where that line may begin one."""
-    heads = (text[found.start() : found.start() + _LONGEST_HEAD] for found in _MAY_BEGIN.finditer(text))
-    return {name for head in heads for name, recognises in recognisers.items() if recognises(head)}
-
-
-def what_to_do(text: str) -> str | None:
-    """One sentence for a form of a known tool's output that is not read; None where it is none."""
-    return next((said for form, said in _FORMS if re.search(form, text, re.MULTILINE)), None)
-
-
-__all__ = ["READERS", "parse", "parse_file", "recognise"]
-
-READERS: dict[str, Reader] = {**WORKLOADS, **PROFILERS}
-_HEAD_BYTES = 1 << 16
-_IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
-
-
 def recognise(text: str) -> str:
     """The tool that printed `text`; BadInput when none did, or more than one."""
-    recognisers = {name: recognises for name, (recognises, _) in READERS.items()}
-    whole = {name for name, recognises in recognisers.items() if recognises(text)}
-    names = sorted(whole | begun_within(text, recognisers))
+    whole = {name for name, reader in READERS.items() if reader.recognise(text)}
+    heads = [text[found.start() : found.start() + _LONGEST_HEAD] for found in _MAY_BEGIN.finditer(text)]
+    begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
+    names = sorted(whole | begun)
     if len(names) > 1:
         choose = ", or choose one with --tool" if set(names) <= _IN_PROSE else ""
         raise BadInput(f"the text holds output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
+        form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
         known = f"the output is not recognised: name its tool with --tool (known: {', '.join(READERS)})"
-        raise BadInput(what_to_do(text) or known)
+        raise BadInput(form or known)
     return names[0]
 
 
@@ -84,7 +159,7 @@ def parse(text: str, tool: str | None = None) -> Parsed:
     name = tool or recognise(text)
     if name not in READERS:
         raise BadInput(f"tool {name} is not known: use one of {', '.join(READERS)}")
-    return READERS[name][1](text)
+    return READERS[name].parse(text)
 
 
 def parse_file(path: Path, tool: str | None = None) -> Parsed:
@@ -92,8 +167,8 @@ def parse_file(path: Path, tool: str | None = None) -> Parsed:
     with _opened(path) as stream:
         head = stream.read(_HEAD_BYTES).decode(errors="replace")
         stream.seek(0)
-        if tool == perf_script.TOOL or (tool is None and perf_script.recognise(head)):
-            return folded_rows(perf_script.fold(stream))
+        if tool == perf_record.SCRIPT or (tool is None and perf_record.recognise(head)):
+            return perf_record.rows(perf_record.fold(stream))
         with io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
             return parse(text.read(), tool)
 

@@ -7,15 +7,34 @@ print_result, report_lock_contention_end_event). Tables go to standard error. No
 where they end: sealed() commands do.
 """
 
-import math
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from lockscale.errors import BadInput
-from lockscale.tools.perf import plain
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
+from lockscale.tools.perf_stat import plain
 from lockscale.tools.seal import UNSEALED, sealed, unseal
-from lockscale.tools.target_tools import Part
+from lockscale.tools.target_tools import DATA, LoadProfiler, Part
+
+TOOL = "perf_lock"
+TRACEPOINT = "/sys/kernel/tracing/events/lock/contention_begin/id"
+CONTENTION_HELP = ("perf", "lock", "contention", "-h")
+PARTS = (
+    Part(
+        "perf lock contention",
+        ("sh", "-c", "perf lock contention -h 2>&1 | grep -q 'perf lock contention'"),
+        "waits are counted with lock_stat; perf 6.0 has it",
+    ),
+    Part(
+        "the tracepoint lock:contention_begin",
+        ("test", "-r", TRACEPOINT),
+        "waits are counted with lock_stat; Linux 5.19 has it, in tracefs",
+    ),
+)
+MOST_LOCKS = 20
+"""Locks of a load's profile that become rows, by time waited; its raw output has all of them."""
 
 _COUNTS = ("acquired", "contended")
 _TIMES = ("total wait", "max wait", "min wait", "avg wait")
@@ -40,36 +59,33 @@ _TERMINAL = 80
 _COUNT = r" *(\d{1,15}) "
 _TIME = r" *(\d{1,15}\.\d\d (?:[hms] |[mu]s)|\d{1,3} ns) "
 _NS = {"h ": 3_600_000_000_000, "m ": 60_000_000_000, "s ": 1_000_000_000, "ms": 1_000_000, "us": 1000}
-# A wait that had not ended when the recording did is a thread's: there are fewer than this.
-_MOST_PENDING = 100_000
+# perf lock contention -b goes on, and exits with 0, after some of these
+_FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
+_STACK_LINE = re.compile(r"\t\t\t0x[0-9a-f]+  .*")
+_DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
+_BAD = re.compile(
+    r"(?:# debug: total=(?P<all>\d+)\W* bad=(?P<bad>\d+)|bad: (?P<bad2>\d+), total: (?P<all2>\d+))\b.*"
+)
+_DEBUG_LINE = re.compile(
+    r"|bad rate: .* %|histogram of (?:events caused bad sequence|failure reasons)| +[a-z]+: \d+"
+)
 
 
 @dataclass(frozen=True)
 class LockWaits:
     """Waits under one name in nanoseconds; a time is None where perf was not asked for its column.
 
-    `contentions` began and `ended` ended: mean_ns is total_ns over the ended ones. `rows` rows of one
-    name were added.
+    mean_ns is over the contentions that ended. `rows` rows of one name were added.
     """
 
     name: str
     contentions: int
-    ended: int
     total_ns: float | None
     mean_ns: float | None
     max_ns: float | None
     min_ns: float | None
     acquired: int | None = None
     rows: int = 1
-
-
-@dataclass(frozen=True)
-class _Time:
-    """A printed time in ns: the value lies from low to high. By default a time that is not there."""
-
-    value: float | None = None
-    low: float = 0.0
-    high: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -92,24 +108,20 @@ class Columns:
         return len(line) == widest == _TERMINAL and self.by in ("caller", "cgroup")
 
     def row(self, line: str) -> LockWaits:
-        """One row; BadInput where it is not one, or its numbers do not agree."""
+        """One row; BadInput where it is not one."""
         found = self._split(line) if self.separator else self._cut(line)
         if found is None:
             raise BadInput(f"perf lock: a row is not one of its table: {line.strip()[:60]!r}")
         cells, label = found
         counts = {column: int(cells[column]) for column in _COUNTS if column in cells}
-        times = {column: _time(cells[column]) if column in cells else _Time() for column in _TIMES}
-        ended = _ended(counts, times)
-        if not ended:
-            raise BadInput(f"perf lock: the numbers of {' '.join(label)[:60]!r} do not agree, report again")
+        times = {column: _ns(cells[column]) for column in _TIMES if column in cells}
         return LockWaits(
             _name(self.by, label),
             counts["contended"],
-            ended,
-            times["total wait"].value,
-            times["avg wait"].value,
-            times["max wait"].value,
-            times["min wait"].value,
+            times.get("total wait"),
+            times.get("avg wait"),
+            times.get("max wait"),
+            times.get("min wait"),
             counts.get("acquired"),
         )
 
@@ -161,71 +173,10 @@ def _name(by: str, label: Sequence[str]) -> str:
     return " ".join(part for part in label if part) or "(no name)"
 
 
-def _time(cell: str) -> _Time:
-    """`16.17 us`, `811 ns` or, separated, `16170`: perf prints two decimals of a 32-bit float."""
+def _ns(cell: str) -> float:
+    """`16.17 us`, `811 ns` or, separated, `16170`."""
     number, _, unit = cell.partition(" ")
-    if unit in ("", "ns"):
-        return _Time(int(number), int(number), int(number))
-    value = round(float(number) * _NS[unit])
-    slack = 0.00501 * _NS[unit] + 2e-7 * value
-    return _Time(value, value - slack, value + slack)
-
-
-def _ended(counts: Mapping[str, int], times: Mapping[str, _Time]) -> int:
-    """How many waits the times are of; 0 when no number of waits has such times.
-
-    The mean is the total over the waits that ended, without its remainder; by lock, where perf counts
-    acquisitions, over these or over the contended ones.
-    """
-    total, mean = times["total wait"], times["avg wait"]
-    fewest = max(1, math.ceil(total.low / (mean.high + 1)))
-    most = total.high / mean.low if mean.low > 0 else math.inf
-    contended = counts["contended"]
-    pending_too = math.floor(min(contended, most)) if contended - _MOST_PENDING <= most else 0
-    possible = [contended, counts["acquired"]] if "acquired" in counts else [pending_too]
-    return next((n for n in possible if fewest <= n <= most and _agree(n, times)), 0)
-
-
-def _agree(n: int, times: Mapping[str, _Time]) -> bool:
-    """Whether n waits can have these times, the longest and the shortest among them."""
-    total, mean, most, least = (times[c] for c in ("total wait", "avg wait", "max wait", "min wait"))
-    longest_sum = least.high + (n - 1) * most.high if n > 1 else min(least.high, most.high)
-    return (
-        least.low <= min(mean.high + 1, most.high)
-        and mean.low <= most.high
-        and most.low + (n - 1) * least.low <= total.high
-        and total.low <= longest_sum
-    )
-
-
-__all__ = ["LockWaits", "PerfLock", "contention", "has_csv", "parse", "recognise", "record", "report"]
-
-TOOL = "perf_lock"
-TRACEPOINT = "/sys/kernel/tracing/events/lock/contention_begin/id"
-CONTENTION_HELP = ("perf", "lock", "contention", "-h")
-PARTS = (
-    Part(
-        "perf lock contention",
-        ("sh", "-c", "perf lock contention -h 2>&1 | grep -q 'perf lock contention'"),
-        "waits are counted with lock_stat; perf 6.0 has it",
-    ),
-    Part(
-        "the tracepoint lock:contention_begin",
-        ("test", "-r", TRACEPOINT),
-        "waits are counted with lock_stat; Linux 5.19 has it, in tracefs",
-    ),
-)
-
-# perf lock contention -b goes on, and exits with 0, after some of these
-_FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
-_STACK_LINE = re.compile(r"\t\t\t0x[0-9a-f]+  .*")
-_DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
-_BAD = re.compile(
-    r"(?:# debug: total=(?P<all>\d+)\W* bad=(?P<bad>\d+)|bad: (?P<bad2>\d+), total: (?P<all2>\d+))\b.*"
-)
-_DEBUG_LINE = re.compile(
-    r"|bad rate: .* %|histogram of (?:events caused bad sequence|failure reasons)| +[a-z]+: \d+"
-)
+    return float(int(number) if unit in ("", "ns") else round(float(number) * _NS[unit]))
 
 
 @dataclass(frozen=True)
@@ -329,16 +280,65 @@ def _broken(lines: Sequence[str]) -> list[str]:
 
 def _sum(a: LockWaits, b: LockWaits) -> LockWaits:
     """Two rows of one name; what one of them lacks, both lack."""
-    total = None if a.total_ns is None or b.total_ns is None else a.total_ns + b.total_ns
-    ended = a.ended + b.ended
+    total, contentions = _both(operator.add, a.total_ns, b.total_ns), a.contentions + b.contentions
     return replace(
         a,
-        contentions=a.contentions + b.contentions,
+        contentions=contentions,
         acquired=None if a.acquired is None or b.acquired is None else a.acquired + b.acquired,
-        ended=ended,
         total_ns=total,
-        mean_ns=None if total is None else total / ended,
-        max_ns=None if a.max_ns is None or b.max_ns is None else max(a.max_ns, b.max_ns),
-        min_ns=None if a.min_ns is None or b.min_ns is None else min(a.min_ns, b.min_ns),
+        mean_ns=None if total is None else total / contentions,
+        max_ns=_both(max, a.max_ns, b.max_ns),
+        min_ns=_both(min, a.min_ns, b.min_ns),
         rows=a.rows + b.rows,
     )
+
+
+def _both(of: Callable[[float, float], float], a: float | None, b: float | None) -> float | None:
+    return None if a is None or b is None else of(a, b)
+
+
+def rows(text: str) -> Parsed:
+    """The numbers of parse() for each name."""
+    found = parse(text)
+    of_names = [row for waits in found.waits for row in rows_of(waits.name, *_numbers(waits))]
+    added = [f"{waits.rows} rows of {waits.name} are added" for waits in found.waits if waits.rows > 1]
+    return Parsed(TOOL, NOT_STATED, tuple(of_names), (*found.warnings, *added))
+
+
+def _numbers(waits: LockWaits) -> list[Number]:
+    acquired = [] if waits.acquired is None else [Number("acquisitions", "total", "events", waits.acquired)]
+    times = {"total": waits.total_ns, "mean": waits.mean_ns, "max": waits.max_ns, "min": waits.min_ns}
+    return [
+        *acquired,
+        Number("contentions", "total", "events", waits.contentions),
+        *(Number("wait", name, "ns", value) for name, value in times.items() if value is not None),
+    ]
+
+
+def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
+    """Around a load; answer: what CONTENTION_HELP prints."""
+    return LoadProfiler(
+        around=lambda load: record(load, DATA),
+        read=contention(DATA, csv=has_csv(answer)),
+        data=DATA,
+        numbers=_numbers_of_load,
+    )
+
+
+def _numbers_of_load(text: str) -> list[Number]:
+    """Contentions and waits of all together and of the MOST_LOCKS that were waited for longest."""
+    waits = parse(text).waits
+    longest = sorted(waits, key=lambda one: (-(one.total_ns or 0.0), one.name))[:MOST_LOCKS]
+    return [
+        Number("contentions", "total", "events", sum(one.contentions for one in waits)),
+        Number("wait", "total", "ns", sum(one.total_ns or 0.0 for one in waits)),
+        *(
+            number
+            for one in longest
+            for number in (
+                Number(f"{one.name}.contentions", "total", "events", one.contentions),
+                Number(f"{one.name}.wait", "total", "ns", one.total_ns or 0.0),
+                Number(f"{one.name}.wait", "max", "ns", one.max_ns or 0.0),
+            )
+        ),
+    ]

@@ -1,15 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""Where the processors are, sampled by perf record; perf_script folds what it prints."""
+"""Where the processors are: perf record samples call stacks, and perf script's text of them is folded.
 
-from collections.abc import Sequence
+The text is folded as it streams by: memory goes with the different stacks, not with the text. Read in
+perf's source: builtin-script.c (process_event, perf_sample__fprintf_start) and util/evsel_fprintf.c
+(sample__fprintf_callchain). A sample is a line with process, time and event, a line for each function of
+its stack, the innermost first, and an empty line.
+
+The folded form is that of Brendan Gregg's stackcollapse, from which flame graphs are drawn: one line a
+stack, `process;outermost;...;innermost count`, below a line that says the event and the sum.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
 from lockscale.errors import BadInput
-from lockscale.tools.perf import plain
-from lockscale.tools.perf_stat import parse
-from lockscale.tools.seal import sealed
-from lockscale.tools.target_tools import Part
+from lockscale.tools import perf_stat
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
+from lockscale.tools.perf_stat import plain
+from lockscale.tools.seal import UNSEALED, sealed, unsealed_bytes
+from lockscale.tools.target_tools import DATA, LoadProfiler, Part
 
 TOOL = "perf_record"
+SCRIPT = "perf_script"  # what reads the samples of perf record
 # Odd, so that no timer of the kernel keeps step with it.
 FREQUENCY_HZ = 499
 # What event() reads: whether this machine counts cycles. Virtual ones mostly do not.
@@ -23,11 +40,26 @@ PARTS = (
     ),
 )
 
+_CHUNK_BYTES = 1 << 20
+_MOST_LINES = 500_000  # addresses remembered: some 100 MB
+_MOST_FRAMES = 30_000_000  # of all the different stacks: some 300 MB
+_STACK_FRAMES = 16  # what a stack costs beside its frames, in frames
+
+_HEAD = re.compile(
+    rb" *(\S.*?) +-?\d+(?:/-?\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +(?:\d+ +)?(\S+):(?:\s.*)?", re.DOTALL
+)
+_FRAME = re.compile(rb"\t *[0-9a-f]{1,16} (\S.*)")
+# an offset, and the file that the function is in
+_TAIL = re.compile(rb"(?:\+0x[0-9a-f]+)?(?: \((?:inlined|\[[^\]]*\]|/.*)\))?$")
+_RECOGNISED = re.compile(_HEAD.pattern + rb"\n(?:\n|" + _FRAME.pattern + rb")")
+_FOLDED_HEAD = re.compile(r"# (\S+), (\d{1,15}) samples")
+_FOLDED_LINE = re.compile(r"(\S.*) (\d{1,15})", re.ASCII)
+
 
 def event(counts: str) -> str:
     """The event to sample, from what COUNTS_CYCLES prints: a timer's, cpu-clock, where there is no PMU."""
     try:
-        counted = {count.event for count in parse(counts).counts}
+        counted = {count.event for count in perf_stat.parse(counts).counts}
     except BadInput:  # not even a task clock: perf may not count at all, and says so when it records
         counted = set()
     return "cycles" if "cycles" in counted else "cpu-clock"
@@ -43,5 +75,237 @@ def record(command: Sequence[str], data: str, event: str) -> list[str]:
 
 
 def script(data: str) -> list[str]:
-    """argv that prints the samples of the file `data` for perf_script, without the paths of programs."""
+    """argv that prints the samples of the file `data`, without the paths of programs."""
     return sealed(["perf", "script", "-F", "comm,tid,time,event,ip,sym", "-i", data])
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Samples of one event: stacks from the process' name down to the function that ran.
+
+    `warnings` say what may be missing.
+    """
+
+    event: str
+    stacks: Mapping[tuple[str, ...], int]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        return sum(self.stacks.values())
+
+
+@dataclass(frozen=True)
+class FunctionSamples:
+    """Samples in which a function ran itself, and in which it was anywhere on the stack."""
+
+    function: str
+    itself: int
+    total: int
+
+
+def functions(folded: Folded) -> list[FunctionSamples]:
+    """Every function, the one with the most samples of its own first; recursion counts once."""
+    itself: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for stack, count in folded.stacks.items():
+        if len(stack) > 1:
+            itself[stack[-1]] += count
+        for function in set(stack[1:]):
+            total[function] += count
+    found = [FunctionSamples(name, itself[name], total[name]) for name in total]
+    return sorted(found, key=lambda one: (-one.itself, -one.total, one.function))
+
+
+def merge(several: Iterable[Folded]) -> Folded:
+    """The sum of several of one event."""
+    parts = list(several)
+    if len({part.event for part in parts}) != 1:
+        raise BadInput(f"stacks of {len({part.event for part in parts})} events cannot be added: choose one")
+    stacks: Counter[tuple[str, ...]] = Counter()
+    for part in parts:
+        stacks.update(part.stacks)
+    warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
+    return Folded(parts[0].event, dict(stacks), tuple(warnings))
+
+
+def write_folded(folded: Folded) -> str:
+    """The text form, in one order whatever was sampled first."""
+    lines = sorted(f"{';'.join(stack)} {count}\n" for stack, count in folded.stacks.items())
+    return f"# {folded.event}, {folded.samples} samples\n{''.join(lines)}"
+
+
+def read_folded(text: str) -> Folded:
+    """What write_folded() wrote; BadInput for anything else, and where the counts are not the sum it says."""
+    first, *lines = text.split("\n")
+    head = _FOLDED_HEAD.fullmatch(first)
+    if head is None or lines[-1:] != [""]:
+        raise BadInput(
+            "this is no whole file of folded stacks: its first line says the event and the samples"
+        )
+    stacks: dict[tuple[str, ...], int] = {}
+    for line in lines[:-1]:
+        found = _FOLDED_LINE.fullmatch(line)
+        stack = tuple(found[1].split(";")) if found else ()
+        if found is None or stack in stacks or not int(found[2]):
+            raise BadInput(f"folded stacks: {line[:60]!r} is not `stack count`, or is there twice")
+        stacks[stack] = int(found[2])
+    folded = Folded(head[1], stacks)
+    if folded.samples != int(head[2]):
+        raise BadInput(
+            f"folded stacks: the counts are {folded.samples} samples and not {head[2]}: it was changed"
+        )
+    return folded
+
+
+def recognise(text: str) -> bool:
+    """Whether the text begins with a sample of perf script."""
+    return _RECOGNISED.match(text.lstrip("\n")[:4096].encode(errors="replace")) is not None
+
+
+def parse(text: str) -> Folded:
+    """Folded stacks of a text at hand; see fold()."""
+    return fold(io.BytesIO(text.encode(errors="replace")))
+
+
+def fold_file(path: Path) -> Folded:
+    """Folded stacks of a file; see fold()."""
+    with path.open("rb") as stream:
+        return fold(stream)
+
+
+def fold(stream: BinaryIO) -> Folded:
+    """Folded stacks of a file of perf script's text, sealed or, with a warning, not.
+
+    A sample without a stack is one of its process alone. BadInput where a line is neither a sample's
+    first nor a function's, for samples of two events, and where there is none at all.
+    """
+    size, whole = unsealed_bytes(stream)
+    folding = _Folding()
+    cut = False
+    for sample in _samples(stream, size):
+        if sample is None:
+            cut = True
+        else:
+            folding.add(sample)
+    warnings = [] if whole else [UNSEALED]
+    if cut:
+        warnings.append("the last sample is cut and left out")
+    return folding.folded(warnings)
+
+
+def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
+    """Each sample without its empty line; None for a last one that is cut."""
+    rest = b""
+    while size:
+        chunk = stream.read(min(size, _CHUNK_BYTES))
+        if not chunk:
+            raise BadInput("perf script's text became shorter while it was read: let perf end first")
+        size -= len(chunk)
+        *whole, rest = (rest + chunk).split(b"\n\n")
+        yield from whole
+        if len(rest) > _CHUNK_BYTES:
+            raise BadInput("this is not perf script's text: there is no empty line in 1 MiB of it")
+    if rest.strip(b"\n"):
+        yield None
+
+
+class _Folding:
+    """The different stacks so far; their names are shared, so a stack costs a pointer a frame."""
+
+    def __init__(self) -> None:
+        self._names = _Names()
+        self._stacks: dict[tuple[str, ...], int] = {}
+        self._frames = 0
+        self._samples = 0
+        self._event = b""
+
+    def add(self, sample: bytes) -> None:
+        self._samples += 1
+        first, _, body = sample.partition(b"\n")
+        head = _HEAD.fullmatch(first)
+        if head is None:
+            raise BadInput(
+                f"perf script: the first line of sample {self._samples} is not one: {_shown(first)}"
+            )
+        self._check_event(head[2])
+        names = self._names
+        lines = body.split(b"\n")[::-1] if body else []
+        stack = (names.process(head[1]), *map(names.__getitem__, lines))
+        if stack in self._stacks:
+            self._stacks[stack] += 1
+        else:
+            self._stacks[stack] = 1
+            self._check_room(len(stack))
+
+    def folded(self, warnings: list[str]) -> Folded:
+        if not self._stacks:
+            raise BadInput("perf script printed no sample: was the load running, and on these CPUs?")
+        return Folded(self._event.decode(errors="replace"), self._stacks, tuple(warnings))
+
+    def _check_event(self, event: bytes) -> None:
+        self._event = self._event or event
+        if event != self._event:
+            both = f"{_shown(self._event)} and {_shown(event)}"
+            raise BadInput(f"perf script: samples of {both} cannot be added: record one event at a time")
+
+    def _check_room(self, frames: int) -> None:
+        self._frames += frames + _STACK_FRAMES
+        if self._frames > _MOST_FRAMES:
+            raise BadInput(
+                f"perf script: {len(self._stacks)} different stacks are too many: record with "
+                "--kernel-callchains, or for a shorter time"
+            )
+
+
+class _Names(dict[bytes, str]):
+    """Line of a frame -> function; lines are forgotten when they are too many, names never."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shared: dict[bytes, str] = {}
+
+    def __missing__(self, line: bytes) -> str:
+        frame = _FRAME.fullmatch(line)
+        if frame is None:
+            raise BadInput(f"perf script: a line of a stack is not one (record with -g): {_shown(line)}")
+        if len(self) >= _MOST_LINES:
+            self.clear()
+        name = self[line] = self.process(_TAIL.sub(b"", frame[1], count=1) or frame[1])
+        return name
+
+    def process(self, name: bytes) -> str:
+        """The name as text, one object however often it is asked for; `;` would end it."""
+        found = self._shared.get(name)
+        if found is None:
+            found = self._shared[name] = name.decode(errors="replace").replace(";", ":")
+        return found
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:60].decode(errors="replace"))
+
+
+def rows(folded: Folded) -> Parsed:
+    """Samples of each function: in which it ran itself, and in which it was on the stack."""
+    of_functions = [
+        row
+        for one in functions(folded)
+        for row in rows_of(
+            one.function,
+            Number("samples", "itself", "samples", one.itself),
+            Number("samples", "total", "samples", one.total),
+        )
+    ]
+    return Parsed(SCRIPT, NOT_STATED, tuple(of_functions), folded.warnings)
+
+
+def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:
+    """Around a load; answer: what COUNTS_CYCLES prints."""
+    return LoadProfiler(
+        around=lambda load: record(load, DATA, event(answer)),
+        read=script(DATA),
+        data=DATA,
+        numbers=lambda text: [Number("samples", "total", "samples", parse(text).samples)],
+        raw=lambda text: write_folded(parse(text)),
+    )

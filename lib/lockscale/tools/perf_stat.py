@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.tools.perf import plain
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.target_tools import TargetTool, on_path
 
 TOOL = "perf_stat"
+VERSION = ("perf", "--version")
 
 _MISSING = ("<not supported>", "<not counted>")
 _KEYS = {"counter-value", "unit", "event", "variance", "event-runtime", "pcnt-running"}
@@ -25,12 +27,10 @@ _METRIC_KEYS = {"metric-value", "metric-unit", "metric-threshold"}
 _CSV_NUMBERS = r"(?:,(\d+\.\d\d)%)?,(\d+),(\d+\.\d\d)"
 _CSV = re.compile(rf"([^,]*),([A-Za-z/%]*),([A-Za-z][^,]*){_CSV_NUMBERS}(?:,.*)?", re.ASCII)
 _CSV_METRIC = re.compile(r",{4,6}[^,]+,[^,]*.*")
-# No processor counts more of anything in a nanosecond.
-_MOST_PER_NS = 1000
 
 
 @dataclass(frozen=True)
-class Count:
+class EventCount:
     """A count of `event` in `unit` ("": events), over all repeats of `-r` the mean of one.
 
     `error_pct`: standard error of that mean in percent of it, None without -r. `running_pct`: the share
@@ -48,8 +48,21 @@ class Count:
 class PerfStat:
     """What could be counted; `warnings` name what could not, and what may be missing."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[EventCount, ...]
     warnings: tuple[str, ...]
+
+
+def version(text: str) -> str:
+    """The version from what VERSION prints, as 6.1.187."""
+    found = re.fullmatch(r"perf version (\d\S*)\s*", text)
+    if found is None:
+        raise BadInput(f"this perf is not Linux perf, it says {text[:40]!r}: apt-get install linux-perf")
+    return found[1]
+
+
+def plain(argv: Sequence[str]) -> list[str]:
+    """`argv` with numbers as C prints them: perf stat follows the locale."""
+    return ["env", "LC_ALL=C", *argv]
 
 
 def command(argv: Sequence[str], events: Sequence[str], out: str) -> list[str]:
@@ -138,16 +151,16 @@ def _is_json(line: str) -> bool:
     return line.startswith('{"counter-value" : ')
 
 
-def _count(cells: dict[str, str]) -> Count:
+def _count(cells: dict[str, str]) -> EventCount:
     event = cells["event"]
     value = _number(cells["counter-value"], r"\d{1,18}(?:\.\d\d|\.\d{6})?", event)
-    running_ns = _number(cells["event-runtime"], r"\d{1,18}", event)
+    _number(cells["event-runtime"], r"\d{1,18}", event)
     running_pct = _number(cells["pcnt-running"], r"\d{1,3}\.\d\d", event)
     error = cells.get("variance")
     error_pct = None if error is None else _number(error, r"\d{1,6}\.\d\d", event)
-    if running_pct > 100 or value > _MOST_PER_NS * max(running_ns, 1):
-        raise BadInput(f"perf stat: {event[:60]} cannot have been counted so often in its time, count again")
-    return Count(event, cells["unit"], value, running_pct, error_pct)
+    if running_pct > 100:
+        raise BadInput(f"perf stat: {event[:60]} was counted for more than 100% of its time, count again")
+    return EventCount(event, cells["unit"], value, running_pct, error_pct)
 
 
 def _number(cell: str, form: str, event: str) -> float:
@@ -158,7 +171,30 @@ def _number(cell: str, form: str, event: str) -> float:
     return float(cell)
 
 
-def _estimated(count: Count) -> list[str]:
+def _estimated(count: EventCount) -> list[str]:
     if math.isclose(count.running_pct, 100):
         return []
     return [f"{count.event} was counted {count.running_pct:g}% of the time: its value is an estimate"]
+
+
+def rows(text: str) -> Parsed:
+    """The counts of parse(), with the standard error of a mean."""
+    found = parse(text)
+    of_events = []
+    for one in found.counts:
+        timed = one.unit in ("msec", "ns")
+        metric, unit = ("time", one.unit.replace("msec", "ms")) if timed else ("count", one.unit or "events")
+        numbers = [Number(metric, "total" if one.error_pct is None else "mean", unit, one.value)]
+        if one.error_pct is not None:
+            numbers.append(Number(metric, "standard_error_of_mean", "%", one.error_pct))
+        of_events += rows_of(one.event, *numbers)
+    return Parsed(TOOL, NOT_STATED, tuple(of_events), found.warnings)
+
+
+ON_TARGET = TargetTool(
+    name="perf",
+    ask=on_path("perf", *VERSION),
+    version=version,
+    without="function costs by ftrace, lock events; no waits by lock and no flame graph",
+    get="apt-get install linux-perf",
+)

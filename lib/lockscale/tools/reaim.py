@@ -2,8 +2,7 @@
 """reaim (AIM7 and AIM9 in one): find it, run it, read its standard output.
 
 Multi-user: N children do equal jobs at once; single-user (-o): one test after the other, for a period.
-reaim calls itself 0.1.0 in its log file only. driver.c and drv_funcs.c compute every number from whole
-milliseconds, whole jobs and whole operations, so a line is checked by computing it again.
+reaim calls itself 0.1.0 in its log file only.
 """
 
 import re
@@ -11,18 +10,17 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from lockscale.errors import BadInput
-from lockscale.tools.target_tools import TargetTool, on_path
-from lockscale.tools.workload_rows import (
+from lockscale.tools.parsed_rows import (
     LOST_LINES,
     NOT_STATED,
     Parsed,
-    Row,
+    ParsedRow,
     after_prompt,
     rate_row,
     shown,
-    unconfirmed,
     whole,
 )
+from lockscale.tools.target_tools import TargetTool, on_path
 
 TOOL = "reaim"
 ON_TARGET = TargetTool(
@@ -102,8 +100,8 @@ def _stripped(text: str) -> str:
     return "\n".join(line.strip() for line in text.split("\n"))
 
 
-def _multi(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
-    found: dict[int, list[Row]] = {}
+def _multi(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
+    found: dict[int, list[ParsedRow]] = {}
     warnings: list[str] = []
     most = ""
     for number, line in enumerate(lines[first:], first + 1):
@@ -112,47 +110,26 @@ def _multi(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
             if users in found:
                 raise BadInput(f"line {number} of reaim's output repeats {users} users: give one whole run")
             found[users] = _users(users, match)
-            if not found[users]:
-                warnings.append(f"line {number} is left out: its numbers do not fit together")
         elif match := _MOST.fullmatch(line):
             most = match[1]
         elif line and not _OTHER.match(line):
             warnings.append(f"line {number} is not understood and is left out")
-    rates = [of[0].value for of in found.values() if of]
+    rates = [of[0].value for of in found.values()]
     if not most:
         warnings.append("the output ends before reaim finished")
     elif max(rates, default=0.0) != float(most):
         warnings.append(f"the greatest rate, {most} jobs a minute, is in none of the lines that were read")
-    warnings += [unconfirmed("the CPU times of the children")] * bool(rates) + _lost(
-        _asked(lines[:first]), list(found)
-    )
+    warnings += _lost(_asked(lines[:first]), list(found))
     return [row for of in found.values() for row in of], warnings
 
 
-def _users(users: int, match: re.Match[str]) -> list[Row]:
-    """The rows of one line, none when no whole jobs in whole milliseconds give its rates."""
-    seconds, system, user, rate, of_child, sd, sd_pct = (float(match[k]) for k in range(2, 9))
-    exact = any(
-        (f"{jobs * 1000 / ms * 60 * users:.2f}", f"{jobs * 1000 / ms * 60:.2f}") == (match[5], match[6])
-        for ms in _milliseconds(match[2])
-        for jobs in [round(of_child * ms / 60000)]
-    )
-    jti = int(match[9])
-    steady = abs(100 - sd_pct - jti) <= 1 and (users > 1 or (sd, sd_pct) == (0, 0))
-    busy = system + user <= users * (seconds + 0.05)
-    if not (exact and steady and busy and users):
-        return []
+def _users(users: int, match: re.Match[str]) -> list[ParsedRow]:
+    seconds, system, user, rate = (float(match[k]) for k in range(2, 6))
     times = [("time", seconds), ("system_cpu_time", system), ("user_cpu_time", user)]
     return [
-        Row("multiuser", users, 1, "rate", "jobs/min", rate, "total"),
-        *(Row("multiuser", users, 1, name, "s", value, "total") for name, value in times),
+        ParsedRow("multiuser", users, 1, "rate", "jobs/min", rate, "total"),
+        *(ParsedRow("multiuser", users, 1, name, "s", value, "total") for name, value in times),
     ]
-
-
-def _milliseconds(seconds: str) -> range:
-    """The whole milliseconds that print as these seconds with two decimals."""
-    near = round(float(seconds) * 1000)
-    return range(max(1, near - 5), near + 6)
 
 
 def _asked(above: list[str]) -> list[int] | None:
@@ -172,8 +149,8 @@ def _lost(asked: list[int] | None, found: list[int]) -> list[str]:
     return [f"there is no line for {', '.join(lacking)} users"] if lacking else []
 
 
-def _single(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
-    found: dict[str, list[Row]] = {}
+def _single(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
+    found: dict[str, list[ParsedRow]] = {}
     warnings: list[str] = []
     numbers: list[int] = []
     for number, line in enumerate(lines[first:], first + 1):
@@ -182,8 +159,6 @@ def _single(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
                 raise BadInput(f"line {number} of reaim's output repeats {match[2]}: give one whole run")
             numbers.append(int(match[1]))
             found[match[2]] = _test(match)
-            if not found[match[2]]:
-                warnings.append(f"line {number} is left out: its numbers do not fit together")
         elif line and not _OTHER.match(line):
             warnings.append(f"line {number} is not understood and is left out")
     if sorted(numbers) != [*range(1, len(numbers) + 1)]:
@@ -193,14 +168,9 @@ def _single(lines: list[str], first: int) -> tuple[list[Row], list[str]]:
     return [row for of in found.values() for row in of], [*warnings, LOST_LINES]
 
 
-def _test(match: re.Match[str]) -> list[Row]:
-    """The rows of one test, none when no whole milliseconds and operations give its rates."""
-    name, count, loops, operations = match[2], int(match[4]), match[5], match[6]
-    fitting = [ms for ms in _milliseconds(match[3]) if f"{count * 1000 / ms:.2f}" == loops]
-    rows = [Row(name, 1, 1, "loop_rate", "loops/s", float(loops), "total")] if fitting and count else []
-    if operations is None or not rows:
+def _test(match: re.Match[str]) -> list[ParsedRow]:
+    name, loops, operations = match[2], float(match[5]), match[6]
+    rows = [ParsedRow(name, 1, 1, "loop_rate", "loops/s", loops, "total")]
+    if operations is None:  # <Uncalibrated>
         return rows
-    a_loop = round(float(operations) / float(loops)) if float(loops) else 0
-    if all(f"{count * 1000 / ms * a_loop:.2f}" != operations for ms in fitting):
-        return []
     return [rate_row(name, 1, 1, float(operations), "total"), *rows]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A tool that a target may have: how the target is asked for it, and what works without it.
+"""A tool that a target may have: how the target is asked for it, and how a profiler runs around a load.
 
-Each tool's own file declares its own, as ON_TARGET; detection asks for all of them.
+Each tool's own file declares its own, as ON_TARGET and on_load(); `parsing.TOOLS` lists them.
 """
 
 import re
@@ -9,6 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, printable
+from lockscale.tools.parsed_rows import Number
+
+# What a profiler writes during a load: not on the file system under test.
+DATA = "/run/lockscale-profile.data"
 
 # The tool may leave files: they go with their folder. A `d` of the environment is not ours to remove.
 _TRIED = """d=; command -v "$1" && shift && d=$(mktemp -d) && cd "$d" && "$@"
@@ -45,6 +49,24 @@ class TargetTool:
     variables: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class LoadProfiler:
+    """A profiler around one load: `around(argv)` runs argv under it; `read` prints what numbers() takes.
+
+    start, stop: (file, value) to write before and after the load. clear: what to write, and data: the
+    file to remove, once it has been read. raw: the text to keep as the raw output.
+    """
+
+    read: Sequence[str]
+    numbers: Callable[[str], list[Number]]
+    raw: Callable[[str], str] = str
+    around: Callable[[Sequence[str]], list[str]] = list
+    start: Sequence[tuple[str, str]] = ()
+    stop: Sequence[tuple[str, str]] = ()
+    clear: Sequence[tuple[str, str]] = ()
+    data: str = ""
+
+
 def on_path(command: str, *asks: str) -> list[str]:
     """argv that prints where `command` is and then runs `asks`, or fails and prints nothing."""
     return ["sh", "-c", 'command -v "$1" && shift && "$@"', "sh", command, *(asks or ("true",))]
@@ -71,3 +93,13 @@ def printed(pattern: str) -> Callable[[str], str]:
         return found[1]
 
     return read
+
+
+STRACE = TargetTool(
+    name="strace",
+    ask=on_path("strace", "strace", "--version"),
+    version=printed(r"strace -- version (\S+)"),
+    without="loads are measured; their system calls are counted with perf trace",
+    get="apt-get install strace",
+)
+"""Counts system calls with `strace -c` where two loads differ; its output is read by people."""

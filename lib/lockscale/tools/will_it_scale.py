@@ -4,13 +4,12 @@
 Its output names neither a version nor the number of tasks; command() prints the command line above it,
 from which the reader takes the tasks and whether they are processes or threads.
 
-In the CSV of its runtest.py `linear` is what 1 task did, processes or threads, whichever was faster, x
-tasks: the only check on a row, and what the tasks hardly exceed. It is a wish and not a measurement, so
-it makes no row here.
-
 A test case prints 6 seconds of warm-up, the measured seconds and their average. main.c: of each second
 the fewest and the most operations of one task, and those of all tasks together. A text may hold several
 runs, each with its command line above it.
+
+In the CSV of its runtest.py `linear` is what 1 task did, processes or threads, whichever was faster, x
+tasks. It is a wish and not a measurement, so it makes no row.
 """
 
 import posixpath
@@ -21,90 +20,19 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lockscale.errors import BadInput
-from lockscale.tools.target_tools import Part, TargetTool
-from lockscale.tools.workload_rows import (
+from lockscale.tools.parsed_rows import (
     LOST_LINES,
     NOT_STATED,
     Parsed,
-    Row,
+    ParsedRow,
     after_prompt,
     rate_row,
     shown,
-    unconfirmed,
     whole,
 )
+from lockscale.tools.target_tools import Part, TargetTool
 
-HEADER = re.compile(r"^tasks,processes,processes_idle,threads,threads_idle,linear\r?$", re.MULTILINE)
-_ALONE = unconfirmed("a rate but the greater one of 1 task, nor how idle the machine was")
-_MOST_OF_LINEAR = 2  # tasks do not help each other to twice their rate
-_ZERO = "0,0,100,0,100,0"
-_IDLE = r"([0-9]{1,3}\.[0-9]{2})"
-_CSV_LINE = re.compile(
-    rf"([0-9]{{1,5}}),(-1|[0-9]{{1,15}}),{_IDLE},(-1|[0-9]{{1,15}}),{_IDLE},([0-9]{{1,15}})"
-)
-
-
-@dataclass(frozen=True)
-class _Point:
-    """One line: per kind of task the operations per second of all, -1 for none, and the idle share."""
-
-    line: int
-    tasks: int
-    rates: tuple[int, int]
-    idle_pct: tuple[float, float]
-    linear: int
-
-
-def csv_rows(text: str) -> tuple[list[Row], list[str]]:
-    """Rows and warnings."""
-    warnings: list[str] = []
-    points = _points(text[_start(text) :], text.count("\n", 0, _start(text)), warnings)
-    if len({point.tasks for point in points}) < len(points):
-        raise BadInput("will-it-scale's CSV has a number of tasks twice: give the output of one run")
-    at_one = {max(p.rates) for p in points if p.tasks == 1} or {p.linear // max(p.tasks, 1) for p in points}
-    rows: list[Row] = []
-    for point in points:
-        if len(at_one) != 1 or point.linear != point.tasks * next(iter(at_one)):
-            warnings.append(f"line {point.line} is left out: its `linear` is not that of the run")
-        else:
-            rows += _csv_point_rows(point, warnings)
-    return rows, [*warnings, *[_ALONE] * bool(rows), LOST_LINES]
-
-
-def _start(text: str) -> int:
-    found = HEADER.search(text)
-    return 0 if found is None else found.start()
-
-
-def _points(text: str, before: int, warnings: list[str]) -> list[_Point]:
-    points = []
-    for number, line in enumerate(text.splitlines()[1:], before + 2):
-        found = _CSV_LINE.fullmatch(line.strip())
-        if found is None:
-            if line.strip() not in ("", _ZERO):
-                warnings.append(f"line {number} is not understood and is left out")
-            continue
-        tasks, *rates, linear = (int(found[k]) for k in (1, 2, 4, 6))
-        idle = (float(found[3]), float(found[5]))
-        points.append(_Point(number, tasks, (rates[0], rates[1]), idle, linear))
-    return points
-
-
-def _csv_point_rows(point: _Point, warnings: list[str]) -> list[Row]:
-    rows = []
-    for kind, rate, idle_pct in zip(("processes", "threads"), point.rates, point.idle_pct, strict=True):
-        if rate < 0 or idle_pct > 100:
-            warnings.append(f"line {point.line}: the {kind} gave no average, or an impossible one")
-            continue
-        if rate > _MOST_OF_LINEAR * point.linear:
-            warnings.append(f"line {point.line}: {rate} by {kind} is left out, it is far above `linear`")
-            continue
-        rows.append(rate_row(kind, point.tasks, None, float(rate), "total_mean"))
-        rows.append(Row(kind, point.tasks, None, "cpu_idle", "%", idle_pct, "machine"))
-    return rows
-
-
-TITLE = re.compile(r"^testcase:.*\n+warmup\r?$", re.MULTILINE)
+TOOL = "will-it-scale"
 WARM_UP = 6
 MAX_TASKS = 2048  # main.c takes no more
 # The test cases that exercise a file system's metadata, and how each one calls itself.
@@ -117,133 +45,23 @@ CASES = {
     "unlink1": "Separate file open/close/unlink",
     "unlink2": "Separate file open/close/unlink in different directories",
 }
-_SECOND = re.compile(r"min:([0-9]{1,15}) max:([0-9]{1,15}) total:([0-9]{1,15})")
-_AVERAGE = re.compile(r"average:([0-9]{1,15})")
-_PROGRAM = re.compile(r"(\w+)_(?:processes|threads)")
-
-
-@dataclass
-class _Run:
-    """One run; `tasks` and `seconds` are None where no command line says them, 0 where it is damaged."""
-
-    line: int
-    title: str
-    program: str = ""
-    case: str = ""
-    tasks: int | None = None
-    seconds: int | None = None
-    warm_up: int = 0
-    measured: list[tuple[int, int, int]] = field(default_factory=list)
-    marks: list[str] = field(default_factory=list)
-    average: int | None = None
-
-    @property
-    def test(self) -> str:
-        """The program's name where it is known to belong to the title, else the title."""
-        return self.program if self.case in CASES else self.title.strip()
-
-
-def run_rows(text: str) -> tuple[list[Row], list[str]]:
-    """Rows and warnings; BadInput for two runs alike.
-
-    A run is left out unless it is whole and its numbers agree.
-    """
-    warnings: list[str] = []
-    rows: list[Row] = []
-    runs = _runs(text.splitlines(), warnings)
-    if len({(run.test, run.tasks) for run in runs}) < len(runs):
-        raise BadInput("will-it-scale's output has two runs that nothing tells apart: give one of them")
-    for run in runs:
-        why = _fault(run)
-        if why:
-            warnings.append(f"the run of line {run.line} is left out: {why}")
-        else:
-            rows += _rows(run)
-    if any(row.threads not in (1, 2) for row in rows):
-        warnings.append(unconfirmed("the fewest and the most operations of one task"))
-    return rows, warnings
-
-
-def _runs(lines: list[str], warnings: list[str]) -> list[_Run]:
-    runs: list[_Run] = []
-    for number, line in enumerate((line.strip() for line in lines), 1):
-        if line.startswith("testcase:"):
-            runs.append(_new(number, lines[number - 1].removeprefix("testcase:"), lines[: number - 1]))
-        elif not line or after_prompt(line) is not None:
-            continue
-        elif not runs or not _add(runs[-1], line):
-            warnings.append(f"line {number} is not understood")
-            if runs and (runs[-1].average is None or line.startswith("average")):
-                runs[-1].marks.append("?")
-    return runs
-
-
-def _new(number: int, title: str, above: list[str]) -> _Run:
-    """A run that begins on this line; the line above it may be its command."""
-    argv = after_prompt(above[-1]) if above else None
-    program = _PROGRAM.fullmatch(PurePosixPath(argv[0]).name) if argv else None
-    if argv is None or program is None:
-        return _Run(number, title)
-    options = {name: whole(value) or 0 for name, value in pairwise([*argv, ""])}
-    return _Run(number, title, program[0], program[1], options.get("-t", 1), options.get("-s", 0))
-
-
-def _add(run: _Run, line: str) -> bool:
-    if line in ("warmup", "measurement"):
-        run.marks.append(line)
-    elif found := _SECOND.fullmatch(line):
-        if run.marks == ["warmup"]:
-            run.warm_up += 1
-        run.measured += [(int(found[1]), int(found[2]), int(found[3]))] * (run.marks != ["warmup"])
-    elif (found := _AVERAGE.fullmatch(line)) and run.average is None:
-        run.average = int(found[1])
-    else:
-        return False
-    return True
-
-
-def _fault(run: _Run) -> str | None:
-    if run.marks != ["warmup", "measurement"] or run.warm_up != WARM_UP:
-        return "it has lines too many or too few"
-    if run.average is None or not run.measured:
-        return "it has no average: it was cut short"
-    stranger = CASES.get(run.case, run.title) != run.title
-    if stranger or run.tasks == 0 or run.seconds not in (None, len(run.measured)):
-        return "its command line says something else"
-    possible = range(1, MAX_TASKS + 1) if run.tasks is None else [run.tasks]
-    if not any(all(_adds_up(tasks, *second) for second in run.measured) for tasks in possible):
-        return "the fewest, the most and all operations of a second do not fit together"
-    if run.average != sum(total for _, _, total in run.measured) // len(run.measured):
-        return "the average is not that of the seconds"
-    return None
-
-
-def _adds_up(tasks: int, least: int, most: int, total: int) -> bool:
-    if tasks == 1:
-        return least == most == total
-    rest = tasks - 2
-    return least <= most and rest * least <= total - least - most <= rest * most
-
-
-def _rows(run: _Run) -> list[Row]:
-    least, most, totals = zip(*run.measured, strict=True)
-    values = {
-        "total_mean": run.average or 0,
-        "total_min": min(totals),
-        "total_max": max(totals),
-        "ranks_min": min(least),
-        "ranks_max": max(most),
-    }
-    return [rate_row(run.test, run.tasks, None, float(value), name) for name, value in values.items()]
-
-
-TOOL = "will-it-scale"
 PLACES = ('"$WILL_IT_SCALE"', "/opt/will-it-scale", "/usr/lib/will-it-scale", '"$HOME/will-it-scale"')
 # The file tests write to /tmp/willitscale.XXXXXX, whatever /tmp is: it has to be the tested file system.
 _IN_PRIVATE_TMP = r"""mount --bind "$1" /tmp || exit 3
 found=$(findmnt -n -o FSTYPE --mountpoint /tmp | tail -n 1)
 [ "$found" = "$2" ] || { echo "/tmp is ${found:-not mounted}, not $2" >&2; exit 3; }
 shift 2; exec "$@" """
+
+_CSV_HEAD = re.compile(r"^tasks,processes,processes_idle,threads,threads_idle,linear\r?$", re.MULTILINE)
+_CSV_ZERO = "0,0,100,0,100,0"
+_IDLE = r"([0-9]{1,3}\.[0-9]{2})"
+_CSV_LINE = re.compile(
+    rf"([0-9]{{1,5}}),(-1|[0-9]{{1,15}}),{_IDLE},(-1|[0-9]{{1,15}}),{_IDLE},([0-9]{{1,15}})"
+)
+_TITLE = re.compile(r"^testcase:.*\n+warmup\r?$", re.MULTILINE)
+_SECOND = re.compile(r"min:([0-9]{1,15}) max:([0-9]{1,15}) total:([0-9]{1,15})")
+_AVERAGE = re.compile(r"average:([0-9]{1,15})")
+_PROGRAM = re.compile(r"(\w+)_(?:processes|threads)")
 
 
 def find_command(testcase: str = "fallocate2") -> list[str]:
@@ -277,7 +95,7 @@ def command(
 
 def recognise(text: str) -> bool:
     """Whether there is runtest.py's header or a test case that warms up."""
-    return HEADER.search(text) is not None or TITLE.search(text) is not None
+    return _CSV_HEAD.search(text) is not None or _TITLE.search(text) is not None
 
 
 def parse(text: str) -> Parsed:
@@ -288,11 +106,139 @@ def parse(text: str) -> Parsed:
     does not name its test case: `total_mean` of the processes and of the threads, and how idle the
     machine's CPUs were in %.
     """
-    rows, warnings = csv_rows(text) if HEADER.search(text) else run_rows(text)
+    rows, warnings = _csv_rows(text) if _CSV_HEAD.search(text) else _run_rows(text)
     if not rows:
         why = warnings[0] if warnings else "it has no test case"
         raise BadInput(f"nothing could be read from will-it-scale's output: {why}")
     return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
+
+
+def _csv_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
+    head = _CSV_HEAD.search(text)
+    start = head.start() if head else 0
+    warnings: list[str] = []
+    rows: list[ParsedRow] = []
+    seen: set[int] = set()
+    for number, line in enumerate(text[start:].splitlines()[1:], text.count("\n", 0, start) + 2):
+        found = _CSV_LINE.fullmatch(line.strip())
+        if found is None:
+            if line.strip() not in ("", _CSV_ZERO):
+                warnings.append(f"line {number} is not understood and is left out")
+            continue
+        tasks = int(found[1])
+        if tasks in seen:
+            raise BadInput("will-it-scale's CSV has a number of tasks twice: give the output of one run")
+        seen.add(tasks)
+        for kind, rate, idle_pct in (("processes", found[2], found[3]), ("threads", found[4], found[5])):
+            if rate == "-1" or float(idle_pct) > 100:
+                warnings.append(f"line {number}: the {kind} gave no average, or an impossible one")
+                continue
+            rows.append(rate_row(kind, tasks, None, float(rate), "total_mean"))
+            rows.append(ParsedRow(kind, tasks, None, "cpu_idle", "%", float(idle_pct), "machine"))
+    return rows, [*warnings, LOST_LINES]
+
+
+@dataclass
+class _TestcaseRun:
+    """One run; `tasks` and `seconds` are None where no command line says them, 0 where it is damaged."""
+
+    line: int
+    title: str
+    program: str = ""
+    case: str = ""
+    tasks: int | None = None
+    seconds: int | None = None
+    warm_up: int = 0
+    measured: list[tuple[int, int, int]] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    average: int | None = None
+
+    @property
+    def test(self) -> str:
+        """The program's name where it is known to belong to the title, else the title."""
+        return self.program if self.case in CASES else self.title.strip()
+
+
+def _run_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
+    """Rows of each run that is whole, and warnings; BadInput for two runs alike."""
+    warnings: list[str] = []
+    rows: list[ParsedRow] = []
+    runs = _runs(text.splitlines(), warnings)
+    if len({(run.test, run.tasks) for run in runs}) < len(runs):
+        raise BadInput(
+            "will-it-scale's output has two runs of one test and number of tasks: give one of them"
+        )
+    for run in runs:
+        if why := _fault(run):
+            warnings.append(f"the run of line {run.line} is left out: {why}")
+        else:
+            rows += _rows(run)
+    return rows, warnings
+
+
+def _runs(lines: list[str], warnings: list[str]) -> list[_TestcaseRun]:
+    runs: list[_TestcaseRun] = []
+    for number, line in enumerate((line.strip() for line in lines), 1):
+        if line.startswith("testcase:"):
+            runs.append(_new(number, lines[number - 1].removeprefix("testcase:"), lines[: number - 1]))
+        elif not line or after_prompt(line) is not None:
+            continue
+        elif not runs or not _add(runs[-1], line):
+            warnings.append(f"line {number} is not understood")
+            if runs and (runs[-1].average is None or line.startswith("average")):
+                runs[-1].marks.append("?")
+    return runs
+
+
+def _new(number: int, title: str, above: list[str]) -> _TestcaseRun:
+    """A run that begins on this line; the line above it may be its command."""
+    argv = after_prompt(above[-1]) if above else None
+    program = _PROGRAM.fullmatch(PurePosixPath(argv[0]).name) if argv else None
+    if argv is None or program is None:
+        return _TestcaseRun(number, title)
+    options = {name: whole(value) or 0 for name, value in pairwise([*argv, ""])}
+    return _TestcaseRun(number, title, program[0], program[1], options.get("-t", 1), options.get("-s", 0))
+
+
+def _add(run: _TestcaseRun, line: str) -> bool:
+    if line in ("warmup", "measurement"):
+        run.marks.append(line)
+    elif found := _SECOND.fullmatch(line):
+        if run.marks == ["warmup"]:
+            run.warm_up += 1
+        else:
+            run.measured.append((int(found[1]), int(found[2]), int(found[3])))
+    elif (found := _AVERAGE.fullmatch(line)) and run.average is None:
+        run.average = int(found[1])
+    else:
+        return False
+    return True
+
+
+def _fault(run: _TestcaseRun) -> str | None:
+    """Why a run is not whole; the average of its seconds shows that one is missing."""
+    if run.marks != ["warmup", "measurement"] or run.warm_up != WARM_UP:
+        return "it has lines too many or too few"
+    if run.average is None or not run.measured:
+        return "it has no average: it was cut short"
+    other_case = CASES.get(run.case, run.title) != run.title
+    if other_case or run.tasks == 0 or run.seconds not in (None, len(run.measured)):
+        return "its command line says something else"
+    if run.average != sum(total for _, _, total in run.measured) // len(run.measured):
+        return "the average is not that of the seconds"
+    return None
+
+
+def _rows(run: _TestcaseRun) -> list[ParsedRow]:
+    least, most, totals = zip(*run.measured, strict=True)
+    values = {
+        "total_mean": run.average or 0,
+        "total_min": min(totals),
+        "total_max": max(totals),
+        "ranks_min": min(least),
+        "ranks_max": max(most),
+    }
+    return [rate_row(run.test, run.tasks, None, float(value), name) for name, value in values.items()]
 
 
 ON_TARGET = TargetTool(

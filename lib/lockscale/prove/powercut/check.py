@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from lockscale.machines.machine import Completed, Machine
 from lockscale.measure.file_system import MOUNT_POINT, mount_command
+from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.cuts import Cut, WriteLog
 from lockscale.prove.powercut.load import RECORDS_AT, SMALL, fsynced
 from lockscale.prove.powercut.promises import broken, promises, read_files
-from lockscale.tools.kernel_reports import reports
 
 CLEANED = re.compile(r"(\d+) (?:orphan inode|truncate)s? ")
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Waiting
 from lockscale.show.figures.template import COLOURS, figure
-from lockscale.tools.folded import Folded
+from lockscale.tools.perf_record import Folded
 
 _ROW_PX, _FRAME_PX, _WIDTH_PX = 19, 130, 1000
 LEAST_PCT = 0.2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.filefrag import command, parse, parse_free
+from lockscale.prove.locality import filefrag_command, parse_filefrag, parse_free
 
 TWO = """\
 Filesystem type is: ef53
@@ -39,8 +39,8 @@ Num. free extent: 6
 def test_extents_and_pieces_are_told_apart():
     """filefrag counts neighbours as one extent where the disk is read on; so do the pieces here."""
     with pytest.raises(BadInput, match="cut or damaged at /m/a"):
-        parse(TWO.replace("2 extents", "4 extents"))
-    a, b, c = parse(TWO)
+        parse_filefrag(TWO.replace("2 extents", "4 extents"))
+    a, b, c = parse_filefrag(TWO)
     assert a.extents == ((34048, 100), (34148, 100), (90000, 56)) and a.pieces == 2
     assert b.pieces == 0 and (c.path, c.extents, c.block_bytes) == ("/m/c d", ((77, 1),), 4096)
 
@@ -61,7 +61,7 @@ def test_the_real_tool_on_a_real_ext4_file_system(tmp_path: Path):
 @given(st.integers(0, len(TWO) - 2))
 def test_a_cut_output_is_one_sentence(at: int):
     try:
-        assert len(parse(TWO[:at])) < 3
+        assert len(parse_filefrag(TWO[:at])) < 3
     except BadInput as refused:
         assert str(refused).count("\n") == 0
 
@@ -73,4 +73,4 @@ def test_free_extents_are_kib():
 
 
 def test_the_command_syncs_before_it_looks():
-    assert command(["/m/a b"]) == ["filefrag", "-s", "-v", "/m/a b"]
+    assert filefrag_command(["/m/a b"]) == ["filefrag", "-s", "-v", "/m/a b"]

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""The long-form row that every tool's output becomes.
-
-And what readers have in common: the command line above a tool's output, for tools that do not say what
-they were asked to do, the cells of published tables, and JSON.
-"""
+"""The long-form row that every tool's output becomes, and what readers have in common."""
 
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
+
+from lockscale.errors import BadInput
 
 NOT_STATED = "not stated"  # a version, unit or statistic that the output leaves out
+LOST_LINES = "nothing in the output says how many lines it should have: a lost one cannot be noticed"
+LOST_ROWS = "a table does not say how many rows it has: a lost one cannot be noticed"
+MOST_EVENTS = 10**14  # no machine counts so many in its life
+
+_RUNS = re.compile(r"\baverage of ([0-9]{1,4}) runs\b", re.IGNORECASE)
+_PROMPT = re.compile(r"(?:\[[^\]]*\] ?)?[#$] +(\S.*)")
+_SHOW = r"""printf '%s\n' "$1"; shift; exec "$@" """.strip()
 
 
 @dataclass(frozen=True)
-class Row:
+class ParsedRow:
     """One number of one tool.
 
-    `test` is the phase (`create`, `remove`, ...), `threads` how many processes or threads worked
-    at once (None: the output does not say), `iteration` the repeat from 1 on (None: over all
-    repeats), `value` in `unit`. `arm` is the column of a table that compares kernels, in the
-    table's own words. `statistic` says whose time the number comes from:
+    `test` is the phase (`create`, `remove`, ...), or the function, lock, event or file that a profiler's
+    number is of; `threads` how many processes or threads worked at once (None: the output does not say),
+    `iteration` the repeat from 1 on (None: over all repeats), `value` in `unit`. `arm` is the column of a
+    table that compares kernels, in the table's own words. `statistic` says whose time it comes from:
 
     total          operations of all processes / (first start to last end, or one rank's time
                    from barrier to barrier, or the longest process's time, whichever the tool takes)
@@ -55,23 +60,13 @@ class Row:
     arm: str | None = None
 
 
-def unconfirmed(what: str) -> str:
-    """The warning for numbers that stand alone in their output; `what` names them."""
-    return f"nothing in the output confirms {what}: a changed digit cannot be noticed"
-
-
-def rate_row(test: str, threads: int | None, iteration: int | None, value: float, statistic: str) -> Row:
-    """A rate in operations per second."""
-    return Row(test, threads, iteration, "rate", "ops/s", value, statistic)
-
-
 @dataclass(frozen=True)
 class Parsed:
     """What was read from one output; `warnings` say what was left out of it and why."""
 
     tool: str
     version: str
-    rows: tuple[Row, ...]
+    rows: tuple[ParsedRow, ...]
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -84,10 +79,36 @@ class Parsed:
         return {"tool": self.tool, "version": self.version, "rows": rows, "warnings": warnings}
 
 
-LOST_LINES = "nothing in the output says how many lines it should have: a lost one cannot be noticed"
+class Number(NamedTuple):
+    """One number of a profile; metric: what is counted or timed, or `<function or lock>.<what>`."""
 
-_PROMPT = re.compile(r"(?:\[[^\]]*\] ?)?[#$] +(\S.*)")
-_SHOW = r"""printf '%s\n' "$1"; shift; exec "$@" """.strip()
+    metric: str
+    statistic: str
+    unit: str
+    value: float
+
+
+def rate_row(
+    test: str, threads: int | None, iteration: int | None, value: float, statistic: str
+) -> ParsedRow:
+    """A rate in operations per second."""
+    return ParsedRow(test, threads, iteration, "rate", "ops/s", value, statistic)
+
+
+def rows_of(test: str, *numbers: Number) -> list[ParsedRow]:
+    """Rows of a profile's numbers; BadInput for more events than there can have been."""
+    if any(n.unit == "events" and n.value >= MOST_EVENTS for n in numbers):
+        raise BadInput(
+            f"{test[:60]} has a count that no machine reaches: the output is damaged, read it again"
+        )
+    return [ParsedRow(test, None, None, n.metric, n.unit, n.value, n.statistic) for n in numbers]
+
+
+def event_rows(counts: Iterable[tuple[str, int]]) -> tuple[ParsedRow, ...]:
+    """A row for each event and how often it happened."""
+    return tuple(
+        row for name, count in counts for row in rows_of(name, Number("events", "total", "events", count))
+    )
 
 
 def shown(argv: Sequence[str]) -> list[str]:
@@ -113,22 +134,19 @@ def whole(text: str | None, most: int = 10**9) -> int | None:
     return int(text)
 
 
-LOST_ROWS = "a table does not say how many rows it has: a lost one cannot be noticed"
-
-_RUNS = re.compile(r"\baverage of ([0-9]{1,4}) runs\b", re.IGNORECASE)
-
-
 def decimals(printed: str) -> int:
     """Digits after the decimal point."""
     return len(printed.partition(".")[2])
 
 
-def change_fits(before: str, after: str, change_pct: str) -> bool:
-    """Whether `change_pct` can be the change from `before` to `after`, each rounded or truncated.
+def change_fits(unpatched: str, patched: str, change_pct: str) -> bool:
+    """Whether `change_pct` can be the change from the one to the other, each rounded or truncated.
 
     Its author had the numbers in full: each may be off by less than one unit of its last digit.
     """
-    (old, of_old), (new, of_new), (change, of_change) = map(_with_unit, (before, after, change_pct))
+    (old, of_old), (new, of_new), (change, of_change) = (
+        (float(printed), 10.0 ** -decimals(printed)) for printed in (unpatched, patched, change_pct)
+    )
     if old <= of_old or new < 0:
         return False
     low = ((new - of_new) / (old + of_old) - 1) * 100 - of_change
@@ -136,25 +154,15 @@ def change_fits(before: str, after: str, change_pct: str) -> bool:
     return low <= change <= high
 
 
-def _with_unit(printed: str) -> tuple[float, float]:
-    return float(printed), 10.0 ** -decimals(printed)
-
-
 def runs_averaged(text: str) -> str:
     """`mean_of_5` where the text says `average of 5 runs`, once or always alike."""
-    said = set(_RUNS.findall(text))
-    return f"mean_of_{said.pop()}" if len(said) == 1 else NOT_STATED
+    counts = set(_RUNS.findall(text))
+    return f"mean_of_{counts.pop()}" if len(counts) == 1 else NOT_STATED
 
 
 def strict_json(text: str) -> Any:
-    """The value of a JSON text; ValueError also for NaN, Infinity and a key that is there twice."""
-    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key twice")
-    return dict(pairs)
+    """The value of a JSON text; ValueError also for NaN and Infinity, which JSON has not."""
+    return json.loads(text, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> NoReturn:

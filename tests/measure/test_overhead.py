@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
 from lockscale.errors import BadInput
-from lockscale.tools.overhead import _below, overhead
+from lockscale.measure.profiling import _below, overhead
 
 
 def test_three_equal_pairs_by_hand():

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools import folded, perf_script
-from lockscale.tools.folded import Folded
+from lockscale.tools import perf_record
+from lockscale.tools.perf_record import Folded
 from lockscale.tools.seal import UNSEALED, seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -26,16 +26,16 @@ def stack(*names):
 
 
 def test_kernel_stacks_by_hand():
-    found = perf_script.parse(KERNEL)
+    found = perf_record.parse(KERNEL)
     assert (found.event, found.samples, found.warnings) == ("cpu-clock", 10, (UNSEALED,))
     assert found.stacks[("python3",)] == 3  # in user space, whose stack is not recorded
     inode = "__ext4_new_inode __ext4_mark_inode_dirty ext4_reserve_inode_write ext4_get_inode_loc"
     assert found.stacks[stack("python3", OPEN, "ext4_create", inode, "__ext4_get_inode_loc memset_orig")] == 1
-    assert perf_script.parse(seal(KERNEL)) == Folded("cpu-clock", found.stacks)
+    assert perf_record.parse(seal(KERNEL)) == Folded("cpu-clock", found.stacks)
 
 
 def test_offsets_and_files_of_the_default_form_are_left_out():
-    found = perf_script.parse(PLAIN)
+    found = perf_record.parse(PLAIN)
     find = "ext4_create __ext4_new_inode find_inode_bit recently_deleted"
     assert found.stacks == {
         ("python3", "[unknown]", "[unknown]"): 1,
@@ -59,7 +59,7 @@ def test_offsets_and_files_of_the_default_form_are_left_out():
     ],
 )
 def test_names_of_functions(line, function):
-    found = perf_script.parse(f"a 1 1.000000: cycles: \n\t{line}\n\n")
+    found = perf_record.parse(f"a 1 1.000000: cycles: \n\t{line}\n\n")
     wanted = function or "std::vector<int, std::allocator<int> >::f(int)"
     assert found.stacks == {("a", wanted): 1}
 
@@ -75,7 +75,7 @@ def test_names_of_functions(line, function):
     ],
 )
 def test_first_lines_of_every_form(head):
-    found = perf_script.parse(f"{head}\n\tff f\n\n")
+    found = perf_record.parse(f"{head}\n\tff f\n\n")
     name = head.split(" 12 ")[0].strip() if " 12 " in head else head.split()[0]
     assert found.stacks == {(name, "f"): 1}
     assert found.event == head.split(": ")[1].split()[-1].rstrip(":") or "contention" in head
@@ -84,7 +84,7 @@ def test_first_lines_of_every_form(head):
 def test_two_events_are_not_added():
     text = "a 1 1.000000: cycles: \n\tff f\n\na 1 1.000001: cpu-clock: \n\tff f\n\n"
     with pytest.raises(BadInput, match="one event at a time"):
-        perf_script.parse(text)
+        perf_record.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_two_events_are_not_added():
 )
 def test_other_text_is_one_sentence(text, says):
     with pytest.raises(BadInput, match=says):
-        perf_script.parse(text)
+        perf_record.parse(text)
 
 
 def test_a_cut_sample_is_left_out_with_a_warning():
-    cut = perf_script.parse(KERNEL[:-20])
-    assert cut.samples == perf_script.parse(KERNEL).samples - 1
+    cut = perf_record.parse(KERNEL[:-20])
+    assert cut.samples == perf_record.parse(KERNEL).samples - 1
     assert "the last sample is cut and left out" in cut.warnings
 
 
@@ -122,25 +122,25 @@ def test_every_stack_is_counted_wherever_a_chunk_ends(found, chunk, with_offset)
         + "\n"
         for k, (process, frames) in enumerate(found)
     )
-    was, perf_script._CHUNK_BYTES = perf_script._CHUNK_BYTES, chunk
+    was, perf_record._CHUNK_BYTES = perf_record._CHUNK_BYTES, chunk
     try:
-        got = perf_script.fold(io.BytesIO(text.encode()))
+        got = perf_record.fold(io.BytesIO(text.encode()))
     except BadInput as error:
         assert "no empty line" in str(error) and chunk < 1000
         return
     finally:
-        perf_script._CHUNK_BYTES = was
+        perf_record._CHUNK_BYTES = was
     assert got.stacks == Counter((process, *frames) for process, frames in found)
-    assert folded.read(folded.write(got)) == Folded("cycles", got.stacks)
+    assert perf_record.read_folded(perf_record.write_folded(got)) == Folded("cycles", got.stacks)
 
 
 def test_memory_goes_with_the_different_stacks(monkeypatch):
-    monkeypatch.setattr(perf_script, "_CHUNK_BYTES", 1 << 14)
+    monkeypatch.setattr(perf_record, "_CHUNK_BYTES", 1 << 14)
 
     def peak_bytes(copies):
         tracemalloc.start()
         try:
-            assert perf_script.fold(io.BytesIO(b"".join([KERNEL.encode()] * copies))).samples == 10 * copies
+            assert perf_record.fold(io.BytesIO(b"".join([KERNEL.encode()] * copies))).samples == 10 * copies
             return tracemalloc.get_traced_memory()[1] - len(KERNEL) * copies
         finally:
             tracemalloc.stop()
@@ -149,13 +149,13 @@ def test_memory_goes_with_the_different_stacks(monkeypatch):
 
 
 def test_too_many_different_stacks_are_refused(monkeypatch):
-    monkeypatch.setattr(perf_script, "_MOST_FRAMES", 1000)
+    monkeypatch.setattr(perf_record, "_MOST_FRAMES", 1000)
     text = "".join(f"a 1 1.000000: cycles: \n\tff f{k}\n\n" for k in range(1000))
     with pytest.raises(BadInput, match="different stacks are too many"):
-        perf_script.parse(text)
+        perf_record.parse(text)
 
 
 def test_lines_that_are_forgotten_are_read_again(monkeypatch):
-    whole = perf_script.parse(KERNEL).stacks
-    monkeypatch.setattr(perf_script, "_MOST_LINES", 2)
-    assert perf_script.parse(KERNEL).stacks == whole
+    whole = perf_record.parse(KERNEL).stacks
+    monkeypatch.setattr(perf_record, "_MOST_LINES", 2)
+    assert perf_record.parse(KERNEL).stacks == whole
