@@ -40,6 +40,8 @@ PROSE = {
     "mmtests-creat_clo.txt": ["For reaim.*\n"],
     "will-it-scale-run.txt": [r"\$.*\n"],
 }
+# Tables that people put into mails: no two programs write them to one file.
+WRITTEN = ("changelog-table", "mmtests")
 PROFILERS = ("ext4_stats", "ftrace_cost", "perf_lock", "perf_script", "perf_stat")
 SUMS = ("6.1.187-caller", "6.1.187-sealed", "report", "perf_script", "ftrace_cost", "ext4_stats")
 
@@ -103,13 +105,13 @@ def test_lines_lost_or_repeated(tool, inputs):
 
 
 @pytest.mark.parametrize("inputs", [200, pytest.param(10_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("tool", OUTPUTS)
+@pytest.mark.parametrize("tool", [tool for tool in OUTPUTS if tool not in WRITTEN])
 def test_lines_of_two_outputs_in_one_text(tool, inputs):
     outputs = OUTPUTS[tool]
     for output, other in zip(outputs, [*outputs[1:], outputs[0]], strict=True):
         output.allow(other.text)
         given_damage = given(interleaved(output.text, other.text))
-        settings(max_examples=-(-inputs // len(outputs)), deadline=None)(given_damage(output.check))()
+        settings(max_examples=-(-inputs // len(outputs)), deadline=None)(given_damage(output.check_mixed))()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.progress import progress
 from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
-from lockscale.tools.xfstests import CheckRun, Comparison, compare, parse
+from lockscale.tools.xfstests import CheckComparison, CheckRun, compare, parse
 
 CPUS, SIZE_MIB = 4, 4096
 TIMEOUT_S = 12 * 3600
@@ -27,7 +27,7 @@ TEST, SCRATCH, RESULTS = "/run/lockscale-test", "/run/lockscale-scratch", "/run/
 CONFIG = f"{RESULTS}/local.config"
 
 
-def compare_with_base(series: Series, target: Target, group: str) -> Comparison:
+def compare_with_base(series: Series, target: Target, group: str) -> CheckComparison:
     """`check -g group` on the base and on `series`, with the arm's mkfs and mount on both."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     options = load_whole_study(series.study).options_of(series.arm)

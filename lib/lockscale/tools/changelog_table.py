@@ -46,7 +46,7 @@ class _Arm:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Prose:
     """What the prose says that the numbers are."""
 
     load: str
@@ -70,7 +70,7 @@ def has_pipes(text: str) -> bool:
 def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[ParsedRow], list[str]]:
     """Rows and warnings of all pipe tables among the lines."""
     per_container = _PER_CONTAINER in " ".join(" ".join(lines).split())
-    said = _Said(load, *(("ops/s", "per_container") if per_container else (NOT_STATED, NOT_STATED)))
+    prose = _Prose(load, *(("ops/s", "per_container") if per_container else (NOT_STATED, NOT_STATED)))
     found: list[ParsedRow] = []
     warnings: list[str] = []
     at = 0
@@ -80,7 +80,7 @@ def pipe_rows(lines: Sequence[str], load: str) -> tuple[list[ParsedRow], list[st
             end += 1
         if "|" in lines[at]:
             table = [(number, _split(line)) for number, line in enumerate(lines[at:end], at + 1)]
-            found += _table(lines[at:end], table, said, warnings)
+            found += _table(lines[at:end], table, prose, warnings)
         at = end
     return found, warnings
 
@@ -97,15 +97,15 @@ def _split(line: str) -> list[str]:
 
 
 def _table(
-    lines: Sequence[str], cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str]
+    lines: Sequence[str], cells: list[tuple[int, list[str]]], prose: _Prose, warnings: list[str]
 ) -> list[ParsedRow]:
     """The rows of lines with pipes that follow each other without a gap."""
     body = [of for of in cells if not all(_RULE.fullmatch(cell) for cell in of[1])]
     if len(lines) > 3 and _heads_block(lines[0]):
-        return _block(cells, said, warnings)
+        return _block(cells, prose, warnings)
     heads = [k for k, (number, _) in enumerate(body) if _PIPE_COUNTS.fullmatch(lines[number - cells[0][0]])]
     if heads == [0]:
-        return _arm_columns(body, said, warnings)
+        return _arm_columns(body, prose, warnings)
     if any(of[0].startswith("Memory:") for _, of in body):
         raise BadInput(
             f"line {body[0][0]}: the changelog's table has no `CPU:` above it, so all may be moved"
@@ -114,7 +114,7 @@ def _table(
     return []
 
 
-def _arm_columns(body: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[ParsedRow]:
+def _arm_columns(body: list[tuple[int, list[str]]], prose: _Prose, warnings: list[str]) -> list[ParsedRow]:
     """The shape with a column for each number of containers."""
     counts = [int(cell) for cell in body[0][1][1:]]
     if len(set(counts)) < len(counts):
@@ -131,10 +131,10 @@ def _arm_columns(body: list[tuple[int, list[str]]], said: _Said, warnings: list[
             warnings.append(f"line {number} is not understood and is left out")
     if len({arm.name for arm in arms}) < len(arms):
         raise BadInput("two rows of the changelog's table have one name: give one table at a time")
-    return list(_compared(arms, counts, said, warnings))
+    return list(_compared(arms, counts, prose, warnings))
 
 
-def _compared(arms: list[_Arm], counts: list[int], said: _Said, warnings: list[str]) -> Iterable[ParsedRow]:
+def _compared(arms: list[_Arm], counts: list[int], prose: _Prose, warnings: list[str]) -> Iterable[ParsedRow]:
     """Each column of each arm whose change agrees with the first arm; the first where any one does."""
     if not arms or arms[0].changes is not None:
         warnings.append("the first row of a table has changes, or there is none: there is no base")
@@ -149,17 +149,17 @@ def _compared(arms: list[_Arm], counts: list[int], said: _Said, warnings: list[s
             if arm not in agree:
                 warnings.append(f"line {arm.line}, column {threads}: the change does not fit or is missing")
         if agree:
-            yield said.row(said.load, threads, base.values[k], base.name)
+            yield prose.row(prose.load, threads, base.values[k], base.name)
         for arm in agree:
-            yield said.row(said.load, threads, arm.values[k], arm.name)
-            yield said.change(said.load, threads, changed[arm.name][k], arm.name)
+            yield prose.row(prose.load, threads, arm.values[k], arm.name)
+            yield prose.change(prose.load, threads, changed[arm.name][k], arm.name)
 
 
 def _agrees(before: str, after: str, change: str) -> bool:
     return bool(change) and change_fits(before, after, change)
 
 
-def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str]) -> list[ParsedRow]:
+def _block(cells: list[tuple[int, list[str]]], prose: _Prose, warnings: list[str]) -> list[ParsedRow]:
     """The shape with a block for each processor: three lines of heading, a rule, the rows."""
     (first, (processor, *groups)), (_, memory), (_, (_, *arms)), (_, rule), *body = cells
     each = len(arms) // len(groups)
@@ -180,22 +180,22 @@ def _block(cells: list[tuple[int, list[str]]], said: _Said, warnings: list[str])
             warnings.append(f"line {number} is not understood and is left out")
             continue
         for k, threads in enumerate(counts):
-            of_group = _group(f"{label} on {name}", threads, arms[:each], values[k * each :][:each], said)
+            of_group = _group(f"{label} on {name}", threads, arms[:each], values[k * each :][:each], prose)
             if not of_group:
                 warnings.append(f"line {number}, P{threads}: the change does not fit or is missing")
             found += of_group
     return found
 
 
-def _group(test: str, threads: int, arms: list[str], values: list[str], said: _Said) -> list[ParsedRow]:
+def _group(test: str, threads: int, arms: list[str], values: list[str], prose: _Prose) -> list[ParsedRow]:
     """Before and after under one number of processes; none unless every change fits."""
     changed = [_CHANGED.fullmatch(value) for value in values[1:]]
     if not _VALUE.fullmatch(values[0]) or not all(of and _agrees(values[0], of[1], of[2]) for of in changed):
         return []
-    found = [said.row(test, threads, values[0], arms[0])]
+    found = [prose.row(test, threads, values[0], arms[0])]
     for arm, of in zip(arms[1:], changed, strict=True):
         assert of is not None
-        found += [said.row(test, threads, of[1], arm), said.change(test, threads, of[2], arm)]
+        found += [prose.row(test, threads, of[1], arm), prose.change(test, threads, of[2], arm)]
     return found
 
 

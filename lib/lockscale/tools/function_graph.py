@@ -144,18 +144,18 @@ class _Graph:
             self.lost = self.lost or _LOST.fullmatch(line) is not None
             self._refuse_unless(_LOST.fullmatch(line) or _BETWEEN.fullmatch(line), line)
             return
-        cpu, mark, duration, indent, said = found.groups()
+        cpu, mark, duration, indent, call = found.groups()
         place = cpu, len(indent)
-        if entry := _ENTRY.fullmatch(said):
+        if entry := _ENTRY.fullmatch(call):
             self._refuse_unless(duration is None, line)
             self._begun[place] = entry[1]
-        elif leaf := _LEAF.fullmatch(said):
+        elif leaf := _LEAF.fullmatch(call):
             self._ended(leaf[1], mark, duration, line)
-        elif end := _EXIT.fullmatch(said):
+        elif end := _EXIT.fullmatch(call):
             begun = self._begun.pop(place, None)
             self._ended(end[1] or begun, mark, duration, line)
         else:
-            self._refuse_unless(duration is None and _COMMENT.fullmatch(said), line)
+            self._refuse_unless(duration is None and _COMMENT.fullmatch(call), line)
 
     def _ended(self, name: str | None, mark: str | None, duration: str | None, line: str) -> None:
         if name is None or mark is None or duration is None:

@@ -287,6 +287,8 @@ def _banner(text: str) -> tuple[str, int]:
 def _read_run(text: str) -> _MdtestRun:
     """The lines of one run; BadInput if it is not whole, or over several task counts."""
     version, tasks = _banner(text)
+    if f"\n{_CSV_START}" in text:
+        raise BadInput("mdtest's csv of ranks is among the lines of a run: give one at a time")
     lines = [line.rstrip() for line in text.split("\n")]
     used = [line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)]
     if len(used) != 1:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every tool that is known, one line each, and long-form rows from the output of any of them.
 
-A text that no reader reads is several outputs in one file, or a form that was not asked for: that is said.
+A text that no reader reads is several outputs in one file, or a form that is not read: the error says which.
 """
 
 import codecs

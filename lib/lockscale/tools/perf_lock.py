@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits for locks by perf lock, from the tracepoints lock:contention_begin and _end (Linux 5.19 on).
 
-perf lock contention tells them by caller, thread, address or cgroup; perf lock report by lock. Read in
+perf lock contention prints them by caller, thread, address or cgroup; perf lock report by lock. Read in
 perf's source: tools/perf/builtin-lock.c (print_contention_result, print_lock_stat_stdio, _csv,
 print_result, report_lock_contention_end_event). Tables go to standard error. Nothing in them says
 where they end: sealed() commands do.
@@ -229,8 +229,8 @@ def parse(text: str) -> PerfLock:
     if len(heads) > 1 and not failed:
         raise BadInput(f"the text holds {len(heads)} of perf lock's tables: give one at a time")
     if failed or not heads:
-        said = failed or "none is there"
-        raise BadInput(f"perf lock printed no table of waits ({said[:70]}): record and report without -b")
+        why = failed or "none is there"
+        raise BadInput(f"perf lock printed no table of waits ({why[:70]}): record and report without -b")
     if lines[-1]:
         raise BadInput("perf lock's table ends in the middle of a line: report again")
     columns = columns_of(lines[heads[0]])

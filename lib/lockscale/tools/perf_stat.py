@@ -104,8 +104,8 @@ def parse(text: str) -> PerfStat:
         *(warning for count in counts for warning in _estimated(count)),
     ]
     if not counts:
-        said = warnings[-1] if missing else "the output has none of its lines"
-        raise BadInput(f"perf stat counted nothing: {said}")
+        why = warnings[-1] if missing else "the output has none of its lines"
+        raise BadInput(f"perf stat counted nothing: {why}")
     return PerfStat(counts, tuple(warnings))
 
 
@@ -128,19 +128,19 @@ def _cells(line: str) -> dict[str, str] | None:
 def _json_cells(line: str) -> dict[str, str] | None:
     try:
         # numbers stay as they are printed, so that their form can be checked
-        said = json.loads(line, parse_int=str, parse_float=str, parse_constant=_no_constant)
+        fields = json.loads(line, parse_int=str, parse_float=str, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
+        fields = None
+    if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
         raise BadInput(f"perf stat: a line is no JSON of one event: {line[:60]!r}")
-    if said.keys() <= _METRIC_KEYS:
+    if fields.keys() <= _METRIC_KEYS:
         return None
-    unknown = said.keys() - _KEYS - _METRIC_KEYS
-    lacking = _KEYS - {"variance"} - said.keys()
+    unknown = fields.keys() - _KEYS - _METRIC_KEYS
+    lacking = _KEYS - {"variance"} - fields.keys()
     if unknown or lacking:
         what = f"{'has' if unknown else 'lacks'} {min(unknown or lacking)[:40]!r}"
         raise BadInput(f"perf stat: a line {what}: count without -A, --per-*, -I and --metric-only")
-    return {key: str(value) for key, value in said.items()}
+    return {key: str(value) for key, value in fields.items()}
 
 
 def _no_constant(name: str) -> Any:

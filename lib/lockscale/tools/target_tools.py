@@ -35,7 +35,7 @@ class Part:
 class TargetTool:
     """`ask` prints the tool's path in a line, and then what `version` reads; else nothing.
 
-    version: the version in that text, BadInput where it is not understood; None: the tool tells none.
+    version: the version in that text, BadInput where it is not understood; None: the tool prints none.
     without: what still works where the tool is absent; "": nothing is measured. get: how to have it.
     variables: those of the user's environment that `ask` looks at.
     """
@@ -88,8 +88,8 @@ def printed(pattern: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         found = re.search(rf"^{pattern}", text, re.MULTILINE | re.ASCII)
         if found is None:
-            said = next((line for line in text.split("\n") if line.strip()), "")
-            raise BadInput(f"it says {printable(said)!r}" if said else "it says nothing")
+            first = next((line for line in text.split("\n") if line.strip()), "")
+            raise BadInput(f"it says {printable(first)!r}" if first else "it says nothing")
         return found[1]
 
     return read

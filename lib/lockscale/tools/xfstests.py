@@ -6,7 +6,7 @@ xfstests' check prints a line a test and ends in a summary, which is what counts
 and reasons and have to agree with it. A run that was cut or interrupted has no result, because the
 tests that it did not reach would look as if they were missing.
 
-An arm's run is compared with the base's: what the patches broke, and what cannot be told.
+An arm's run is compared with the base's: what the patches broke, and what cannot be compared.
 """
 
 import re
@@ -77,21 +77,21 @@ def parse(text: str) -> CheckRun:
     lines = text.splitlines()
     if any(line.startswith("SECTION ") for line in lines):
         raise BadInput("xfstests' output has sections: give the output of a run without them")
-    told = _told(lines)
-    summary = _summary(lines, next(reversed(told), ""))
-    if any(told.get(t, TestResult(t, "expunged")).status != s for t, s in _statuses(summary)):
+    reported = _reported(lines)
+    summary = _summary(lines, next(reversed(reported), ""))
+    if any(reported.get(t, TestResult(t, "expunged")).status != s for t, s in _statuses(summary)):
         raise BadInput("xfstests' output is damaged: its lines and its summary do not agree")
-    extra = [r for r in told.values() if r.status != "expunged" and r.test not in summary.names]
+    extra = [r for r in reported.values() if r.status != "expunged" and r.test not in summary.names]
     if extra:
         raise BadInput(f"xfstests' output is damaged: its summary leaves out {extra[0].test}")
-    return CheckRun(_first(PLATFORM, lines), tuple(told.values()))
+    return CheckRun(_first(PLATFORM, lines), tuple(reported.values()))
 
 
 def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     return next((match[1] for line in lines if (match := pattern.match(line))), "")
 
 
-def _told(lines: list[str]) -> dict[str, TestResult]:
+def _reported(lines: list[str]) -> dict[str, TestResult]:
     """What the line of each test says, in order; a failure's reason may stand on the next line."""
     found: dict[str, TestResult] = {}
     last = ""
@@ -108,14 +108,14 @@ def _told(lines: list[str]) -> dict[str, TestResult]:
     return found
 
 
-def _result(test: str, said: str) -> TestResult:
-    if match := SECONDS.match(said):
+def _result(test: str, printed: str) -> TestResult:
+    if match := SECONDS.match(printed):
         return TestResult(test, "pass", int(match[1]))
-    if said.startswith("[not run]"):
-        return TestResult(test, "notrun", None, said.removeprefix("[not run]").strip())
-    if said in SKIPPED:
-        return TestResult(test, "expunged", None, said)
-    return TestResult(test, "fail", None, said)
+    if printed.startswith("[not run]"):
+        return TestResult(test, "notrun", None, printed.removeprefix("[not run]").strip())
+    if printed in SKIPPED:
+        return TestResult(test, "expunged", None, printed)
+    return TestResult(test, "fail", None, printed)
 
 
 def _summary(lines: list[str], last: str) -> _Summary:
@@ -133,8 +133,8 @@ def _summary(lines: list[str], last: str) -> _Summary:
         elif match := PASSED.match(line):
             found.counts = (0, int(match[1]))
     if found.counts is None:
-        said = next((line.strip() for line in lines if line.strip()), "nothing")
-        raise BadInput(f"xfstests' output ends before its summary{_at(last) or f' (it says: {said[:80]})'}")
+        first = next((line.strip() for line in lines if line.strip()), "nothing")
+        raise BadInput(f"xfstests' output ends before its summary{_at(last) or f' (it says: {first[:80]})'}")
     distinct = all(len(set(names)) == len(names) for names in (found.ran, found.notrun, found.failed))
     apart = set(found.failed) <= set(found.ran) - set(found.notrun)
     if not (distinct and apart and found.names and found.counts == (len(found.failed), len(found.ran))):
@@ -164,7 +164,7 @@ class OneSided:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CheckComparison:
     """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm."""
 
     in_both: int
@@ -179,21 +179,21 @@ class Comparison:
 
     @property
     def detail(self) -> str:
-        said = f"{self.in_both} tests ran on both"
+        detail = f"{self.in_both} tests ran on both"
         if self.failures:
-            said += f"; fail in the arm only: {', '.join(_named(r) for r in self.failures)}"
+            detail += f"; fail in the arm only: {', '.join(_named(r) for r in self.failures)}"
         if self.mended:
-            said += f"; fail in the base only: {', '.join(self.mended)}"
+            detail += f"; fail in the base only: {', '.join(self.mended)}"
         if self.one_sided:
-            said += f"; ran on one only: {', '.join(o.test for o in self.one_sided)}"
-        return said
+            detail += f"; ran on one only: {', '.join(o.test for o in self.one_sided)}"
+        return detail
 
 
 def _named(result: TestResult) -> str:
     return f"{result.test} ({result.reason})" if result.reason else result.test
 
 
-def compare(base: CheckRun, arm: CheckRun) -> Comparison:
+def compare(base: CheckRun, arm: CheckRun) -> CheckComparison:
     """Test by test. One run of each cannot tell a flaky test from a broken one: repeat what fails."""
     before = {result.test: result.status for result in base.results}
     after = {result.test: result for result in arm.results}
@@ -201,7 +201,7 @@ def compare(base: CheckRun, arm: CheckRun) -> Comparison:
     if not both:
         raise BadInput("the two runs of xfstests have no test in common that ran: give runs of one group")
     sides = [OneSided(t, before.get(t), arm.status(t)) for t in dict.fromkeys((*before, *after))]
-    return Comparison(
+    return CheckComparison(
         in_both=len(both),
         failures=tuple(r for t, r in after.items() if r.status == "fail" and before.get(t) != "fail"),
         mended=tuple(t for t in both if before[t] == "fail" and after[t].status == "pass"),
