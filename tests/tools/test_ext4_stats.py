@@ -37,7 +37,7 @@ HEAD = SAMPLE[SAMPLE.index("#group:") :].partition("\n")[0] + "\n"
 
 def numbers(text):
     return {
-        (file, one.name): (one.value, one.unit, one.statistic)
+        (file, one.metric): (one.value, one.unit, one.statistic)
         for file, values in ext4_stats.parse(text).files.items()
         for one in values
     }
@@ -113,7 +113,7 @@ def test_a_corrupted_group_is_left_out_with_a_warning():
     good = "#0    : 5     1     32768 [ 5    " + " 0    " * 13 + " ]\n"
     bad = good.replace("#0", "#1").replace(" ]", " ] Block bitmap corrupted!")
     values, warnings = ext4_stats.parse_mb_groups(f"{HEAD}{good}{bad}#2    : IO failure\n")
-    assert {one.name: one.value for one in values}["groups"] == 1
+    assert {one.metric: one.value for one in values}["groups"] == 1
     assert [warning.split()[1] for warning in warnings] == ["1", "2"]
 
 

@@ -23,6 +23,7 @@ from lockscale.tools.parsed_rows import (
     ParsedRow,
     change_fits,
     decimals,
+    parsed,
     runs_averaged,
 )
 
@@ -224,10 +225,7 @@ def parse(text: str) -> Parsed:
     rows = [*times, *piped]
     if len({(row.test, row.threads, row.arm, row.unit) for row in rows}) < len(rows):
         raise BadInput("two tables in this text have rows of one name: give one table at a time")
-    if not rows:
-        why = [*warnings, *more, "it has no heading that is known"][0]
-        raise BadInput(f"nothing could be read from the changelog's tables: {why}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, *more, LOST_ROWS))
+    return parsed(TOOL, rows, [*warnings, *more, *[LOST_ROWS] * bool(rows)])
 
 
 def _load(text: str) -> str:

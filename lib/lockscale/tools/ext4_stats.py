@@ -26,16 +26,6 @@ _FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max)
 
 
 @dataclass(frozen=True)
-class Value:
-    """One number: `total` since the file system was mounted, a `mean` or a `max` over that time."""
-
-    name: str
-    value: int
-    unit: str
-    statistic: str
-
-
-@dataclass(frozen=True)
 class Format:
     """The kernel's format, its conversions as {name:lu unit statistic}; `[[` and `]]` hold what may lack.
 
@@ -49,7 +39,7 @@ class Format:
         pattern = _FIELD.sub(r"(?P<\1>\\d{1,20})", re.escape(self.text))
         return re.compile(pattern.replace(r"\[\[", "(?:").replace(r"\]\]", ")?"), re.ASCII)
 
-    def read(self, text: str) -> list[Value] | None:
+    def read(self, text: str) -> list[Number] | None:
         """The numbers in the order of the format; None where the text is not of it."""
         found = self._pattern.fullmatch(text)
         if found is None:
@@ -58,7 +48,7 @@ class Format:
         for name, _, unit, statistic in _FIELD.findall(re.escape(self.text)):
             printed = found[name]
             if printed is not None and not name.startswith("_"):
-                values.append(Value(name, int(printed), unit or "count", statistic or "total"))
+                values.append(Number(name, statistic or "total", unit or "count", int(printed)))
         return values
 
 
@@ -74,7 +64,7 @@ _UNREAD = re.compile(
 _CORRUPTED = " Block bitmap corrupted!"
 
 
-def parse_mb_groups(text: str) -> tuple[list[Value], list[str]]:
+def parse_mb_groups(text: str) -> tuple[list[Number], list[str]]:
     """Sums over the groups, and warnings for groups that ext4 could not read or found corrupted.
 
     BadInput where a group is not there or not in turn, or its chunks are not its free clusters, as
@@ -107,14 +97,14 @@ def _group(number: int, line: re.Match[str]) -> list[int]:
     return [free, extents, *chunks]
 
 
-def _sums(groups: list[list[int]]) -> list[Value]:
+def _sums(groups: list[list[int]]) -> list[Number]:
     free, extents, *chunks = (sum(column) for column in zip(*groups, strict=True))
     return [
-        Value("groups", len(groups), "count", "total"),
-        Value("groups_full", sum(not group[0] for group in groups), "count", "total"),
-        Value("free", free, "clusters", "total"),
-        Value("free_extents", extents, "count", "total"),
-        *(Value(f"free_chunks_2^{order}", count, "count", "total") for order, count in enumerate(chunks)),
+        Number("groups", "total", "count", len(groups)),
+        Number("groups_full", "total", "count", sum(not group[0] for group in groups)),
+        Number("free", "total", "clusters", free),
+        Number("free_extents", "total", "count", extents),
+        *(Number(f"free_chunks_2^{order}", "total", "count", count) for order, count in enumerate(chunks)),
     ]
 
 
@@ -194,7 +184,7 @@ _FILE = re.compile(r"^==> (\S+) <==\n", re.MULTILINE)
 class Ext4Stats:
     """The numbers of each file by its name; `warnings` say what may be missing."""
 
-    files: dict[str, list[Value]]
+    files: dict[str, list[Number]]
     warnings: tuple[str, ...]
 
 
@@ -233,7 +223,7 @@ def parse(text: str) -> Ext4Stats:
     body, whole = unseal(text)
     warnings = [] if whole else [UNSEALED]
     _, *parts = _FILE.split(body) if _FILE.match(body) else ["", "", body]
-    files: dict[str, list[Value]] = {}
+    files: dict[str, list[Number]] = {}
     for path, content in zip(parts[::2], parts[1::2], strict=True):
         # tail prints an empty line between two files
         one = content if path in ("", parts[-2]) else content.removesuffix("\n")
@@ -247,7 +237,7 @@ def parse(text: str) -> Ext4Stats:
     return Ext4Stats(files, tuple(warnings))
 
 
-def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Value]]:
+def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Number]]:
     name = path.rpartition("/")[2] if path else _name(content)
     name = "jbd2_info" if name == "info" else name
     if name in _SYSFS:
@@ -271,20 +261,15 @@ def _name(content: str) -> str:
     return next((name for name, head in _HEADS.items() if re.match(head, content)), "")
 
 
-def _counter(name: str, content: str) -> list[Value]:
+def _counter(name: str, content: str) -> list[Number]:
     if not re.fullmatch(r"\d{1,20}\n", content, re.ASCII):
         raise BadInput(f"{name} is not one number: it was cut, or is of another kernel")
     unit = "KiB" if name.endswith("kbytes") else "blocks" if name.endswith("blocks") else "count"
-    return [Value(name, int(content), unit, "total")]
+    return [Number(name, "total", unit, int(content))]
 
 
 def rows(text: str) -> Parsed:
     """A row for each number; `test` is its file."""
     found = parse(text)
-    of_files = [
-        row
-        for file, values in found.files.items()
-        for one in values
-        for row in rows_of(file, Number(one.name, one.statistic, one.unit, one.value))
-    ]
+    of_files = [row for file, values in found.files.items() for row in rows_of(file, *values)]
     return Parsed(TOOL, NOT_STATED, tuple(of_files), found.warnings)

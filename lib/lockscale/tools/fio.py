@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import Parsed, ParsedRow, rate_row, strict_json, whole
+from lockscale.tools.parsed_rows import Parsed, ParsedRow, parsed, rate_row, strict_json, whole
 from lockscale.tools.target_tools import Part, TargetTool, on_path, printed
 
 TOOL = "fio"
@@ -76,9 +76,7 @@ def parse(text: str) -> Parsed:
             rows += found
         except _Damaged as error:
             warnings.append(f"job {number} is left out: {error}")
-    if not rows:
-        raise BadInput(f"nothing could be read from fio's JSON: {[*warnings, 'no job did anything'][0]}")
-    return Parsed(TOOL, version[1], tuple(rows), (*warnings, *notes))
+    return parsed(TOOL, rows, [*warnings, *notes], version[1])
 
 
 def _key(row: ParsedRow) -> tuple[str, str, str]:

@@ -21,10 +21,10 @@ from itertools import pairwise
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import (
     LOST_LINES,
-    NOT_STATED,
     Parsed,
     ParsedRow,
     after_prompt,
+    parsed,
     rate_row,
     shown,
     whole,
@@ -92,11 +92,7 @@ def parse(text: str) -> Parsed:
     `per_mdt_mean`, `mdt_interval_min`, `mdt_interval_max`, in .detail `mdt0`, `mdt0_interval_min`, ...
     `threads` works on each MDT at once.
     """
-    rows, warnings = _read_detail(text) if _RUN.search(text) else _read_summary(text)
-    if not rows:
-        why = warnings[0] if warnings else "it has no line of results"
-        raise BadInput(f"nothing could be read from mds-survey's output: {why}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
+    return parsed(TOOL, *(_read_detail(text) if _RUN.search(text) else _read_summary(text)))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import Parsed, ParsedRow, rate_row
+from lockscale.tools.parsed_rows import Parsed, ParsedRow, parsed, rate_row
 from lockscale.tools.target_tools import TargetTool, on_path, printed, tried
 
 TOOL = "mdtest"
@@ -150,10 +150,7 @@ def parse(text: str) -> Parsed:
     run = _read_run(text)
     meaning = VERSIONS[run.version]
     rows = [*_iterations(run, meaning), *_processes(run), *_summaries(run, meaning)]
-    if not rows:
-        reason = f": {run.warnings[0]}" if run.warnings else ""
-        raise BadInput(f"nothing could be read from mdtest's output{reason}")
-    return Parsed(TOOL, run.version, tuple(rows), tuple(run.warnings))
+    return parsed(TOOL, rows, run.warnings, run.version)
 
 
 @dataclass(frozen=True)
@@ -460,9 +457,7 @@ def _parse_csv(text: str) -> Parsed:
     for number, cells in enumerate(file.lines):
         iteration, rank = divmod(number, file.ranks)
         rows += _csv_rows(file, cells, iteration + 1, f"rank{rank}", file.items)
-    if not rows:
-        raise BadInput("nothing could be read from mdtest's csv: its rates, times and items disagree")
-    return Parsed(TOOL, CSV_VERSION, tuple(rows), tuple(file.warnings))
+    return parsed(TOOL, rows, file.warnings, CSV_VERSION)
 
 
 def _read_csv(text: str) -> _RanksCsv:

@@ -17,6 +17,7 @@ from lockscale.tools.parsed_rows import (
     Parsed,
     ParsedRow,
     change_fits,
+    parsed,
     runs_averaged,
     whole,
 )
@@ -66,9 +67,7 @@ def parse(text: str) -> Parsed:
             warnings.append(f"line {number} is left out: {why}")
         else:
             rows += _rows(row, head, runs_averaged(text))
-    if not rows:
-        raise BadInput(f"nothing could be read from mmtests' table: {warnings[0]}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), (*warnings, LOST_ROWS))
+    return parsed(TOOL, rows, [*warnings, LOST_ROWS])
 
 
 def _cells(row: re.Match[str]) -> list[tuple[str, str, bool]]:

@@ -79,6 +79,16 @@ class Parsed:
         return {"tool": self.tool, "version": self.version, "rows": rows, "warnings": warnings}
 
 
+def parsed(
+    tool: str, rows: Sequence[ParsedRow], warnings: Sequence[str], version: str = NOT_STATED
+) -> Parsed:
+    """What a load generator printed; BadInput where no row is left, with the first reason."""
+    if not rows:
+        why = warnings[0] if warnings else "it has no line of results"
+        raise BadInput(f"nothing could be read from the output of {tool}: {why}")
+    return Parsed(tool, version, tuple(rows), tuple(warnings))
+
+
 class Number(NamedTuple):
     """One number of a profile; metric: what is counted or timed, or `<function or lock>.<what>`."""
 

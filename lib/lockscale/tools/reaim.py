@@ -12,10 +12,10 @@ from itertools import pairwise
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import (
     LOST_LINES,
-    NOT_STATED,
     Parsed,
     ParsedRow,
     after_prompt,
+    parsed,
     rate_row,
     shown,
     whole,
@@ -90,10 +90,7 @@ def parse(text: str) -> Parsed:
     if len(headings) != 1:
         raise BadInput(f"reaim's heading is in the output {len(headings)} times: give one whole run")
     read = _multi if _MULTI.match(lines[headings[0]]) else _single
-    rows, warnings = read(lines, headings[0] + 1)
-    if not rows:
-        raise BadInput(f"nothing could be read from reaim's output: {[*warnings, 'it has no result'][0]}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
+    return parsed(TOOL, *read(lines, headings[0] + 1))
 
 
 def _stripped(text: str) -> str:

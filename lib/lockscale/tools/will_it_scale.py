@@ -22,10 +22,10 @@ from pathlib import PurePosixPath
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import (
     LOST_LINES,
-    NOT_STATED,
     Parsed,
     ParsedRow,
     after_prompt,
+    parsed,
     rate_row,
     shown,
     whole,
@@ -106,11 +106,7 @@ def parse(text: str) -> Parsed:
     does not name its test case: `total_mean` of the processes and of the threads, and how idle the
     machine's CPUs were in %.
     """
-    rows, warnings = _csv_rows(text) if _CSV_HEAD.search(text) else _run_rows(text)
-    if not rows:
-        why = warnings[0] if warnings else "it has no test case"
-        raise BadInput(f"nothing could be read from will-it-scale's output: {why}")
-    return Parsed(TOOL, NOT_STATED, tuple(rows), tuple(warnings))
+    return parsed(TOOL, *(_csv_rows(text) if _CSV_HEAD.search(text) else _run_rows(text)))
 
 
 def _csv_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
