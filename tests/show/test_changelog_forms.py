@@ -13,14 +13,14 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
 from lockscale.kernels.series import read_series
-from lockscale.show.changelog import Block, as_form, as_text, changelog_blocks, cover, ticket
+from lockscale.show.changelog import Paragraph, as_form, as_text, changelog_blocks, cover, ticket
 from lockscale.show.prediction import predict
 from lockscale.study.file import load_study
 
 STUDY = load_study("inode-claim")
 COUNTER = f"{STUDY.counter} calls per create"
 TABLE = "cpus procs  steal-retry\n   4     8       8.0400 *  -2.39%*"
-BLOCKS = [Block("Calls of f_g() per create (*: significant at 5%):"), Block(TABLE, fixed=True)]
+BLOCKS = [Paragraph("Calls of f_g() per create (*: significant at 5%):"), Paragraph(TABLE, fixed=True)]
 
 
 def test_a_ticket_is_markdown_whose_tables_keep_their_columns():

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from lockscale.cli.export import export
-from lockscale.cli.fits import compare, fit, scoreboard
 from lockscale.cli.kernels import kernel, patches, target
-from lockscale.cli.models import audit, doctor, parse, sim
+from lockscale.cli.models import doctor, parse, sim
 from lockscale.cli.studies import batch, study, whatif
 from lockscale.cli.sweep import scale, sweep
+from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.errors import BadInput, RunFailed
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale doctor`, `parse`, `audit` and `sim`, with the file that `sim --trace` asks for."""
+"""`lockscale doctor`, `parse` and `sim`, with the file that `sim --trace` asks for."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -138,22 +138,6 @@ def parse(file: str, tool: str | None, as_json: bool) -> None:
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     show(found, as_json, table(found["rows"]))
-
-
-@click.command()
-@click.argument("name", metavar="TABLE", required=False)
-@as_json
-def audit(name: str | None, as_json: bool) -> None:
-    """The arithmetic of the published tables: what holds, fails, or cannot be known.
-
-    TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
-    The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
-    """
-    from lockscale.show.audit import audit as recompute
-    from lockscale.tables import audit_text
-
-    rows = recompute(name)
-    show(rows, as_json, audit_text(rows))
 
 
 @click.command()

@@ -47,14 +47,14 @@ NO_BENCHMARK = (
 )
 
 
-class Block(NamedTuple):
+class Paragraph(NamedTuple):
     """A paragraph of the text; one that is `fixed` keeps its columns and lines wherever it stands."""
 
     text: str
     fixed: bool = False
 
 
-def as_text(blocks: list[Block]) -> str:
+def as_text(blocks: list[Paragraph]) -> str:
     """The blocks as a commit message takes them, a blank line between them."""
     parts = [one.text if one.fixed else "\n".join(_wrap(one.text)) for one in blocks]
     return held("\n\n".join(parts) + "\n")
@@ -69,7 +69,7 @@ def changelog_blocks(
     prediction: dict[str, Any],
     counter: str,
     compared: pd.DataFrame | None = None,
-) -> list[Block]:
+) -> list[Paragraph]:
     """What was measured, on what, with which commands, and how sure it is.
 
     `compared`: the arms' rates with what is significant (`compared_rates`); they stand as percentages where
@@ -88,7 +88,7 @@ def changelog_blocks(
     ]
 
 
-def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Block]:
+def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Paragraph]:
     kernels = provenance["kernels"]
     found = next(iter(provenance["as_found"].values()))
     made = found["file_system"]
@@ -104,15 +104,15 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_wrap(f"again:  {_command(study, provenance)}"),
     ]  # fmt: skip
     return [
-        Block(f"Study {study.name}: {study.question}"),
-        Block(
+        Paragraph(f"Study {study.name}: {study.question}"),
+        Paragraph(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){_worth(provenance)}. "
             f"Averages of {extra.repeats.min()} interleaved boots an arm; those of counts take in the two of "
             "the A/A pair."
         ),
         *_machine_in_virtual_time(provenance),
-        Block("\n".join(lines), fixed=True),
+        Paragraph("\n".join(lines), fixed=True),
     ]
 
 
@@ -124,7 +124,7 @@ def _operations(study: Study) -> str:
     return f"{said} operations a {f'load, up to {loads} loads a ' if loads > 1 else ''}point"
 
 
-def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
+def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
     """What a rate in virtual time is made of, and what it leaves out; nothing of another origin."""
     if provenance["origin"] != "virtual":
         return []
@@ -133,7 +133,7 @@ def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Block]:
     prices = ", ".join(f"{name.replace('_', ' ')} {price['ns']:g}" for name, price in said)
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     return [
-        Block(
+        Paragraph(
             f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in "
             f"ns: {prices}; a disk in memory, {target['disk']['completion_ns']} a request. Left out: "
             "capacity misses, memory bandwidth, SMT, out-of-order overlap, changes of frequency."
@@ -166,7 +166,7 @@ def _locks(kernels: dict[str, dict[str, Any]]) -> str:
     return ", ".join(sorted({kernel["spin_lock"] for kernel in kernels.values()}))
 
 
-def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
+def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
     unpatched, patched = study.unpatched.name, study.patched.name
     lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}            {patched:>14}"]
     for row in extra.to_dict("records"):
@@ -175,7 +175,10 @@ def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Block]:
             f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.4f} (  0.00%)   "
             f"{row[patched]:>14.4f} {change}"
         )
-    return [Block(f"{counter} (*: significant at 5% over all rows):"), Block("\n".join(lines), fixed=True)]
+    return [
+        Paragraph(f"{counter} (*: significant at 5% over all rows):"),
+        Paragraph("\n".join(lines), fixed=True),
+    ]
 
 
 def percent(before: float, after: float, significant: bool) -> str:
@@ -184,7 +187,7 @@ def percent(before: float, after: float, significant: bool) -> str:
     return f"*{text:>8}*" if significant else f"({text:>8})"
 
 
-def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
+def _extra(study: Study, extra: pd.DataFrame) -> list[Paragraph]:
     unpatched, patched = study.unpatched.name, study.patched.name
     lines = ["cpus procs     extra  [     low,     high]    spread  above"]
     for row in extra.to_dict("records"):
@@ -197,23 +200,23 @@ def _extra(study: Study, extra: pd.DataFrame) -> list[Block]:
         f"The extra ones under {unpatched} with their interval ({extra.level_pct.min():.1f}%, by "
         f"ranks, each row alone), and the repeat spread (largest less smallest) of {patched}:"
     )
-    return [Block(head), Block("\n".join(lines), fixed=True)]
+    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
 
 
 def _rates(
     study: Study, rates: pd.DataFrame, provenance: dict[str, Any], compared: pd.DataFrame | None
-) -> list[Block]:
+) -> list[Paragraph]:
     benchmark = is_benchmark(provenance["origin"])
     metric = study.metric[:1].upper() + study.metric[1:]
     head = f"{metric}{rate_note(rates)} {where_measured(provenance)}{'' if benchmark else NO_BENCHMARK}:"
     unpatched, patched = study.unpatched.name, study.patched.name
     if benchmark and compared is not None:
-        return [Block(head), Block(_compared(unpatched, patched, compared), fixed=True)]
+        return [Paragraph(head), Paragraph(_compared(unpatched, patched, compared), fixed=True)]
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
     lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}  {patched:>14}"]
     for row in wide.to_dict("records"):
         lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.0f}  {row[patched]:>14.0f}")
-    return [Block(head), Block("\n".join(lines), fixed=True)]
+    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
 
 
 def _compared(unpatched: str, patched: str, compared: pd.DataFrame) -> str:
@@ -228,19 +231,21 @@ def _compared(unpatched: str, patched: str, compared: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Block]:
+def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Paragraph]:
     found = []
     for arm, cost in costs.items():
         rows = [
             FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
             for r in cost.to_dict("records")
         ]
-        found.append(Block(f"Function cost of {arm} (measured {point}, profiler on):"))
-        found.append(Block(cost_table(rows).rstrip("\n"), fixed=True))
+        found.append(Paragraph(f"Function cost of {arm} (measured {point}, profiler on):"))
+        found.append(Paragraph(cost_table(rows).rstrip("\n"), fixed=True))
     unpatched, patched = study.unpatched.name, study.patched.name
     if {unpatched, patched} <= costs.keys():
-        found.append(Block(f"The same averages before ({unpatched}) and after ({patched}), in microseconds:"))
-        found.append(Block(_before_after(costs[unpatched], costs[patched]), fixed=True))
+        found.append(
+            Paragraph(f"The same averages before ({unpatched}) and after ({patched}), in microseconds:")
+        )
+        found.append(Paragraph(_before_after(costs[unpatched], costs[patched]), fixed=True))
     return found
 
 
@@ -255,7 +260,7 @@ def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _predicted(prediction: dict[str, Any]) -> list[Block]:
+def _predicted(prediction: dict[str, Any]) -> list[Paragraph]:
     """What was written down before the measurement; nothing where nothing could be predicted."""
     p = prediction["published_machine"]
     if p is None:
@@ -264,7 +269,7 @@ def _predicted(prediction: dict[str, Any]) -> list[Block]:
     gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
     naive = p.get("naive_value")
     return [
-        Block(
+        Paragraph(
             f"Predicted for the published machine from its base profile and rate{outside}: {p['arm']} "
             f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
             + (f"; deleting the spin time would say {naive:.0f}." if naive is not None else ".")
@@ -282,14 +287,14 @@ SUBJECT_COLUMNS = 75  # as git and checkpatch like a subject, [PATCH 0/N] includ
 MARKDOWN = re.compile(r"([\\`*<>\[\]#|])")
 
 
-def as_form(form: str, study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
+def as_form(form: str, study: Study, blocks: list[Paragraph], mails: Sequence[bytes]) -> str:
     """The text in one of FORMS; `mails` are the patches that a cover letter goes before."""
     if form == "changelog":
         return as_text(blocks)
     return ticket(study, blocks) if form == "ticket" else cover(study, blocks, mails)
 
 
-def cover(study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
+def cover(study: Study, blocks: list[Paragraph], mails: Sequence[bytes]) -> str:
     """[PATCH 0/N] of a series, its text the changelog's. Raises BadInput where no arm has a patch.
 
     The subject names the patched arm, and ends at a word within SUBJECT_COLUMNS.
@@ -302,7 +307,7 @@ def cover(study: Study, blocks: list[Block], mails: Sequence[bytes]) -> str:
     return cover_letter(title, as_text(blocks), mails).decode()
 
 
-def ticket(study: Study, blocks: list[Block]) -> str:
+def ticket(study: Study, blocks: list[Paragraph]) -> str:
     """Markdown as issue trackers show it: prose as prose, tables in fences, which keep their columns.
 
     A paragraph is one line however long: trackers wrap it, and some show a line's end as a break.

@@ -25,7 +25,7 @@ from lockscale.measure.compare_arms import (
 )
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.progress import progress
-from lockscale.show.changelog import FORMS, Block, as_form, changelog_blocks
+from lockscale.show.changelog import FORMS, Paragraph, as_form, changelog_blocks
 from lockscale.show.figures import (
     counted_against_unpatched,
     measured_rates,
@@ -159,7 +159,7 @@ def _study_drawings(story: Story, measured: bool) -> Iterator[Drawing]:
         yield Drawing(f"{study.name}-rates", drawn, found.assign(run=story.measured.id))
 
 
-def text_blocks(story: Story) -> list[Block]:
+def text_blocks(story: Story) -> list[Paragraph]:
     """A measured story in words; function costs are those of the point with the most extra calls."""
     rows, study = story.rows, story.study
     extra, counter = extra_calls(rows, study), proof_of(rows, study)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lockscale.show.batch.index import Entry, open_journal, state_of, summary
+from lockscale.show.batch.index import NotebookEntry, open_journal, state_of, summary
 from lockscale.show.batch.plan import read_batch
-from lockscale.show.batch.work import _Room
+from lockscale.show.batch.work import _BatchFolder
 
 
-def entry(status: str, name: str = "n", key: str = "k", one: str = "s") -> Entry:
+def entry(status: str, name: str = "n", key: str = "k", one: str = "s") -> NotebookEntry:
     return {
         "set": one, "notebook": name, "key": key, "status": status, "says": "", "numbers": {},
         "wall_s": 1.0, "started_utc": "",
@@ -26,11 +26,11 @@ def test_one_failed_notebook_fails_a_set_and_one_that_is_left_leaves_it():
 
 
 @pytest.fixture
-def room(inside: Path) -> _Room:
+def room(inside: Path) -> _BatchFolder:
     """A batch of one set, both of whose notebooks are done."""
     (inside / "storm.yaml").write_text(yaml.safe_dump({"notebooks": ["01_audit", "02_simulate"]}))
     batch = read_batch(inside / "storm.yaml")
-    found = _Room(batch, inside, open_journal(inside / "journal.jsonl"))
+    found = _BatchFolder(batch, inside, open_journal(inside / "journal.jsonl"))
     (one,) = batch.sets
     for name, key in found._keys(one):
         found.journal.add(entry("done", name, key, one.id))
@@ -39,11 +39,11 @@ def room(inside: Path) -> _Room:
     return found
 
 
-def statuses(room: _Room) -> list[str]:
+def statuses(room: _BatchFolder) -> list[str]:
     return list(summary(room.batch, room.entries()).status)
 
 
-def test_a_notebook_whose_output_is_gone_is_left_to_run_and_the_index_does_not_link_to_it(room: _Room):
+def test_a_notebook_whose_output_is_gone_is_left_to_run_and_the_index_does_not_link_to_it(room: _BatchFolder):
     (one,) = room.batch.sets
     assert room._state(one) == "done" and statuses(room) == ["done", "done"]
     room._kept(one, "02_simulate").unlink()

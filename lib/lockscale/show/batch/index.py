@@ -28,7 +28,7 @@ State = Literal["done", "failed", "left"]
 NEEDED = ("set", "notebook", "key", "status", "says", "numbers", "wall_s", "started_utc")
 
 
-class Entry(TypedDict):
+class NotebookEntry(TypedDict):
     """key: hash of all that decides what the notebook says. says, numbers: its headline, or why it failed."""
 
     set: str
@@ -42,40 +42,40 @@ class Entry(TypedDict):
 
 
 @dataclass
-class Journal:
+class BatchJournal:
     """The last entry of each notebook of each set."""
 
     path: Path
-    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    entries: dict[tuple[str, str], NotebookEntry] = field(default_factory=dict)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: NotebookEntry) -> None:
         """The notebook ran: its line is whole on disk, or BadInput and it is not there at all."""
         add_line(self.path, entry)
         self.entries[entry["set"], entry["notebook"]] = entry
 
-    def entry(self, one: str, notebook: str, key: str) -> Entry | None:
+    def entry(self, one: str, notebook: str, key: str) -> NotebookEntry | None:
         """What is known of that notebook as it is now."""
         found = self.entries.get((one, notebook))
         return found if found and found["key"] == key else None
 
 
-def state_of(found: Iterable[Entry | None]) -> State:
+def state_of(found: Iterable[NotebookEntry | None]) -> State:
     """Of a notebook by its entry, of a set by those of its notebooks; None: nothing is known of it."""
     states = {entry["status"] if entry else "left" for entry in found}
     return "failed" if "failed" in states else "left" if "left" in states else "done"
 
 
-def open_journal(path: Path) -> Journal:
+def open_journal(path: Path) -> BatchJournal:
     """The journal at `path`, new or as far as it came. Raises BadInput where it is none of a batch."""
     read = read_lines(path, _entry, "delete the line, its notebook then runs again")
     drop_torn_line(path)
-    return Journal(path, {(one["set"], one["notebook"]): one for one in read})
+    return BatchJournal(path, {(one["set"], one["notebook"]): one for one in read})
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> NotebookEntry:
     try:
         value: dict[str, Any] = json.loads(line)
-        found: Entry = {name: value[name] for name in NEEDED}  # type: ignore[assignment]
+        found: NotebookEntry = {name: value[name] for name in NEEDED}  # type: ignore[assignment]
         return found
     except (ValueError, KeyError, TypeError):
         raise BadInput("is not a batch's") from None
@@ -169,26 +169,26 @@ def _keep_plotly(folder: Path) -> None:
         write_text(folder / SCRIPT, get_plotlyjs())
 
 
-Entries = Mapping[tuple[str, str], Entry]
+NotebookEntries = Mapping[tuple[str, str], NotebookEntry]
 WORDS: dict[State, str] = {"done": "done", "failed": "failed", "left": "not run yet"}
 COLOURS = """\
 .done { color: #00543d } .failed { color: #8b0000; font-weight: bold } .left { color: #555 }
 """
 
 
-def write_index(batch: Batch, folder: Path, entries: Entries) -> None:
+def write_index(batch: Batch, folder: Path, entries: NotebookEntries) -> None:
     """Write both anew, whole: who has the index open reloads it."""
     write_text(folder / "summary.csv", summary(batch, entries).to_csv(index=False))
     write_text(folder / "index.html", index(batch, entries))
 
 
-def summary(batch: Batch, entries: Entries) -> pd.DataFrame:
+def summary(batch: Batch, entries: NotebookEntries) -> pd.DataFrame:
     """Columns set, each parameter of the grid, notebook, status, says, wall_s, started_utc, path, and the
     headlines' numbers, named with their units."""
     return pd.DataFrame([_row(one, name, entries) for one in batch.sets for name in batch.notebooks])
 
 
-def _row(one: Set, name: str, entries: Entries) -> dict[str, Any]:
+def _row(one: Set, name: str, entries: NotebookEntries) -> dict[str, Any]:
     entry = entries.get((one.id, name))
     row: dict[str, Any] = {
         "set": one.id,
@@ -206,7 +206,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def index(batch: Batch, entries: Entries) -> str:
+def index(batch: Batch, entries: NotebookEntries) -> str:
     """The page: every text escaped, no script, links to files of the batch alone."""
     states = [state_of(entries.get((one.id, name)) for name in batch.notebooks) for one in batch.sets]
     counts = ", ".join(f"{states.count(state)} {word}" for state, word in WORDS.items() if state in states)
@@ -226,7 +226,7 @@ def index(batch: Batch, entries: Entries) -> str:
     )
 
 
-def _line(one: Set, name: str, varied: list[str], entries: Entries) -> str:
+def _line(one: Set, name: str, varied: list[str], entries: NotebookEntries) -> str:
     entry = entries.get((one.id, name))
     state = state_of([entry])
     cells = [one.id, *(_text(one.varied[k]) for k in varied), name]

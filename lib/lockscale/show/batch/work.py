@@ -23,7 +23,15 @@ from lockscale.files import (
     write_text,
 )
 from lockscale.measure.run_folder import Run
-from lockscale.show.batch.index import Entry, Journal, State, open_journal, page_of, state_of, write_index
+from lockscale.show.batch.index import (
+    BatchJournal,
+    NotebookEntry,
+    State,
+    open_journal,
+    page_of,
+    state_of,
+    write_index,
+)
 from lockscale.show.batch.plan import Batch, Set, read_batch
 from lockscale.show.execution import Interrupted, execute
 from lockscale.show.headlines import MIME
@@ -37,7 +45,7 @@ MOST_SAID = 500
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchOutcome:
     """Of a batch: how many sets it has, of them done and failed, and how many notebooks ran just now."""
 
     batch: str
@@ -58,7 +66,7 @@ class Outcome:
         return f"batch {self.batch}: {told}: {self.index}"
 
 
-def run_batch(file: Path, output: Path | None = None) -> Outcome:
+def run_batch(file: Path, output: Path | None = None) -> BatchOutcome:
     """Run the sets of a batch file that are not done, into `output`, by default runs/<its name>.
 
     Raises BadInput before anything runs where a set cannot; a notebook that fails ends its set alone.
@@ -72,8 +80,8 @@ def run_batch(file: Path, output: Path | None = None) -> Outcome:
     need_free_space(folder, 200, "a batch")
     with locked(folder / "batch.lock", f"batch {batch.name} in {folder}"):
         write_json(folder / "batch.json", {"kind": KIND, "name": batch.name})
-        room = _Room(batch, folder, open_journal(folder / "journal.jsonl"))
-        return room.run()
+        started = _BatchFolder(batch, folder, open_journal(folder / "journal.jsonl"))
+        return started.run()
 
 
 def _refuse_what_is_no_batch(folder: Path, batch: Batch) -> None:
@@ -96,14 +104,14 @@ def _to_build(batch: Batch) -> dict[tuple[str, str], tuple[Any, Any]]:
     return {(one.study.name, one.target): (one.study, load_target(one.target)) for one in wanted if one.study}
 
 
-class _Room:
+class _BatchFolder:
     """The folder of a batch while its sets run."""
 
-    def __init__(self, batch: Batch, folder: Path, journal: Journal) -> None:
+    def __init__(self, batch: Batch, folder: Path, journal: BatchJournal) -> None:
         self.batch, self.folder, self.journal = batch, folder, journal
         self.ran = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> BatchOutcome:
         for half in self.folder.rglob(".*.part"):  # of a process that was killed while it wrote
             half.unlink()
         write_index(self.batch, self.folder, self.entries())
@@ -114,17 +122,17 @@ class _Room:
                 write_index(self.batch, self.folder, self.entries())
         states = [self._state(one) for one in self.batch.sets]
         counts = {state: states.count(state) for state in ("done", "failed")}
-        return Outcome(self.batch.name, self.folder, len(states), **counts, ran=self.ran)
+        return BatchOutcome(self.batch.name, self.folder, len(states), **counts, ran=self.ran)
 
-    def entries(self) -> dict[tuple[str, str], Entry]:
+    def entries(self) -> dict[tuple[str, str], NotebookEntry]:
         """What is known of each notebook of each set as both are now, but for one whose output is gone."""
         known = {(one.id, name): entry for one in self.batch.sets for name, entry in self._known(one).items()}
         return {which: entry for which, entry in known.items() if entry}
 
-    def _known(self, one: Set) -> dict[str, Entry | None]:
+    def _known(self, one: Set) -> dict[str, NotebookEntry | None]:
         return {name: self._entry(one, name, key) for name, key in self._keys(one)}
 
-    def _entry(self, one: Set, name: str, key: str) -> Entry | None:
+    def _entry(self, one: Set, name: str, key: str) -> NotebookEntry | None:
         entry = self.journal.entry(one.id, name, key)
         whole = state_of([entry]) == "failed" or self._kept(one, name).is_file()
         return entry if whole else None
@@ -157,7 +165,7 @@ class _Room:
                 if entry["status"] == "failed":
                     return
 
-    def _run_notebook(self, one: Set, run: Run, name: str, key: str) -> Entry:
+    def _run_notebook(self, one: Set, run: Run, name: str, key: str) -> NotebookEntry:
         notebook, into = self.batch.notebooks[name], run.folder / "running"
         running = into / notebook.name
         parameters = {**one.parameters, "target": one.target, "run": str(run.folder)}
@@ -173,7 +181,7 @@ class _Room:
             failure = str(error).replace(str(running), str(self._kept(one, name)))
         says, numbers = self._keep(one, name, running)
         shutil.rmtree(into)
-        return Entry(
+        return NotebookEntry(
             set=one.id,
             notebook=name,
             key=key,

@@ -59,7 +59,13 @@ export default { render };
 
 
 class Keys(anywidget.AnyWidget):
-    """Nothing to be seen; it has to be a child of the element with the class EXPLORER."""
+    """Keys that are pressed in the explorer stay there; it has to be a child of the class EXPLORER.
+
+    JupyterLab's command mode takes arrow keys (another cell) and letters (m: the cell becomes text, and what
+    it shows is gone) from whatever is no text box. It leaves alone an element with the attribute
+    data-lm-suppress-shortcuts (Lumino, CommandRegistry), which has to be the focused one: on one around it
+    it comes too late for the shortcuts of `:focus`. Keys with Ctrl, Alt or Meta stay JupyterLab's.
+    """
 
     _esm = _SCRIPT.replace("EXPLORER", EXPLORER).replace("TIME", TIME)
 
@@ -70,7 +76,13 @@ Positions = list[tuple[str, float]]
 
 
 class TimeSlider(w.SelectionSlider):  # type: ignore[misc]
-    """`value`: a time to as many digits as are simulated, so that what is read is what is run."""
+    """A slider over a time on a logarithmic scale, with the model's own time in its middle.
+
+    `value`: a time to as many digits as are simulated, so that what is read is what is run. Its positions
+    are whole numbers and stay what they are; another scene changes what they are called. A slider over the
+    times themselves does not do: the browser rounds whatever it is told to its own steps and sends that
+    back, so that a model's own time became one beside it.
+    """
 
     def __init__(self, **look: Any) -> None:
         self._middle = 1.0

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale fit`, `compare` and `scoreboard`."""
+"""`lockscale audit`, `fit`, `compare`, `scoreboard` and `export`: what is asked of tables."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -24,6 +25,22 @@ def _range(command: Command) -> Command:
         "--n-min", default=1, show_default=True, type=click.IntRange(1), help="Leave out fewer threads."
     )(command)
     return click.argument("name", metavar="TABLE")(command)
+
+
+@click.command()
+@click.argument("name", metavar="TABLE", required=False)
+@as_json
+def audit(name: str | None, as_json: bool) -> None:
+    """The arithmetic of the published tables: what holds, fails, or cannot be known.
+
+    TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
+    The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
+    """
+    from lockscale.show.audit import audit as recompute
+    from lockscale.tables import audit_text
+
+    rows = recompute(name)
+    show(rows, as_json, audit_text(rows))
 
 
 @click.command()
@@ -116,3 +133,40 @@ def _fitted(one: "FittedColumn") -> str:
         how = "one" if one.fits[0].loo_pct is None else "the best"
         lines.append(f"  {how} of {len(one.fits)} models; `lockscale compare {one.column.table}` shows all")
     return "\n".join(map(str, lines))
+
+
+FORMATS = "svg,pdf,html,txt,csv"
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every published table, every study, and the scale study.")
+@click.option(
+    "--format",
+    "formats",
+    default=FORMATS,
+    show_default=True,
+    help="Of a measured study also changelog,cover,ticket: its text for a commit, a series, an issue.",
+)
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder.  [default: figures]"
+)
+@click.option("--run", default="", help="A study's run.  [default: its latest in data/measured]")
+@as_json
+def export(
+    names: tuple[str, ...], every: bool, formats: str, output: Path | None, run: str, as_json: bool
+) -> None:
+    """Figures of published tables and of studies, and a measured study's changelog text.
+
+    Without NAME and --all it prints the names. The same name gives the same bytes on one machine.
+    """
+    from lockscale import paths
+    from lockscale.show.exports import export as write
+    from lockscale.show.exports import export_names
+
+    if not names and not every:
+        show(export_names(), as_json, "\n".join(export_names()))
+        return
+    chosen = export_names() if every else list(dict.fromkeys(names))
+    written = write(chosen, [one.strip() for one in formats.split(",")], output or paths.FIGURES, run)
+    show([str(path) for path in written], as_json, "\n".join(map(str, written)))
