@@ -117,7 +117,7 @@ WITH_NAMES_OF_STUDIES = {
     "tools/event_counts.py": "a trace event of ext4 as the example in a sentence",
     "tools/ext4_stats.py": "it reads what ext4 and jbd2 print, and names the functions that print it",
     "tools/function_graph.py": "a function of ext4 as the example in a sentence",
-    "tools/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
+    "prove/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
 }
 """Files of other rooms that name a study, an arm, a table or a function of ext4 or jbd2, and why."""
 
