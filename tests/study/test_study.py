@@ -71,7 +71,7 @@ def test_an_unknown_study_is_refused_with_the_nearest_one():
         load_study("inode-clam")
 
 
-@pytest.mark.parametrize("name", ["zzz", "", "../targets/qemu", "inode-claim.yaml", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["zzz", "", "../targets/qemu", "inode-claim.yml", "/etc/passwd"])
 def test_what_is_no_name_of_a_study_is_refused(name):
     with pytest.raises(BadInput, match="there is no study"):
         load_study(name)
@@ -357,3 +357,16 @@ def test_what_a_run_of_an_earlier_version_says_of_its_study_has_its_present_name
     assert parameters.operations_per_point == said["parameters"]["creates_per_point"]
     provenance = read_provenance(curated_run("group-trylock").folder)
     assert provenance["study"]["arms"] == found["arms"]
+
+
+@pytest.mark.parametrize("folder", ["", "studies/", "notebooks/studies/", f"{paths.STUDIES}/"])
+@pytest.mark.parametrize("end", ["", ".yaml"])
+def test_a_study_has_its_folder_before_its_name_or_not(folder: str, end: str):
+    assert load_study(f"{folder}inode-claim{end}").name == "inode-claim"
+    with pytest.raises(BadInput, match="there is no study"):
+        load_study(f"../{folder}inode-claim{end}")
+
+
+@pytest.mark.parametrize("name", ["qemu.yaml", "notebooks/targets/qemu.yaml", "targets/qemu"])
+def test_a_target_has_its_folder_before_its_name_or_not(name: str):
+    assert load_target(name).name == "qemu"

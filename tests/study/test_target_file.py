@@ -171,7 +171,7 @@ def test_a_file_is_named_as_its_target(targets: Path):
     assert "let the file be other.yaml" in refused(targets, {**SERVER, "name": "other"})
 
 
-@pytest.mark.parametrize("name", ["", "../studies/inode-claim", "example-server.yaml", "/etc/passwd", "a\nb"])
+@pytest.mark.parametrize("name", ["", "../studies/inode-claim", "example-server.yml", "/etc/passwd", "a\nb"])
 def test_what_is_no_name_of_a_target_is_refused(name: str):
     with pytest.raises(BadInput, match="there is no target"):
         load_target(name)

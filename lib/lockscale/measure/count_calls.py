@@ -9,13 +9,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from lockscale.files import locked, write_json
+from lockscale.files import locked, now_utc, write_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.machines.disk import NamedDisk
@@ -28,7 +27,7 @@ from lockscale.measure.plan import Step, plan, profiled
 from lockscale.measure.profiling import with_one_cpu_online
 from lockscale.measure.resume import Journal, open_journal, refuse_other, refuse_other_build
 from lockscale.measure.rows import Row, read_rows, write_rows
-from lockscale.measure.run import carried_out
+from lockscale.measure.run import carried_out, fields_of_step
 from lockscale.measure.run_folder import Run, read_provenance
 from lockscale.measure.target import Booted, HeldTarget, hold_target
 from lockscale.progress import progress
@@ -169,11 +168,11 @@ def count_steps(
     into.folder.mkdir(parents=True, exist_ok=True)
     with locked(into.folder / "lock", f"counts of run {run.id}"):
         journal = open_journal(into, study)
-        with hold_target(run, study.model_copy(update={"arms": arms}), target, sources.kind) as place:
-            refuse_other(journal, steps, place.label)
-            said = {"run": run.id, "origin": place.origin, **place.describe()}
+        with hold_target(run, study.model_copy(update={"arms": arms}), target, sources.kind) as held:
+            refuse_other(journal, steps, held.label)
+            said = {"run": run.id, "origin": held.origin, **held.describe()}
             write_json(into.provenance, said)
-            _count_all(_Work(run, study, place, journal, sources), steps)
+            _count_all(_Work(run, study, held, journal, sources), steps)
         write_rows(into.rows, journal.rows(steps))
     return into.rows
 
@@ -184,7 +183,7 @@ class _Work:
 
     run: Run
     study: Study
-    place: HeldTarget
+    held: HeldTarget
     journal: Journal
     sources: Sources
 
@@ -196,10 +195,10 @@ def steps_of(study: Study) -> list[Step]:
 
 
 def _count_all(work: _Work, steps: Sequence[Step]) -> None:
-    left, place = work.journal.left(steps), work.place
-    with progress(f"count {work.study.name} on {place.label}", len(steps)) as shown:
+    left, held = work.journal.left(steps), work.held
+    with progress(f"count {work.study.name} on {held.label}", len(steps)) as shown:
         shown.update(len(steps) - len(left))
-        done = carried_out(left, lambda step: _booted(work, step), place.at_once)
+        done = carried_out(left, lambda step: _booted(work, step), held.at_once)
         for k, (step, (rows, wall_s)) in enumerate(done, start=1):
             work.journal.add(step, rows=rows, wall_s=round(wall_s, 1))
             shown.update(len(steps) - len(left) + k, step.name)
@@ -208,7 +207,7 @@ def _count_all(work: _Work, steps: Sequence[Step]) -> None:
 def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
     """The rows of one boot, and how long it took in seconds."""
     started_s = time.monotonic()
-    with work.place.boot(step.arm, step.cpus) as booted:
+    with work.held.boot(step.arm, step.cpus) as booted:
         refuse_other_build(work.journal, step.arm, booted.build_id)
         rows = [asdict(row) for row in _counted(work, step, booted)]
     return rows, time.monotonic() - started_s
@@ -216,20 +215,17 @@ def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
 
 def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
     """One boot of one arm's observe kernel: every source of every counter at every point."""
-    run, study, place = work.run, work.study, work.place
-    asked, started = study.parameters, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run, study, held = work.run, work.study, work.held
+    asked, started = study.parameters, now_utc()
     load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
     items = {n: max(1, asked.operations_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
-    assert booted.disk is not None, "a place that boots kernels has a disk to format"
+    assert booted.disk is not None, "a target that boots kernels has a disk to format"
     options = study.options_of(step.arm)
     counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
-    common: dict[str, Any] = {
-        "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "tool": OBSERVE,
-        "tool_version": booted.release, "test": load.operation, "cpus": step.cpus, "pair": step.pair,
-        "block": step.block, "iteration": step.iteration, "statistic": "total", "target": place.label,
-        "origin": place.origin, "build_id": booted.build_id, "profiled": True, "started_utc": started,
-    }  # fmt: skip
+    common = fields_of_step(run, study, held, step, booted, started)
+    common |= {"tool": OBSERVE, "tool_version": booted.release, "statistic": "total", "profiled": True}
+    common |= {"test": load.operation}
     for n, counts in counted.items():
         yield Row(**common, threads=n, metric=f"{load.operation}s", unit="ops", value=float(n * items[n]))
         for source, value in counts.items():
@@ -242,10 +238,10 @@ FEWEST = 2
 BLOCKS = 4
 """At least: fewer say hardly anything of how far counts vary."""
 
-LOCAL = "a local target boots no kernel of ours, so nothing of the base is counted there"
+LOCAL = "a local target boots no kernel of ours, so no arm is counted there"
 IN_VIRTUAL_TIME = "a machine in virtual time gives rates: for a prediction of counts name target qemu"
-BY_HAND = "the base is counted by a run alone, before it measures: lockscale study run"
-LATE = "arms were measured before the base was counted, and a prediction made now would be none"
+BY_HAND = "the first arm is counted by a run alone, before it measures: lockscale study run"
+LATE = "arms were measured before the first one was counted, and a prediction made now would be none"
 ALONE = "no point of the study has two processors, so nobody meets anybody"
 NONE_NAMED = "of this study it is not worked out which arm's counts tell those of the others"
 
@@ -260,7 +256,7 @@ class ArmToCount:
 
 @dataclass(frozen=True)
 class FirstCounts:
-    """Rows of the base's counts, or a sentence that says why there are none.
+    """Rows of that arm's counts, or a sentence that says why there are none.
 
     host_cpus: processors under a guest's virtual ones; None: the target is no guest.
     """
@@ -271,13 +267,13 @@ class FirstCounts:
 
 
 def first_counts_of(run: Run) -> Run:
-    """Where the counts of a run's base lie, laid out like the run itself."""
+    """Where the counts of the arm counted first lie, laid out like the run itself."""
     return Run(run.folder / "base")
 
 
-def count_first_arm(run: Run, study: Study, target: Target, base: ArmToCount | None) -> FirstCounts:
-    """Boot and count what is left of the base in the run's own target, and no other arm."""
-    if base is None:
+def count_first_arm(run: Run, study: Study, target: Target, first: ArmToCount | None) -> FirstCounts:
+    """Boot and count what is left of the first arm in the run's own target, and no other arm."""
+    if first is None:
         return FirstCounts(None, why_none=NONE_NAMED)
     if isinstance(target, LocalTarget):
         return FirstCounts(None, why_none=LOCAL)
@@ -285,13 +281,13 @@ def count_first_arm(run: Run, study: Study, target: Target, base: ArmToCount | N
         return FirstCounts(None, why_none=IN_VIRTUAL_TIME)
     if run.journal.is_file():
         return read_first_counts(run, LATE)
-    if steps := first_steps(study, base.arm):
-        count_steps(first_counts_of(run), run, study, target, steps, Sources.of(base.sources))
+    if steps := first_steps(study, first.arm):
+        count_steps(first_counts_of(run), run, study, target, steps, Sources.of(first.sources))
     return read_first_counts(run, ALONE)
 
 
 def read_first_counts(run: Run, why_none: str = BY_HAND) -> FirstCounts:
-    """What the run counted of its base; where nothing, `why_none`."""
+    """What the run counted of the arm counted first; where nothing, `why_none`."""
     into = first_counts_of(run)
     if not into.rows.is_file():
         return FirstCounts(None, why_none=why_none)
@@ -325,5 +321,5 @@ def first_steps(study: Study, arm: str) -> list[Step]:
 
 
 def first_points(cpus: int, processes: list[int]) -> tuple[int, ...]:
-    """Numbers of processes at which the base is counted on `cpus` processors."""
+    """Numbers of processes at which the first arm is counted on `cpus` processors."""
     return tuple(sorted({FEWEST, *(n for n in processes if FEWEST <= n <= cpus)}))

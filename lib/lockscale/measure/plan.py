@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The order of a run: warm-up blocks, an A/A pair of the base, then blocks of the arms in ABBA order."""
+"""The order of a run: warm-up blocks, an A/A pair of the patched arm, then the arms in ABBA order."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -79,15 +79,15 @@ def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:
 
 
 def _boots(study: Study, names: Sequence[str]) -> Iterator[tuple[str, int, int, str, GuestPoints]]:
-    asked, upstream = study.parameters, study.patched.name
-    base = upstream if upstream in names else names[0]
+    asked, patched = study.parameters, study.patched.name
+    twice = patched if patched in names else names[0]
     for block in range(1, asked.warm_up_blocks + 1):
         for guest in asked.guests:
             for arm in names:
                 yield WARM_UP, block, block, arm, guest
     for iteration in (1, 2):
         for guest in asked.guests:
-            yield "aa", 0, iteration, base, guest
+            yield "aa", 0, iteration, twice, guest
     for block in range(1, asked.iterations + 1):
         for guest in asked.guests:
             for arm in _order(names, block, asked.seed):

@@ -5,11 +5,10 @@ import importlib.metadata
 import json
 import shlex
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.files import sha256_of_json, write_json
+from lockscale.files import now_utc, sha256_of_json, write_json
 from lockscale.measure.points import MeasuredBoot
 from lockscale.measure.run_folder import Run, prediction_sha256, read_provenance, read_study_file
 from lockscale.measure.target import HeldTarget, host
@@ -19,7 +18,7 @@ PACKAGES = ("lockscale", "virtme-ng", "numba", "numpy", "scipy", "pandas", "pape
 
 
 def begin(
-    run: Run, study: Study, target: Target, place: HeldTarget, as_found: dict[str, Any]
+    run: Run, study: Study, target: Target, held: HeldTarget, as_found: dict[str, Any]
 ) -> dict[str, Any]:
     """Write what is known before the first boot; `as_found` grows with each session.
 
@@ -31,9 +30,9 @@ def begin(
         "study": study.model_dump(mode="json"),
         "study_sha256": sha256_of_json(study.model_dump(mode="json")),
         "target": target.public(),
-        "origin": place.origin,
-        "label": place.label,
-        **place.describe(),
+        "origin": held.origin,
+        "label": held.label,
+        **held.describe(),
         "controllers": _controllers(run),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "seed": study.parameters.seed,
@@ -71,7 +70,7 @@ def _prediction(run: Run) -> dict[str, str] | None:
         known: dict[str, str] | None = said.get("prediction")
         return known
     sha256 = prediction_sha256(run.folder)
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = now_utc()
     return None if sha256 is None else {"sha256": sha256, "written_before_utc": now}
 
 

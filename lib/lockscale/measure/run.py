@@ -12,13 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from lockscale.files import locked, write_bytes
+from lockscale.files import locked, now_utc, write_bytes
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
 from lockscale.measure.plan import WARM_UP, Step, plan
@@ -43,7 +42,7 @@ T = TypeVar("T")
 def carried_out(steps: Sequence[Step], work: Callable[[Step], T], at_once: int) -> Iterator[tuple[Step, T]]:
     """Each step with what `work` gave of it, as soon as it is done; at most `at_once` run.
 
-    The first error ends it: no further step begins, and whoever holds the place ends those that run.
+    The first error ends it: no further step begins, and whoever holds the target ends those that run.
     """
     if at_once == 1:
         yield from ((step, work(step)) for step in steps)
@@ -174,12 +173,12 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
         refuse_unsafe(study.series_of(arm.name), disposable=target.disposable, target=target.name)
     with locked(run.folder / "lock", f"run {run.id}"), says_how_to_go_on(run):
         journal = open_journal(run, study)
-        with hold_target(run, study, target) as place:
-            steps = plan(study, place.arms)
-            refuse_other(journal, steps, place.label)
+        with hold_target(run, study, target) as held:
+            steps = plan(study, held.arms)
+            refuse_other(journal, steps, held.label)
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
-            said = provenance.begin(run, study, target, place, found)
-            _carry_out(_Work(run, study, place, journal, said), steps, step_seconds(run, study, target.name))
+            said = provenance.begin(run, study, target, held, found)
+            _carry_out(_Work(run, study, held, journal, said), steps, step_seconds(run, study, target.name))
         write_rows(run.rows, journal.rows(steps))
     return run.rows
 
@@ -190,7 +189,7 @@ class _Work:
 
     run: Run
     study: Study
-    place: HeldTarget
+    held: HeldTarget
     journal: Journal
     said: dict[str, Any]
 
@@ -207,11 +206,11 @@ class _Done:
 
 def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
     left = work.journal.left(steps)
-    live = Live(known_s, len(left), work.place.at_once)
-    what = f"measure {work.study.name} on {work.place.label}"
+    live = Live(known_s, len(left), work.held.at_once)
+    what = f"measure {work.study.name} on {work.held.label}"
     with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
         shares = Shares(shown, len(steps) - len(left))
-        done = carried_out(left, lambda step: _measured(work, step, shares.of(step)), work.place.at_once)
+        done = carried_out(left, lambda step: _measured(work, step, shares.of(step)), work.held.at_once)
         for k, (step, one) in enumerate(done, start=1):
             _keep(work, step, one)
             shares.tell(step, 1, "")
@@ -221,9 +220,9 @@ def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
 
 def _measured(work: _Work, step: Step, shown: Progress) -> _Done:
     """Boot once for `step`."""
-    started_utc, started_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.monotonic()
+    started_utc, started_s = now_utc(), time.monotonic()
     shown.update(-0.5, "boots")
-    with work.place.boot(step.arm, step.cpus) as booted:
+    with work.held.boot(step.arm, step.cpus) as booted:
         refuse_other_build(work.journal, step.arm, booted.build_id)
         session = measure(booted, work.study, step, shown)
     return _Done(booted, session, started_utc, time.monotonic() - started_s)
@@ -232,7 +231,7 @@ def _measured(work: _Work, step: Step, shown: Progress) -> _Done:
 def _keep(work: _Work, step: Step, done: _Done) -> None:
     """Put what it gave on disk: its journal line, written last, holds its rows."""
     for name, text in done.session.raw.items():
-        kept = gzip.compress(work.place.scrub(text).encode(), mtime=0)
+        kept = gzip.compress(work.held.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
     provenance.add_session(work.said, work.run, step.name, done.session)
     rows = [asdict(row) for row in _rows(work, step, done.booted, done.session, done.started_utc)]
@@ -241,22 +240,20 @@ def _keep(work: _Work, step: Step, done: _Done) -> None:
 
 
 def _rows(work: _Work, step: Step, booted: Booted, session: MeasuredBoot, started_utc: str) -> list[Row]:
-    common: dict[str, Any] = {
-        "run": work.run.id,
-        "study": work.study.name,
-        "arm": step.arm,
-        "kernel": booted.release,
-        "cpus": step.cpus,
-        "pair": step.pair,
-        "block": step.block,
-        "iteration": step.iteration,
-        "target": work.place.label,
-        "origin": work.place.origin,
-        "build_id": booted.build_id,
-        "started_utc": started_utc,
-    }
+    common = fields_of_step(work.run, work.study, work.held, step, booted, started_utc)
     versions = {session.tool: session.tool_version}
     return [
         Row(**common, **asdict(r), tool_version=versions.get(r.tool, booted.release))
         for r in session.readings
     ]
+
+
+def fields_of_step(
+    run: Run, study: Study, held: HeldTarget, step: Step, booted: Booted, started_utc: str
+) -> dict[str, Any]:
+    """What all rows of one boot have in common."""
+    return {
+        "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "cpus": step.cpus,
+        "pair": step.pair, "block": step.block, "iteration": step.iteration, "target": held.label,
+        "origin": held.origin, "build_id": booted.build_id, "started_utc": started_utc,
+    }  # fmt: skip

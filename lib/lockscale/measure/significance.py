@@ -54,7 +54,7 @@ class Difference:
 def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     """A difference of arms with the exact distribution-free interval of a shift.
 
-    Counts of lost claims are skewed (a storm is there or it is not) while the base repeats to the
+    Counts of lost claims are skewed (a storm is there or it is not) while the patched arm repeats to the
     last call, so no interval that assumes normal errors fits. This one inverts the Mann-Whitney
     test: of the sorted differences after - before it takes the c-th from either end, where c is the
     largest with coverage 1 - 2 P(U < c) >= 95% (Hollander and Wolfe, Nonparametric Statistical

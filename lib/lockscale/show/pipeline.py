@@ -58,18 +58,19 @@ def run_study(
     else:
         preflight(study, where, resume)
     if not isinstance(where, SshTarget):  # a server was looked at; four notebooks come before the first boot
-        with hold_this_machine("a first look", target):
+        with hold_this_machine("a first look", where.name):
             pass
     run = resume or new_run(study.name)
     try:
         with locked(run.folder / "pipeline.lock", f"run {run.id}"):
-            keep_study(run, study, target)
+            keep_study(run, study, where.name)
             with says_how_to_go_on(run):
                 if local:  # workloads only: no arm is booted, so there is no story to tell
                     run_plan(run, study, where)
                 else:
                     ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
-                    _tell_story(run, {"study": name, "target": target, "run": str(run.folder)}, ends_s)
+                    said = {"study": study.name, "target": where.name, "run": str(run.folder)}
+                    _tell_story(run, said, ends_s)
     except BaseException:
         if not resume:
             forget_unbegun(run)

@@ -270,7 +270,7 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     if isinstance(said.get("parameters"), dict):
         said["parameters"] = {**said["parameters"], **(changes or {})}
     study = _checked(Study, said, path)
-    if study.name != name:
+    if study.name != path.stem:
         raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
     _refuse_arms_toml(study)
     try:
@@ -308,7 +308,7 @@ def load_target(name: str) -> Target:
     """The target `name`; a file that is none is one sentence."""
     path = _named(paths.TARGETS, name, "target", list_targets())
     target = _checked(TargetFile, _read_yaml(path), path).root
-    if target.name != name:
+    if target.name != path.stem:
         raise BadInput(f"{path.name} names its target {target.name!r}: let the file be {target.name}.yaml")
     return target
 
@@ -325,6 +325,11 @@ def parse_parameter(text: str) -> tuple[str, Any]:
 
 
 def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
+    """The file of that name, which may have its folder before and .yaml behind it, as shells complete it."""
+    given = Path(name)
+    inside = given.parent.parts
+    if not inside or folder.parts[-len(inside) :] == inside:
+        name = given.name.removesuffix(".yaml")
     if name not in known:
         raise BadInput(f"there is no {what} {name!r} in {folder.name}/{_near(name, known)}")
     return folder / f"{name}.yaml"
