@@ -28,9 +28,9 @@ def test_waits_by_caller_by_hand():
     found = perf_lock.parse(sample("6.12.95-caller"))
     assert (found.by, len(found.waits), found.warnings) == ("caller", 6, (UNSEALED,))
     assert found.waits[0] == LockWaits(
-        "rwsem:W do_sys_openat2+0x6e", 11, 190_240_000, 17_290_000, 40_590_000, None
+        "rwsem:W do_sys_openat2+0x6e", 11, 11, 190_240_000, 17_290_000, 40_590_000, None
     )
-    assert found.waits[3] == LockWaits("spinlock __run_timers+0x1dc", 27, 521_540, 19_320, 154_760, None)
+    assert found.waits[3] == LockWaits("spinlock __run_timers+0x1dc", 27, 27, 521_540, 19_320, 154_760, None)
 
 
 def test_separated_waits_are_exact_nanoseconds():
@@ -55,7 +55,7 @@ def test_what_perf_says_around_the_table_is_passed_over():
     }
     verbose = waits("6.1.187-verbose")
     assert verbose["rwsem:W do_filp_open+0xc3"] == LockWaits(
-        "rwsem:W do_filp_open+0xc3", 33, 83_180_000, 2_520_000, 17_420_000, 3_130
+        "rwsem:W do_filp_open+0xc3", 33, 33, 83_180_000, 2_520_000, 17_420_000, 3_130
     )
     assert len(verbose) == 2
 
@@ -81,7 +81,7 @@ def test_rows_of_one_name_are_added():
 def test_the_report_by_lock_has_acquisitions():
     report = waits("6.1.187-report")
     assert report["wake_up_q+0x33"] == LockWaits(
-        "wake_up_q+0x33", 74, 1_100_000, 14_850, 54_740, 2_090, acquired=74
+        "wake_up_q+0x33", 74, 74, 1_100_000, 14_850, 54_740, 2_090, acquired=74
     )
     assert "exit_to_user_mod..." in report
     nameless = waits("6.12.95-report")["(no name)"]
@@ -156,6 +156,12 @@ def test_any_waits_come_back(each, pending):
     separated += ", ".join(map(str, numbers)) + ", spinlock, schedule+0x23\n"
     (one,) = perf_lock.parse(seal(separated)).waits
     assert (one.contentions, one.total_ns, one.max_ns, one.mean_ns) == (contended, *numbers)
+
+
+def test_the_mean_of_added_rows_is_over_the_waits_that_ended():
+    row = "         {}    {}.00 us     90.00 us     50.00 us     spinlock   schedule+0x23\n"
+    (added,) = perf_lock.parse(seal(HEAD + row.format(5, 150) + row.format(2, 100))).waits
+    assert (added.contentions, added.ended, added.total_ns, added.mean_ns) == (7, 5, 250_000, 50_000)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ where they end: sealed() commands do.
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lockscale.errors import BadInput
@@ -75,11 +75,13 @@ _DEBUG_LINE = re.compile(
 class LockWaits:
     """Waits under one name in nanoseconds; a time is None where perf was not asked for its column.
 
-    mean_ns is over the contentions that ended. `rows` rows of one name were added.
+    `contentions` began and `ended` ended: mean_ns is total_ns over the ended ones. `rows` rows of one
+    name were added.
     """
 
     name: str
     contentions: int
+    ended: int
     total_ns: float | None
     mean_ns: float | None
     max_ns: float | None
@@ -118,6 +120,7 @@ class Columns:
         return LockWaits(
             _name(self.by, label),
             counts["contended"],
+            _ended(counts, times),
             times.get("total wait"),
             times.get("avg wait"),
             times.get("max wait"),
@@ -177,6 +180,20 @@ def _ns(cell: str) -> float:
     """`16.17 us`, `811 ns` or, separated, `16170`."""
     number, _, unit = cell.partition(" ")
     return float(int(number) if unit in ("", "ns") else round(float(number) * _NS[unit]))
+
+
+def _ended(counts: Mapping[str, int], times: Mapping[str, float]) -> int:
+    """How many waits the mean is over: those that ended, or, of perf lock report, the acquisitions.
+
+    It is printed rounded, so a wait in a hundred that had not ended is not seen.
+    """
+    contended, mean = counts["contended"], times.get("avg wait")
+    if not mean or "total wait" not in times:
+        return contended
+    ended = times["total wait"] / mean
+    if ended > 1.01 * contended + 1 and "acquired" in counts:
+        return counts["acquired"]
+    return min(contended, max(1, int(1.01 * ended)))
 
 
 @dataclass(frozen=True)
@@ -280,13 +297,14 @@ def _broken(lines: Sequence[str]) -> list[str]:
 
 def _sum(a: LockWaits, b: LockWaits) -> LockWaits:
     """Two rows of one name; what one of them lacks, both lack."""
-    total, contentions = _both(operator.add, a.total_ns, b.total_ns), a.contentions + b.contentions
+    total, ended = _both(operator.add, a.total_ns, b.total_ns), a.ended + b.ended
     return replace(
         a,
-        contentions=contentions,
+        contentions=a.contentions + b.contentions,
+        ended=ended,
         acquired=None if a.acquired is None or b.acquired is None else a.acquired + b.acquired,
         total_ns=total,
-        mean_ns=None if total is None else total / contentions,
+        mean_ns=None if total is None else total / ended,
         max_ns=_both(max, a.max_ns, b.max_ns),
         min_ns=_both(min, a.min_ns, b.min_ns),
         rows=a.rows + b.rows,
