@@ -15,7 +15,7 @@ from lockscale import paths
 from lockscale.measure.compare_arms import calls_per_operation
 from lockscale.measure.count_calls import observed
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_run
+from lockscale.measure.run_folder import Run, curated_run, read_study_file
 from lockscale.predict.judge import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
@@ -40,7 +40,7 @@ def rows_of(run: Run) -> pd.DataFrame:
 def judged(study: str) -> pd.DataFrame:
     """What was told of the counters of the latest kept run, beside what they counted."""
     run = curated_run(study)
-    asked = json.loads((run.folder / "study.json").read_text())["parameters"]
+    asked = read_study_file(run.folder)["parameters"]
     said: dict[str, Any] = json.loads(run.prediction.read_text())
     return judge_counters(said, rows_of(run), load_study(study, asked)).dropna(subset=["inside"])
 

@@ -86,7 +86,7 @@ def test_a_series_without_a_folder(place: Path):
 
 
 def test_an_arm_that_no_series_belongs_to(place: Path):
-    change(place, "name: steal-retry", "name: steal-retri")
+    change(place, "steal-retry", "steal-retri")
     assert refusal(place).startswith("no series inode-claim/steal-retri under ")
 
 
