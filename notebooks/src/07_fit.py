@@ -14,7 +14,14 @@ cpus = None  # None: the guest with the most points
 # ## The models
 
 # %%
-from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
+from lockscale.predict.judge import (
+    fit_rates,
+    fullest_guest,
+    judge_counters,
+    judge_guests,
+    judge_published,
+    judge_rates,
+)
 from lockscale.show.figures import draw_fit, fit_numbers
 from lockscale.show.headlines import judged
 from lockscale.show.story import open_story
@@ -64,6 +71,17 @@ counters = judge_counters(story.read_prediction(), story.rows, story.study)
 counters
 
 # %% [markdown]
+# ## The rates, predicted and measured
+#
+# Where the base's rates are of the same origin as this run's: each predicted rate and its interval, the mean
+# of what was measured with its least and most, and whether it lies inside. Empty where the base is a
+# published table, which is of another machine.
+
+# %%
+beside = judge_rates(story.read_prediction(), story.rows)
+beside
+
+# %% [markdown]
 # ## What was published, explained
 #
 # Errors of both models at the published points, from the fits kept in [data](../data/README.md): the best
@@ -84,4 +102,4 @@ scoreboard_table(story.study.tables)
 # ## In one sentence
 
 # %%
-judged(found, guests, counters)
+judged(found, guests, counters, beside)

@@ -15,6 +15,7 @@ from lockscale.predict.judge import (
     fullest_guest,
     judge_counters,
     judge_guests,
+    judge_rates,
 )
 from lockscale.show.prediction import predict
 from lockscale.study.file import load_study
@@ -179,3 +180,34 @@ def test_extra_calls_are_those_above_the_upstream_arm(rows: pd.DataFrame):
 
 def test_where_nothing_was_predicted_nothing_is_judged(rows: pd.DataFrame):
     assert judge_counters(predict(STUDY), rows, STUDY).empty
+
+
+def rate_rows(origin: str) -> pd.DataFrame:
+    """Two blocks of one patched arm at 8 processes, made up."""
+    common = {"arm": "patched", "tool": "fsload", "pair": "ab", "iteration": 1, "test": "create"}
+    common |= {"metric": "rate", "statistic": "total"}
+    common |= {"unit": "ops/s", "cpus": 64, "threads": 8, "profiled": False, "origin": origin}
+    return pd.DataFrame([{**common, "block": k, "value": v} for k, v in ((1, 90.0), (2, 110.0))])
+
+
+def rate_said(low: float, high: float) -> dict[str, object]:
+    said = {"arm": "patched", "threads": 8, "unit": "creates/s", "value": 120.0, "low": low, "high": high}
+    return {"origin": "virtual", "predictions": [{**said, "metric": "create_rate", "naive_value": 200.0}]}
+
+
+@pytest.mark.parametrize(("low", "high", "inside"), [(99.0, 130.0, True), (101.0, 130.0, False)])
+def test_a_rate_is_judged_by_the_mean_of_its_repeats(low: float, high: float, inside: bool):
+    (row,) = judge_rates(rate_said(low, high), rate_rows("virtual")).to_dict("records")
+    assert (row["measured"], row["measured_low"], row["measured_high"]) == (100.0, 90.0, 110.0)
+    assert (row["repeats"], row["inside"]) == (2, inside)
+    assert row["error_pct"] == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("origin", ["qemu", "hardware"])
+def test_a_rate_of_another_machine_than_the_bases_is_not_judged(origin: str):
+    assert judge_rates(rate_said(1.0, 2.0), rate_rows(origin)).empty
+
+
+def test_a_prediction_from_a_published_table_is_not_of_the_runs_own_machine(rows: pd.DataFrame):
+    assert judge_rates(predict(STUDY), rows).empty
+    assert judge_rates({"predictions": predict(STUDY)["predictions"], "guests": []}, rows).empty

@@ -82,17 +82,20 @@ def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
 def test_only_what_was_predicted_can_hold():
     guests = pd.DataFrame({"holds": [YES, NO, None]}, dtype=object)
     counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
-    no_bounds, no_counts = guests[2:], counters[3:]
+    rates = counters[:2]
+    no_bounds, no_counts, no_rates = guests[2:], counters[3:], counters[:0]
     of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
-    assert judged(NO_CURVE, guests, counters).says == f"{of_bounds}; {of_counts}"
-    assert judged(NO_CURVE, guests, no_counts).says == of_bounds
-    assert judged(NO_CURVE, no_bounds, counters).says == of_counts
-    assert judged(NO_CURVE, no_bounds, no_counts).says == "nothing was predicted that was counted"
+    of_rates = "2 of 2 predicted rates lie in their intervals"
+    assert judged(NO_CURVE, guests, counters, rates).says == f"{of_bounds}; {of_counts}; {of_rates}"
+    assert judged(NO_CURVE, guests, no_counts, no_rates).says == of_bounds
+    assert judged(NO_CURVE, no_bounds, counters, no_rates).says == of_counts
+    assert judged(NO_CURVE, no_bounds, no_counts, rates).says == of_rates
+    assert judged(NO_CURVE, no_bounds, no_counts, no_rates).says == "nothing was predicted that was counted"
 
 
 def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
     guests = pd.DataFrame({"holds": [YES, CANNOT_BE_TOLD, CANNOT_BE_TOLD, NO]})
-    found = judged(NO_CURVE, guests, pd.DataFrame({"inside": []}))
+    found = judged(NO_CURVE, guests, *(2 * [pd.DataFrame({"inside": []})]))
     assert found.says == "1 of 4 predicted bounds hold, 2 cannot be told"
     assert (found.numbers["bounds_hold"], found.numbers["bounds_not_decided"]) == (1, 2)
 

@@ -91,7 +91,10 @@ class Idea:
 
 @dataclass(frozen=True)
 class Answer:
-    """Made from `used` alone; `published` stands beside it for the reader and is filled in last."""
+    """Made from `used` alone; `published` stands beside it for the reader and is filled in last.
+
+    origin: of the base's rates. A run's rates are put beside the predictions where they are of the same one.
+    """
 
     study: str
     used: list[str]
@@ -103,6 +106,7 @@ class Answer:
     naive_reason: str
     notes: list[str] = field(default_factory=list)
     published: list[dict[str, Any]] = field(default_factory=list)
+    origin: str = "published"
 
     def to_json(self) -> dict[str, Any]:
         """One JSON value; every number's unit is in its key or beside it."""

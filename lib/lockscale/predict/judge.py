@@ -136,6 +136,44 @@ def _held(row: Any) -> str:
     return YES if shows and row.extra - row.spread <= row.predicted_high else CANNOT_BE_TOLD
 
 
+RATES = [
+    *("arm", "cpus", "threads", "unit", "predicted", "predicted_low", "predicted_high"),
+    *("measured", "measured_low", "measured_high", "repeats", "error_pct", "inside", "naive_value"),
+]
+
+
+def judge_rates(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+    """Predicted rates beside those that the run measured, where the base's were of the same origin.
+
+    Columns RATES. inside: the measured mean lies in the predicted interval. measured_low and _high are the
+    least and the most of the repeats. There are no rows where the base is of another machine: what is
+    predicted from a published table says nothing of a run's own.
+    """
+    said = prediction.get("predictions", [])
+    if prediction.get("origin", "published") != origin_of(rows):
+        said = []
+    repeats, found = rate_repeats(rows), []
+    for one in said:
+        here = repeats[(repeats.arm == one["arm"]) & (repeats.threads == one["threads"])]
+        found += [_rate_judged(one, int(str(cpus)), of.value) for cpus, of in here.groupby("cpus")]
+    return pd.DataFrame(found, columns=RATES)
+
+
+def _rate_judged(said: dict[str, Any], cpus: int, rates: "pd.Series[float]") -> dict[str, Any]:
+    measured = float(rates.mean())
+    return {
+        **{name: said[name] for name in ("arm", "threads", "unit", "naive_value")},
+        **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
+        "cpus": cpus,
+        "measured": measured,
+        "measured_low": float(rates.min()),
+        "measured_high": float(rates.max()),
+        "repeats": len(rates),
+        "error_pct": 100 * (said["value"] / measured - 1),
+        "inside": said["low"] <= measured <= said["high"],
+    }
+
+
 JUDGED = [
     *("fitted_arm", "arm", "cpus", "threads", "own_processors", "metric", "unit"),
     *("predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high", "blocks"),

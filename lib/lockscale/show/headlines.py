@@ -87,20 +87,25 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     return Headline(says, numbers)
 
 
-def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame) -> Headline:
-    """07: how many predictions for the guests hold, and the model that ranks first."""
+def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame) -> Headline:
+    """07: how many predictions for the run's own machine hold, and the model that ranks first."""
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
+    rates_inside = int(rates.inside.astype(bool).sum())
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
     inside = int(counts.inside.astype(bool).sum())
     undecided = f", {open_} cannot be told" if open_ else ""
     said = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
     said += [f"{inside} of {len(counts)} predicted counts lie in their intervals"] * (len(counts) > 0)
+    said += [f"{rates_inside} of {len(rates)} predicted rates lie in their intervals"] * (len(rates) > 0)
     said = said or ["nothing was predicted that was counted"]
     best = found.comparison.best if found.comparison else None
     if best:
         said += [f"{best.model} describes {found.column.name} best"]
     of_bounds = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
-    return Headline("; ".join(said), {**of_bounds, "counts": len(counts), "counts_inside": inside})
+    of_rates = {"rates": len(rates), "rates_inside": rates_inside}
+    return Headline(
+        "; ".join(said), {**of_bounds, "counts": len(counts), "counts_inside": inside, **of_rates}
+    )
 
 
 def written(text: str, where: str) -> Headline:

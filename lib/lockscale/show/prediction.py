@@ -66,6 +66,7 @@ def predict(study: Study, base: FirstCounts = NOT_COUNTED) -> dict[str, Any]:
     return {
         "study": study.name,
         "used": found.used,
+        "origin": found.origin,
         "published_machine": _machine(study, found),
         "predictions": [asdict(one) for one in found.predictions],
         "guests": guests.rows,
