@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A study of another file system than ext4, in a real guest: its own kernel, mkfs, counters and check."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from lockscale import paths
 from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
 from lockscale.machines.assertions import assert_runs
@@ -20,19 +18,8 @@ from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.study.file import load_study, load_target
 
 pytestmark = pytest.mark.guest
-EXAMPLE = paths.ROOT / "docs/xfs-create"
 CPUS, PROCESSES, EACH = 2, 8, 100
 LOAD = fsload_load("create_unlink", file_system.MOUNT_POINT)
-
-
-@pytest.fixture
-def xfs_create(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example as a study of this project."""
-    for name, folder in (("STUDIES", paths.STUDIES), ("KERNEL_PATCHES", paths.KERNEL_PATCHES)):
-        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("xfs-create*"))
-        monkeypatch.setattr(paths, name, tmp_path / name)
-    (tmp_path / "KERNEL_PATCHES/xfs-create").symlink_to(EXAMPLE)
-    (tmp_path / "STUDIES/xfs-create.yaml").symlink_to(EXAMPLE / "xfs-create.yaml")
 
 
 def guest(kernel: Kernel, tmp_path: Path) -> QemuMachine:
@@ -41,7 +28,7 @@ def guest(kernel: Kernel, tmp_path: Path) -> QemuMachine:
     return QemuMachine(guest_of(load_target("qemu"), kernel, CPUS, disk=disk))
 
 
-def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(xfs_create: None, tmp_path: Path):
+def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(tmp_path: Path):
     study = load_study("xfs-create")
     kernel = build(study.series_of("many-groups"))
     create, remove = (LOAD.command(PROCESSES, EACH, phase) for phase in LOAD.phases)

@@ -11,7 +11,7 @@ from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, ns, us
 from lockscale.sim.model import Note, model
 
-VIRTUAL = "calibrated: four groups in virtual time (docs/xfs-create/rates.csv), "
+VIRTUAL = "calibrated: four groups in virtual time (notebooks/studies/xfs-create-four-groups.csv), "
 ELSEWHERE = Note("mean of what a create does without the AGI", VIRTUAL + "1 process, less the rest")
 HELD = Note("from xfs_ialloc_read_agi() to the commit", "assumed: three quarters of a create")
 LOG = Note("l_icloglock and the CIL's own, which all groups share", "assumed")
@@ -22,7 +22,7 @@ GROUPS = Note("allocation groups, mkfs.xfs -d agcount", "4: what mkfs.xfs gives 
 @model(
     unit="creates/s",
     calibration="calibrated: 2 free parameters (elsewhere_us, wake_us) from two rates of four groups in "
-    "docs/xfs-create/rates.csv",
+    "notebooks/studies/xfs-create-four-groups.csv",
 )
 def xfs_create(
     m: Builder,

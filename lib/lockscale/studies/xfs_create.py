@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""xfs-create: what the rates of four allocation groups say of many, with no number of the many-group arm.
+
+A directory lies in the next group, and a create in it holds that group's AGI buffer. So k times as many
+groups are k times the same file system, with N / k processes each, and while the groups are no fewer than
+the processes nobody waits for one. That gives the rate without any other limit. The other limit is what all
+groups share, the log and the lines that it moves. It shows where the base has a group for each process: by
+how much a create then takes longer beside others than alone. How that goes on beyond is not in the base.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from lockscale.errors import BadInput
+from lockscale.predict import left, verdict
+from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted
+from lockscale.predict.base import Curve
+from lockscale.predict.guests import BOUND
+from lockscale.studies.parts import StudyParts
+from lockscale.study.file import Study, load_study
+from lockscale.study.tables import beside, study_tables
+
+NAME = "xfs-create"
+COUNTS = "xfs-create-four-groups-counts.csv"
+BASE, MANY = "four-groups", "many-groups"
+GROUPS = "allocation_groups"
+COUNTER = "waits for a buffer"
+AGI_LOCKS = 3.0
+"""Of a create and its unlink: one to take the inode, one for the unlinked list, one to free the inode."""
+NOBODY = 0.01
+"""Waits a create, at most, for which its time beside others is that of no lock of a group."""
+AT_WORK_STEPS = 50
+
+NAIVE = (
+    "it deletes all waiting: each process as fast as one alone. Whoever no longer waits for a group meets "
+    "the others at the log"
+)
+LOG = Open(
+    "what all groups share",
+    "how much longer a create takes beside more others than the base has groups: the log's ceiling is above "
+    "every rate of the base, so it caps the gain somewhere in the interval",
+    "lock_stat of the base with a group for each process: hold and wait of l_icloglock and of the log's "
+    "grant heads, for one create",
+)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The Universal Scalability Law's two costs of what all groups share (queueing/laws/usl.py)."""
+
+    sigma: float
+    kappa: float
+
+    def growth(self, at_work: float) -> float:
+        return 1 + self.sigma * (at_work - 1) + self.kappa * at_work * (at_work - 1)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The base's rates per s, its repeats at each number of processes in order.
+
+    waits: how often a create and its unlink wait for a buffer, where that was counted.
+    """
+
+    repeats: Mapping[int, list[float]]
+    waits: Mapping[int, float]
+    groups: int
+
+    @cached_property
+    def mean(self) -> dict[int, float]:
+        return {n: sum(rates) / len(rates) for n, rates in self.repeats.items()}
+
+    @property
+    def curve(self) -> Curve:
+        return Curve(list(self.mean), list(self.mean.values()))
+
+    @property
+    def alone(self) -> float:
+        return self.mean[1]
+
+    def free(self) -> list[int]:
+        """Numbers of processes, above one, that have a group each: by the counts, where there are any."""
+        return [n for n in self.mean if 1 < n <= self.groups and self.waits.get(n, 0.0) < NOBODY]
+
+    def fitted(self) -> Shared:
+        """Both costs, by least squares, neither below 0."""
+        at = np.array(self.free(), float)
+        excess = np.array([n * self.alone / self.mean[n] - 1 for n in self.free()])
+        sigma, kappa = nnls(np.stack([at - 1, at * (at - 1)], axis=1), excess)[0]
+        return Shared(float(sigma), float(kappa))
+
+    def steepest(self) -> Shared:
+        """All of the growth by pairs, at its largest within the repeats: as steep as can be."""
+        n = self.free()[-1]
+        excess = max(n * max(self.repeats[1]) / min(self.repeats[n]) - 1, 0.0)
+        return Shared(0.0, excess / (n * (n - 1)))
+
+    def at_work(self, n: int, shared: Shared) -> float:
+        """How many of n processes wait for no group: all that have one each, else by Little's law."""
+        if n <= self.groups:
+            return float(n)
+        found = self.mean[n] / self.alone
+        for _ in range(AT_WORK_STEPS):
+            found = min(self.mean[n] / self.alone * shared.growth(found), float(n))
+        return found
+
+
+def whatif(given: Mapping[str, float]) -> Answer:
+    """Each number of processes of the base from the base at as many a group, and behind what all share."""
+    study = load_study(NAME)
+    rates, used = _base(study)
+    times = int(_groups(study, MANY) / rates.groups)
+    predictions = [row for n in rates.mean if (row := _row(rates, n, times))]
+    return Answer(
+        study=NAME,
+        used=used,
+        parameters=_parameters(rates),
+        waits=left.waits(rates.curve, "create", ("an AGI buffer",)),
+        predictions=predictions,
+        open=[LOG],
+        ideas=_ideas(rates, predictions),
+        naive_reason=NAIVE,
+        notes=[
+            f"The base has a group for each of up to {rates.groups} processes, {MANY} {times} times as many. "
+            "The value lets what all groups share grow on as it does there, by a queue's law and by pairs; "
+            "the high end lets it grow no further; the low end is all by pairs, and no more than the base "
+            "makes with a group for each process."
+        ],
+        origin="virtual",
+    )
+
+
+def _base(study: Study) -> tuple[Rates, list[str]]:
+    """The base's rates, every repeat one, and what was read."""
+    (table,) = study_tables(study)
+    rows = table.frame[table.frame.arm == BASE]
+    if not {1, _groups(study, BASE)} <= set(rows.threads):
+        raise BadInput(f"{table.name} lacks {BASE} at 1 or 4 processes: restore it from git")
+    repeats: dict[int, list[float]] = {}
+    for n, value in sorted(zip(rows.threads, rows.value, strict=True)):
+        repeats.setdefault(int(n), []).append(float(value))
+    waits, counted = _waits(beside(study) / COUNTS)
+    return Rates(repeats, waits, _groups(study, BASE)), [f"{table.name} ({BASE} only)", counted]
+
+
+def _waits(path: Path) -> tuple[dict[int, float], str]:
+    """Waits for a buffer a create of the base's observe kernel, by processes, and what was read."""
+    try:
+        counts = pd.read_csv(path)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}): restore it from git") from None
+    wide = counts[counts.arm == BASE].pivot_table(index="threads", columns="metric", values="value")
+    per = wide["calls:__down"] / wide["trace:xfs_create"]
+    return dict(zip(per.index.astype(int), per.astype(float), strict=True)), f"{path.name} ({BASE} only)"
+
+
+def _groups(study: Study, arm: str) -> int:
+    return next(int(one.model_parameters[GROUPS]) for one in study.arms if one.name == arm)
+
+
+def _row(rates: Rates, n: int, times: int) -> Predicted | None:
+    """None where the base was not measured at as many processes a group."""
+    naive = n * rates.alone
+    if n <= rates.groups:
+        value = high = low = rates.mean[n]
+    elif n % times or n // times not in rates.mean:
+        return None
+    else:
+        few = n // times
+        high = times * rates.mean[few]
+        value = _behind(rates, few, times, rates.fitted())
+        low = min(rates.mean[rates.free()[-1]], _behind(rates, few, times, rates.steepest()))
+    ends = (min(low, value) / left.OWN_WORK, high * left.OWN_WORK)
+    return verdict.creates(MANY, n, value, ends, naive, rates.mean[n])
+
+
+def _behind(rates: Rates, few: int, times: int, shared: Shared) -> float:
+    """`times` the base at `few` processes, each create slowed by as many more at work.
+
+    All of a create's time is taken to grow by the same factor, the hold of the AGI with it.
+    """
+    at_work = rates.at_work(few, shared)
+    return times * rates.mean[few] * shared.growth(at_work) / shared.growth(times * at_work)
+
+
+def _parameters(rates: Rates) -> list[Estimate]:
+    n, fitted, steepest = rates.free()[-1], rates.fitted(), rates.steepest()
+    growth = n * rates.alone / rates.mean[n] - 1
+    least = n * min(rates.repeats[1]) / max(rates.repeats[n]) - 1
+    most = steepest.growth(n) - 1
+    of = f"of a create's time, {n} processes with a group each over one alone"
+    queued = max((m * max(rates.repeats[1]) / min(rates.repeats[m]) - 1) / (m - 1) for m in rates.free())
+    most_waits = max(rates.waits, key=lambda n: rates.waits[n])
+    waits, unit = [rates.waits[most_waits]], f"a create and its unlink, {most_waits} processes"
+    return [
+        Estimate.between("waits for a buffer", unit, waits, "identified", "counted"),
+        Estimate("growth", of, growth, least, most, "identified", "repeats, least to most"),
+        Estimate("sigma", "1", fitted.sigma, 0.0, queued, "open", "least squares, as in usl"),
+        Estimate("kappa", "1", fitted.kappa, 0.0, steepest.kappa, "open", "least squares, as in usl"),
+    ]
+
+
+def _ideas(rates: Rates, predictions: list[Predicted]) -> list[Idea]:
+    last = predictions[-1]
+    gain = verdict.gains(last.low, last.high, rates.mean[last.threads])
+    return [verdict.idea(MANY, gain, last.threads, "the log's ceiling is not in the base")]
+
+
+def guest_bounds(study: Study) -> list[dict[str, Any]]:
+    """More waits of four-groups, for each point of the guests, by the algorithm alone.
+
+    With a group for each process in both arms none wait for one. With more processes some do in the base, and
+    a create with its unlink at most once for each time that it takes the AGI.
+    """
+    groups = _groups(study, BASE)
+    points = [(guest.cpus, n) for guest in study.parameters.guests for n in guest.processes]
+    return [
+        {
+            "kind": BOUND,
+            "arm": BASE,
+            "cpus": cpus,
+            "threads": n,
+            "metric": f"extra {COUNTER}",
+            "unit": "per create",
+            "low": 0.0,
+            "high": AGI_LOCKS if min(n, cpus) > 1 and n > groups else 0.0,
+        }
+        for cpus, n in points
+    ]
+
+
+STUDY = StudyParts(name=NAME, order=5, whatif=whatif, guest_bounds=guest_bounds)
