@@ -55,7 +55,7 @@ bench: env  ## the simulator beside SimPy and Ciw: whether they agree, and how f
 
 # written and run by one target: a notebook that nobody ran may not work any more
 notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean kernel on data/measured
-	for batch in committed four-studies; do \
+	for batch in committed all-studies; do \
 		.venv/bin/lockscale batch notebooks/batches/$$batch.yaml \
 			--output $${LOCKSCALE_RUNS:-runs}/notebooks-$$batch-$$(date -u +%Y%m%dT%H%M%SZ) || exit; \
 	done

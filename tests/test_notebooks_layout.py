@@ -17,7 +17,7 @@ from lockscale.show.notebooks import all_sources, notebook_names, notebook_of, s
 
 NOTEBOOKS = notebook_names()
 NUMBERED = [notebook_of(source) for source in sources()]
-BATCHES = ("committed.yaml", "four-studies.yaml")
+BATCHES = ("committed.yaml", "all-studies.yaml")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -77,7 +77,7 @@ def test_make_notebooks_writes_and_runs_every_one_without_a_guest():
         ["make", "-n", "notebooks", "-o", "env", "-o", ".venv/ready"],
         cwd=paths.ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert "-m lockscale.show.notebooks" in recipe and "for batch in committed four-studies;" in recipe
+    assert "-m lockscale.show.notebooks" in recipe and "for batch in committed all-studies;" in recipe
     every, numbered = (read_batch(paths.NOTEBOOKS / "batches" / name) for name in BATCHES)
     assert every.notebooks == NOTEBOOKS and list(numbered.notebooks.values()) == NUMBERED
     read = [one.reads.folder for batch in (every, numbered) for one in batch.sets if one.reads]

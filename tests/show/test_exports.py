@@ -11,7 +11,7 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.exports import export, export_names
-from lockscale.study.file import list_studies
+from lockscale.study.file import list_studies, load_study
 from lockscale.tables import list_tables
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
@@ -66,16 +66,17 @@ def test_a_committed_picture_has_words_for_those_who_do_not_see_it():
 def test_every_committed_figure_says_where_its_numbers_are_from():
     for path in committed("txt"):
         says = path.read_text().splitlines()[1]
-        assert re.search(r"published|simulated|measured (in QEMU|on hardware)", says), path.name
+        assert re.search(r"published|simulated|measured (in QEMU|in virtual time|on hardware)", says), path.name
         if "measured" in says:
             (run,) = re.findall(r"run (\S+?)[;:]", says)
             assert (paths.MEASURED / run).is_dir()
 
 
 @pytest.mark.parametrize("path", sorted(paths.FIGURES.glob("*-simulated.csv")), ids=lambda path: path.stem)
-def test_a_published_row_has_the_metric_and_unit_of_the_simulated_ones(path: Path):
+def test_a_tables_row_has_the_metric_and_unit_of_the_simulated_ones(path: Path):
     table = pd.read_csv(path)
-    assert {"published", "simulated"} == set(table.origin)
+    own = load_study(path.stem.removesuffix("-simulated")).own_tables
+    assert {"virtual" if own else "published", "simulated"} == set(table.origin)
     assert not table[["arm", "threads", "metric", "unit", "value", "origin"]].isna().any(axis=None)
     assert len(table[["metric", "unit"]].drop_duplicates()) == 1
 

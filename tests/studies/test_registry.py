@@ -25,7 +25,7 @@ CODE = dict(
     re.findall(r"```python\n# (\S+)\n(.*?)```\n", (paths.ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
 )
 SHOWN = CODE["kernel-patches/look-again/study.py"]
-SHIPPED = ["inode-claim", "write-access", "group-trylock", "orphan-file"]
+SHIPPED = ["inode-claim", "write-access", "group-trylock", "orphan-file", "xfs-create"]
 ANSWERS = """
 from lockscale.studies.parts import StudyParts
 from lockscale.predict.answer import Answer

@@ -19,10 +19,19 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from lockscale.errors import BadInput
-from lockscale.predict import left, verdict
-from lockscale.predict.answer import Answer, Estimate, Idea, Open, Predicted
-from lockscale.predict.base import Curve
-from lockscale.predict.guests import BOUND
+from lockscale.predict import residual_bottleneck as residual
+from lockscale.predict.answer import (
+    Answer,
+    Estimate,
+    Idea,
+    Open,
+    Predicted,
+    creates_per_s,
+    gains_over,
+    idea_by_gain,
+)
+from lockscale.predict.guest import BOUND
+from lockscale.predict.unpatched import Curve
 from lockscale.studies.parts import StudyParts
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import beside, study_tables
@@ -52,7 +61,7 @@ LOG = Open(
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedCost:
     """The Universal Scalability Law's two costs of what all groups share (queueing/laws/usl.py)."""
 
     sigma: float
@@ -63,7 +72,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Rates:
+class FewGroups:
     """The base's rates per s, its repeats at each number of processes in order.
 
     waits: how often a create and its unlink wait for a buffer, where that was counted.
@@ -89,20 +98,20 @@ class Rates:
         """Numbers of processes, above one, that have a group each: by the counts, where there are any."""
         return [n for n in self.mean if 1 < n <= self.groups and self.waits.get(n, 0.0) < NOBODY]
 
-    def fitted(self) -> Shared:
+    def fitted(self) -> SharedCost:
         """Both costs, by least squares, neither below 0."""
         at = np.array(self.free(), float)
         excess = np.array([n * self.alone / self.mean[n] - 1 for n in self.free()])
         sigma, kappa = nnls(np.stack([at - 1, at * (at - 1)], axis=1), excess)[0]
-        return Shared(float(sigma), float(kappa))
+        return SharedCost(float(sigma), float(kappa))
 
-    def steepest(self) -> Shared:
+    def steepest(self) -> SharedCost:
         """All of the growth by pairs, at its largest within the repeats: as steep as can be."""
         n = self.free()[-1]
         excess = max(n * max(self.repeats[1]) / min(self.repeats[n]) - 1, 0.0)
-        return Shared(0.0, excess / (n * (n - 1)))
+        return SharedCost(0.0, excess / (n * (n - 1)))
 
-    def at_work(self, n: int, shared: Shared) -> float:
+    def at_work(self, n: int, shared: SharedCost) -> float:
         """How many of n processes wait for no group: all that have one each, else by Little's law."""
         if n <= self.groups:
             return float(n)
@@ -122,7 +131,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
         study=NAME,
         used=used,
         parameters=_parameters(rates),
-        waits=left.waits(rates.curve, "create", ("an AGI buffer",)),
+        waits=residual.waits(rates.curve, "create", ("an AGI buffer",)),
         predictions=predictions,
         open=[LOG],
         ideas=_ideas(rates, predictions),
@@ -137,7 +146,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _base(study: Study) -> tuple[Rates, list[str]]:
+def _base(study: Study) -> tuple[FewGroups, list[str]]:
     """The base's rates, every repeat one, and what was read."""
     (table,) = study_tables(study)
     rows = table.frame[table.frame.arm == BASE]
@@ -147,7 +156,7 @@ def _base(study: Study) -> tuple[Rates, list[str]]:
     for n, value in sorted(zip(rows.threads, rows.value, strict=True)):
         repeats.setdefault(int(n), []).append(float(value))
     waits, counted = _waits(beside(study) / COUNTS)
-    return Rates(repeats, waits, _groups(study, BASE)), [f"{table.name} ({BASE} only)", counted]
+    return FewGroups(repeats, waits, _groups(study, BASE)), [f"{table.name} ({BASE} only)", counted]
 
 
 def _waits(path: Path) -> tuple[dict[int, float], str]:
@@ -165,7 +174,7 @@ def _groups(study: Study, arm: str) -> int:
     return next(int(one.model_parameters[GROUPS]) for one in study.arms if one.name == arm)
 
 
-def _row(rates: Rates, n: int, times: int) -> Predicted | None:
+def _row(rates: FewGroups, n: int, times: int) -> Predicted | None:
     """None where the base was not measured at as many processes a group."""
     naive = n * rates.alone
     if n <= rates.groups:
@@ -177,11 +186,11 @@ def _row(rates: Rates, n: int, times: int) -> Predicted | None:
         high = times * rates.mean[few]
         value = _behind(rates, few, times, rates.fitted())
         low = min(rates.mean[rates.free()[-1]], _behind(rates, few, times, rates.steepest()))
-    ends = (min(low, value) / left.OWN_WORK, high * left.OWN_WORK)
-    return verdict.creates(MANY, n, value, ends, naive, rates.mean[n])
+    ends = (min(low, value) / residual.OWN_WORK, high * residual.OWN_WORK)
+    return creates_per_s(MANY, n, value, ends, naive, rates.mean[n])
 
 
-def _behind(rates: Rates, few: int, times: int, shared: Shared) -> float:
+def _behind(rates: FewGroups, few: int, times: int, shared: SharedCost) -> float:
     """`times` the base at `few` processes, each create slowed by as many more at work.
 
     All of a create's time is taken to grow by the same factor, the hold of the AGI with it.
@@ -190,7 +199,7 @@ def _behind(rates: Rates, few: int, times: int, shared: Shared) -> float:
     return times * rates.mean[few] * shared.growth(at_work) / shared.growth(times * at_work)
 
 
-def _parameters(rates: Rates) -> list[Estimate]:
+def _parameters(rates: FewGroups) -> list[Estimate]:
     n, fitted, steepest = rates.free()[-1], rates.fitted(), rates.steepest()
     growth = n * rates.alone / rates.mean[n] - 1
     least = n * min(rates.repeats[1]) / max(rates.repeats[n]) - 1
@@ -207,10 +216,10 @@ def _parameters(rates: Rates) -> list[Estimate]:
     ]
 
 
-def _ideas(rates: Rates, predictions: list[Predicted]) -> list[Idea]:
+def _ideas(rates: FewGroups, predictions: list[Predicted]) -> list[Idea]:
     last = predictions[-1]
-    gain = verdict.gains(last.low, last.high, rates.mean[last.threads])
-    return [verdict.idea(MANY, gain, last.threads, "the log's ceiling is not in the base")]
+    gain = gains_over(last.low, last.high, rates.mean[last.threads])
+    return [idea_by_gain(MANY, gain, last.threads, "the log's ceiling is not in the base")]
 
 
 def guest_bounds(study: Study) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Predicted
 from lockscale.show.prediction import ask, predict
-from lockscale.studies.xfs_create import COUNTS, Rates
+from lockscale.studies.xfs_create import COUNTS, FewGroups
 from lockscale.study.file import load_study
 
 TABLE = "xfs-create-four-groups.csv"
@@ -62,14 +62,14 @@ def test_the_interval_never_promises_more_than_the_base_gives(said: dict[int, Pr
 def test_a_log_that_serves_one_at_a_time_is_found_and_bounds_the_rate():
     """A made-up base: 10 us alone, of which 1 us is of the log, by Amdahl's law."""
     made = {n: [n * 1e5 / (1 + 0.1 * (n - 1))] * 2 for n in (1, 2, 4)}
-    found = Rates(made, {}, 4).fitted()
+    found = FewGroups(made, {}, 4).fitted()
     assert (found.sigma, found.kappa) == (pytest.approx(0.1), pytest.approx(0.0, abs=1e-9))
 
 
 def test_numbers_of_processes_that_wait_for_a_group_say_nothing_of_the_log():
     made = {n: [1e5] for n in (1, 2, 4, 8)}
-    assert Rates(made, {4: 2.9}, 4).free() == [2]
-    assert Rates(made, {4: 0.001}, 4).free() == [2, 4]
+    assert FewGroups(made, {4: 2.9}, 4).free() == [2]
+    assert FewGroups(made, {4: 0.001}, 4).free() == [2, 4]
 
 
 def test_a_base_without_its_counts_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
