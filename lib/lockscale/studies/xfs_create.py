@@ -4,8 +4,8 @@
 A directory lies in the next group, and a create in it holds that group's AGI buffer. So k times as many
 groups are k times the same file system, with N / k processes each, and while the groups are no fewer than
 the processes nobody waits for one. That gives the rate without any other limit. The other limit is what all
-groups share, the log and the lines that it moves. It shows where the base has a group for each process: by
-how much a create then takes longer beside others than alone. How that goes on beyond is not in the base.
+groups share, the log and the lines that it moves. It shows where four groups are one for each process: by
+how much a create then takes longer beside others than alone. How that goes on beyond is not in their rates.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from lockscale.study.tables import beside, study_tables
 
 NAME = "xfs-create"
 COUNTS = "xfs-create-four-groups-counts.csv"
-BASE, MANY = "four-groups", "many-groups"
+FEW, MANY = "four-groups", "many-groups"
 GROUPS = "allocation_groups"
 COUNTER = "waits for a buffer"
 AGI_LOCKS = 3.0
@@ -53,9 +53,9 @@ NAIVE = (
 )
 LOG = Open(
     "what all groups share",
-    "how much longer a create takes beside more others than the base has groups: the log's ceiling is above "
-    "every rate of the base, so it caps the gain somewhere in the interval",
-    "lock_stat of the base with a group for each process: hold and wait of l_icloglock and of the log's "
+    "how much longer a create takes beside more than three others: the log's ceiling is above every rate of "
+    "four groups, so it caps the gain somewhere in the interval",
+    "lock_stat of four processes with a group each: hold and wait of l_icloglock and of the log's "
     "grant heads, for one create",
 )
 
@@ -73,7 +73,7 @@ class SharedCost:
 
 @dataclass(frozen=True)
 class FewGroups:
-    """The base's rates per s, its repeats at each number of processes in order.
+    """Rates per s of the arm with few groups, its repeats at each number of processes in order.
 
     waits: how often a create and its unlink wait for a buffer, where that was counted.
     """
@@ -122,9 +122,9 @@ class FewGroups:
 
 
 def whatif(given: Mapping[str, float]) -> Answer:
-    """Each number of processes of the base from the base at as many a group, and behind what all share."""
+    """Each number of processes from four groups at as many a group, and behind what all groups share."""
     study = load_study(NAME)
-    rates, used = _base(study)
+    rates, used = _few_groups(study)
     times = int(_groups(study, MANY) / rates.groups)
     predictions = [row for n in rates.mean if (row := _row(rates, n, times))]
     return Answer(
@@ -137,37 +137,37 @@ def whatif(given: Mapping[str, float]) -> Answer:
         ideas=_ideas(rates, predictions),
         naive_reason=NAIVE,
         notes=[
-            f"The base has a group for each of up to {rates.groups} processes, {MANY} {times} times as many. "
+            f"{FEW} has a group for each of up to {rates.groups} processes, {MANY} {times} times as many. "
             "The value lets what all groups share grow on as it does there, by a queue's law and by pairs; "
-            "the high end lets it grow no further; the low end is all by pairs, and no more than the base "
-            "makes with a group for each process."
+            f"the high end lets it grow no further; the low end is all by pairs, and no more than {FEW} "
+            "makes with a group for each process. These ends are assumptions of how it goes on, and no 95%."
         ],
         origin="virtual",
     )
 
 
-def _base(study: Study) -> tuple[FewGroups, list[str]]:
-    """The base's rates, every repeat one, and what was read."""
+def _few_groups(study: Study) -> tuple[FewGroups, list[str]]:
+    """Its rates, every repeat one, and what was read."""
     (table,) = study_tables(study)
-    rows = table.frame[table.frame.arm == BASE]
-    if not {1, _groups(study, BASE)} <= set(rows.threads):
-        raise BadInput(f"{table.name} lacks {BASE} at 1 or 4 processes: restore it from git")
+    rows = table.frame[table.frame.arm == FEW]
+    if not {1, _groups(study, FEW)} <= set(rows.threads):
+        raise BadInput(f"{table.name} lacks {FEW} at 1 or 4 processes: restore it from git")
     repeats: dict[int, list[float]] = {}
     for n, value in sorted(zip(rows.threads, rows.value, strict=True)):
         repeats.setdefault(int(n), []).append(float(value))
     waits, counted = _waits(beside(study) / COUNTS)
-    return FewGroups(repeats, waits, _groups(study, BASE)), [f"{table.name} ({BASE} only)", counted]
+    return FewGroups(repeats, waits, _groups(study, FEW)), [f"{table.name} ({FEW} only)", counted]
 
 
 def _waits(path: Path) -> tuple[dict[int, float], str]:
-    """Waits for a buffer a create of the base's observe kernel, by processes, and what was read."""
+    """Waits for a buffer a create on the observe kernel, by processes, and what was read."""
     try:
         counts = pd.read_csv(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}): restore it from git") from None
-    wide = counts[counts.arm == BASE].pivot_table(index="threads", columns="metric", values="value")
+    wide = counts[counts.arm == FEW].pivot_table(index="threads", columns="metric", values="value")
     per = wide["calls:__down"] / wide["trace:xfs_create"]
-    return dict(zip(per.index.astype(int), per.astype(float), strict=True)), f"{path.name} ({BASE} only)"
+    return dict(zip(per.index.astype(int), per.astype(float), strict=True)), f"{path.name} ({FEW} only)"
 
 
 def _groups(study: Study, arm: str) -> int:
@@ -175,7 +175,7 @@ def _groups(study: Study, arm: str) -> int:
 
 
 def _row(rates: FewGroups, n: int, times: int) -> Predicted | None:
-    """None where the base was not measured at as many processes a group."""
+    """None where four groups were not measured at as many processes a group."""
     naive = n * rates.alone
     if n <= rates.groups:
         value = high = low = rates.mean[n]
@@ -191,7 +191,7 @@ def _row(rates: FewGroups, n: int, times: int) -> Predicted | None:
 
 
 def _behind(rates: FewGroups, few: int, times: int, shared: SharedCost) -> float:
-    """`times` the base at `few` processes, each create slowed by as many more at work.
+    """`times` the rate of `few` processes, each create slowed by as many more at work.
 
     All of a create's time is taken to grow by the same factor, the hold of the AGI with it.
     """
@@ -219,21 +219,21 @@ def _parameters(rates: FewGroups) -> list[Estimate]:
 def _ideas(rates: FewGroups, predictions: list[Predicted]) -> list[Idea]:
     last = predictions[-1]
     gain = gains_over(last.low, last.high, rates.mean[last.threads])
-    return [idea_by_gain(MANY, gain, last.threads, "the log's ceiling is not in the base")]
+    return [idea_by_gain(MANY, gain, last.threads, "the log's ceiling is not in its rates")]
 
 
 def guest_bounds(study: Study) -> list[dict[str, Any]]:
     """More waits of four-groups, for each point of the guests, by the algorithm alone.
 
-    With a group for each process in both arms none wait for one. With more processes some do in the base, and
-    a create with its unlink at most once for each time that it takes the AGI.
+    With a group for each process in both arms none wait for one. With more processes some do in four groups,
+    and a create with its unlink at most once for each time that it takes the AGI.
     """
-    groups = _groups(study, BASE)
+    groups = _groups(study, FEW)
     points = [(guest.cpus, n) for guest in study.parameters.guests for n in guest.processes]
     return [
         {
             "kind": BOUND,
-            "arm": BASE,
+            "arm": FEW,
             "cpus": cpus,
             "threads": n,
             "metric": f"extra {COUNTER}",
