@@ -66,7 +66,8 @@ def test_a_committed_picture_has_words_for_those_who_do_not_see_it():
 def test_every_committed_figure_says_where_its_numbers_are_from():
     for path in committed("txt"):
         says = path.read_text().splitlines()[1]
-        assert re.search(r"published|simulated|measured (in QEMU|in virtual time|on hardware)", says), path.name
+        where = r"published|simulated|measured (in QEMU|in virtual time|on hardware)"
+        assert re.search(where, says), path.name
         if "measured" in says:
             (run,) = re.findall(r"run (\S+?)[;:]", says)
             assert (paths.MEASURED / run).is_dir()
