@@ -18,7 +18,7 @@ from lockscale.show.prediction import ask
 from lockscale.sim import load_model
 from lockscale.studies import registry
 from lockscale.studies.registry import studies, study_parts
-from lockscale.study.file import list_studies, load_study, load_study
+from lockscale.study.file import list_studies, load_study
 
 EXAMPLE = paths.ROOT / "docs/own-study"
 CODE = dict(

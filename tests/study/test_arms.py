@@ -46,7 +46,7 @@ def test_every_arm_with_a_series_is_compared_by_some_counter(name: str):
     assert compared == {series.arm for series in all_series() if series.study == name}
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", [one for one in STUDIES if load_study(one).filesystem == "ext4"])
 def test_the_orphan_file_is_always_said_and_asserted(name: str):
     study = load_study(name)
     for arm in study.checked_arms:
