@@ -81,7 +81,7 @@ def test_make_notebooks_writes_and_runs_every_one_without_a_guest():
     every, numbered = (read_batch(paths.NOTEBOOKS / "batches" / name) for name in BATCHES)
     assert every.notebooks == NOTEBOOKS and list(numbered.notebooks.values()) == NUMBERED
     read = [one.reads.folder for batch in (every, numbered) for one in batch.sets if one.reads]
-    assert len(read) == 5 and {folder.parent for folder in read} == {paths.MEASURED}
+    assert len(read) == 6 and {folder.parent for folder in read} == {paths.MEASURED}
 
 
 def test_the_example_of_a_batch_is_12_sets_that_build_nothing():

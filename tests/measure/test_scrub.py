@@ -30,6 +30,7 @@ HOMES, ROOTS = "/" + "home", "/" + "root"
 def named(monkeypatch):
     """A machine with a name, a user, and a checkout of its own."""
     monkeypatch.setattr(paths, "ROOT", Path(CHECKOUT))
+    monkeypatch.setattr(paths, "CACHE", Path("/big/cache"))
     monkeypatch.setattr(socket, "gethostname", lambda: "mds1")
     monkeypatch.setattr(socket, "getfqdn", lambda: "mds1.example.org")
     monkeypatch.setattr(getpass, "getuser", lambda: "jsmith")
@@ -40,6 +41,7 @@ def named(monkeypatch):
     [
         (f"init={CHECKOUT}/.venv/bin/x,", "init=ROOT/.venv/bin/x,"),
         (f"cwd {CHECKOUT}\n", "cwd ROOT\n"),
+        ("-kernel /big/cache/kernels/1/bzImage", "-kernel CACHE/kernels/1/bzImage"),
         (f"{CHECKOUT}2/x", f"{CHECKOUT}2/x"),
         (f"{TEMPORARY}/lockscale-guest-ab_1/shared", "GUEST/shared"),
         (f"path={TEMPORARY}/virtme_ret1", "path=TMP/virtme_ret1"),
@@ -210,5 +212,5 @@ def test_raw_output_in_data_is_scrubbed(monkeypatch):
 
 
 def test_the_rule_is_stated():
-    for word in ("GUEST", "ROOT", "TMP", "HOME", "HOST", "USER", "IP", "MAC"):
+    for word in ("GUEST", "ROOT", "CACHE", "TMP", "HOME", "HOST", "USER", "IP", "MAC"):
         assert word in (module.__doc__ or "")

@@ -10,6 +10,7 @@ The rule, in this order, and nothing else changes:
 
 the guest's private folder (also as virtme-ng encodes it)    GUEST
 the folder of the checkout                                   ROOT
+the folder of kernels and images, where it is not in there   CACHE
 other files in the folder for temporary files                TMP/...
 this user's home, /home/NAME, and what is in /root           HOME
 the host that mds-survey says it runs on                     HOST
@@ -114,6 +115,7 @@ def _scrub_paths(text: str) -> str:
     temporary = re.escape(tempfile.gettempdir().lstrip("/"))
     text = re.sub(rf"(?<![\w.-])/*{temporary}/lockscale-guest-\w+", "GUEST", text)
     text = re.sub(rf"(?<![\w.-])/*{re.escape(str(paths.ROOT).lstrip('/'))}{_END}", "ROOT", text)
+    text = re.sub(rf"(?<![\w.-])/*{re.escape(str(paths.CACHE).lstrip('/'))}{_END}", "CACHE", text)
     text = re.sub(rf"(?<![\w./-])/*{temporary}/", "TMP/", text)
     home = str(Path.home()).strip("/")
     if "/" in home:  # not root's: /root is also a place to mount on

@@ -11,7 +11,7 @@ import pandas as pd
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.cover_letter import cover_letter
 from lockscale.measure.provenance import run_command
-from lockscale.measure.rows import is_benchmark, rate_note, where_measured
+from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
@@ -265,12 +265,16 @@ def _predicted(prediction: dict[str, Any]) -> list[Paragraph]:
     p = prediction["published_machine"]
     if p is None:
         return []
+    says = "Predicted for the published machine from its base profile and rate"
     outside = f", and one constant from outside ({p['open'][0]})" if p.get("open") else ""
+    if (origin := prediction.get("origin", "published")) != "published":
+        says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
+        outside = f", which do not say {p['open'][0].partition(':')[0]}" if p.get("open") else ""
     gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
     naive = p.get("naive_value")
     return [
         Paragraph(
-            f"Predicted for the published machine from its base profile and rate{outside}: {p['arm']} "
+            f"{says}{outside}: {p['arm']} "
             f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
             + (f"; deleting the spin time would say {naive:.0f}." if naive is not None else ".")
         )

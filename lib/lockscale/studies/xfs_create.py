@@ -4,8 +4,9 @@
 A directory lies in the next group, and a create in it holds that group's AGI buffer. So k times as many
 groups are k times the same file system, with N / k processes each, and while the groups are no fewer than
 the processes nobody waits for one. That gives the rate without any other limit. The other limit is what all
-groups share, the log and the lines that it moves. It shows where four groups are one for each process: by
-how much a create then takes longer beside others than alone. How that goes on beyond is not in their rates.
+groups share: the log, the VFS's locks, the lines that move. It shows where four groups are one for each
+process: by how much a create then takes longer beside others than alone. How that goes on beyond is not in
+their rates.
 """
 
 from collections.abc import Mapping
@@ -49,14 +50,14 @@ AT_WORK_STEPS = 50
 
 NAIVE = (
     "it deletes all waiting: each process as fast as one alone. Whoever no longer waits for a group meets "
-    "the others at the log"
+    "the others at what all groups share"
 )
 LOG = Open(
     "what all groups share",
-    "how much longer a create takes beside more than three others: the log's ceiling is above every rate of "
-    "four groups, so it caps the gain somewhere in the interval",
-    "lock_stat of four processes with a group each: hold and wait of l_icloglock and of the log's "
-    "grant heads, for one create",
+    "how much longer a create takes beside more than three others: the ceiling of the log and of the VFS's "
+    "locks is above every rate of four groups, so it caps the gain somewhere in the interval",
+    "lock_stat of four processes with a group each: of the busiest lock that is no group's, hold and wait of "
+    "a contended acquisition, times its acquisitions for one create",
 )
 
 
@@ -219,7 +220,9 @@ def _parameters(rates: FewGroups) -> list[Estimate]:
 def _ideas(rates: FewGroups, predictions: list[Predicted]) -> list[Idea]:
     last = predictions[-1]
     gain = gains_over(last.low, last.high, rates.mean[last.threads])
-    return [idea_by_gain(MANY, gain, last.threads, "the log's ceiling is not in its rates")]
+    return [
+        idea_by_gain(MANY, gain, last.threads, "the ceiling of what all groups share is not in these rates")
+    ]
 
 
 def guest_bounds(study: Study) -> list[dict[str, Any]]:
