@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lockscale import paths
 from lockscale.cli import main
 from lockscale.fitting import fit_cache, table_fit
 from lockscale.fitting.column import published_columns
-from lockscale.queueing import AMDAHL, USL
+from lockscale.queueing import AMDAHL, RETRY_STORM, USL
 from lockscale.show import scoreboard as whole_scoreboard
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
@@ -138,3 +139,17 @@ def test_bad_input_is_one_sentence(argv: str, my_csv: str, capfd):
     assert (status, out) == (2, "")
     assert len([line for line in err.splitlines() if line.startswith("lockscale: ")]) == 1
     assert "Traceback" not in err
+
+
+def test_a_table_that_no_law_describes_has_no_best_law(monkeypatch: pytest.MonkeyPatch, capfd):
+    monkeypatch.setattr(table_fit, "MODELS", {"retry_storm": RETRY_STORM, "amdahl": AMDAHL})
+    table = str(paths.ROOT / "docs/xfs-create/rates.csv")
+    status, out, _ = run(capfd, "fit", table)
+    assert status == 0 and out.count("none fits; the least bad of 2 models") == 2
+    assert "identified" not in out and "misfit" in out
+    for row in as_json(capfd, "fit", table):
+        if row["rank"] == 1:
+            assert row["loo_pct"] > 25
+            assert "identified" not in {one["status"] for one in row["parameters"] + row["landmarks"]}
+    _, ranked, _ = run(capfd, "compare", table)
+    assert ranked.count("None fits within 25% leave-one-out; the least bad is") == 2

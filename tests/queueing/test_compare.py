@@ -217,3 +217,23 @@ def test_models_that_are_left_out_share_a_sentence_for_one_reason():
         compare([48], [8e4], MODELS)
     with pytest.raises(BadInput, match="no model was given"):
         compare([1, 48], [1e4, 8e4], [])
+
+
+def test_no_law_is_the_best_where_none_predicts_what_was_left_out():
+    """Rates that jump up and down: whatever ranks first, held out it misses by more than 25%."""
+    threads = [1, 2, 4, 8, 16, 32]
+    found = compare(threads, [1e4, 9e4, 5e3, 2e5, 8e3, 3e5], [AMDAHL, USL])
+    assert found.best.misfit and found.best.loo_pct > 25
+    said = str(found)
+    assert f"None fits within 25% leave-one-out; the least bad is {found.best.model} (" in said
+    assert "cannot tell" not in said and "exclude" not in said
+    row = found.best.to_json("t", "c")
+    assert "identified" not in {one["status"] for one in row["parameters"]}
+    assert "no fit within 25% leave-one-out" in str(found.best)
+
+
+def test_a_law_within_25_percent_is_no_misfit():
+    threads = [1, 2, 4, 8, 16, 32]
+    found = compare(threads, AMDAHL(threads, lambda_per_s=1e4, sigma=0.1), [AMDAHL, USL])
+    assert not found.best.misfit and "None fits" not in str(found)
+    assert "no fit within" not in str(found.best)

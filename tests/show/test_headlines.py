@@ -6,6 +6,8 @@ import pandas as pd
 
 from lockscale.fitting.column import Column
 from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
+from lockscale.queueing import AMDAHL
+from lockscale.queueing.compare import compare
 from lockscale.show.headlines import (
     MIME,
     Headline,
@@ -110,3 +112,14 @@ def test_the_changelogs_widest_line_is_told():
 def test_jupyter_shows_the_sentence_and_keeps_the_numbers():
     shown = Headline("two", {"rate_per_s": 2.0})._repr_mimebundle_()
     assert shown == {"text/plain": "two", MIME: {"says": "two", "numbers": {"rate_per_s": 2.0}}}
+
+
+def test_a_law_that_describes_nothing_is_the_least_bad():
+    column = Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", "")
+    for rates, says in (
+        ([1e4, 9e4, 5e3, 2e5, 8e3, 3e5], "no law describes base on 4 CPUs; amdahl is the least bad"),
+        ([1e4, 18e3, 31e3, 47e3, 64e3, 78e3], "amdahl describes base on 4 CPUs best"),
+    ):
+        found = Fitted(column, compare([1, 2, 4, 8, 16, 32], rates, [AMDAHL]))
+        empty = pd.DataFrame({"holds": [], "inside": []})
+        assert says in judged(found, empty, empty).says

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.sim import simulate
 from lockscale.sim.models import load_model
 
@@ -33,3 +34,18 @@ def test_groups_that_are_always_waited_for_make_as_many_creates_as_holds_fit_in(
 def test_with_a_group_each_the_log_is_what_is_left():
     run = simulate("xfs_create", 256, {"allocation_groups": 256}, seed=1)
     assert run.rate_per_s == pytest.approx(1e6 / US["log_ns"], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("xfs_create", "allocation_groups"),
+        ("group_trylock", "block_groups"),
+        ("group_goals", "writers_a_cpu"),
+        ("any_lock", "shared_cpus"),
+    ],
+)
+def test_what_is_counted_refuses_a_fraction(model, name):
+    with pytest.raises(BadInput, match=f"'{name}' is 2.5: give a whole number of"):
+        simulate(model, 2, {name: 2.5}, operations=20, replications=1)
+    assert load_model(model).bind({name: 2.0})[name] == 2

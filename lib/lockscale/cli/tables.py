@@ -131,6 +131,7 @@ def _fitted(one: "FittedColumn") -> str:
     lines: list[Any] = [one.column, one.fits[0], *(f"  {landmark}" for landmark in one.landmarks)]
     if len(one.fits) > 1:
         how = "one" if one.fits[0].loo_pct is None else "the best"
+        how = "none fits; the least bad" if one.fits[0].misfit else how
         lines.append(f"  {how} of {len(one.fits)} models; `lockscale compare {one.column.table}` shows all")
     return "\n".join(map(str, lines))
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -237,7 +237,10 @@ def fit_table(
 
 
 def _with_landmarks(column: Column, fits: tuple[Fit, ...]) -> FittedColumn:
-    return FittedColumn(column, fits, () if column.given else diagnose(fits[0]))
+    landmarks = () if column.given else diagnose(fits[0])
+    return FittedColumn(
+        column, fits, tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
+    )
 
 
 def compare_table(

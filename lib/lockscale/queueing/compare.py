@@ -19,7 +19,7 @@ from lockscale.queueing.evidence import (
     tell_apart,
 )
 from lockscale.queueing.fit import fit_points
-from lockscale.queueing.fitted import Fit, html_table
+from lockscale.queueing.fitted import LARGEST_HELD_OUT_PCT, Fit, html_table
 from lockscale.queueing.model import Model
 from lockscale.queueing.points import points
 
@@ -37,6 +37,7 @@ class Comparison:
 
     @property
     def best(self) -> Fit:
+        """The least bad where none fits (`Fit.misfit`)."""
         return self.fits[0]
 
     @cached_property
@@ -194,6 +195,11 @@ def _ties(all_of_them: Comparison) -> str:
     best, *others = all_of_them.not_told_apart or (all_of_them.best.model,)
     if all_of_them.best.held_out_pct is None:
         return "There are too few thread counts to leave one out: these models are not ranked."
+    if all_of_them.best.misfit:
+        return (
+            f"None fits within {LARGEST_HELD_OUT_PCT:g}% leave-one-out; the least bad is "
+            f"{all_of_them.best.model} ({_pct(all_of_them.best.loo_pct)}): no law here describes this table."
+        )
     if others:
         return f"The data cannot tell {best} from {_and(others, 'or')} (F tests of misfit, 5%)."
     if len(all_of_them.fits) > 1:

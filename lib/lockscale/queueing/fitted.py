@@ -53,6 +53,8 @@ FOLDS = 32
 """Most fits that leave-one-out makes."""
 EQUAL = 1e-6  # of a sum of squares: fits that differ by less are equally good
 LOOSE = 0.01  # of a rate: what equally good fits may differ by
+LARGEST_HELD_OUT_PCT = 25.0
+"""A model with a larger leave-one-out error does not describe the table, whatever its rank."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -99,7 +101,8 @@ class Estimate:
 
     status: `identified` (the data exclude both bounds, at 97.5%), `open-low` or `open-high` (they do not
     exclude that one; with both open, `open-high`), `at-bound` (the best value is a physical bound),
-    `fixed` (given by the caller), `calibrated` (no degree of freedom left to say how sure).
+    `fixed` (given by the caller), `calibrated` (no degree of freedom left to say how sure). What is shown of
+    a `Fit.misfit` says `misfit` in place of `identified`.
     An open end is the physical bound, or None where there is none.
     """
 
@@ -208,6 +211,20 @@ class Fit:
         """Mean absolute percentage error at each thread count when that one is left out of the fit."""
         return None if self.held_out_pct is None else float(np.mean(np.abs(self.held_out_pct)))
 
+    @property
+    def misfit(self) -> bool:
+        """Whether it misses what was held out by more than LARGEST_HELD_OUT_PCT: no law of this table."""
+        return self.loo_pct is not None and self.loo_pct > LARGEST_HELD_OUT_PCT
+
+    @property
+    def reported(self) -> tuple[Estimate, ...]:
+        """`parameters` as they are shown: of a misfit the data identify none."""
+        return tuple(replace(e, status=self.status(e.status)) for e in self.parameters)
+
+    def status(self, of_a_law: str) -> str:
+        """The status of a number read off the fit: of a misfit none is `identified`."""
+        return "misfit" if self.misfit and of_a_law == "identified" else of_a_law
+
     def predict(self, threads: npt.ArrayLike, column: str | None = None) -> Prediction:
         """The model's value and a 95% interval for one more run, from parameters and noise together.
 
@@ -257,7 +274,7 @@ class Fit:
             "table": table,
             "column": column,
             "model": self.model,
-            "parameters": [vars(e) for e in self.parameters],
+            "parameters": [vars(e) for e in self.reported],
             "mape_pct": self.mape_pct,
             "loo_pct": self.loo_pct,
             "not_determined_threads": list(self.not_determined),
@@ -283,7 +300,7 @@ def fit_text(one: Fit) -> str:
     width = max(14, *(len(e.name) + 2 for e in one.parameters))
     lines = [
         f"  {name:<{width}}{value:>12} {unit:<4} {interval:<26} {status}"
-        for name, value, interval, unit, status in map(_cells, one.parameters)
+        for name, value, interval, unit, status in map(_cells, one.reported)
     ]
     return "\n".join([_title(one), *lines, *(f"  {note}" for note in _notes(one))])
 
@@ -291,7 +308,7 @@ def fit_text(one: Fit) -> str:
 def fit_html(one: Fit) -> str:
     """The same as a table."""
     header = ("parameter", "value", "95% interval", "unit", "status")
-    return html_table(_title(one), header, map(_cells, one.parameters), _notes(one))
+    return html_table(_title(one), header, map(_cells, one.reported), _notes(one))
 
 
 def _title(one: Fit) -> str:
@@ -309,6 +326,10 @@ def _cells(e: Estimate) -> tuple[str, str, str, str, str]:
 
 def _notes(one: Fit) -> list[str]:
     notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
+    if one.misfit:
+        notes.append(
+            f"no fit within {LARGEST_HELD_OUT_PCT:g}% leave-one-out: its numbers are none of the machine's"
+        )
     if one.calibrated:
         notes.append("calibrated: no degree of freedom, so the error in sample says nothing")
     return [*notes, *one.points.warnings]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Least squares on relative residuals: global starts first, then a bounded local search."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,54 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from lockscale.queueing.gauss_newton import descend, settle, slopes
+from lockscale.queueing.gauss_newton import NEAR, descend, slopes
 from lockscale.queueing.model import Box, FloatArray, Model, Parameter
 from lockscale.queueing.points import Points
 from lockscale.queueing.shared import Shared, box_of, of_one, rate_of
-
-
-class Loose:
-    """Of a problem at x, shape (free,): the coordinates that are not held may move.
-
-    An optimiser asks again for what another has just left, and for slopes where it has been: both are
-    kept. `places` are the loose coordinates.
-    """
-
-    def __init__(
-        self, problem: "Problem", x: FloatArray, held: Collection[int], miss: FloatArray | None = None
-    ) -> None:
-        """miss: the residuals at x, where they are known."""
-        self.places = [k for k in range(len(x)) if k not in held]
-        self._problem, self._x = problem, x.copy()
-        self._high = problem.bounds[1][self.places]
-        self._misses: dict[bytes, FloatArray] = {}
-        self._slopes: dict[bytes, FloatArray] = {}
-        if miss is not None:
-            self._misses[x[self.places].tobytes()] = miss
-
-    def residuals(self, part: FloatArray) -> FloatArray:
-        """Shape (points,), at loose coordinates."""
-        key = part.tobytes()
-        if key not in self._misses:
-            self._misses[key] = self._problem.residuals(self._all(part[None])[0])
-        return self._misses[key]
-
-    def slopes(self, part: FloatArray, _miss: FloatArray | None = None) -> FloatArray:
-        """The Jacobian there, shape (points, loose)."""
-        key = part.tobytes()
-        if key not in self._slopes:
-            miss = self.residuals(part)[None]
-            self._slopes[key] = slopes(self._many, part[None], miss, self._high)[0]
-        return self._slopes[key]
-
-    def _many(self, parts: FloatArray) -> FloatArray:
-        return self._problem.many_residuals(self._all(parts))
-
-    def _all(self, parts: FloatArray) -> FloatArray:
-        xs = np.repeat(self._x[None], len(parts), axis=0)
-        xs[:, self.places] = parts
-        return xs
-
 
 STARTS = 256
 RATES_AT_ONCE = 500_000
@@ -199,12 +155,13 @@ class Problem:
     def optima(self, starts: Sequence[FloatArray]) -> list[Optimum]:
         """The local optimum found from each start, best first; only that one to all digits."""
         found = self.local(starts)
-        return [self._descend(found[0].x, {}, FINE), *found[1:]]
+        return [self._polished(found[0].x, FINE), *found[1:]]
 
     def local(self, starts: Sequence[FloatArray]) -> list[Optimum]:
         """The same, each to some digits."""
         found = descend(self.many_residuals, np.clip(starts, *self.bounds), *self.bounds)
-        optima = [Optimum(*one) for one in zip(found.x, found.ss.tolist(), found.jacobian, strict=True)]
+        jacobians = slopes(self.many_residuals, found.x, found.miss, self.bounds[1])
+        optima = [Optimum(*one) for one in zip(found.x, found.ss.tolist(), jacobians, strict=True)]
         return sorted(optima, key=lambda one: one.ss)
 
     def minimise(self, starts: Sequence[FloatArray]) -> Optimum:
@@ -219,8 +176,8 @@ class Problem:
         fixed = dict(self.fixed) | {self.free[k].name: self.value(k, at)}
         rest = replace(self, fixed=fixed, tries=max(self.tries // 16, 1))
         start = rest.starts(1)[0]
-        ss = rest._ss(start)
-        return ss if ss <= enough else rest._descend(start, {}, COARSE).ss
+        ss = float(np.sum(rest.residuals(start) ** 2))
+        return ss if ss <= enough else rest._polished(start, COARSE).ss
 
     def minimise_near(
         self,
@@ -228,44 +185,57 @@ class Problem:
         hold: Mapping[int, float],
         known: dict[bytes, Optimum] | None = None,
     ) -> Optimum:
-        """Local optimum from the best start only, with the coordinates in `hold` kept there.
+        """Local optimum from the best start only, with the coordinates in `hold` kept there; no Jacobian.
 
         For profiles, which move in small steps and need their sum of squares to four digits. known: what
         this call found from other starts, to which it adds.
         """
-        moved = [_put(x, hold) for x in starts]
-        missed = [self.residuals(x) for x in moved]
-        best = int(np.argmin([np.sum(miss**2) for miss in missed]))
+        moved = np.array([_put(x, hold) for x in starts])
+        missed = np.array([self.residuals(x) for x in moved])
+        best = int(np.argmin(np.sum(missed**2, axis=1)))
         known, start = {} if known is None else known, moved[best].tobytes()
         if start not in known:
             known[start] = self._settled(moved[best], hold, missed[best])
         return known[start]
 
     def _settled(self, x: FloatArray, hold: Mapping[int, float], miss: FloatArray) -> Optimum:
-        loose = Loose(self, x, hold, miss)
-        low, high = (bound[loose.places] for bound in self.bounds)
-        x[loose.places], ss, settled = settle(loose.residuals, loose.slopes, x[loose.places], low, high)
-        if not settled:
-            return self._descend(x, hold, COARSE, loose)
-        return Optimum(x, ss, np.empty((len(self.points), 0)))
+        loose = [k for k in range(len(x)) if k not in hold]
+        low, high = (bound[loose] for bound in self.bounds)
 
-    def _ss(self, x: FloatArray) -> float:
-        return float(np.sum(self.residuals(x) ** 2))
+        def residuals(parts: FloatArray) -> FloatArray:
+            xs = np.repeat(x[None], len(parts), axis=0)
+            xs[:, loose] = parts
+            # far out on a profile, sums of logarithms for many at once have too few digits
+            return self.many_residuals(xs) if len(xs) > 1 else self.residuals(xs[0])[None]
 
-    def _descend(
-        self, start: FloatArray, held: Mapping[int, float], precision: float, known: Loose | None = None
-    ) -> Optimum:
-        x, loose = start.copy(), known or Loose(self, start, held)
-        if not loose.places:
-            return Optimum(x, self._ss(x), np.empty((len(self.points), 0)))
-        low, high = (bound[loose.places] for bound in self.bounds)
+        found = descend(residuals, x[None, loose], low, high, NEAR, miss[None])
+        return Optimum(
+            _put(x, dict(zip(loose, found.x[0], strict=True))), float(found.ss[0]), np.empty((0, 0))
+        )
+
+    def _polished_near(self, x: FloatArray, hold: Mapping[int, float], loose: list[int]) -> Optimum:
+        held = {self.free[k].name: self.value(k, at) for k, at in hold.items()}
+        found = replace(self, fixed={**self.fixed, **held})._polished(x[loose], COARSE)
+        return Optimum(_put(x, dict(zip(loose, found.x, strict=True))), found.ss, np.empty((0, 0)))
+
+    def _polished(self, start: FloatArray, precision: float) -> Optimum:
+        """By scipy, which finds its way along bounds where many at once give up."""
+        if not len(start):
+            return Optimum(start, float(np.sum(self.residuals(start) ** 2)), np.empty((len(self.points), 0)))
+
+        def jacobian(x: FloatArray) -> FloatArray:
+            found: FloatArray = slopes(self.many_residuals, x[None], self.residuals(x)[None], self.bounds[1])[
+                0
+            ]
+            return found
+
         with np.errstate(all="ignore"):
             # dogbox ends exactly on a bound, so `at-bound` needs no tolerance
             found = least_squares(
-                loose.residuals,
-                np.clip(x[loose.places], low, high),
-                jac=loose.slopes,
-                bounds=(low, high),
+                self.residuals,
+                start,
+                jac=jacobian,
+                bounds=self.bounds,
                 method="dogbox",
                 x_scale="jac",
                 ftol=precision,
@@ -273,8 +243,7 @@ class Problem:
                 gtol=None,
                 max_nfev=60 if precision == FINE else 20,
             )
-        x[loose.places] = found.x
-        return Optimum(x, 2 * float(found.cost), found.jac)
+        return Optimum(found.x, 2 * float(found.cost), found.jac)
 
 
 def _put(x: FloatArray, hold: Mapping[int, float]) -> FloatArray:

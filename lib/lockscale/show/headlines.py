@@ -100,7 +100,8 @@ def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: p
     said = said or ["nothing was predicted that was counted"]
     best = found.comparison.best if found.comparison else None
     if best:
-        said += [f"{best.model} describes {found.column.name} best"]
+        least_bad = f"no law describes {found.column.name}; {best.model} is the least bad"
+        said += [least_bad if best.misfit else f"{best.model} describes {found.column.name} best"]
     of_bounds = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
     of_rates = {"rates": len(rates), "rates_inside": rates_inside}
     return Headline(

@@ -34,13 +34,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a model; ``unit`` is the end of its name, empty for a switch."""
+    """One parameter of a model; ``unit`` ends its name, empty for a switch; ``whole``: it is an int."""
 
     name: str
     unit: str
     default: Value
     meaning: str
     source: str
+    whole: bool = False
 
     def check(self, value: object) -> Value:
         """The value, if it is a switch or a finite non-negative number as the default is."""
@@ -53,7 +54,9 @@ class Parameter:
             raise BadInput(f"parameter '{self.name}' is {value!r}: give a number in {self.unit}")
         if not 0 <= value <= sys.float_info.max:
             raise BadInput(f"parameter '{self.name}' is {value}: give 0 or more {self.unit}")
-        return float(value)
+        if self.whole and value != int(value):
+            raise BadInput(f"parameter '{self.name}' is {value}: give a whole number of {self.unit}")
+        return int(value) if self.whole else float(value)
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,8 @@ def _parameter(model: str, argument: inspect.Parameter, hint: object) -> Paramet
         )
     if not isinstance(default, bool) and unit in ("", name):
         raise BadInput(f"{lacks}unit in its name: end it in one, as hold_ns")
-    found = Parameter(name, unit, default, notes[0].meaning, notes[0].source)
+    whole = getattr(hint, "__origin__", None) is int
+    found = Parameter(name, unit, default, notes[0].meaning, notes[0].source, whole)
     found.check(default)
     return found
 

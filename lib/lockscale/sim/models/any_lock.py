@@ -31,7 +31,7 @@ def any_lock(
     wake_us: Annotated[float, WAKE] = 5.0,
     spin_us: Annotated[float, SPIN] = 10.0,
     skew_us: Annotated[float, SKEW] = 0.0,
-    shared_cpus: Annotated[float, CPUS] = 0.0,
+    shared_cpus: Annotated[int, CPUS] = 0,
     slice_us: Annotated[float, SLICE] = 3000.0,
     ticket: Annotated[bool, Note("a ticket lock; FIFO as the queued one", "RHEL 7")] = False,
     unfair: Annotated[bool, Note("any waiter may be next", "virt_spin_lock() of a guest")] = False,
@@ -44,7 +44,7 @@ def any_lock(
     if ticket + unfair + test_and_set + sleeping + mutex > 1:
         raise BadInput("any_lock is given two kinds of lock: throw one switch")
     if shared_cpus:
-        m.machine(cpus=int(shared_cpus), time_slice=us(slice_us))
+        m.machine(cpus=shared_cpus, time_slice=us(slice_us))
     group = _lock(m, hold_ns, wake_us, spin_us, (ticket, unfair, test_and_set, sleeping, mutex))
     bitmap = m.bitmap("inode bitmap")
 

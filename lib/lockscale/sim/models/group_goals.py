@@ -118,10 +118,10 @@ def group_goals(
     try_ns: Annotated[float, TRY] = 50.0,
     access_ns: Annotated[float, ACCESS] = 500.0,
     free_us: Annotated[float, FREE] = 3.0,
-    block_groups: Annotated[float, GROUPS] = 1024.0,
+    block_groups: Annotated[int, GROUPS] = 1024,
     full_allocations: Annotated[float, FILL] = 16384.0,
-    writers_a_cpu: Annotated[float, WRITERS] = 1.0,
-    draw_number: Annotated[float, DRAW] = 1.0,
+    writers_a_cpu: Annotated[int, WRITERS] = 1,
+    draw_number: Annotated[int, DRAW] = 1,
     arbitrary: Annotated[bool, ARBITRARY] = False,
     flex_groups: Annotated[bool, FLEX_GROUPS] = False,
     trylock: Annotated[bool, Note("skip busy groups; one goal under s_md_lock", "6.12")] = False,
@@ -137,9 +137,9 @@ def group_goals(
     """
     if trylock + unlocked_goal + inode_goal + multi_goal + goal_spread > 1:
         raise BadInput("group_goals is given two arms: throw one switch")
-    groups, cpus = max(2, int(block_groups)), m.threads
-    writers = cpus * max(1, int(writers_a_cpu))
-    numbers = file_numbers(writers, groups, arbitrary, flex_groups, int(draw_number))
+    groups, cpus = max(2, block_groups), m.threads
+    writers = cpus * max(1, writers_a_cpu)
+    numbers = file_numbers(writers, groups, arbitrary, flex_groups, draw_number)
     if writers > cpus:  # which of them share a CPU is up to the scheduler
         random.Random(draw_number).shuffle(numbers)
     goals = Goals([0], [0] * writers)

@@ -41,7 +41,7 @@ def group_trylock(
     search_ns: Annotated[float, SEARCH] = 1500.0,
     free_us: Annotated[float, FREE] = 3.0,
     try_ns: Annotated[float, TRY] = 50.0,
-    block_groups: Annotated[float, GROUPS] = 128.0,
+    block_groups: Annotated[int, GROUPS] = 128,
     trylock: Annotated[bool, Note("skip busy groups", "S3's patch 1")] = False,
     per_inode_goal: Annotated[bool, Note("own goal, no s_md_lock", "S3's patch 2")] = False,
     scan: Annotated[bool, Note("search shared lists of groups", "mb_optimize_scan=1")] = False,
@@ -50,7 +50,7 @@ def group_trylock(
 
     Not modelled: full groups, NUMA, the lists' updates. A file's last group stands for all of its.
     """
-    groups = max(1, int(block_groups))
+    groups = max(1, block_groups)
     group = m.queued_lock("group lock", hold=ns(hold_ns), shards=groups)
     buddy = m.cache_line("bitmap and buddy", own=OWN, socket=ns(moved_ns), shards=groups)
     md = m.queued_lock("s_md_lock", hold=SECTION, handover=ns(pass_ns))

@@ -31,16 +31,15 @@ def xfs_create(
     held_us: Annotated[float, HELD] = 10.0,
     log_ns: Annotated[float, LOG] = 300.0,
     wake_us: Annotated[float, WAKE] = 11.6,
-    allocation_groups: Annotated[float, GROUPS] = 4.0,
+    allocation_groups: Annotated[int, GROUPS] = 4,
 ) -> None:
     """One allocation group for each directory, in turn, and one log for all.
 
     Not modelled: waiters of a group that run on another's CPU, the log's checkpoints, chunks of new inodes.
     """
-    groups = int(allocation_groups)
-    agi = m.sleeping_lock("AGI", hold=us(held_us), wake=us(wake_us), barging=False, shards=groups)
+    agi = m.sleeping_lock("AGI", hold=us(held_us), wake=us(wake_us), barging=False, shards=allocation_groups)
     log = m.queued_lock("log", hold=ns(log_ns))
-    group = m.place("allocation group", shards=groups)  # S_ISDIR: m_agirotor, one after the other
+    group = m.place("allocation group", shards=allocation_groups)  # S_ISDIR: m_agirotor, one after the other
 
     create = m.path("create")
     create.spend(exponential(us(elsewhere_us)), "the rest of xfs_create")
