@@ -300,30 +300,6 @@ def predict_guests(
     return Guests([*bounds, *teller.rows()], _said(case, found, counts, used, base.host_cpus))
 
 
-def lost_claims(study: Study) -> list[dict[str, Any]]:
-    """Extra get_write_access calls a create under the before arm, for each point of the guests.
-
-    Every lost claim has a winner on another processor, and the loser queues behind at most the
-    others: on c processors n processes lose more than 0 and at most min(n, c) - 1 claims a create,
-    and one process alone loses none. How far below the bound depends on the window between search
-    and lock, which no profile of another machine tells.
-    """
-    points = [(g.cpus, n) for g in study.parameters.guests for n in g.processes]
-    return [
-        {
-            "kind": BOUND,
-            "arm": study.unpatched.name,
-            "cpus": cpus,
-            "threads": n,
-            "metric": f"extra {study.called_function}",
-            "unit": "calls/create",
-            "low": 0.0,
-            "high": float(min(n, cpus) - 1),
-        }
-        for cpus, n in points
-    ]
-
-
 def counts_of(case: GuestCase, rows: pd.DataFrame) -> list[Count]:
     """The fitted ratio of the base alone, one a block and point; BadInput where it was not counted."""
     wide = _wide(case, rows)

@@ -7,8 +7,8 @@ over their standard deviations, prior included (damped Gauss-Newton with the sam
 everywhere; queueing/gauss_newton.py), and the curvature there gives its covariance (Laplace's
 approximation). Where the model misses the data by more than they scatter, the data's curvature counts that
 much less (R. Birge, Phys. Rev. 40, 1932); the prior's does not, so that no parameter is ever less known than
-before the data. A patched rate is simulated at the best set and at pairs of sets one covariance away (the unscented
-transform: S. Julier and J. Uhlmann, Proc. IEEE 92(3), 2004), which gives its mean and spread.
+before the data. A patched rate is simulated at the best set and at pairs of sets one covariance away (the
+unscented transform: S. Julier and J. Uhlmann, Proc. IEEE 92(3), 2004), which gives its mean and spread.
 """
 
 from collections.abc import Callable, Mapping, Sequence

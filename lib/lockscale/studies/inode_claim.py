@@ -22,11 +22,11 @@ from lockscale.predict.answer import (
     idea_by_gain,
     worth_writing,
 )
-from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, lost_claims
+from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told
 from lockscale.predict.unpatched import Base, Storm, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
-from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check
+from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check, lost_claims
 from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of

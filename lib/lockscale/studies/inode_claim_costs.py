@@ -8,6 +8,7 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.fitting.scoreboard import simulated_targets
+from lockscale.predict.guest import BOUND
 from lockscale.sim import Result, load_model
 from lockscale.studies.parts import Comparison
 from lockscale.study.file import Study
@@ -161,3 +162,27 @@ def cost_rows(rates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def lost_claims(study: Study) -> list[dict[str, Any]]:
+    """Extra get_write_access calls a create under the before arm, for each point of the guests.
+
+    Every lost claim has a winner on another processor, and the loser queues behind at most the
+    others: on c processors n processes lose more than 0 and at most min(n, c) - 1 claims a create,
+    and one process alone loses none. How far below the bound depends on the window between search
+    and lock, which no profile of another machine tells.
+    """
+    points = [(g.cpus, n) for g in study.parameters.guests for n in g.processes]
+    return [
+        {
+            "kind": BOUND,
+            "arm": study.unpatched.name,
+            "cpus": cpus,
+            "threads": n,
+            "metric": f"extra {study.called_function}",
+            "unit": "calls/create",
+            "low": 0.0,
+            "high": float(min(n, cpus) - 1),
+        }
+        for cpus, n in points
+    ]

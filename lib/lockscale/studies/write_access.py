@@ -23,10 +23,10 @@ from lockscale.predict.answer import (
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.guest import lost_claims
 from lockscale.predict.unpatched import Base, Storm, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
+from lockscale.studies.inode_claim_costs import lost_claims
 from lockscale.studies.parts import StudyParts
 from lockscale.studies.scene import Scene, switches_of
 from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT

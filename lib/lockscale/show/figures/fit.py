@@ -156,7 +156,7 @@ def _draw_residuals(drawn: go.Figure, one: Fit) -> None:
 
 
 def _draw_table(drawn: go.Figure, one: Fit, landmarks: Sequence[Diagnosis]) -> None:
-    found: list[Estimate | Diagnosis] = [*one.parameters, *landmarks]
+    found: list[Estimate | Diagnosis] = [*one.reported, *landmarks]
     look = {"align": "left", "fill_color": "white", "font": {"size": 11}}
     header = {"values": ["", "value", "95% interval", "status"], **look}
     cells = {"values": [*zip(*map(_cells, found), strict=True)], **look}
