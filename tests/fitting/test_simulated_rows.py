@@ -174,7 +174,7 @@ def test_the_scoreboard_reads_what_is_kept(folder, monkeypatch, toy_rows):
     monkeypatch.setattr(whole_scoreboard, "all_published_columns", toy_columns)
     monkeypatch.setattr(whole_scoreboard, "column_row", lambda one: asked.append(one.name) or {})
     monkeypatch.setattr(whole_scoreboard, "simulated_tables", lambda: [TOY])
-    monkeypatch.setattr(whole_scoreboard, "_rows", lambda of: asked.append(of.table) or toy_rows)
+    monkeypatch.setattr(whole_scoreboard, "_simulated_rows", lambda of: asked.append(of.table) or toy_rows)
     monkeypatch.setattr(whole_scoreboard, "_settings", lambda of: {})
     first = whole_scoreboard.whole_scoreboard()
     assert whole_scoreboard.whole_scoreboard() == first
