@@ -128,19 +128,49 @@ def test_a_file_that_was_changed_is_run_again(own: Path):
         ),
     ],
 )
-def test_a_file_that_is_none_is_one_sentence(own: Path, text: str, says: str):
+def test_a_file_that_is_none_is_one_sentence_of_its_study_and_a_warning_for_the_others(
+    own: Path, text: str, says: str, capsys: pytest.CaptureFixture[str]
+):
     own.write_text(text)
     with pytest.raises(BadInput, match=says) as said:
-        studies()
+        study_parts("look-again")
     assert "\n" not in str(said.value)
     with pytest.raises(BadInput, match=says):
-        study_parts("look-again")
+        ask("look-again")
+    registry._warn.cache_clear()
+    assert [one.name for one in studies()] == SHIPPED == [one.name for one in studies()]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(f"^warning: .*{says}.*; this study is left out$", line)
+    assert ask("inode-claim").predictions and audit("s1_rates")
 
 
-def test_a_name_of_ours_is_not_taken(own: Path):
+def test_a_name_of_ours_is_not_taken(own: Path, capsys: pytest.CaptureFixture[str]):
     (paths.KERNEL_PATCHES / "inode-claim/study.py").write_text(ANSWERS.replace("look-again", "inode-claim"))
     with pytest.raises(BadInput, match="lockscale has a study 'inode-claim' itself: give yours another name"):
-        studies()
+        study_parts("inode-claim")
+    registry._warn.cache_clear()
+    assert [one.name for one in studies()] == SHIPPED
+    assert "lockscale has a study 'inode-claim' itself" in capsys.readouterr().err
+
+
+def test_a_scene_that_fails_costs_the_explorer_no_other_one(own: Path, capsys: pytest.CaptureFixture[str]):
+    own.write_text(f"{BEGIN}def s(study):\n    return 1 / 0\nSTUDY = StudyParts('look-again', scenes=s)\n")
+    registry._warn.cache_clear()
+    names = registry.collected(
+        lambda one: [one.name] if one.scenes and list(one.scenes(load_study(one.name))) else []
+    )
+    assert names == SHIPPED and "study.py line 3: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_the_scoreboard_says_first_that_a_study_is_broken(own: Path, monkeypatch: pytest.MonkeyPatch):
+    said: list[str] = []
+    own.write_text("raise SystemExit(3)\n")
+    registry._warn.cache_clear()
+    monkeypatch.setattr(registry, "print", lambda sentence, **_: said.append(sentence), raising=False)
+    monkeypatch.setattr(whole_scoreboard, "queueing_scoreboard", lambda: said.append("fits") or [])
+    monkeypatch.setattr(whole_scoreboard, "simulated_scoreboard", lambda: said.append("simulates") or [])
+    assert whole_scoreboard.whole_scoreboard() == []
+    assert "study.py line 1" in said[0] and said[1:] == ["fits", "simulates"]
 
 
 def test_a_fit_that_is_kept_is_of_the_file_of_now(own: Path):

@@ -2,17 +2,21 @@
 """A study's predictions come from its base alone, and hold what was published."""
 
 import csv
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
+import pandas as pd
 import pytest
 from base_only import BASES, copy_of_data, cut_the_patched_rows, rewrite
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.measure.run_folder import curated_run
 from lockscale.predict.answer import Answer, Predicted
 from lockscale.show.prediction import ask
+from lockscale.study.file import load_study
 
 STUDIES = sorted(BASES)
 CALLS = 73077185 / 1440000  # S1's table: get_write_access, creates
@@ -223,3 +227,24 @@ def test_s2_a_cheap_attempt_brings_no_storm():
 def test_what_cannot_be_asked_is_one_sentence(study: str, given: dict[str, float], said: str):
     with pytest.raises(BadInput, match=said):
         ask(study, given)
+
+
+def test_a_run_that_is_kept_later_changes_no_published_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The study's file names the run from which S1's constant is, and the value is that of its rows."""
+    before = ask("inode-claim")
+    shutil.copytree(paths.MEASURED, tmp_path / "measured")
+    monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
+    constant = load_study("inode-claim").calls_without_retry
+    assert constant is not None and constant.run is not None
+    later = tmp_path / "measured/inode-claim-29991231T235959Z"
+    shutil.copytree(tmp_path / "measured" / constant.run, later)
+    rows = pd.read_csv(later / "rows.csv")
+    calls = rows.metric == "jbd2_journal_get_write_access.calls"
+    rows.loc[calls, "value"] *= 1.5
+    rows.to_csv(later / "rows.csv", index=False)
+    assert curated_run("inode-claim").folder == later
+    assert ask("inode-claim") == before
+    (calls_read,) = [one for one in before.parameters if one.name == "calls_without_retry"]
+    assert round(calls_read.value, 3) == constant.value

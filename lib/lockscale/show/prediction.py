@@ -24,15 +24,16 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
     What was published is put beside it when all is said, and may be absent. Raises BadInput for a study or
     a measurement that there is not.
     """
-    known = {one.name: one for one in studies() if one.whatif}
-    if study not in known or not (answer := known[study].whatif):
+    parts = study_parts(study)
+    if not (answer := parts.whatif):
         if study in list_studies():
             raise BadInput(
                 f"study {study} says nothing from its base alone: give your own with --profile, --rates and "
                 "--model, or write a whatif into its study.py"
             )
+        known = {one.name: one for one in studies() if one.whatif}
         raise BadInput(f"whatif knows no study {study!r}{_near(study, known)}")
-    takes = known[study].given
+    takes = parts.given
     for name, value in (given or {}).items():
         if name not in takes:
             raise BadInput(f"{study} has no measurement {name!r} to be given{_near(name, takes)}")

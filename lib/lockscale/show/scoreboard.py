@@ -6,6 +6,7 @@ nothing left out that decides a figure. A queueing row and a simulator row have 
 checks, and a table that no model is of has a row that says so.
 """
 
+import contextlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.scoreboard import column_row, simulated_rows
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.progress import progress
-from lockscale.studies.registry import studies
+from lockscale.studies.registry import left_out_if_broken, studies
 from lockscale.tables import list_tables, published
 from lockscale.text_table import text_table
 
@@ -34,6 +35,7 @@ def whole_scoreboard() -> list[dict[str, Any]]:
     curve's, of the simulator each table's, whose columns are fitted at once. After an interrupt or a kill
     those are not made again.
     """
+    simulated_tables()  # a study of the user's that is broken is told before minutes of fits
     return [*queueing_scoreboard(), *simulated_scoreboard()]
 
 
@@ -60,7 +62,8 @@ def simulated_scoreboard() -> list[dict[str, Any]]:
     with progress("scoreboard, simulator", len(tables)) as shown:
         for done, one in enumerate(tables):
             shown.update(done, one.table)
-            rows += cached(one.table, _settings(one), partial(_simulated_rows, one))
+            with left_out_if_broken() if one.source else contextlib.nullcontext():
+                rows += cached(one.table, _settings(one), partial(_simulated_rows, one))
         shown.update(len(tables))
     return rows
 

@@ -11,8 +11,8 @@ from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
-from lockscale.studies.parts import Comparison
-from lockscale.studies.registry import studies
+from lockscale.studies.parts import Comparison, StudyParts
+from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
 from lockscale.study.tables import EXTREMES, StudyTable
 
@@ -51,11 +51,13 @@ def simulate_points(
 
 def _unfitted_of(model: str, seed: int) -> list[Comparison]:
     """What the studies of this model say of tables that it was not fitted to."""
-    rows: list[Comparison] = []
-    for one in studies():
-        if one.unfitted and (study := load_study(one.name, {"seed": seed})).model == model:
-            rows += [row for check in one.unfitted.values() for row in check(study)]
-    return rows
+
+    def of_one(parts: StudyParts) -> list[Comparison]:
+        if not parts.unfitted or (study := load_study(parts.name, {"seed": seed})).model != model:
+            return []
+        return [row for check in parts.unfitted.values() for row in check(study)]
+
+    return collected(of_one)
 
 
 def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:

@@ -2,20 +2,22 @@
 """S3, group-trylock: what fallocate2's base column allows once containers do not meet at one group."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_by_gain, sign_of_change
-from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, skips, waits
+from lockscale.predict.guest import Chances, GuestCase, Told, skips, waits
 from lockscale.predict.unpatched import Base, Curve
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
-from lockscale.studies.parts import StudyParts
-from lockscale.studies.scene import Scene, switches_of
+from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
 
 NAME = "group-trylock"
 BEFORE = "wait-group"
 METRIC = "fallocate_rate"
+BLOCK_GROUPS = 128.0
+"""Of the guests' disk, by the study's mkfs."""
 LOCKS = ("ext4_lock_group", "s_md_lock")
 FREE_OF_BOTH = ("inode-goal-scan0", "multi-goal", "goal-spread")
 FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of groups come
@@ -77,21 +79,19 @@ def _ideas(each: Curve, predictions: list[Predicted]) -> list[Idea]:
 
 
 def guests(study: Study) -> GuestCase:
-    """One model for all arms: with mb_optimize_scan=1 it has none, so those arms are not told."""
-    model, groups, allocation = "group_goals", {"block_groups": 128.0}, "trace:ext4_mballoc_alloc"
-    # the study file has these two of group_trylock, which knows one goal and no others beside it
-    thrown: dict[str, Mapping[str, object]]
-    thrown = {"trylock": {"trylock": True}, "inode-goal-scan0": {"inode_goal": True}}
-    thrown |= {arm.name: arm.model_parameters for arm in study.arms if study.model_of(arm) == model}
+    """Arms of the base's model: with mb_optimize_scan=1 they have another one, and are not predicted."""
+    base, allocation = study.unpatched, "trace:ext4_mballoc_alloc"
+    model = study.model_of(base)
+    alike = [arm.name for arm in study.arms if arm.simulated and study.model_of(arm) == model]
     return GuestCase(
-        base=BEFORE,
-        simulated=SimulatedArm(model, groups),
-        scaled={"elsewhere_us": 2.443, "others_us": 4.35},
+        base=base.name,
+        simulated=simulated_arm(study, base.name, block_groups=BLOCK_GROUPS),
+        scaled=default_times(model, "elsewhere_us", "others_us"),
         count="trace:ext4_group_lock_wait",
         per="acquisitions:&bgl->locks[i].lock",
         seen=_group_waits,
         operation=allocation,
-        arms={arm: SimulatedArm(model, {**groups, **switches}) for arm, switches in thrown.items()},
+        arms={arm: simulated_arm(study, arm, block_groups=BLOCK_GROUPS) for arm in alike if arm != base.name},
         told=(
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
@@ -106,22 +106,29 @@ def _group_waits(run: Result) -> Chances:
 
 
 def scenes(study: Study) -> tuple[Scene, ...]:
-    """The arms that one model has."""
-    return (
-        Scene(
-            name=NAME,
-            model="group_trylock",
-            title="S3: block groups under one goal",
-            arms=switches_of(study, BEFORE, "trylock", "inode-goal-scan0", "inode-goal-scan1"),
-            patch=(BEFORE, "inode-goal-scan0"),
-            lock="group lock",
-            table=TABLE,
-            metric=METRIC,
-            statistic="mean_per_container",
-            threads=64,
-            counts=tuple(2**k for k in range(7)),
-        ),
+    """Each search from its goal, and with the lists of groups: two models."""
+    goals = Scene(
+        name=NAME,
+        model=study.model_of(study.arm(BEFORE)),
+        title="S3: block groups under one goal",
+        arms=switches_of(study, BEFORE, "trylock", "inode-goal-scan0", "multi-goal", "goal-spread"),
+        patch=(BEFORE, "inode-goal-scan0"),
+        lock="group lock",
+        table=TABLE,
+        metric=METRIC,
+        statistic="mean_per_container",
+        threads=64,
+        counts=tuple(2**k for k in range(7)),
     )
+    lists = replace(
+        goals,
+        name="group-lists",
+        model=study.model_of(study.arm("inode-goal-scan1")),
+        title="S3: the same with lists of groups (mb_optimize_scan)",
+        arms=switches_of(study, "wait-group-scan1", "trylock-scan1", "inode-goal-scan1"),
+        patch=("wait-group-scan1", "inode-goal-scan1"),
+    )
+    return goals, lists
 
 
 STUDY = StudyParts(

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import calls_per_operation, function_costs
 from lockscale.measure.rows import origin_of, read_rows
-from lockscale.measure.run_folder import curated_run
 from lockscale.predict import guest
 from lockscale.predict.answer import (
     Answer,
@@ -26,11 +26,17 @@ from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told
 from lockscale.predict.unpatched import Base, Storm, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
-from lockscale.studies.inode_claim_costs import ACCESS, COST, THREADS, check, lost_claims
+from lockscale.studies.inode_claim_costs import (
+    ACCESS,
+    COST,
+    THREADS,
+    check,
+    lost_claims,
+    one_process_constant,
+)
 from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
-from lockscale.studies.parts import StudyParts
-from lockscale.studies.scene import Scene, switches_of
-from lockscale.study.file import Study
+from lockscale.studies.parts import Scene, StudyParts, simulated_arm, switches_of
+from lockscale.study.file import Study, load_study
 from lockscale.tables.function_costs import Cost
 
 NAME = "inode-claim"
@@ -49,7 +55,7 @@ _WAITS_FOR = {
 WHY_SHORT = (
     "In the model every waiting thread spins for the group lock; by the table some eight "
     "of 48 wait in jbd2__journal_start. A model with that wait cannot meet both figures: its attempts could "
-    "not exceed the 40 threads that are left, and the table has 43.8 (data/README.md)."
+    "not exceed the 40 threads that are left, and the table has 43.7 (data/README.md)."
 )
 _NOT_COMPARED = ("create", "raw_spin_lock", ACCESS)
 
@@ -176,15 +182,19 @@ def _interval(ends: Iterable[float]) -> str:
 
 
 def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
-    """get_write_access calls of a create that loses no claim: from the latest curated run; BadInput without.
+    """get_write_access calls of a create that loses no claim: from the run that the study's file names.
 
-    One process has nobody to lose to. The rows are those of the base arm in data/measured; the count is
-    Linux 6.12's, not that of the published kernel, and of smaller directories. How far the two create
-    paths differ is taken from the functions that both profiles count: each calls get_write_access once
-    at most, so the calls of a create may differ by as much as theirs do together. costs: the published
-    profile.
+    Always from that one, so that no run that is kept later changes a published prediction. One process has
+    nobody to lose to. The rows are those of the base arm in data/measured; the count is Linux 6.12's, not
+    that of the published kernel, and of smaller directories. How far the two create paths differ is taken
+    from the functions that both profiles count: each calls get_write_access once at most, so the calls of a
+    create may differ by as much as theirs do together. costs: the published profile.
     """
-    path = curated_run(NAME).rows
+    path = paths.MEASURED / (one_process_constant(load_study(NAME)).run or "") / "rows.csv"
+    if not path.is_file():
+        raise BadInput(
+            f"{NAME}.yaml: calls_without_retry: its run is not in data/measured: restore it from git"
+        )
     rows = read_rows(path)
     calls = calls_per_operation(rows, ACCESS)
     one = calls[(calls.threads == 1) & (calls.arm == arm)]
@@ -229,7 +239,7 @@ def guests(study: Study) -> GuestCase:
         per=create,
         seen=lost,
         operation=create,
-        arms={before.name: SimulatedArm(study.model_of(before), dict(before.model_parameters))},
+        arms={before.name: simulated_arm(study, before.name)},
         told=(Told(f"extra {study.called_function}", "calls/create", guest.retries, create),),
         limits="The lost bits are counted with lock statistics on, the extra calls with more functions "
         "profiled: both lengthen the time between search and claim, and not alike.",

@@ -11,9 +11,10 @@ from lockscale.fitting.scoreboard import simulated_targets
 from lockscale.predict.guest import BOUND
 from lockscale.sim import Result, load_model
 from lockscale.studies.parts import Comparison
-from lockscale.study.file import Study
+from lockscale.study.file import Constant, Study, load_study
 from lockscale.tables import function_cost
 
+NAME = "inode-claim"
 COST = "s1_function_cost"
 THREADS = 48
 ATTEMPTS, SPIN, ACCESS = "attempts", "_raw_spin_lock", "jbd2_journal_get_write_access"
@@ -69,7 +70,7 @@ def function_cost_check(
         _compare(
             "jbd2_journal_get_write_access",
             "calls/create",
-            run.attempts_per_op - 1 + access_calls_without_retry,
+            access_calls_a_create(run, access_calls_without_retry),
             access_calls / creates,
         ),
         _compare("attempts", "attempts/create", run.attempts_per_op, 1 + retries),
@@ -108,9 +109,24 @@ def _compare(name: str, unit: str, predicted: float, published: float) -> Compar
 
 def check(study: Study) -> FunctionCostCheck:
     """S1's function cost table against the calibrated model; nothing of it but its rate is used."""
+    return _check(one_process_constant(study).value, seed=study.parameters.seed)
+
+
+def one_process_constant(study: Study) -> Constant:
+    """get_write_access calls of a create that loses no claim. Raises BadInput where the study lacks it."""
     if study.calls_without_retry is None:
         raise BadInput(f"study {study.name} lacks calls_without_retry: the check needs that number")
-    return _check(study.calls_without_retry.value, seed=study.parameters.seed)
+    return study.calls_without_retry
+
+
+def calls_without_retry() -> float:
+    """The number of S1's study file, which S2's tables of the same function take too."""
+    return one_process_constant(load_study(NAME)).value
+
+
+def access_calls_a_create(run: Result, without_retry: float) -> float:
+    """get_write_access calls a create: each attempt is one, the others as in a create without retries."""
+    return run.attempts_per_op - 1 + without_retry
 
 
 def _check(calls_without_retry: float, **given: Any) -> FunctionCostCheck:
@@ -133,10 +149,8 @@ def cost_rows(rates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     Free: elsewhere_us of the patched rate, the traced hold of the traced rate, and the model's access_ns,
     assumed; four figures stand against them: those two rates, attempts and spin.
     """
-    from lockscale.sim.models.write_access import CALLS_WITHOUT_RETRY
-
     parameters = {one["name"]: one["value"] for one in rates[0]["parameters"]}
-    found = _check(CALLS_WITHOUT_RETRY, parameters=parameters)
+    found = _check(calls_without_retry(), parameters=parameters)
     targets = simulated_targets()
     rows = []
     for one in (row for row in found.rows if row.name in (ATTEMPTS, SPIN)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
-from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told, operations, waits
+from lockscale.predict.guest import Chances, GuestCase, Told, operations, waits
 from lockscale.predict.unpatched import Base, Curve
 from lockscale.sim import Result
 from lockscale.studies.orphan_file_tables import (
@@ -18,8 +18,7 @@ from lockscale.studies.orphan_file_tables import (
     STRESS_FITTED,
     TRUNCATE,
 )
-from lockscale.studies.parts import StudyParts
-from lockscale.studies.scene import Scene, switches_of
+from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
 from lockscale.tables import describe
 
@@ -128,11 +127,11 @@ def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Ide
 def guests(study: Study) -> GuestCase:
     """The list under its mutex is counted; the arms with the file are told."""
     base = study.unpatched
-    arms = {arm.name: SimulatedArm(study.model_of(arm), dict(arm.model_parameters)) for arm in study.arms}
+    arms = {arm: simulated_arm(study, arm) for arm in study.arm_names}
     return GuestCase(
         base=base.name,
         simulated=arms.pop(base.name),
-        scaled={"elsewhere_us": 9.0},
+        scaled=default_times(study.model_of(base), "elsewhere_us"),
         count="trace:ext4_orphan_lock_wait",
         per="truncates",
         seen=_waits_of_all,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a study can add to the rooms, none of which knows it by name."""
+"""What a study can add to the rooms, none of which knows it by name: its parts, and scenes to explore."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Any
 
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
-from lockscale.predict.guest import GuestCase
-from lockscale.studies.scene import Scene
+from lockscale.predict.guest import GuestCase, SimulatedArm
+from lockscale.sim import load_model
 from lockscale.studies.swept_path import SweptPath
 from lockscale.study.file import Study
 from lockscale.tables import AuditRow
@@ -23,6 +23,40 @@ class Comparison:
     predicted: float
     published: float
     error_pct: float
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One contention. `arms`: arm -> switches of the model; `patch`: the arms before and after it.
+
+    `lock` is the one whose waits and holds are shown, `locks` that of arms with another; `counts` are the
+    threads of the curve. `table`, `metric` and `statistic` are the published numbers; `scaled` is the arm
+    by which times of an unpublished amount of work are scaled.
+    `any_kind`: the model has every kind of lock, a start skew and shared CPUs.
+    """
+
+    name: str
+    model: str
+    title: str
+    arms: Mapping[str, Mapping[str, bool | float]]
+    patch: tuple[str, str]
+    lock: str
+    table: str
+    metric: str
+    statistic: str
+    threads: int
+    counts: tuple[int, ...]
+    locks: Mapping[str, str] = field(default_factory=dict)
+    scaled: str = ""
+    any_kind: bool = False
+
+    def lock_of(self, arm: str) -> str:
+        return self.locks.get(arm, self.lock)
+
+    def after(self, arm: str) -> str:
+        """The arm that `arm` is compared with: the patched one, or of that the one before."""
+        before, after = self.patch
+        return before if arm == after else after
 
 
 @dataclass(frozen=True)
@@ -50,3 +84,24 @@ class StudyParts:
     why_short: Mapping[str, str] = field(default_factory=dict)
     scenes: Callable[[Study], Sequence[Scene]] | None = None
     scale: Sequence[SweptPath] = ()
+
+
+def switches_of(study: Study, *arms: str) -> dict[str, dict[str, bool | float]]:
+    """What the study's file enables in the model of each of these arms, in their order.
+
+    Raises BadInput for an arm that the study does not have any more.
+    """
+    known = {arm: study.arm(arm).model_parameters for arm in arms}
+    return {arm: {name: value for name, value in known[arm].items() if value} for arm in arms}
+
+
+def simulated_arm(study: Study, name: str, **given: object) -> SimulatedArm:
+    """An arm as the study's file has it in the simulator. given: parameters of the machine that it is for."""
+    arm = study.arm(name)
+    return SimulatedArm(study.model_of(arm), {**arm.model_parameters, **given})
+
+
+def default_times(model: str, *names: str) -> dict[str, float]:
+    """The model's own values of these parameters, whose unit is in their name."""
+    known = {one.name: one.default for one in load_model(model).parameters}
+    return {name: float(known[name]) for name in names}

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Which studies there are: those of this package, and kernel-patches/<study>/study.py of the user's own."""
 
+import contextlib
 import functools
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.studies.parts import StudyParts
 from lockscale.user_code import located, run_file
 
+T = TypeVar("T")
 FILE = "study.py"
 CALLED = ("whatif", "guest_case", "guest_bounds", "scenes", "claims", "unfitted")
 """The parts that are functions, or mappings to some."""
@@ -24,18 +27,56 @@ CALLED = ("whatif", "guest_case", "guest_bounds", "scenes", "claims", "unfitted"
 def studies() -> list[StudyParts]:
     """Every study that adds anything, in their order; the user's own are last.
 
-    Raises BadInput with the file of the user's own that cannot be run, or whose name is another's.
+    A file of the user's that cannot be run, or whose name is another's, is a warning on stderr with its line.
     """
-    return [*_shipped(), *(_read(path) for path in sorted(paths.KERNEL_PATCHES.glob(f"*/{FILE}")))]
+    found = list(_shipped())
+    for path in _user_files().values():
+        with left_out_if_broken():
+            found.append(_read(path))
+    return found
 
 
 def study_parts(name: str) -> StudyParts:
-    """What the study adds; of one that has no file of its own its name alone."""
-    for one in _shipped():
-        if one.name == name:
-            return one
-    path = paths.KERNEL_PATCHES / name / FILE
-    return _read(path) if path.is_file() else StudyParts(name)
+    """What the study adds; of one that has no file of its own its name alone.
+
+    Raises BadInput with the file of the user's own that cannot be run, or whose name is another's.
+    """
+    path = _user_files().get(name)
+    if path is not None:
+        return _read(path)
+    return next((one for one in _shipped() if one.name == name), StudyParts(name))
+
+
+def collected(part: Callable[[StudyParts], Iterable[T]]) -> list[T]:
+    """What `part` gives of every study; where a file of the user's fails at it, a warning and no more."""
+    found: list[T] = []
+    for one in studies():
+        if one in _shipped():
+            found += part(one)
+        else:
+            with left_out_if_broken():
+                found += part(one)
+    return found
+
+
+@contextlib.contextmanager
+def left_out_if_broken() -> Iterator[None]:
+    """BadInput of a file of the user's is a warning: it is no matter to what is asked of other studies."""
+    try:
+        yield
+    except BadInput as error:
+        _warn(f"warning: {error}; this study is left out")
+
+
+@cache
+def _warn(sentence: str) -> None:
+    """Once in a process."""
+    print(sentence, file=sys.stderr)
+
+
+def _user_files() -> dict[str, Path]:
+    """Study -> the file of the user's in its folder."""
+    return {path.parent.name: path for path in sorted(paths.KERNEL_PATCHES.glob(f"*/{FILE}"))}
 
 
 @cache

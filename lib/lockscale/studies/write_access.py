@@ -26,9 +26,8 @@ from lockscale.predict.answer import (
 from lockscale.predict.unpatched import Base, Storm, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
-from lockscale.studies.inode_claim_costs import lost_claims
-from lockscale.studies.parts import StudyParts
-from lockscale.studies.scene import Scene, switches_of
+from lockscale.studies.inode_claim_costs import access_calls_a_create, calls_without_retry, lost_claims
+from lockscale.studies.parts import Scene, StudyParts, switches_of
 from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
 from lockscale.study.file import Study
 from lockscale.tables import function_cost, published
@@ -215,10 +214,9 @@ def _create_inode_us(run: Result) -> float:
     return 1e6 * run.threads / run.rate_per_s - float(run.parameters["elsewhere_us"])
 
 
-def _access_calls(run: Result) -> float:
-    from lockscale.sim.models.write_access import access_calls  # a model's file imports the compiler
-
-    return access_calls(run)
+def access_calls_of(run: Result) -> float:
+    """get_write_access calls a create of a simulated run."""
+    return access_calls_a_create(run, calls_without_retry())
 
 
 def _fast(threads: int, free: Values) -> Values:
@@ -230,7 +228,7 @@ def _arms() -> dict[str, Arm]:
     fast = Arm({"fast_access": True}, ("elsewhere_us", "hold_ns"), _fast)
     found = {}
     for name, arm in ((BEFORE, slow), (FAST, fast)):
-        calls = replace(arm, figure=_access_calls, power=0)
+        calls = replace(arm, figure=access_calls_of, power=0)
         inside = replace(arm, figure=_create_inode_us, power=1)
         found[f"{name} create_rate"] = arm
         found[f"{name} {ACCESS}"] = calls

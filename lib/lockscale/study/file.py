@@ -138,11 +138,15 @@ def _with_two_sides(arms: list[Arm]) -> list[Arm]:
 
 
 class Constant(_Strict):
-    """A number taken from outside the study's own tables, with where it is from."""
+    """A number taken from outside the study's own tables, with where it is from.
+
+    run: the one of data/measured that it is of, if it is.
+    """
 
     value: float
     unit: Text
     source: Text
+    run: Annotated[str, spelt(r"[a-z0-9][A-Za-z0-9_-]*", "name a run of data/measured")] | None = None
 
 
 class Study(_Strict):
@@ -216,6 +220,12 @@ class Study(_Strict):
         """The patches of `arm`: of the folder of its name, or of the one that its `series` names."""
         folder = next((one.series for one in self.arms if one.name == arm), None)
         return read_series(self.name, arm, folder)
+
+    def arm(self, name: str) -> Arm:
+        """Raises BadInput for one that the study does not have, or that the run leaves out."""
+        if name not in self.arm_names:
+            raise BadInput(f"study {self.name} has no arm {name!r}{_near(name, self.arm_names)}")
+        return next(arm for arm in self.arms if arm.name == name)
 
     @property
     def arm_names(self) -> list[str]:

@@ -68,9 +68,9 @@ tally(groups)
 # it.
 #
 # The old curve meets the published points at its ends, where its times are set, and lies above them in
-# between: what happens to two containers is worse than this explanation makes it. The new one lies above
-# its points from 2 to 32 as well, and farther: by 154% at 8, the worst of all. The direction is explained,
-# the depth is not.
+# between, by 63% at 4, the worst of all: what happens to a few containers is worse than this explanation
+# makes it. The new one meets its points up to 4 and at 64, where times are set too, and lies above them
+# between. The direction is explained, the depth is not.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -83,8 +83,8 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64)))
 # ## What is next
 #
 # - With `mb_optimize_scan` the kernel keeps lists of groups, which all share: the published column
-#   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) choose the scene and the arm
-#   *inode-goal-scan1*.
+#   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) it has a scene of its
+#   own, and the arm *inode-goal-scan1*.
 # - Upstream did something else next: inodes hashed over several goals,
 #   [multi-goal](../../kernel-patches/group-trylock/multi-goal/cover.md). Ours, to beat it:
 #   [goal-spread](../../kernel-patches/group-trylock/goal-spread/cover.md). Both are predictions: [02

@@ -161,4 +161,6 @@ def test_both_group_curves_meet_what_was_published_at_their_ends_and_lie_above_i
     for arm in ("wait-group", "inode-goal-scan0"):
         line, printed = curve("group-trylock", arm), dict(published_points("group-trylock", arm))
         assert all(line[n] == pytest.approx(printed[n], rel=0.05) for n in (1, 64))
-        assert all(line[n] > 1.1 * printed[n] for n in (2, 4, 8, 16, 32))
+        assert all(line[n] > 1.1 * printed[n] for n in (8, 16, 32))
+        calibrated = arm == "inode-goal-scan0"  # at 2 and 4 too
+        assert all((line[n] == pytest.approx(printed[n], rel=0.05)) == calibrated for n in (2, 4))

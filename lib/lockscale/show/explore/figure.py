@@ -18,7 +18,7 @@ from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
-from lockscale.studies.scene import Scene
+from lockscale.studies.parts import Scene
 
 WIDTH_PX, HEIGHT_PX = 980, 680
 NO_WAIT_NS = 1.0

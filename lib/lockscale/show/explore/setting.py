@@ -18,8 +18,8 @@ from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.sim import load_model
 from lockscale.sim.model import Model, Value
-from lockscale.studies.registry import studies
-from lockscale.studies.scene import Scene
+from lockscale.studies.parts import Scene
+from lockscale.studies.registry import collected
 from lockscale.study.file import list_studies, load_study
 
 LOCK_KINDS = ("queued", "ticket", "unfair", "test_and_set", "sleeping", "mutex")
@@ -31,7 +31,7 @@ TIMES = {"hold": "hold_ns", "elsewhere": "elsewhere_us"}
 @cache
 def scenes() -> tuple[Scene, ...]:
     """Those of every study, in the order of the studies; read once, as a slider that moves asks again."""
-    return tuple(scene for one in studies() if one.scenes for scene in one.scenes(load_study(one.name)))
+    return tuple(collected(lambda one: one.scenes(load_study(one.name)) if one.scenes else ()))
 
 
 def scene(name: str) -> Scene:

@@ -10,13 +10,6 @@ from typing import Annotated
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, jitter, ns, us
 from lockscale.sim.model import Note, model
-from lockscale.sim.results import Result
-
-CALLS_WITHOUT_RETRY = 7.93
-"""get_write_access calls of a create by one process on 6.12, measured in QEMU by this project.
-
-S2's fast rate and calls imply the same: 51.69 - (48 - 35690/s x 90 us) + 1 = 7.90.
-"""
 
 ELSEWHERE = Note("mean of the rest of a create", "S2 fast: 48 / 35690 per s less 1255 us create_inode")
 ACCESS = Note("a cheap jbd2_journal_get_write_access()", "S2's fast cost table, tracer on: 0.43 us")
@@ -73,8 +66,3 @@ def write_access(
         with create.if_lost():
             create.sleep(jitter(us(backoff_us), us(backoff_us / 2)), "schedule_timeout")
     create.retry_if_lost(again)
-
-
-def access_calls(run: Result, *, without_retry: float = CALLS_WITHOUT_RETRY) -> float:
-    """get_write_access calls a create: those of one without retries, and one for each retry."""
-    return without_retry - 1 + run.attempts_per_op
