@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lockscale.kernels.server import Device, Driver, ServerFacts
+from lockscale.kernels.server_config import Device, Driver, ServerFacts
 
 SAMPLES = Path(__file__).with_name("server") / "samples"
 CONFIG = (SAMPLES / "config-6.1.0-56-amd64.txt").read_text()

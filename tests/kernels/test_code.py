@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockscale.kernels.code import code_of
+from lockscale.kernels.identity import code_of
 
 TOKENS = ["int", "f", "(", ")", "{", "}", "a", "++", "+", "-", '"a  /* b"', "'\"'", ";", ",", "x[", "]", "1"]
 GAPS = [" ", "\n", "\t ", " /* int */ ", " // f(\n", "\n\n/*\n * it's\n */\n", " \\\n "]

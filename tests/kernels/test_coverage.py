@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.kernels.config import read_config
-from lockscale.kernels.coverage import Coverage, coverage
-from lockscale.kernels.module_options import modules_in
-from lockscale.kernels.server import Device, Driver, ServerFacts
-from lockscale.kernels.server_config import written
+from lockscale.kernels.coverage import Coverage, coverage, modules_in
+from lockscale.kernels.server_config import Device, Driver, ServerFacts, written
 from server_sample import CONFIG, SERVER, drivers, server
 
 # As Linux 6.12's Makefiles say it.

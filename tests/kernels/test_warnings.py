@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import RunFailed
+from lockscale.kernels.checkpatch import new_warnings, warnings_in
 from lockscale.kernels.series import Series, apply_beside
-from lockscale.kernels.warnings import new_warnings, warnings_in
 
 TREE = Path("/b/src")
 # As the kernel's with O=: nothing is written into the tree, and a newer object is left as it is. A folder

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.kernels.server import Device, Driver, ServerFacts
+from lockscale.kernels.server_config import Device, Driver, ServerFacts
 from lockscale.machines.machine import Completed, Step
 from lockscale.machines.server_devices import Block, blocks_in, cards_below, devices_of, mounts_in
 from lockscale.machines.server_facts import server_facts

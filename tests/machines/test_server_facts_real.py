@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.kernels.config import read_config
-from lockscale.kernels.server import Driver
+from lockscale.kernels.server_config import Driver
 from lockscale.machines.server_facts import server_facts
 from lockscale.machines.ssh import SshMachine
 from server.machine import Server

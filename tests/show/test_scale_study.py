@@ -16,8 +16,8 @@ from lockscale.sim.sweep import simulate_point, simulator
 from lockscale.studies.group_trylock_tables import ALLOCATE
 from lockscale.studies.inode_claim_tables import CREATE
 from lockscale.studies.orphan_file_tables import CREATE_AND_CLOSE, TRUNCATE
+from lockscale.studies.parts import MOST, SweptPath, draws
 from lockscale.studies.registry import studies
-from lockscale.studies.swept_path import MOST, SweptPath, draws
 
 PATHS = [path for one in studies() for path in one.scale]
 ROWS = kept_scoreboard()

@@ -5,7 +5,7 @@ import pytest
 
 from lockscale.show.audit import audit
 from lockscale.tables import published, unstated
-from lockscale.tables.unstated import Gap
+from lockscale.tables.claim import Gap
 
 WORK = Gap("work", "the amount of work", "metric", "operations")
 SLEEP = Gap("sleep", "how long it sleeps", "sleep_us")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lockscale.tables.intervals import next_repeat, ratio_of_means, ratio_of_spreads, welch_p
+from lockscale.tables.claim import next_repeat, ratio_of_means, ratio_of_spreads, welch_p
 
 repeats = st.lists(st.floats(1.0, 1e6), min_size=2, max_size=6)
 

@@ -11,7 +11,7 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.text import read_text, read_toml
+from lockscale.kernels.mail import read_text, read_toml
 
 RATE = "rate"
 OWN_CONFIG = "kernel.config"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
+from lockscale.kernels.mail import read_text
 from lockscale.kernels.steps import run_step
-from lockscale.kernels.text import read_text
 from lockscale.programs import need
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")

@@ -11,10 +11,8 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base
-from lockscale.kernels.cover_letter import cover_letter, numbered
-from lockscale.kernels.mail import END_OF_MESSAGE, read_mail
+from lockscale.kernels.mail import END_OF_MESSAGE, cover_letter, numbered, read_mail, read_text
 from lockscale.kernels.series import Series, touched_files
-from lockscale.kernels.text import read_text
 
 # What ldiskfs/autoMakefile.am of Lustre copies out of a kernel before it patches.
 LDISKFS_TAKES = re.compile(

@@ -1,10 +1,41 @@
 # SPDX-License-Identifier: MIT
-"""A patch as the mail that git am takes, which `git format-patch` writes."""
+"""The texts in kernel-patches: read, as TOML, as mails that git am takes, and as the letters of a series."""
 
 import re
+import tomllib
+from collections.abc import Sequence
+from email import message_from_bytes, policy
 from pathlib import Path
+from typing import TypeVar
+
+import pydantic
 
 from lockscale.errors import BadInput
+
+Model = TypeVar("Model", bound=pydantic.BaseModel)
+
+
+def read_text(path: Path) -> str:
+    """The whole of a UTF-8 file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}): put a text file there") from None
+
+
+def read_toml(path: Path, model: type[Model]) -> Model:
+    """The whole of a TOML file; what `model` does not know or what it lacks is refused by its name."""
+    try:
+        return model.model_validate(tomllib.loads(read_text(path)))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path} is not TOML ({error}): mend it") from None
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BadInput(f"{path}: {where}: {first['msg'].removeprefix('Value error, ')}") from None
+
 
 MBOX_LINE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 END_OF_MESSAGE = b"\n---\n"  # git am drops what stands between this line and the first diff
@@ -29,3 +60,52 @@ def refuse_crlf(patch: Path) -> None:
     with patch.open("rb") as stream:
         if stream.readline().endswith(b"\r\n"):
             raise BadInput(f"{patch} has CRLF line ends: save it with LF, as git format-patch writes it")
+
+
+SUBJECT = re.compile(rb"^Subject: (?:\[([^\]\n]*)\] )?", re.MULTILINE)
+NUMBER = re.compile(rb"\d+/\d+")
+# What git and quilt take for the start of a mail, a patch or a signature, at the start of a line.
+STARTS = re.compile(r"^(?=From |diff |Index: |---|-- $)", re.MULTILINE)
+SENT = re.compile(rb"^(?:From|Date): .*\n(?:[ \t].*\n)*", re.MULTILINE)
+LETTER = """\
+{sent}Subject: [PATCH 0/{count}] {title}
+MIME-Version: 1.0
+Content-Type: text/plain; charset=UTF-8
+Content-Transfer-Encoding: 8bit
+
+{text}
+Patches:
+{listed}"""
+
+
+def numbered(mails: Sequence[bytes]) -> list[bytes]:
+    """The mails with n/N in their subjects, in place of any number that was there."""
+    return [_numbered(mail, f"{at}/{len(mails)}".encode()) for at, mail in enumerate(mails, start=1)]
+
+
+def _numbered(mail: bytes, number: bytes) -> bytes:
+    head, end, body = mail.partition(b"\n\n")
+
+    def prefix(found: re.Match[bytes]) -> bytes:
+        words = [word for word in (found[1] or b"PATCH").split() if not NUMBER.fullmatch(word)]
+        return b"Subject: [" + b" ".join([*words, number]) + b"] "
+
+    return SUBJECT.sub(prefix, head, count=1) + end + body
+
+
+def cover_letter(title: str, text: str, mails: Sequence[bytes]) -> bytes:
+    """The mail 0/N with `text` and the subjects of the patches; author and date are the first one's.
+
+    `git format-patch --cover-letter` keeps it in a file of its own too: git am stops at a mail without
+    a patch.
+    """
+    subjects = [str(message_from_bytes(mail, policy=policy.default)["Subject"]) for mail in mails]
+    sent = b"".join(SENT.findall(mails[0].partition(b"\n\n")[0] + b"\n"))
+    letter = LETTER.format(
+        sent=sent.decode(errors="replace"),
+        count=len(mails),
+        title=title,
+        text=STARTS.sub(" ", text),
+        listed="".join(f"  {subject}\n" for subject in subjects),
+    )
+    return MBOX_LINE + letter.encode()

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.mail import read_mail, refuse_crlf
-from lockscale.kernels.text import read_text
+from lockscale.kernels.mail import read_mail, read_text, refuse_crlf
 from lockscale.programs import need
 
 UNSAFE = re.compile(r"^# unsafe: (\S.*)$")

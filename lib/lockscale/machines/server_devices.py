@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from lockscale.kernels.server import Device, Driver
+from lockscale.kernels.server_config import Device, Driver
 from lockscale.machines.machine import Machine
 
 LSBLK = ["lsblk", "--json", "--inverse", "--output", "KNAME,TYPE,PTTYPE"]

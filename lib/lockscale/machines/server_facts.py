@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 
 from lockscale.errors import BadInput
-from lockscale.kernels.server import Device, ServerFacts
+from lockscale.kernels.server_config import Device, ServerFacts
 from lockscale.machines.machine import Machine, must_all
 from lockscale.machines.server_devices import Block, below_root, devices_of, interfaces, mounts_in, said
 from lockscale.machines.server_kernels import OURS

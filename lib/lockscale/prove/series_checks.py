@@ -11,12 +11,11 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import FsType
 from lockscale.kernels.base import RATE, base, kind_for
 from lockscale.kernels.build import build, build_folder, built_before, series_in
-from lockscale.kernels.checkpatch import checkpatch_detail
-from lockscale.kernels.code import code_of
+from lockscale.kernels.checkpatch import checkpatch_detail, new_warnings
 from lockscale.kernels.config import configure
+from lockscale.kernels.identity import code_of
 from lockscale.kernels.series import Series, apply_beside, chosen_names, read_series, with_on_top
 from lockscale.kernels.source import compiler, find_source, version_in
-from lockscale.kernels.warnings import new_warnings
 from lockscale.measure.count_calls import OBSERVE
 from lockscale.programs import need
 from lockscale.study.file import list_studies, load_whole_study

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.cover_letter import cover_letter
+from lockscale.kernels.mail import cover_letter
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.study.file import Study

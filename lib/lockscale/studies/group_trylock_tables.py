@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 
 from lockscale.fitting.simulated_model import Arm, Simulated
 from lockscale.sim import load_model
-from lockscale.studies.swept_path import Given, SweptArm, SweptPath, Values
-from lockscale.tables.claim import AuditRow, judged, row
+from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
+from lockscale.tables.claim import AuditRow, Gap, Interval, judged, row, unstated
 from lockscale.tables.datapackage import printed_points, published
-from lockscale.tables.intervals import Interval
 from lockscale.tables.percentages import change, how_printed
-from lockscale.tables.unstated import Gap, unstated
 
 TABLE = "s3_fallocate2"
 OF_ALL = ("elsewhere_us", "others_us", "handle_ns", "apart_pct")

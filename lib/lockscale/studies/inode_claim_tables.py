@@ -9,8 +9,18 @@ from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_model import Arm, Simulated, figures
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
-from lockscale.studies.swept_path import Given, SweptArm, SweptPath, Values
-from lockscale.tables.claim import AuditRow, exceeds, judged, row, undecided
+from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
+from lockscale.tables.claim import (
+    AuditRow,
+    Gap,
+    Interval,
+    exceeds,
+    judged,
+    ratio_of_means,
+    row,
+    undecided,
+    unstated,
+)
 from lockscale.tables.datapackage import describe, published, repeats
 from lockscale.tables.function_costs import (
     callees_are_within_callers,
@@ -19,8 +29,6 @@ from lockscale.tables.function_costs import (
     is_the_rate_run,
     total_is_count_times_average,
 )
-from lockscale.tables.intervals import Interval, ratio_of_means
-from lockscale.tables.unstated import Gap, unstated
 
 RATES = "s1_rates"
 _COMMIT_INTERVAL_S = 5.0  # JBD2_DEFAULT_MAX_COMMIT_AGE, include/linux/jbd2.h

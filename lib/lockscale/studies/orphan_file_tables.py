@@ -15,11 +15,10 @@ from lockscale.fitting.column import published_columns
 from lockscale.fitting.simulated_model import Arm, Simulated
 from lockscale.fitting.simulated_model import Values as Free
 from lockscale.sim import Result
-from lockscale.studies.swept_path import SweptArm, SweptPath, Values, most_published, of_fit
-from lockscale.tables.claim import AuditRow, row, tally, undecided
+from lockscale.studies.parts import SweptArm, SweptPath, Values, most_published, of_fit
+from lockscale.tables.claim import AuditRow, Gap, row, tally, undecided, unstated
 from lockscale.tables.datapackage import printed_points, published
 from lockscale.tables.percentages import change, how_printed
-from lockscale.tables.unstated import Gap, unstated
 
 STRESS, CREAT_CLO = "s4_stress_orphan", "s4_creat_clo"
 _CENT = Decimal("0.01")  # last digit of creat_clo's throughputs

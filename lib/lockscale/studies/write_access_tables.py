@@ -8,7 +8,22 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 from lockscale.errors import BadInput
-from lockscale.tables.claim import AuditRow, equals, exceeds, judged, row, tally, undecided
+from lockscale.tables.claim import (
+    AuditRow,
+    Gap,
+    Interval,
+    equals,
+    exceeds,
+    judged,
+    next_repeat,
+    ratio_of_means,
+    ratio_of_spreads,
+    row,
+    tally,
+    undecided,
+    unstated,
+    welch_p,
+)
 from lockscale.tables.datapackage import describe, printed_points, published, repeats
 from lockscale.tables.function_costs import (
     Cost,
@@ -18,8 +33,6 @@ from lockscale.tables.function_costs import (
     is_the_rate_run,
     total_is_count_times_average,
 )
-from lockscale.tables.intervals import Interval, next_repeat, ratio_of_means, ratio_of_spreads, welch_p
-from lockscale.tables.unstated import Gap, unstated
 
 SURVEY, FIVE_RUNS = "s2_mds_survey", "s2_five_runs"
 WITHOUT, WITH = "s2_function_cost_without", "s2_function_cost_with"

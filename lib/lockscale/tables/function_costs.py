@@ -4,9 +4,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lockscale.tables.claim import AuditRow, judged, row, tally, undecided
+from lockscale.tables.claim import AuditRow, Interval, judged, row, tally, undecided
 from lockscale.tables.datapackage import function_cost
-from lockscale.tables.intervals import Interval
 
 # Half a unit of the last digit that perf-tools' funccost prints.
 _HALF_AVG_US = 0.005

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Models that answer one study's question, and are none of the simulator's own."""
