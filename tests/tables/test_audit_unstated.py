@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.show.audit import audit
-from lockscale.tables import published, unstated
+from lockscale.tables import claim, published
 from lockscale.tables.claim import Gap
 
 WORK = Gap("work", "the amount of work", "metric", "operations")
@@ -13,7 +13,7 @@ SLEEP = Gap("sleep", "how long it sleeps", "sleep_us")
 
 @pytest.mark.parametrize("gap", [WORK, SLEEP])
 def test_a_missing_number_is_unknown_and_says_where_it_was_searched(gap):
-    line, provenance = unstated.unstated("s4_stress_orphan", gap)
+    line, provenance = claim.unstated("s4_stress_orphan", gap)
     assert line["verdict"] == "unknown" and line["recomputed"] is None
     assert line["note"] == f"the source does not state {gap.missing}"
     assert "20210816092309.26842-5-jack@suse.cz" in line["searched"]
@@ -23,15 +23,15 @@ def test_a_missing_number_is_unknown_and_says_where_it_was_searched(gap):
 def test_a_number_that_came_closes_the_gap(monkeypatch):
     frame = published("s4_stress_orphan")
     frame.loc[0, "metric"] = "operations"
-    monkeypatch.setattr(unstated, "published", lambda name: frame.assign(sleep_us=5))
-    assert [row["claim"] for row in unstated.unstated("s4_stress_orphan", WORK, SLEEP)] == [
+    monkeypatch.setattr(claim, "published", lambda name: frame.assign(sleep_us=5))
+    assert [row["claim"] for row in claim.unstated("s4_stress_orphan", WORK, SLEEP)] == [
         "the source states machine, kernel, mkfs, command"
     ]
 
 
 def test_the_prototypes_base_is_judged_by_speed_once_it_is_stated(monkeypatch):
     frame = published("s2_five_runs")
-    monkeypatch.setattr(unstated, "published", lambda name: frame.assign(applied_to="without 28276"))
+    monkeypatch.setattr(claim, "published", lambda name: frame.assign(applied_to="without 28276"))
     (line,) = [row for row in audit("s2_five_runs") if "sat on" in row["claim"]]
     assert line["verdict"] == "holds" and line["searched"] is None
 
