@@ -16,7 +16,7 @@ from lockscale.predict.guest import GuestCase, SimulatedArm, predict_guests
 from lockscale.show.prediction import base_to_count, case_of, predict
 from lockscale.show.story import Story
 from lockscale.sim import Result, simulate
-from lockscale.studies.lost_bits import FOUND, lost_bits
+from lockscale.studies.models import FOUND, lost_bits
 from lockscale.study.file import Study, load_study
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "operations_per_point": 2400}

@@ -225,7 +225,7 @@ def _per_create(counts: dict[str, float]) -> dict[str, float]:
 
 def guests(study: Study) -> GuestCase:
     """The cured arm says how old a bit is when it is claimed; the retries are what is to be told."""
-    from lockscale.studies.lost_bits import FOUND, lost_bits  # a model's file imports the compiler
+    from lockscale.studies.models import FOUND, lost_bits  # a model's file imports the compiler
 
     def lost(run: Result) -> Chances:
         return run.lines[FOUND].lost, guest.operations(run)
