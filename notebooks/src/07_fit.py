@@ -14,14 +14,7 @@ cpus = None  # None: the guest with the most points
 # ## The models
 
 # %%
-from lockscale.predict.judge import (
-    fit_rates,
-    fullest_guest,
-    judge_counters,
-    judge_guests,
-    judge_published,
-    judge_rates,
-)
+from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
 from lockscale.show.figures import draw_fit, fit_numbers
 from lockscale.show.headlines import judged
 from lockscale.show.story import open_story
@@ -78,6 +71,8 @@ counters
 # published table, which is of another machine.
 
 # %%
+from lockscale.predict.judge import judge_rates
+
 beside = judge_rates(story.read_prediction(), story.rows)
 beside
 

@@ -122,4 +122,4 @@ def test_a_law_that_describes_nothing_is_the_least_bad():
     ):
         found = Fitted(column, compare([1, 2, 4, 8, 16, 32], rates, [AMDAHL]))
         empty = pd.DataFrame({"holds": [], "inside": []})
-        assert says in judged(found, empty, empty).says
+        assert says in judged(found, empty, empty, empty).says
