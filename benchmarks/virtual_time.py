@@ -9,8 +9,8 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import must
-from lockscale.machines.memory_disk import InMemory
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.qemu_backport import known_qemu
 from lockscale.machines.virtual_time import Section, build_section

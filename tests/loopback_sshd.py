@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A real sshd on loopback, with its own port, host key and authorized_keys; the tests' user logs in.
 
-Who is not root gets a `sudo` that lets through, so that a test means the same for everybody.
+Who is not root gets a `sudo` that lets through, and every job a systemd-run that needs no systemd, so that
+a test means the same for everybody.
 """
 
 import contextlib
@@ -18,8 +19,10 @@ from pathlib import Path
 
 import pytest
 
+import fake_systemd
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.ssh import SshHost, SshMachine
+from lockscale.machines.ssh import SshMachine
+from lockscale.machines.ssh_host import SshHost
 from lockscale.programs import need
 
 UP_S = 30
@@ -53,6 +56,7 @@ class Sshd:
         self.known_hosts = self.folder / "known_hosts"
         self.bin = self.folder / "bin"
         self.bin.mkdir()
+        fake_systemd.install(self.bin, self.folder / "units")
         self.sudo('[ "$1" = -n ] && shift; exec "$@"')
         shutil.copy(self.key.with_suffix(".pub"), self.folder / "authorized_keys")
         self.write_known_hosts()
@@ -190,9 +194,9 @@ class Proxy:
         self.cut()
 
 
-def refusal(host: SshHost, room: Path) -> BadInput | RunFailed:
+def refusal(host: SshHost, jobs: Path) -> BadInput | RunFailed:
     """Why there is no session: one sentence."""
-    with pytest.raises((BadInput, RunFailed)) as refused, SshMachine(host, room=str(room)):
+    with pytest.raises((BadInput, RunFailed)) as refused, SshMachine(host, jobs_folder=str(jobs)):
         pass
     said = refused.value
     assert "\n" not in str(said) and str(said)
@@ -200,6 +204,6 @@ def refusal(host: SshHost, room: Path) -> BadInput | RunFailed:
     return said
 
 
-def answers(host: SshHost, room: Path) -> bool:
-    with SshMachine(host, room=str(room)) as machine:
+def answers(host: SshHost, jobs: Path) -> bool:
+    with SshMachine(host, jobs_folder=str(jobs)) as machine:
         return machine.run(["echo", "hello"]).stdout == "hello\n"

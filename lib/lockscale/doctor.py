@@ -13,11 +13,10 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels, newest
 from lockscale.kernels.source import find_source
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.machine import Machine, must, must_all
+from lockscale.machines.machine import Machine, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.qemu_backport import STILL, WANTED, can_fetch, known_qemu
-from lockscale.machines.ssh_needs import Check, needs, not_reached
+from lockscale.machines.server_facts import Check, needs, not_reached
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.load import Load, choose_load
 from lockscale.measure.target_manycore import guest_on

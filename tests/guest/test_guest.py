@@ -11,12 +11,10 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import Options
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
-from lockscale.machines.accel import choose_accel
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.disk import NamedDisk, device_to_format
-from lockscale.machines.machine import must
-from lockscale.machines.qemu import Guest, QemuMachine
-from lockscale.machines.scratch import Scratch
+from lockscale.machines.disk_guard import NamedDisk, device_to_format
+from lockscale.machines.guest_disks import Scratch
+from lockscale.machines.machine import assert_runs, must
+from lockscale.machines.qemu import Guest, QemuMachine, choose_accel
 from lockscale.measure import file_system, target_qemu
 from lockscale.programs import find
 from lockscale.study.file import load_target

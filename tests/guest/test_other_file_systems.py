@@ -7,10 +7,9 @@ import pytest
 
 from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.machine import must
+from lockscale.machines.guest_disks import Scratch
+from lockscale.machines.machine import assert_runs, must
 from lockscale.machines.qemu import QemuMachine
-from lockscale.machines.scratch import Scratch
 from lockscale.measure import file_system
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.profiling import profile, profilers

@@ -38,13 +38,13 @@ def proxy(sshd: Sshd) -> Iterator[Proxy]:
 @pytest.fixture(scope="session")
 def machine(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshMachine]:
     """One session on the sshd, for the tests that only run something."""
-    with SshMachine(sshd.host(), room=str(tmp_path_factory.mktemp("room"))) as made:
+    with SshMachine(sshd.host(), jobs_folder=str(tmp_path_factory.mktemp("jobs"))) as made:
         yield made
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Path:
-    return tmp_path / "room"
+def jobs(tmp_path: Path) -> Path:
+    return tmp_path / "jobs"
 
 
 @pytest.fixture

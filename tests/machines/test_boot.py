@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.boot import boot_once, go_home
-from lockscale.machines.guard import I6300esb, NoGuard
+from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
 from machines.told_server import NEW, OLD, SOUND, ToldServer
 
 GUARD = I6300esb(timeout_s=120)
@@ -99,14 +99,14 @@ def test_the_wrong_kernel_is_named_and_left(built: Built, sentence: str):
     }
     server = ToldServer(READY | more, [ON_TRIAL, HOME])
     with pytest.raises(RunFailed, match=sentence) as failed:
-        boot_once(server, built, NoGuard(), 60)
+        boot_once(server, built, NoWatchdog(), 60)
     assert str(failed.value).endswith(f"; the server is back on Linux {OLD}")
     assert server.booted == 2
 
 
 def test_a_hang_without_a_guard_says_what_to_do():
     with pytest.raises(RunFailed, match=f"switch it off and on, it then boots Linux {OLD}"):
-        boot_once(ToldServer(READY), Built(), NoGuard(), 60)
+        boot_once(ToldServer(READY), Built(), NoWatchdog(), 60)
 
 
 def test_a_guard_that_cannot_guard_and_the_default_kernel_are_refused():
@@ -114,7 +114,7 @@ def test_a_guard_that_cannot_guard_and_the_default_kernel_are_refused():
     with pytest.raises(BadInput, match="no driver for it"):
         boot_once(ToldServer(without_driver), Built(), GUARD, 60)
     with pytest.raises(BadInput, match="default kernel"):
-        boot_once(ToldServer(READY), Built(release=OLD), NoGuard(), 60)
+        boot_once(ToldServer(READY), Built(release=OLD), NoWatchdog(), 60)
     with pytest.raises(BadInput, match="armed by GRUB"):
         boot_once(ToldServer(READY), Built(), GUARD, 60, method="kexec")
 
@@ -130,7 +130,7 @@ def test_grub_arms_two_equal_stages_and_locks_them():
 def test_a_server_that_runs_a_kernel_of_its_own_by_hand_is_never_rebooted():
     """As after an upgrade of its default: where it would come back, it would not be as it was."""
     server = ToldServer(READY | {"uname -r": "6.1.0-57-amd64\n", "cat /proc/cmdline": "root=UUID=A ro\n"})
-    for work in (lambda: go_home(server, 60), lambda: boot_once(server, Built(), NoGuard(), 60)):
+    for work in (lambda: go_home(server, 60), lambda: boot_once(server, Built(), NoWatchdog(), 60)):
         with pytest.raises(BadInput, match=rf"runs Linux 6\.1\.0-57-amd64, .* its default, {OLD}: reboot it"):
             work()
     assert server.booted == 0 and not server.written
@@ -148,7 +148,7 @@ def test_an_interrupt_waits_for_the_reboot_that_it_met():
 
     server = Interrupted(READY, [ON_TRIAL, HOME])
     with pytest.raises(KeyboardInterrupt):
-        boot_once(server, Built(), NoGuard(), 60)
+        boot_once(server, Built(), NoWatchdog(), 60)
     assert server.booted == 1
     go_home(server, 60)
     assert server.booted == 2
@@ -160,6 +160,6 @@ def test_what_was_armed_and_never_rebooted_is_disarmed_on_the_way_home():
     running = {"cat /proc/cmdline": "root=UUID=A ro\n", unset: ""}
     server = ToldServer({key: text for key, text in READY.items() if key != "date +%s"} | running)
     with pytest.raises(RunFailed, match="date"):
-        boot_once(server, Built(), NoGuard(), 60)
+        boot_once(server, Built(), NoWatchdog(), 60)
     go_home(server, 60)
     assert server.asked.count(unset) == 1 and server.booted == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.disk import NamedDisk, device_to_format
+from lockscale.machines.disk_guard import NamedDisk, device_to_format
 from lockscale.machines.disk_look import TOKENS_TYPED
 from lockscale.machines.format import formatting
 from lockscale.machines.machine import must

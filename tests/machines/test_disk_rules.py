@@ -15,11 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.filesystems import FIRST, FS_TYPES, FsType, tools_of
 from lockscale.machines import disk_look
-from lockscale.machines.disk import REASONS, NamedDisk, device_to_format, reasons_against
+from lockscale.machines.disk_guard import REASONS, NamedDisk, device_to_format, reasons_against
 from lockscale.machines.disk_look import parse
 from lockscale.machines.format import Formatting, formatting
 from lockscale.machines.machine import Completed, Step
+from lockscale.machines.server_facts import needs
+from lockscale.programs import find
 
 SIZE = 960_197_124_096
 DISK = NamedDisk(Path("/dev/disk/by-id/nvme-SSD_S4EVNX0R"), "S4EVNX0R", SIZE)
@@ -244,10 +247,10 @@ def planned(inside: Path) -> Formatting:
         (inside / name).write_text("kept\n")
     (inside / "named").symlink_to("judged")
     named = replace(DISK, by_id=inside / "named")
-    seen = disk_look.look(Here(), str(named.by_id), named.record).text
+    seen = disk_look.look(Here(), str(named.by_id), named.record, FIRST).text
     device = str(inside / "judged")
     command = ("sh", "-c", 'echo written > "$1"', "sh", device)
-    return Formatting(named, device, command, hashlib.sha256(seen.encode()).hexdigest(), False)
+    return Formatting(named, device, command, hashlib.sha256(seen.encode()).hexdigest(), False, FIRST)
 
 
 def test_the_disk_that_was_judged_is_written(planned: Formatting, inside: Path):
@@ -272,10 +275,38 @@ def test_a_command_that_fails_is_told_with_its_last_words(planned: Formatting):
         failing.carry_out(Here())
 
 
-def test_the_script_is_plain_sh():
+@pytest.mark.parametrize("fs", [fs for fs in FS_TYPES.values() if fs.on_disk], ids=lambda fs: fs.name)
+def test_the_script_is_plain_sh(fs: FsType):
     for shell in ("dash", "bash"):
-        done = subprocess.run([shell, "-n", "-c", disk_look.LOOK_FUNCTION], capture_output=True, text=True)
+        script = disk_look.look_function(fs)
+        done = subprocess.run([shell, "-n", "-c", script], capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("fs", [fs for fs in FS_TYPES.values() if fs.on_disk], ids=lambda fs: fs.name)
+def test_the_studys_own_mkfs_is_tried_and_writes_nothing(fs: FsType, tmp_path: Path):
+    if not find(fs.mkfs((), "", "", "")[0]):
+        pytest.skip(f"{fs.package} is not installed")
+    image = tmp_path / "image"
+    with image.open("wb") as stream:
+        stream.truncate(400 << 20)
+    tried = ["sh", "-c", disk_look.look_function(fs) + "device=$1; lacks; takes", "sh"]
+    done = subprocess.run([*tried, str(image)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert image.stat().st_blocks == 0, "the file is still one hole"
+    done = subprocess.run([*tried, str(tmp_path / "nothing")], capture_output=True, text=True)
+    assert done.returncode == 1 and "in use by the system: No such file" in done.stdout
+
+
+def test_a_server_is_asked_for_the_tools_of_the_studys_file_system():
+    assert set(tools_of(FS_TYPES["ext4"])) == {"mkfs.ext4", "dumpe2fs", "e2fsck"}
+    assert tools_of(FS_TYPES["xfs"]) == dict.fromkeys(("mkfs.xfs", "xfs_db", "xfs_repair"), "xfsprogs")
+    assert tools_of(FS_TYPES["btrfs"]) == dict.fromkeys(("mkfs.btrfs", "btrfs"), "btrfs-progs")
+    assert tools_of(FS_TYPES["tmpfs"]) == {}
+    machine = Printer("0\n", "/usr/bin/there\n" * 8 + "absent\n" * 3)
+    lines = list(needs("my-server", machine, FS_TYPES["xfs"]))
+    assert [line.fix for line in lines[-3:]] == ["install xfsprogs on my-server"] * 3
+    assert machine.asked[-1][-3:] == ["mkfs.xfs", "xfs_db", "xfs_repair"]
 
 
 def test_the_script_says_of_a_name_without_a_disk_that_there_is_none(inside: Path):
@@ -284,6 +315,6 @@ def test_the_script_says_of_a_name_without_a_disk_that_there_is_none(inside: Pat
     (inside / "to-nothing").symlink_to(inside / "nothing")
     (inside / "to-a-file").symlink_to(__file__)
     for name in ("to-nothing", "to-a-file"):
-        (why,) = reasons_against(DISK, disk_look.look(Here(), str(inside / name), DISK.record))
+        (why,) = reasons_against(DISK, disk_look.look(Here(), str(inside / name), DISK.record, FIRST))
         assert "leads to" in why
     assert sorted(path.name for path in inside.iterdir()) == ["to-a-file", "to-nothing"]

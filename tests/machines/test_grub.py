@@ -7,8 +7,17 @@ import pytest
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import grub
-from lockscale.machines.grub import PINNED, boot_next, disarm, pin_default, read_grub, unpin_default
-from lockscale.machines.grub_custom import BEGIN, CUSTOM, END
+from lockscale.machines.grub import (
+    BEGIN,
+    CUSTOM,
+    END,
+    PINNED,
+    boot_next,
+    disarm,
+    pin_default,
+    read_grub,
+    unpin_default,
+)
 from machines.told_server import MENU, NEW, OLD, SOUND, ToldServer
 
 SUPERUSERS = f"grep -shE ^\\s*set superusers= /boot/grub/grub.cfg {CUSTOM}"

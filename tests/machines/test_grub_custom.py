@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import RunFailed
-from lockscale.machines.grub_custom import BEGIN, END, forget_custom, write_custom
-from lockscale.machines.local import LocalMachine
+from lockscale.machines.grub import BEGIN, END, forget_custom, write_custom
+from lockscale.machines.machine import LocalMachine
 from small_disk import run_on_small_disk
 
 HERE = LocalMachine()
@@ -69,8 +69,8 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path):
         import os
         from pathlib import Path
         from lockscale.errors import RunFailed
-        from lockscale.machines.grub_custom import write_custom
-        from lockscale.machines.local import LocalMachine
+        from lockscale.machines.grub import write_custom
+        from lockscale.machines.machine import LocalMachine
         Path("custom.cfg").write_bytes(b"x" * 4095 + b"\\n")
         Path("ballast").write_bytes(b"x" * 4096)
         try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.machines.grub_menu import entries
+from lockscale.machines.grub import entries
 
 SAMPLE = Path(__file__).parents[1] / "server" / "samples" / "grub-2.06-debian.cfg"
 MENU = """\

@@ -13,10 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.changes import JOURNAL, Change, of_line
 from lockscale.machines.machine import Completed, Step, Write
 from lockscale.machines.noise import read, refuse_other_load
-from lockscale.machines.prepare import BOOT_ID, Preparation, prepare, prepared, put_back
+from lockscale.machines.prepare import (
+    BOOT_ID,
+    JOURNAL,
+    Preparation,
+    SettingChange,
+    of_line,
+    prepare,
+    prepared,
+    put_back,
+)
 
 CPUFREQ = "sys/devices/system/cpu/cpufreq"
 FILES = {
@@ -293,7 +301,7 @@ def test_a_journal_line_that_is_not_ours_runs_nothing(root: str, line: str):
 
 @given(st.sampled_from(["file", "swap", "unit"]), st.text(max_size=30), st.text(max_size=8))
 def test_a_line_that_is_written_is_read_as_the_same_change(kind: str, target: str, old: str):
-    change = Change(kind, target, old, "")
+    change = SettingChange(kind, target, old, "")
     try:
         line = change.line("boot-1")
     except BadInput:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from lockscale.machines.changes import JOURNAL
 from lockscale.machines.machine import must
 from lockscale.machines.noise import read
-from lockscale.machines.prepare import Preparation, prepare, prepared, put_back
+from lockscale.machines.prepare import JOURNAL, Preparation, prepare, prepared, put_back
 from lockscale.machines.ssh import SshMachine
 from server.machine import Server
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.machine import Completed, Write
-from lockscale.machines.processors import ONLINE, only, parse_cpus
+from lockscale.machines.prepare import ONLINE, only, parse_cpus
 
 
 class Server:

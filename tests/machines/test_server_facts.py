@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.kernels.server_config import Device, Driver, ServerFacts
 from lockscale.machines.machine import Completed, Step
-from lockscale.machines.server_devices import Block, blocks_in, cards_below, devices_of, mounts_in
-from lockscale.machines.server_facts import server_facts
+from lockscale.machines.server_facts import (
+    BlockLayer,
+    blocks_in,
+    cards_below,
+    devices_of,
+    mounts_in,
+    server_facts,
+)
 from server_sample import CONFIG, LSMOD, SERVER
 
 RELEASE = "6.1.0-56-amd64"
@@ -197,7 +203,7 @@ def test_odd_listings_are_read_without_an_error(value):
     text = json.dumps({"filesystems": value, "blockdevices": value})
     root, kinds = mounts_in(text)
     assert isinstance(root, str) and all(isinstance(kind, str) for kind in kinds)
-    assert all(isinstance(one, Block) for one in blocks_in(text))
+    assert all(isinstance(one, BlockLayer) for one in blocks_in(text))
 
 
 class Here:

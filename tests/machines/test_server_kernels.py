@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.grub_custom import BEGIN
+from lockscale.machines.grub import BEGIN
 from lockscale.machines.server_kernels import (
     OnServer,
     install_package,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.machines.ssh_lock import HeldByOther, ServerLock
+from lockscale.machines.server_lock import HeldByOther, ServerLock
 from loopback_sshd import Sshd
 
 BOOT_S = 10**9  # longer than this machine is up: as if it had just been booted
@@ -73,14 +73,14 @@ def test_a_controller_that_is_killed_lets_go_at_once(sshd: Sshd, tmp_path: Path)
 def test_its_own_lost_connection_is_taken_over(sshd: Sshd, tmp_path: Path):
     mine = lock(sshd, tmp_path)
     mine.take()
-    before = mine._connection, mine._shell
-    mine._connection = mine._shell = None  # the server does not know that it is gone
+    before = mine._connection
+    mine._connection = None  # the server does not know that it is gone
     mine.keep()
     with pytest.raises(HeldByOther):
         lock(sshd, tmp_path, "two").take()
     mine.release()
-    assert before[0] is not None
-    before[0].close()
+    assert before is not None
+    before.close()
 
 
 def test_a_reboot_keeps_the_server_for_the_run_that_asked_for_it(sshd: Sshd, tmp_path: Path):

@@ -11,23 +11,22 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines import ssh_login
-from lockscale.machines.ssh import SshHost, SshMachine
-from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, Unreachable
-from lockscale.machines.ssh_needs import not_reached
+from lockscale.machines.server_facts import not_reached
+from lockscale.machines.ssh import SshMachine
+from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, SshHost, Unreachable
 from loopback_sshd import Sshd, answers, free_port, new_key, refusal
 
 pytestmark = pytest.mark.slow
 
 
-def test_who_is_not_root_becomes_it_by_sudo_without_a_password(own_sshd: Sshd, room: Path) -> None:
+def test_who_is_not_root_becomes_it_by_sudo_without_a_password(own_sshd: Sshd, jobs: Path) -> None:
     log = own_sshd.folder / "sudo.log"
     own_sshd.sudo(f'echo "$*" >> {log}; [ "$1" = -n ] && shift; exec "$@"')
     own_sshd.uid(0)
-    assert answers(own_sshd.host(), room)
+    assert answers(own_sshd.host(), jobs)
     assert not log.exists()
     own_sshd.uid(1000)
-    assert answers(own_sshd.host(), room)
+    assert answers(own_sshd.host(), jobs)
     assert {line.split()[0] for line in log.read_text().splitlines()} == {"-n"}
 
 
@@ -40,10 +39,10 @@ def test_who_is_not_root_becomes_it_by_sudo_without_a_password(own_sshd: Sshd, r
         ("echo 'sh: 1: sudo: not found' >&2; exit 127", "has no sudo"),
     ],
 )
-def test_a_sudo_that_refuses_is_one_sentence(own_sshd: Sshd, room: Path, sudo: str, sentence: str) -> None:
+def test_a_sudo_that_refuses_is_one_sentence(own_sshd: Sshd, jobs: Path, sudo: str, sentence: str) -> None:
     own_sshd.uid(1000)
     own_sshd.sudo(sudo)
-    said = refusal(own_sshd.host(), room)
+    said = refusal(own_sshd.host(), jobs)
     assert isinstance(said, LoginRefused) and sentence in str(said)
     assert "planted-user" not in str(said)
     reached, root = not_reached("my-server", said)
@@ -51,12 +50,12 @@ def test_a_sudo_that_refuses_is_one_sentence(own_sshd: Sshd, room: Path, sudo: s
 
 
 @pytest.mark.parametrize("end", ["\\n", ""])
-def test_what_a_login_shell_prints_is_no_answer(tmp_path: Path, room: Path, end: str) -> None:
+def test_what_a_login_shell_prints_is_no_answer(tmp_path: Path, jobs: Path, end: str) -> None:
     noise = f'ForceCommand printf "a\\nwelcome{end}"; echo "$(date)" >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"'
     made = Sshd(tmp_path / "noisy", (noise,))
     made.start()
     try:
-        assert answers(made.host(), room)
+        assert answers(made.host(), jobs)
     finally:
         made.stop()
 
@@ -70,7 +69,7 @@ def test_the_doctor_says_which_step_fails(refused: BadInput | RunFailed) -> None
 
 
 def test_no_secret_is_in_a_sentence_a_traceback_or_a_log(
-    own_sshd: Sshd, tmp_path: Path, room: Path, monkeypatch: pytest.MonkeyPatch,
+    own_sshd: Sshd, tmp_path: Path, jobs: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Planted: the names of a user, a host, a key file, known_hosts, an agent's socket; a passphrase."""
@@ -90,7 +89,7 @@ def test_no_secret_is_in_a_sentence_a_traceback_or_a_log(
         f"  IdentityFile {key}\n"
         "Host away\n  HostName planted-host.invalid\n"
     )
-    monkeypatch.setattr(ssh_login, "user_folder", lambda: folder)
+    monkeypatch.setenv("HOME", str(folder))
     typed = SshHost("typed", "planted-user", None, None, known, config)
     hosts = [
         typed,
@@ -103,7 +102,7 @@ def test_no_secret_is_in_a_sentence_a_traceback_or_a_log(
     told = []
     for host in hosts:
         try:
-            with SshMachine(host, room=str(room)):
+            with SshMachine(host, jobs_folder=str(jobs)):
                 pytest.fail("it let us in")
         except (BadInput, RunFailed) as error:
             told += [str(error), repr(host), "".join(traceback.format_exception(error)[-1:])]
@@ -116,12 +115,12 @@ def test_no_secret_is_in_a_sentence_a_traceback_or_a_log(
     assert len(told) == 3 * len(hosts) + 2
 
 
-def test_no_password_is_ever_asked_for(own_sshd: Sshd, home: Path, tmp_path: Path, room: Path) -> None:
+def test_no_password_is_ever_asked_for(own_sshd: Sshd, home: Path, tmp_path: Path, jobs: Path) -> None:
     """A server that would take one gets none, and nobody is asked."""
     own_sshd.stop()
     config = own_sshd.folder / "sshd_config"
     config.write_text(config.read_text().replace("PasswordAuthentication no", "PasswordAuthentication yes"))
     own_sshd.start()
-    said = refusal(replace(own_sshd.host(), identity_file=new_key(tmp_path / "wrong")), room)
+    said = refusal(replace(own_sshd.host(), identity_file=new_key(tmp_path / "wrong")), jobs)
     assert isinstance(said, LoginRefused)
     assert "password" not in (own_sshd.folder / "sshd.log").read_text()

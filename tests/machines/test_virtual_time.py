@@ -13,7 +13,7 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import qemu_backport
-from lockscale.machines.memory_disk import CHECK, InMemory, formatting
+from lockscale.machines.guest_disks import CHECK, InMemory, formatting
 from lockscale.machines.qemu_backport import find_qemu, is_enough, version_of
 from lockscale.machines.virtual_time import PARTS, read_sections, refuse_broken
 from lockscale.measure.provenance import run_command

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lockscale.errors import RunFailed
-from lockscale.machines.grub_custom import REPLACE
+from lockscale.machines.grub import REPLACE
 from lockscale.machines.machine import Completed, Step, Write
 
 OLD, NEW = "6.1.0-56-amd64", "6.12.117-lockscale-0badcafe"

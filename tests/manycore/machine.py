@@ -9,8 +9,8 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import must
-from lockscale.machines.memory_disk import InMemory
 from lockscale.machines.qemu import QemuMachine
 from lockscale.machines.virtual_time import MARKS, with_setting
 from lockscale.measure import file_system

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.measure import count_calls
 from lockscale.measure.compare_arms import counted, counted_arms, extra_calls, proof_of, rates
 from lockscale.measure.count_calls import OBSERVE, observed_counters

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.disk_look import TOKENS_TYPED
 
 BY_ID = Path("/dev/disk/by-id")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.machines.accel import choose_accel
-from lockscale.machines.qemu import Guest
+from lockscale.machines.qemu import Guest, choose_accel
 from lockscale.study.file import load_target
 from server.image import image
 from server.kernels import small_config

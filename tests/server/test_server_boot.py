@@ -12,9 +12,8 @@ from lockscale.kernels.build import Kernel
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.machines.boot import boot_once, go_home
-from lockscale.machines.grub import PINNED, environment
-from lockscale.machines.grub_custom import CUSTOM
-from lockscale.machines.guard import I6300esb, NoGuard
+from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
+from lockscale.machines.grub import CUSTOM, PINNED, environment
 from lockscale.machines.machine import must, must_all
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.machines.ssh import SshMachine
@@ -71,7 +70,7 @@ def test_a_kernel_boots_once_and_the_next_boot_is_the_old_one(machine: SshMachin
 @pytest.mark.long
 def test_kexec_boots_it_once_too(machine: SshMachine, installed: ServerKernel):
     old = home(machine)
-    assert boot_once(machine, installed, NoGuard(), BOOT_S, method="kexec") == installed.build_id
+    assert boot_once(machine, installed, NoWatchdog(), BOOT_S, method="kexec") == installed.build_id
     go_home(machine, BOOT_S)
     assert home(machine) == old
     with pytest.raises(BadInput, match="armed by GRUB"):
@@ -97,7 +96,7 @@ def test_a_kernel_whose_network_never_comes_up_is_named(machine: SshMachine, ker
     with pytest.raises(BadInput, match="no driver for it"):
         boot_once(machine, guests, GUARD, BOOT_S)
     with pytest.raises(RunFailed, match=rf"its network never came up: .* back on Linux {old}"):
-        boot_once(machine, guests, NoGuard(), UNREACHED_S)
+        boot_once(machine, guests, NoWatchdog(), UNREACHED_S)
     assert home(machine) == old
     assert machine.boot_id() != first
 
@@ -110,7 +109,7 @@ def test_a_kernel_that_panics_is_named_and_left(machine: SshMachine, kernels: di
     must(machine, ["touch", initrd])
     install_image(machine, guests)
     with pytest.raises(RunFailed, match=rf"Linux \S+ panicked before user space: .* back on Linux {old}"):
-        boot_once(machine, guests, NoGuard(), BOOT_S)
+        boot_once(machine, guests, NoWatchdog(), BOOT_S)
     assert home(machine) == old
     assert machine.boot_id() != first
     must(machine, ["rm", initrd])

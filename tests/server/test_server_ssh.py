@@ -25,9 +25,48 @@ def machine(server: Server) -> Iterator[SshMachine]:
 
 
 def test_a_command_is_outside_of_its_login(machine: SshMachine):
-    """logind may end a login's processes with it; a scope of its own is not one of them."""
+    """logind may end a login's processes with it; a unit of its own is not one of them."""
     cgroup = must(machine, ["cat", "/proc/self/cgroup"])
-    assert ".scope" in cgroup and "system.slice" in cgroup and "session-" not in cgroup
+    assert "/system.slice/lockscale-job-" in cgroup and ".service" in cgroup and "session-" not in cgroup
+
+
+def test_a_command_has_no_limits_that_it_would_not_have_by_hand(machine: SshMachine):
+    assert must(machine, ["sh", "-c", "yes | head -n 1; umask; pwd"]) == "y\n0022\n/\n"  # SIGPIPE ends yes
+    assert must(machine, ["sh", "-c", "cat /sys/fs/cgroup/system.slice/lockscale-job-*/pids.max"]) == "max\n"
+
+
+def test_the_end_of_its_time_ends_every_process_of_a_command(machine: SshMachine):
+    """Also one in a session of its own, and one that ignores TERM."""
+    script = """
+        setsid sleep 4321 &
+        (trap '' TERM; while :; do sleep 1; done) & echo $! > /run/deaf
+        wait"""
+    with pytest.raises(RunFailed, match=r"`sh .* did not end within 2 s and was ended"):
+        machine.run_all([["true"], ["sh", "-c", script], ["true"]], timeout_s=2)
+    alive = 'pgrep -f "^sleep 4321"; kill -0 "$(cat /run/deaf)" 2> /dev/null && echo alive; rm /run/deaf'
+    assert must(machine, ["sh", "-c", alive]) == ""
+
+
+def test_a_unit_that_is_killed_is_one_sentence(machine: SshMachine):
+    kill = "kill -KILL $(systemctl show --value -p MainPID 'lockscale-job-*'); sleep 60"
+    with pytest.raises(RunFailed, match="was killed: was its memory used up"):
+        machine.run(["sh", "-c", kill])
+    assert machine.run(["true"]).status == 0
+
+
+def test_jobs_of_a_dead_controller_are_ended(server: Server, machine: SshMachine):
+    def wait() -> None:
+        with pytest.raises(RunFailed):
+            dead.run(["sleep", "300"])
+
+    with SshMachine(server.host) as dead:
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while server.run("pgrep", "-f", "^sleep 300").returncode:
+            time.sleep(0.5)
+        assert machine.end_others() == 1
+        waiting.join(60)
+        assert server.run("pgrep", "-f", "^sleep 300").returncode and machine.end_others() == 0
 
 
 def test_a_command_outlives_its_login(server: Server, machine: SshMachine):

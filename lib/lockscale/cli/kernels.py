@@ -76,18 +76,21 @@ def target_list(as_json: bool) -> None:
 
 @target.command("check")
 @click.argument("name")
+@click.option("--study", metavar="STUDY", help="Ask for the tools of this study's file system.")
 @as_json
-def target_check(name: str, as_json: bool) -> int:
+def target_check(name: str, study: str | None, as_json: bool) -> int:
     """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
     from dataclasses import asdict
 
+    from lockscale.filesystems import FIRST, fs_type
     from lockscale.measure.target_ssh import check_server, server_target
     from lockscale.progress import progress
-    from lockscale.study.file import load_target
+    from lockscale.study.file import load_study, load_target
 
+    fs = fs_type(load_study(study).filesystem) if study else FIRST
     rows = []
     with progress(f"check {name}") as shown:
-        for done, need in enumerate(check_server(server_target(load_target(name))), start=1):
+        for done, need in enumerate(check_server(server_target(load_target(name)), fs), start=1):
             rows.append(asdict(need))
             shown.update(done, need.name)
     ok = all(row["ok"] for row in rows)

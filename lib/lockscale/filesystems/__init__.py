@@ -4,15 +4,20 @@
 from lockscale.errors import BadInput
 from lockscale.filesystems.btrfs import BTRFS
 from lockscale.filesystems.ext4 import EXT4
-from lockscale.filesystems.fs_type import FsType, Made, Options
+from lockscale.filesystems.fs_type import FsType, Made, Options, tools_of
 from lockscale.filesystems.tmpfs import TMPFS
 from lockscale.filesystems.xfs import XFS
 
-__all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "Options", "fs_type"]
+__all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "Options", "fs_type", "on_disk", "tools_of"]
 
 FS_TYPES: dict[str, FsType] = {one.name: one for one in (BTRFS, EXT4, TMPFS, XFS)}
 FIRST: FsType = EXT4
 """What is made on a disk before any study asks for another, so that it carries this project's label."""
+
+
+def on_disk(fs: FsType) -> FsType:
+    """`fs`, or, of one in memory, what the disk that it leaves alone is looked at for."""
+    return fs if fs.on_disk else FIRST
 
 
 def fs_type(name: str) -> FsType:

@@ -18,6 +18,8 @@ class Btrfs:
 
     name = trace_system = "btrfs"
     on_disk = True
+    package = "btrfs-progs"
+    dry_run = ("true",)
     trace_header = "include/trace/events/btrfs.h"
     versions = (("mkfs.btrfs", "--version"), ("btrfs", "--version"))
 

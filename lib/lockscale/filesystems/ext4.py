@@ -15,6 +15,8 @@ class Ext4:
 
     name = trace_system = "ext4"
     on_disk = True
+    package = "e2fsprogs"
+    dry_run = ("mkfs.ext4", "-n", "-q", "-F")
     trace_header = "include/trace/events/ext4.h"
     versions = (("mkfs.ext4", "-V"), ("e2fsck", "-V"))
 

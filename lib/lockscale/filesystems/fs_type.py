@@ -71,6 +71,14 @@ class FsType(Protocol):
         """Whether it is made on a disk; one in memory has no mkfs, no description and no check."""
 
     @property
+    def package(self) -> str:
+        """Debian's package of its tools; empty where it needs none."""
+
+    @property
+    def dry_run(self) -> Sequence[str]:
+        """mkfs, without the device behind it, that says whether it would and writes nothing; else `true`."""
+
+    @property
     def trace_system(self) -> str:
         """The folder of its trace events in tracefs, and how their names begin."""
 
@@ -120,3 +128,11 @@ def refuse_beyond(
             raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
     if size and not SIZE.fullmatch(size):
         raise BadInput(f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T")
+
+
+def tools_of(fs: FsType) -> dict[str, str]:
+    """The commands that a run with `fs` on a disk needs, each with its Debian package."""
+    if not fs.on_disk:
+        return {}
+    commands = (fs.mkfs((), "", "", ""), fs.describe(""), fs.check(""), *fs.versions)
+    return dict.fromkeys((argv[0] for argv in commands), fs.package)

@@ -12,6 +12,8 @@ class Tmpfs:
 
     name = trace_system = "tmpfs"
     on_disk = False
+    package = ""
+    dry_run = ("true",)
     trace_header = ""
     versions: tuple[tuple[str, ...], ...] = ()
 

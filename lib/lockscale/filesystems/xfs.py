@@ -18,6 +18,8 @@ class Xfs:
 
     name = trace_system = "xfs"
     on_disk = True
+    package = "xfsprogs"
+    dry_run = ("mkfs.xfs", "-N", "-f")
     trace_header = "fs/xfs/xfs_trace.h"
     versions = (("mkfs.xfs", "-V"), ("xfs_repair", "-V"))
 

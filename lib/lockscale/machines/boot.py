@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines import kexec, trial
-from lockscale.machines.assertions import Built, assert_runs
-from lockscale.machines.grub import Grub, boot_next, disarm, pin_default, read_grub
-from lockscale.machines.guard import Guard
-from lockscale.machines.machine import must
-from lockscale.machines.server import RemoteServer
+from lockscale.machines.boot_watchdog import (
+    ARGUMENTS,
+    ASKED,
+    UNREACHED,
+    BootWatchdog,
+    confirm,
+    how_far,
+    is_on_trial,
+    prepare_trial,
+)
+from lockscale.machines.grub import Grub, MenuEntry, boot_next, disarm, pin_default, read_grub
+from lockscale.machines.machine import Built, Machine, RemoteServer, assert_runs, must
 from lockscale.machines.server_kernels import OURS
 
 Method = Literal["grub", "kexec"]
@@ -28,7 +34,7 @@ class _Asked:
     """What was asked of the server, and where it was then."""
 
     kernel: Built
-    guard: Guard
+    guard: BootWatchdog
     timeout_s: int
     home: str
     boot_id: str
@@ -36,7 +42,7 @@ class _Asked:
 
 
 def boot_once(
-    server: RemoteServer, kernel: Built, guard: Guard, timeout_s: int, method: Method = "grub"
+    server: RemoteServer, kernel: Built, guard: BootWatchdog, timeout_s: int, method: Method = "grub"
 ) -> str:
     """Boot the installed `kernel` once; its build-id, asserted from inside.
 
@@ -53,11 +59,11 @@ def boot_once(
     if method == "kexec" and guard.grub_commands:
         raise BadInput("this guard is armed by GRUB, which kexec goes past: use method grub, or no guard")
     pin_default(server, grub)
-    trial.prepare_trial(server, guard, timeout_s)
-    arguments = " ".join((*trial.ARGUMENTS, *guard.kernel_arguments))
+    prepare_trial(server, guard, timeout_s)
+    arguments = " ".join((*ARGUMENTS, *guard.kernel_arguments))
     must(server, ["sync"], timeout_s=SYNC_S)  # before anything is armed: it may take long
     if method == "kexec":
-        kexec.load(server, grub.entry_of(kernel.release), arguments)
+        load_kexec(server, grub.entry_of(kernel.release), arguments)
     else:
         boot_next(server, grub.entry_of(kernel.release), guard.grub_commands, arguments)
     clock_s = int(must(server, ["date", "+%s"]))
@@ -77,7 +83,7 @@ def home_of(server: RemoteServer) -> str:
 
 def _home(server: RemoteServer, grub: Grub) -> str:
     home, running = str(grub.default.release), _running(server)
-    if running != home and not OURS.fullmatch(running) and not trial.is_on_trial(server):
+    if running != home and not OURS.fullmatch(running) and not is_on_trial(server):
         raise BadInput(
             f"the server runs Linux {running}, and a boot would leave it on its default, {home}: "
             f"reboot it by hand, or choose the one that runs with grub-set-default"
@@ -89,7 +95,7 @@ def go_home(server: RemoteServer, timeout_s: int) -> None:
     """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
     home = home_of(server)
     disarm(server)  # whoever armed it was ended before the reboot
-    if _running(server) == home and not trial.is_on_trial(server):
+    if _running(server) == home and not is_on_trial(server):
         return
     stuck = (
         f"the server did not come back from the kernel on trial within {timeout_s} s: switch it off and on"
@@ -104,12 +110,12 @@ def go_home(server: RemoteServer, timeout_s: int) -> None:
 
 def _judge(server: RemoteServer, asked: _Asked) -> str:
     """The build-id of the right kernel, or the sentence on what came of the wrong one."""
-    if not trial.is_on_trial(server):
+    if not is_on_trial(server):
         where = f"the server is back on Linux {_running(server)}"
         raise RunFailed(f"{_what_happened(server, asked)}; {where}")
     try:
         build_id = assert_runs(server, asked.kernel)
-        trial.confirm(server)
+        confirm(server)
     except RunFailed as wrong:
         go_home(server, asked.timeout_s)
         raise RunFailed(f"{wrong}; the server is back on Linux {asked.home}") from None
@@ -121,10 +127,10 @@ def _what_happened(server: RemoteServer, asked: _Asked) -> str:
     name = f"Linux {asked.kernel.release}"
     if disarm(server):
         return f"{name} was never started: the reboot went past GRUB"
-    note = trial.how_far(server)
-    if note == trial.UNREACHED:
+    note = how_far(server)
+    if note == UNREACHED:
         return f"{name} booted, but its network never came up: nobody reached it within {asked.timeout_s} s"
-    where = "before user space" if note == trial.ASKED else "in user space"
+    where = "before user space" if note == ASKED else "in user space"
     took_s = _booted_at_s(server) - asked.clock_s
     limit_s = asked.guard.timeout_s
     if limit_s and took_s >= limit_s:
@@ -167,3 +173,13 @@ def _booted_at_s(server: RemoteServer) -> int:
     """When the running kernel started, by the server's clock in seconds (proc(5), stat, btime)."""
     lines = must(server, ["grep", "^btime", "/proc/stat"])
     return int(lines.split()[1])
+
+
+def load_kexec(server: Machine, entry: MenuEntry, arguments: str) -> None:
+    """Load the kernel of a menu entry, with its arguments and ours, for `systemctl kexec`."""
+    initrd = f"/boot/initrd.img-{entry.release}"
+    has_initrd = server.run(["test", "-e", initrd]).status == 0
+    argv = ["kexec", "--load", "--kexec-syscall-auto", f"/boot/vmlinuz-{entry.release}"]
+    argv += [f"--command-line={entry.arguments} {arguments}"]
+    argv += [f"--initrd={initrd}"] if has_initrd else []
+    must(server, argv)

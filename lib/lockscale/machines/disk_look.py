@@ -5,21 +5,24 @@ The same script runs twice: to judge the disk, and again right before mkfs, when
 """
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.filesystems import FsType, tools_of
 from lockscale.machines.machine import Machine
 
 TOKENS_TYPED = "/var/lib/lockscale/disks"  # on the machine: one line a disk whose token was typed
 
 # look BY_ID RECORD prints parts, each followed by a line `== NAME STATUS`. Only printable ASCII passes, so
 # that the text is the same bytes on both sides. fds are asked by device number: a name in /proc/PID/fd
-# may be that of another root. mkfs.ext4 -n writes nothing and opens the disk with O_EXCL, which fails for
-# whatever the kernel knows to hold it: a mount in a name space without a process, md, dm, bcache, ZFS.
+# may be that of another root. The disk is opened with O_EXCL, which fails for whatever the kernel knows to
+# hold it (a mount in a name space without a process, md, dm, bcache, ZFS), and tried with the file system's
+# own dry run. Neither writes.
 # lsblk nests what is made of a device below it only where NAME is asked for.
-LOOK_FUNCTION = r"""
+_LOOK = r"""
 LC_ALL=C; PATH=$PATH:/usr/sbin:/sbin; export LC_ALL PATH
 part() { name=$1; shift; "$@"; printf '\n== %s %s\n' "$name" $?; }
 mounts() {
@@ -45,9 +48,14 @@ reads() {
             iflag=direct,skip_bytes status=none 2>&1 || return
     done
 }
-takes() { said=$(mkfs.ext4 -n -q -F "$device" 2>&1) || { printf '%s\n' "$said" | tail -n 1; return 1; } }
+alone() { perl -MFcntl -e 'sysopen D, shift, O_RDONLY | O_EXCL or die "in use by the system: $!\n"' "$1"; }
+takes() {
+    said=$(alone "$device" 2>&1 && DRY_RUN "$device" 2>&1) && return
+    printf '%s\n' "$said" | tail -n 1
+    return 1
+}
 lacks() {
-    for tool in awk blockdev dd find lsblk mkfs.ext4 readlink sha256sum stat wipefs; do
+    for tool in awk blockdev dd find lsblk perl readlink sha256sum stat wipefs TOOLS; do
         command -v "$tool" > /dev/null || echo "$tool"
     done
 }
@@ -75,11 +83,18 @@ parts() {
 }
 look() { parts "$@" 2>/dev/null | tr -cd '\t\n -~'; }
 """.replace("TOKENS_TYPED", TOKENS_TYPED)
+
+
+def look_function(fs: FsType) -> str:
+    """The script's function `look` for a disk on which `fs` is to be made."""
+    return _LOOK.replace("DRY_RUN", shlex.join(fs.dry_run)).replace("TOOLS", shlex.join(tools_of(fs)))
+
+
 PARTS = ("mounts", "swaps", "holders", "openers", "serial", "signatures", "reads", "takes", "typed")
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockDevice:
     """A block device with all that is made of it: partitions, volumes, arrays."""
 
     kname: str
@@ -88,18 +103,18 @@ class Block:
     type: str
     read_only: bool
     removable: bool
-    children: tuple["Block", ...]
+    children: tuple["BlockDevice", ...]
 
     @staticmethod
-    def of(row: dict[str, Any]) -> "Block":
+    def of(row: dict[str, Any]) -> "BlockDevice":
         """A row of `lsblk --json`; before util-linux 2.33 every value was a string."""
-        return Block(
+        return BlockDevice(
             row["kname"], (row["serial"] or "").strip(), int(row["size"] or 0), row["type"],
             row["ro"] in (True, "1"), row["rm"] in (True, "1"),
-            tuple(Block.of(child) for child in row.get("children", ())),
+            tuple(BlockDevice.of(child) for child in row.get("children", ())),
         )  # fmt: skip
 
-    def tree(self) -> Iterator["Block"]:
+    def tree(self) -> Iterator["BlockDevice"]:
         """Itself and everything above it, depth first."""
         yield self
         for child in self.children:
@@ -126,12 +141,12 @@ class Look:
     device: str
     is_link: bool
     is_block: bool
-    disks: tuple[Block, ...]
+    disks: tuple[BlockDevice, ...]
     signatures: tuple[Signature, ...] | None
     said: dict[str, tuple[int, str]]
 
     @property
-    def itself(self) -> Block | None:
+    def itself(self) -> BlockDevice | None:
         """The device that the by-id name leads to."""
         every = (block for disk in self.disks for block in disk.tree())
         return next((block for block in every if f"/dev/{block.kname}" == self.device), None)
@@ -146,9 +161,9 @@ class Look:
         return [line.split() for line in self.said[part][1].splitlines() if line.strip()]
 
 
-def look(machine: Machine, by_id: str, record: str) -> Look:
+def look(machine: Machine, by_id: str, record: str, fs: FsType) -> Look:
     """Read everything that decides about the disk `by_id`; `record` is its line in TOKENS_TYPED."""
-    done = machine.run(["sh", "-c", f'{LOOK_FUNCTION}look "$@"', "sh", by_id, record], timeout_s=120)
+    done = machine.run(["sh", "-c", f'{look_function(fs)}look "$@"', "sh", by_id, record], timeout_s=120)
     done.check()
     try:
         return parse(done.stdout)
@@ -177,7 +192,8 @@ def parse(text: str) -> Look:
     rows = json.loads(said["devices"][1])["blockdevices"]
     return Look(
         text, said["device"][1].strip(), said["link"][0] == 0, is_block,
-        tuple(Block.of(row) for row in rows), _signatures(*said["signatures"]) if is_block else None, said,
+        tuple(BlockDevice.of(row) for row in rows),
+        _signatures(*said["signatures"]) if is_block else None, said,
     )  # fmt: skip
 
 

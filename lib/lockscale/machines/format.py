@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from lockscale.errors import RunFailed, printable
 from lockscale.filesystems import FIRST, FsType
-from lockscale.machines import memory_disk
-from lockscale.machines.disk import OUR_LABEL, NamedDisk, judged
-from lockscale.machines.disk_look import LOOK_FUNCTION, TOKENS_TYPED
+from lockscale.machines import guest_disks
+from lockscale.machines.disk_guard import OUR_LABEL, NamedDisk, judged
+from lockscale.machines.disk_look import TOKENS_TYPED, look_function
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine, must
-from lockscale.machines.memory_disk import InMemory
 
 # While file 9 is open the kernel gives the disk's number to no other disk, so mkfs writes to the very
 # disk that was looked at, whatever becomes of its names. It is closed for the look itself: only this
 # shell has it open. MOVED, CHANGED: nothing was written. (A plain exec would end the shell by itself.)
 HELD = "/proc/self/fd/9"
 MOVED, CHANGED = 90, 91
-GUARD = f"""{LOOK_FUNCTION}
+GUARD = f"""
 by_id=$1 record=$2 seen=$3; shift 3
 command exec 9< "$by_id" || exit {MOVED}
 now=$(exec 9<&-; look "$by_id" "$record" | sha256sum)
@@ -43,6 +43,7 @@ class Formatting:
     command: tuple[str, ...]
     seen_sha256: str
     records: bool
+    fs: FsType
 
     def dry_run(self) -> list[str]:
         """Every command that would change the machine, as a person would type it."""
@@ -54,9 +55,10 @@ class Formatting:
         seen = self.seen_sha256
         if self.records:
             must(machine, ["sh", "-c", RECORD, "sh", TOKENS_TYPED, self.disk.record])
-            seen = _sha256(judged(machine, self.disk).text)
+            seen = _sha256(judged(machine, self.disk, fs=self.fs).text)
         mkfs = [HELD if word == self.device else word for word in self.command]
-        guarded = ["sh", "-c", GUARD, "sh", str(self.disk.by_id), self.disk.record, seen, *mkfs]
+        script = look_function(self.fs) + GUARD
+        guarded = ["sh", "-c", script, "sh", str(self.disk.by_id), self.disk.record, seen, *mkfs]
         done = machine.run(guarded, timeout_s=600)
         if done.status in (MOVED, CHANGED):
             raise RunFailed(
@@ -82,17 +84,17 @@ def formatting(
     Raises BadInput with every reason against the disk, or for an option that reaches beyond it.
     """
     fs.refuse_options(options, size)
-    seen = judged(machine, disk, token)
+    seen = judged(machine, disk, token, fs)
     command = fs.mkfs(options, OUR_LABEL, seen.device, size)
-    return Formatting(disk, seen.device, tuple(command), _sha256(seen.text), token is not None)
+    return Formatting(disk, seen.device, tuple(command), _sha256(seen.text), token is not None, fs)
 
 
 def formatting_in_memory(
     disk: InMemory, options: Sequence[str], size: str = "", *, fs: FsType = FIRST
-) -> memory_disk.Formatting:
+) -> guest_disks.MemoryFormatting:
     """The same of a disk in a guest's own memory, which is nobody's. Raises BadInput for such an option."""
     fs.refuse_options(options, size)
-    return memory_disk.formatting(disk, fs.mkfs(options, OUR_LABEL, memory_disk.DEVICE, size))
+    return guest_disks.formatting(disk, fs.mkfs(options, OUR_LABEL, guest_disks.DEVICE, size))
 
 
 def _sha256(text: str) -> str:

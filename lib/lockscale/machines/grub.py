@@ -1,16 +1,156 @@
 # SPDX-License-Identifier: MIT
 """A server's GRUB: what it boots by default, and booting another entry exactly once.
 
-The default is never changed. A server whose GRUB cannot promise that is refused with every reason.
+The default is never changed. A server whose GRUB cannot promise that is refused with every reason. Of
+custom.cfg, which GRUB reads at the end of its menu without an update-grub, only our part is written: the
+rest is somebody else's, of any bytes and mode, copied on the server and never read here, and a disk that
+fills up meanwhile leaves the old file whole. The menu is read as grub-mkconfig writes it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.grub_custom import CUSTOM, write_custom
-from lockscale.machines.grub_menu import Entry, entries
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.machines.machine import Completed, Machine, Write, must, must_all
+
+_OPENS = re.compile(r"^\s*(menuentry|submenu)\s+(?:'((?:[^']|'\\'')*)'|\"([^\"]*)\")(.*)\{\s*$")
+_ID = re.compile(r"(?:\$menuentry_id_option|--id)[ =](?:'([^']*)'|(\S+))")
+_LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+(\S*?vmlinuz-(\S+))(?:\s+(.*?))?\s*$")
+
+
+@dataclass(frozen=True)
+class MenuEntry:
+    """One bootable entry. `ids` leads to it through its submenus; `places` and `titles` likewise."""
+
+    ids: tuple[str, ...]
+    titles: tuple[str, ...]
+    places: tuple[int, ...]
+    body: tuple[str, ...]
+    is_unrestricted: bool = False  # reached and booted without a password, whatever the menu asks for
+
+    @property
+    def path(self) -> str:
+        """What grub-set-default and grub-reboot take, whatever is added to the menu later."""
+        return ">".join(self.ids)
+
+    @property
+    def _linux(self) -> re.Match[str] | None:
+        return next(filter(None, map(_LINUX.match, self.body)), None)
+
+    @property
+    def release(self) -> str | None:
+        """uname -r of the kernel it boots; None for an entry that boots something else."""
+        return self._linux.group(2) if self._linux else None
+
+    @property
+    def arguments(self) -> str:
+        """The kernel's command line."""
+        return (self._linux.group(3) or "") if self._linux else ""
+
+    def is_called(self, name: str) -> bool:
+        """Whether `name`, as saved_entry or next_entry may hold it, means this entry."""
+        parts = name.split(">")
+        known = zip(self.ids, self.titles, map(str, self.places), strict=True)
+        return len(parts) == len(self.ids) and all(
+            part in ways for part, ways in zip(parts, known, strict=True)
+        )
+
+    def with_arguments(self, more: str) -> tuple[str, ...]:
+        """The entry's commands, the kernel started with `more` behind its own arguments."""
+        return tuple(f"{line.rstrip()} {more}" if _LINUX.match(line) else line for line in self.body)
+
+
+def entries(grub_cfg: str) -> list[MenuEntry]:
+    """Every entry of a generated grub.cfg, in the menu's order."""
+    return list(_entries(iter(grub_cfg.splitlines()), (), (), (), is_free=True))
+
+
+def _entries(
+    lines: Iterator[str],
+    ids: tuple[str, ...],
+    titles: tuple[str, ...],
+    places: tuple[int, ...],
+    *,
+    is_free: bool,
+) -> Iterator[MenuEntry]:
+    """The entries up to the brace that closes this menu; GRUB counts entries and submenus alike.
+
+    is_free: no menu above asks for a password.
+    """
+    place = 0
+    for line in lines:
+        opened = _OPENS.match(line)
+        if opened:
+            kind, single, double, rest = opened.groups()
+            title = single.replace(r"'\''", "'") if single is not None else double
+            named = _ID.search(rest)
+            name = (named.group(1) or named.group(2)) if named else title
+            here = ((*ids, name), (*titles, title), (*places, place))
+            free = is_free and "--unrestricted" in rest.split()
+            if kind == "submenu":
+                yield from _entries(lines, *here, is_free=free)
+            else:
+                yield MenuEntry(*here, tuple(_body(lines)), free)
+            place += 1
+        elif line.strip() == "}" and ids:
+            return
+
+
+def _body(lines: Iterator[str]) -> Iterator[str]:
+    """The lines of one entry; grub-mkconfig closes it with a brace of its own line."""
+    depth = 0
+    for line in lines:
+        if line.strip() == "}" and depth == 0:
+            return
+        depth += line.rstrip().endswith("{")
+        depth -= line.strip() == "}"
+        yield line
+
+
+CUSTOM = "/boot/grub/custom.cfg"
+BEGIN, END = "# lockscale: the kernel on trial", "# lockscale: end"
+
+# $1 the file, $2 our part's first line, $3 its last, $4 the part
+REPLACE = """\
+set -eu
+half="$1.part"
+trap 'rm -f "$half"' EXIT
+if [ -e "$1" ]; then
+    cp -p "$1" "$half"
+    LC_ALL=C awk -v begin="$2" -v end="$3" '
+        $0 == begin { ours = 1 }
+        !ours { print }
+        $0 == end { ours = 0 }
+    ' "$1" > "$half"
+else
+    umask 022
+    : > "$half"
+fi
+printf %s "$4" >> "$half"
+sync "$half"
+if [ -s "$half" ]; then mv "$half" "$1"; else rm -f "$1"; fi
+sync "${1%/*}"
+"""
+
+
+def write_custom(server: Machine, lines: list[str], path: str = CUSTOM) -> None:
+    """Let our part of custom.cfg be `lines`, or be gone where there are none; what others wrote stays.
+
+    Raises RunFailed where that cannot be written, as on a full disk: the file is then what it was.
+    """
+    part = "".join(f"{line}\n" for line in [BEGIN, *lines, END]) if lines else ""
+    done = server.run(["sh", "-c", REPLACE, "sh", path, BEGIN, END, part])
+    if done.status:
+        why = (done.stderr.strip().splitlines() or ["nothing was said"])[0]
+        raise RunFailed(f"{path} on the server cannot be written, and is what it was: {printable(why, 300)}")
+
+
+def forget_custom(server: Machine, path: str = CUSTOM) -> None:
+    """Take our part out, where there is one."""
+    if not server.run(["grep", "-qsx", BEGIN, path]).status:
+        write_custom(server, [], path)
+
 
 FOLDER = "/boot/grub"
 SAVED_ONE = 'set default="${saved_entry}"'
@@ -36,12 +176,12 @@ _QUESTIONS: tuple[Sequence[str], ...] = (
 class Grub:
     """GRUB as the server has it now; `default` boots when nobody asks for anything else."""
 
-    entries: tuple[Entry, ...]
-    default: Entry
+    entries: tuple[MenuEntry, ...]
+    default: MenuEntry
     saved: str  # how the environment block names it; empty for the first entry
     is_pinned: bool  # the default is saved by a name that no further kernel can take over
 
-    def entry_of(self, release: str) -> Entry:
+    def entry_of(self, release: str) -> MenuEntry:
         """The entry that boots the kernel `release` as usual."""
         return _entry_of(self.entries, release)
 
@@ -64,7 +204,7 @@ def read_grub(server: Machine) -> Grub:
     return Grub(menu, default, saved, is_pinned=saved == default.path)
 
 
-def _default_of(menu: Sequence[Entry], saved: str) -> Entry:
+def _default_of(menu: Sequence[MenuEntry], saved: str) -> MenuEntry:
     found = next((entry for entry in menu if entry.is_called(saved)), None)
     if found is None:
         raise BadInput(
@@ -110,7 +250,7 @@ def environment(listing: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in listing.splitlines() if "=" in line)
 
 
-def _entry_of(menu: Sequence[Entry], release: str) -> Entry:
+def _entry_of(menu: Sequence[MenuEntry], release: str) -> MenuEntry:
     """The first entry of a kernel: its recovery entries come behind it."""
     found = next((entry for entry in menu if entry.release == release), None)
     if found is None:
@@ -138,7 +278,7 @@ def unpin_default(server: Machine) -> None:
     must(server, ["rm", "-f", PINNED])
 
 
-def boot_next(server: Machine, entry: Entry, before: Sequence[str], arguments: str) -> None:
+def boot_next(server: Machine, entry: MenuEntry, before: Sequence[str], arguments: str) -> None:
     """Let the next boot, and only that one, start `entry` with more kernel arguments.
 
     `before` are GRUB commands that run right before the entry's own.

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What every booted machine offers, whatever carries the commands to it."""
+"""What every booted machine offers, whatever carries the commands to it; and this machine itself.
 
+A RemoteServer also outlives our connection to it, and takes files. Before any number is taken, uname and
+build-id are asserted from inside.
+"""
+
+import os
+import signal
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from lockscale.errors import RunFailed, printable
+from lockscale.kernels.identity import build_id_from_notes
+from lockscale.programs import need
 
 
 @dataclass(frozen=True)
@@ -68,3 +78,89 @@ def must_all(machine: Machine, steps: Sequence[Step], *, timeout_s: float = 60) 
     for one in done:
         one.check()
     return done
+
+
+class RemoteServer(Machine, Protocol):
+    """A machine that outlives our connection to it. Commands run as root."""
+
+    def put(self, local: Path, remote: str) -> None:
+        """Copy a file there, whole or not at all."""
+        ...
+
+    def boot_id(self) -> str:
+        """/proc/sys/kernel/random/boot_id: another one after each boot."""
+        ...
+
+    def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
+        """Wait until commands run again, on another boot than `after`; RunFailed after `timeout_s`."""
+        ...
+
+
+class LocalMachine:
+    """A machine without a boot. What runs here ends with its caller, a killed one too."""
+
+    emulated = False
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
+        return self.run_all([argv], timeout_s=timeout_s)[0]
+
+    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
+        return [_written(step) if isinstance(step, Write) else _run(step, timeout_s) for step in steps]
+
+
+def _written(step: Write) -> Completed:
+    argv = ("printf", "%s", step.text)
+    try:
+        Path(step.path).write_text(step.text)
+    except OSError as error:
+        return Completed(argv, 1, "", f"{step.path}: {error.strerror}")
+    return Completed(argv, 0, "", "")
+
+
+def _run(argv: Sequence[str], timeout_s: float) -> Completed:
+    tied = [need("setpriv"), "--pdeathsig", "KILL", *argv]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    env = {**os.environ, "LC_ALL": "C"}
+    process = subprocess.Popen(tied, **pipes, env=env, start_new_session=True)  # type: ignore[call-overload]
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise RunFailed(f"no end of `{' '.join(argv)}` within {timeout_s:.0f} s") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return Completed(tuple(argv), process.returncode, _text(out), _text(err))
+
+
+def _text(said: bytes) -> str:
+    return said.decode(errors="replace")
+
+
+NOTES = "/sys/kernel/notes"
+
+
+class Built(Protocol):
+    """A kernel as its build knows it: what `uname -r` and the GNU build-id note have to say."""
+
+    @property
+    def release(self) -> str: ...
+
+    @property
+    def build_id(self) -> str: ...
+
+
+def assert_runs(machine: Machine, kernel: Built) -> str:
+    """The running kernel's build-id, after comparing it and uname -r with what was built."""
+    uname, notes = must_all(machine, [["uname", "-r"], ["od", "-A", "n", "-v", "-t", "x1", NOTES]])
+    release = uname.stdout.strip()
+    build_id = build_id_from_notes(bytes.fromhex("".join(notes.stdout.split())))
+    if release != kernel.release:
+        raise RunFailed(
+            f"the target runs Linux {release}, not the built {kernel.release}: no number is taken"
+        )
+    if build_id != kernel.build_id:
+        raise RunFailed(
+            f"the target runs build-id {build_id}, not the built {kernel.build_id}: no number is taken"
+        )
+    return build_id

@@ -5,17 +5,84 @@ Before each change a line with the old value is written to a journal on the mach
 was changed is known whoever dies. A reboot undoes every change by itself: lines of another boot are void.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pydantic
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines.changes import JOURNAL, Change, of_line
-from lockscale.machines.machine import Completed, Machine, must
-from lockscale.machines.noise import CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
+from lockscale.machines.machine import Completed, Machine, Write, must, must_all
+from lockscale.machines.noise import BOOST, CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
 from lockscale.yaml_text import spelt
+
+JOURNAL = "/var/lib/lockscale/prepare.journal"
+WRITE = 'printf %s "$2" > "$1"'
+POLICY = re.compile(re.escape(CPUFREQ) + r"/policy[0-9]+/scaling_governor")
+TARGETS = {  # what alone may be changed, whatever a journal or a machine says
+    "file": re.compile("|".join([POLICY.pattern, *map(re.escape, (NO_TURBO, BOOST, THP, NUMA_BALANCING))])),
+    "swap": re.compile(r"/(?!.*/\.\./)[!-\[\]-~]+"),  # no blank and no backslash, which escapes one
+    "unit": re.compile(r"(?!lockscale)[A-Za-z0-9][A-Za-z0-9@:_.\\-]*\.(timer|service)"),
+}
+OLD = {"file": re.compile("[a-z0-9_]+"), "swap": re.compile("-?[0-9]+"), "unit": re.compile("active")}
+
+
+@dataclass(frozen=True)
+class SettingChange:
+    """`target` is a file of /sys or /proc (kind file), a swap device (swap) or a unit of systemd (unit)."""
+
+    kind: str
+    target: str
+    old: str
+    new: str
+
+    @property
+    def text(self) -> str:
+        """For a person and for provenance."""
+        return f"{self.target} = {self.new}"
+
+    def command(self, root: str = "") -> list[str]:
+        """argv that makes the change; `root` is put before /proc and /sys: a test's own folders."""
+        return {
+            "file": ["sh", "-c", WRITE, "sh", root + self.target, self.new],
+            "swap": ["swapoff", self.target],
+            "unit": ["systemctl", "stop", self.target],
+        }[self.kind]
+
+    def undo(self, root: str = "") -> list[str]:
+        """argv that puts the old value back; harmless where the change was never made."""
+        on = 'grep -q "^$1 " "$3/proc/swaps" || exec swapon ${2:+-p "$2"} "$1"'
+        priority = "" if self.old.startswith("-") else self.old  # the kernel gives the negative ones itself
+        return {
+            "file": ["sh", "-c", WRITE, "sh", root + self.target, self.old],
+            "swap": ["sh", "-c", on, "sh", self.target, priority, root],
+            "unit": ["systemctl", "start", self.target],
+        }[self.kind]
+
+    def line(self, boot_id: str) -> str:
+        """The journal's line. Raises BadInput for a name that no line can hold."""
+        if not _may_be(self.kind, self.target, self.old):
+            raise BadInput(f"{printable(self.target)} is not changed: its name is unusual, do it by hand")
+        return f"{boot_id}\t{self.kind}\t{self.target}\t{self.old}"
+
+
+def of_line(line: str) -> tuple[str, SettingChange]:
+    """The boot and the change of a journal's line. Raises RunFailed for one that is none of ours."""
+    words = line.rstrip("\n").split("\t")
+    if len(words) != 4 or not _may_be(*words[1:]):
+        raise RunFailed(
+            f"{JOURNAL} on the target holds a line that lockscale did not write ({printable(line)}): "
+            "look at it and delete the file"
+        )
+    boot_id, kind, target, old = words
+    return boot_id, SettingChange(kind, target, old, "")
+
+
+def _may_be(kind: str, target: str, old: str) -> bool:
+    return bool(kind in TARGETS and TARGETS[kind].fullmatch(target) and OLD[kind].fullmatch(old))
+
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # journal, line, then the change: it is not made unless the line is on the disk.
@@ -93,22 +160,22 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
     return [f"{change.target} = {change.old}" for change in reversed(since)]
 
 
-def needed(found: dict[str, Any], wanted: Preparation) -> list[Change]:
+def needed(found: dict[str, Any], wanted: Preparation) -> list[SettingChange]:
     """Each setting that is asked, as found and as wanted. BadInput for what the machine lacks."""
     changes = list(_files(found, wanted))
     if wanted.swap is False:
         rows = _known(found, "swap")
-        changes += [Change("swap", row["device"], str(row["priority"]), "off") for row in rows]
+        changes += [SettingChange("swap", row["device"], str(row["priority"]), "off") for row in rows]
     units: Sequence[str] = []
     if wanted.timers == "stop":
         noisy = [name for name in _known(found, "noisy_services") if name != "irqbalance.service"]
         units = [*_known(found, "timers"), *noisy]
     if wanted.irqbalance is False and _known(found, "irqbalance"):
         units = [*units, "irqbalance.service"]
-    return [*changes, *(Change("unit", unit, "active", "stopped") for unit in units)]
+    return [*changes, *(SettingChange("unit", unit, "active", "stopped") for unit in units)]
 
 
-def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[Change]:
+def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[SettingChange]:
     if wanted.governor is not None:
         can = found["available_governors"] or {}
         for policy, governor in _known(found, "governors").items():
@@ -117,17 +184,17 @@ def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[Change]:
                     f"the target's {policy} has no governor {wanted.governor}: "
                     f"prepare.governor can be {printable(', '.join(can.get(policy, 'nothing').split()))}"
                 )
-            yield Change("file", f"{CPUFREQ}/{policy}/scaling_governor", governor, wanted.governor)
+            yield SettingChange("file", f"{CPUFREQ}/{policy}/scaling_governor", governor, wanted.governor)
     if wanted.turbo is not None:
         is_on = _known(found, "turbo")
         inverted = found["turbo_switch"] == NO_TURBO
         old, new = (str(int(on != inverted)) for on in (is_on, wanted.turbo))
-        yield Change("file", found["turbo_switch"], old, new)
+        yield SettingChange("file", found["turbo_switch"], old, new)
     if wanted.thp is not None:
-        yield Change("file", THP, _known(found, "thp"), wanted.thp)
+        yield SettingChange("file", THP, _known(found, "thp"), wanted.thp)
     if wanted.numa_balancing is not None:
         old = str(_known(found, "numa_balancing"))
-        yield Change("file", NUMA_BALANCING, old, str(int(wanted.numa_balancing)))
+        yield SettingChange("file", NUMA_BALANCING, old, str(int(wanted.numa_balancing)))
 
 
 def _said(done: Completed) -> str:
@@ -139,3 +206,38 @@ def _known(found: dict[str, Any], name: str) -> Any:
     if found[name] is None:
         raise BadInput(f"the target does not say its {name}: take it out of prepare in the target file")
     return found[name]
+
+
+ONLINE = "/sys/devices/system/cpu/online"
+
+
+def parse_cpus(text: str) -> list[int]:
+    """The processors of a kernel's list, as "0-3,8". Raises BadInput for a text that is none."""
+    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text.strip(), re.ASCII):
+        raise BadInput(f"the target's {ONLINE} says no list of processors")
+    found: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def online(machine: Machine) -> list[int]:
+    """The numbers of the processors that run."""
+    return parse_cpus(must(machine, ["cat", ONLINE]))
+
+
+@contextmanager
+def only(machine: Machine, cpus: int) -> Iterator[None]:
+    """The first `cpus` processors run, the others are offline until the end.
+
+    After a failure they stay offline: the machine may be gone, and a reboot brings them back. Raises
+    BadInput where the machine has fewer.
+    """
+    running = online(machine)
+    if cpus > len(running):
+        raise BadInput(f"the study asks for {cpus} CPUs and the target has {len(running)}: ask for fewer")
+    switches = [f"/sys/devices/system/cpu/cpu{n}/online" for n in running[cpus:]]
+    must_all(machine, [*(Write(path, "0") for path in reversed(switches)), ["true"]], timeout_s=300)
+    yield
+    must_all(machine, [*(Write(path, "1") for path in switches), ["true"]], timeout_s=300)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.grub import disarm, pin_default, read_grub, unpin_default
-from lockscale.machines.grub_custom import forget_custom
-from lockscale.machines.machine import must, must_all
-from lockscale.machines.server import RemoteServer
-from lockscale.machines.trial import forget_trials
+from lockscale.machines.boot_watchdog import forget_trials
+from lockscale.machines.grub import disarm, forget_custom, pin_default, read_grub, unpin_default
+from lockscale.machines.machine import RemoteServer, must, must_all
 
 OURS = re.compile(
     r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+"

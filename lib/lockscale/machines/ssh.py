@@ -8,27 +8,27 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.machines import ssh_job, ssh_transfer
 from lockscale.machines.machine import Completed, Step
 from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, Lost, SshHost, Unreachable
+from lockscale.machines.ssh_job import Job, JobFolder
+from lockscale.machines.ssh_shell import Connection
 from lockscale.progress import progress, told_if_long
 
-if TYPE_CHECKING:
-    from lockscale.machines.ssh_connection import Connection
-    from lockscale.machines.ssh_job import Session
-
-__all__ = ["SshHost", "SshMachine"]
-
-ROOM = "/run/lockscale-jobs"  # of root alone, in memory, and gone after a boot
+JOBS = "/run/lockscale-jobs"  # of root alone, in memory, gone after a boot; under test is /run/lockscale
 LOST_S = 300.0  # how long a lost connection is tried again while a job waits
 RETRY_S = 1.0
+MOST_LOSSES = 20  # in one command or copy
 T = TypeVar("T")
 
 
 class SshMachine:
     """A server, from `with` to leaving it. Nothing is installed on it and nothing is left there.
+
+    jobs_folder: where on the server what commands print waits to be fetched.
 
     Every command runs as root, by `sudo -n` where the user is not root. A command whose connection is
     lost runs on; it is found again, and never started twice. Calls come from one thread at a time.
@@ -36,36 +36,32 @@ class SshMachine:
 
     emulated = False
 
-    def __init__(self, host: SshHost, room: str = ROOM) -> None:
+    def __init__(self, host: SshHost, jobs_folder: str = JOBS) -> None:
         self.host = host
-        self.room = room
+        self.jobs_folder = jobs_folder
+        self._name = secrets.token_hex(8)
         self._connection: Connection | None = None
-        self._session: Session | None = None
+        self._boot_id: str | None = None
         self._jobs = 0
 
     def __enter__(self) -> Self:
-        try:
-            with told_if_long(f"connect to {self.host.host}"):
-                self._connect()
-            self._open_session()
-        except BaseException:
-            self._hang_up()
-            raise
+        with told_if_long(f"connect to {self.host.host}"):
+            self._boot_id = self._connect()
         return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(Lost, RunFailed, BadInput):
-            self._close_session()
+            if self._connection is not None:
+                self._connection.leave("leave")
         self._hang_up()
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         return self.run_all([argv], timeout_s=timeout_s)[0]
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
-        from lockscale.machines.ssh_job import Job
-
         self._jobs += 1
-        job = Job(self._open, self._jobs, tuple(steps), timeout_s)
+        folder = JobFolder(self._name, self.jobs_folder, self.boot_id())
+        job = Job(folder, self._jobs, tuple(steps), timeout_s)
         try:
             return self._again_when_lost(job.attend)
         except (KeyboardInterrupt, SystemExit):
@@ -78,41 +74,37 @@ class SshMachine:
 
         BadInput when the server's disk is full, or `remote` cannot be written.
         """
-        from lockscale.machines.ssh_transfer import put
-
-        self._again_when_lost(lambda connection: put(self, connection, local, remote))
+        self._again_when_lost(lambda connection: ssh_transfer.put(connection, local, remote))
 
     def get(self, remote: str, local: Path) -> None:
         """Copy a file from the server, whole or not at all; both sides' sha256 agree.
 
         BadInput when this machine's disk is full, or `remote` is no file.
         """
-        from lockscale.machines.ssh_transfer import get
-
-        self._again_when_lost(lambda connection: get(self, connection, remote, local))
+        self._again_when_lost(lambda connection: ssh_transfer.get(connection, remote, local))
 
     def boot_id(self) -> str:
         """The kernel's own name of this boot (/proc/sys/kernel/random/boot_id), read when it connected."""
-        return self._open.boot_id
+        if self._boot_id is None:
+            raise RunFailed(f"there is no session on {self.host.host}: it was not reached again")
+        return self._boot_id
 
     def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
-        """Connect anew, as after a reboot, trying until it works; the session before it is over.
+        """Connect anew, as after a reboot, trying until it works; jobs of before are not found again.
 
         after: the boot_id that the server is to have left behind, as a server that is told to reboot
         still answers for a while. RunFailed after `timeout_s`, with the last reason; a host key that is
         not known ends it at once.
         """
         self._hang_up()
-        self._session = None
+        self._boot_id = None
 
         def once() -> None:
-            self._connect()
-            self._open_session()
-            if self.boot_id() == after:
-                with contextlib.suppress(Lost, RunFailed):  # it is just going down
-                    self._close_session()
-                self._session = None
+            boot_id = self._connect()
+            if boot_id == after:
+                self._hang_up()
                 raise Unreachable(f"{self.host.host} still runs and has not rebooted")
+            self._boot_id = boot_id
 
         self._try_for(timeout_s, once)
 
@@ -121,9 +113,12 @@ class SshMachine:
 
         Only for who holds the target: a controller that is alive would lose its job, too.
         """
-        from lockscale.machines import ssh_scripts
 
-        return int(self._again_when_lost(lambda _: self._ask(ssh_scripts.END_OTHERS)))
+        def ask(connection: Connection) -> int:
+            with connection.shell(ssh_job.END_OTHERS, [ssh_job.UNIT, self._name], ssh_job.GRACE_S) as shell:
+                return int(shell.line())
+
+        return self._again_when_lost(ask)
 
     def describe(self) -> dict[str, Any]:
         """What provenance may say of the server: what it is, and nothing by which it is found.
@@ -144,58 +139,32 @@ class SshMachine:
         lines = dict(line.partition("=")[::2] for line in (said["system"] or "").splitlines())
         return {"transport": "ssh", **said, "system": lines.get("PRETTY_NAME", "").strip('"') or None}
 
-    @property
-    def _open(self) -> "Session":
-        if self._session is None:
-            raise RunFailed(f"there is no session on {self.host.host}: it was not reached again")
-        return self._session
-
-    def _connect(self) -> None:
-        from lockscale.machines.ssh_connection import Connection  # paramiko takes a second to import
-
+    def _connect(self) -> str:
+        """Connect, with a folder for this session's jobs on the server; its boot_id."""
         self._hang_up()
-        self._connection = Connection(self.host)
+        connection = Connection(self.host, ssh_job.SESSION, [self.jobs_folder, self._name])
+        try:
+            word, _, rest = connection.line().partition(" ")
+            if word == "missing":
+                raise BadInput(f"{rest} is missing on {self.host.host}: a target is a Debian with systemd")
+            if word != "open":
+                raise BadInput(f"{self.jobs_folder} on {self.host.host} cannot be written: is its disk full?")
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, Lost):
+                raise Unreachable(f"{self.host.host} closes the connection after the login") from None
+            raise
+        self._connection = connection
+        return rest
 
     def _hang_up(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _open_session(self) -> None:
-        from lockscale.machines import ssh_scripts
-        from lockscale.machines.ssh_job import Session
-
-        name = secrets.token_hex(8)
-        try:
-            word, _, rest = self._ask(ssh_scripts.OPEN, name).partition(" ")
-        except Lost:
-            raise Unreachable(f"{self.host.host} closes the connection after the login") from None
-        if word == "missing":
-            raise BadInput(f"{rest} is missing on {self.host.host}: install its util-linux and coreutils")
-        if word != "open":
-            raise BadInput(f"{self.room} on {self.host.host} cannot be written: is its disk full?")
-        self._session, self._jobs = Session(name, self.room, rest), 0
-
-    def _close_session(self) -> None:
-        from lockscale.machines import ssh_scripts
-
-        session, self._session = self._session, None
-        if session is not None:
-            self._ask(f"{ssh_scripts.CLOSE}echo closed\n", session.name)
-
-    def _ask(self, script: str, session: str | None = None) -> str:
-        """The last word of a short script that is told the room and a session, this one's by default."""
-        from lockscale.machines.ssh_shell import RootShell
-
-        if self._connection is None:
-            raise Lost("there is no connection")
-        arguments = [self.room, session or self._open.name]
-        with RootShell(self._connection, script, arguments, b"", 60) as shell:
-            return shell.line()
-
-    def _again_when_lost(self, do: Callable[["Connection"], T], lost_s: float | None = None) -> T:
+    def _again_when_lost(self, do: Callable[[Connection], T], lost_s: float | None = None) -> T:
         """`do`, and once more with a new connection whenever one is lost in the middle."""
-        while True:
+        for _ in range(MOST_LOSSES):
             try:
                 if self._connection is None:
                     self._try_for(LOST_S if lost_s is None else lost_s, self._connect)
@@ -203,13 +172,17 @@ class SshMachine:
                 return do(self._connection)
             except Lost:
                 self._hang_up()
+        raise Unreachable(
+            f"the connection to {self.host.host} broke {MOST_LOSSES} times: look at its network"
+        )
 
-    def _try_for(self, timeout_s: float, do: Callable[[], None]) -> None:
+    def _try_for(self, timeout_s: float, do: Callable[[], object]) -> None:
         started_s = time.monotonic()
         with progress(f"waiting for {self.host.host}", timeout_s) as shown:
             while True:
                 try:
-                    return do()
+                    do()
+                    return
                 except HostKeyRefused:
                     raise
                 except (Unreachable, LoginRefused) as reason:

@@ -1,43 +1,144 @@
 # SPDX-License-Identifier: MIT
-"""Steps as a job that a supervisor on the server carries out once, whatever becomes of the connection."""
+"""Steps as a unit of systemd that runs once on the server, whatever becomes of the connection.
 
-import contextlib
+A job is a folder in its session's folder, and a unit of the same name. Whoever attends it asks systemd to
+start the unit, also after a lost connection: systemd knows one unit of a name, and its script does nothing
+the second time. systemd ends it when its time is over, with every process, and then writes how it ended.
+"""
+
 import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines import ssh_scripts
 from lockscale.machines.machine import Completed, Step, Write
-from lockscale.machines.ssh_connection import Connection
 from lockscale.machines.ssh_host import Lost
-from lockscale.machines.ssh_shell import RootShell
+from lockscale.machines.ssh_shell import Connection
 
 GRACE_S = 120.0  # over the job's own time: to start, to be ended, and to send what it printed
+UNIT = "lockscale-job-"
+NEEDS = (
+    "systemd-run", "systemctl", "head", "wc", "find", "touch", "mktemp", "mv", "sha256sum", "stat", "flock",
+)  # fmt: skip
+"""The commands that the scripts, the transfer of files and the lock need."""
+
+_BOOT_ID = '"$(cat /proc/sys/kernel/random/boot_id)"'
+
+# $1 folder of all sessions, $2 session. Says `open BOOT_ID`, `missing TOOL` or `full`, and then holds the
+# connection open. The word `leave` takes the session away, which a lost connection does not. A day-old
+# session of nobody goes.
+SESSION = f"""\
+umask 077
+for tool in {shlex.join(NEEDS)}; do
+    command -v "$tool" > /dev/null || {{ echo "missing $tool"; exit; }}
+done
+mkdir -p "$1" && mkdir -p "$1/$2" && touch "$1/$2" || {{ echo full; exit; }}
+find "$1" -mindepth 1 -maxdepth 1 -type d -mmin +1440 -exec rm -rf {{}} +
+echo open {_BOOT_ID}
+read -r word
+[ "$word" = leave ] && cd / && rm -rf "$1/$2" && rmdir "$1" 2> /dev/null
+"""
+
+# $1 session folder, $2 job, $3 boot id, $4 unit, $5 seconds, $6 bytes of steps on stdin, $7 number of
+# steps. Says one word, or `done RESULT` (systemd.exec(5), SERVICE_RESULT), and then for each step
+# `STATUS OUT_BYTES ERR_BYTES`, its output and its errors. What earlier jobs printed has arrived: of them
+# stays how they ended, so that none runs again.
+ATTEND = f"""\
+say() {{ echo "$1"; exit; }}
+umask 077
+[ {_BOOT_ID} = "$3" ] || say rebooted
+cd "$1" 2> /dev/null && touch . || say gone
+find . -mindepth 2 -maxdepth 2 ! -path "./$2/*" ! -name done -type f -delete
+new=$(mktemp -d ./new.XXXXXXXX) || say full
+{{ head -c "$6" > "$new/steps"; }} 2> /dev/null || {{ rm -rf "$new"; say full; }}
+[ "$(wc -c < "$new/steps")" -eq "$6" ] || {{ rm -rf "$new"; say cut; }}
+mv -T "$new" "$2" 2> /dev/null || {{ rm -rf "$new"; [ -d "$2" ] || say full; }}
+cd "$2"
+[ -e done ] || systemd-run --quiet --wait --collect --unit="$4" --property=RuntimeMaxSec="$5" \\
+    --property=TimeoutStopSec=5 --property=TasksMax=infinity --property=IgnoreSIGPIPE=no \\
+    --property=ExecStopPost=":/bin/sh '$1/$2/steps' ended" /bin/sh "$1/$2/steps" \\
+    < /dev/null > /dev/null 2> refused
+tries=0
+until [ -e done ]; do
+    case $(systemctl is-active "$4") in
+        active|activating|deactivating|reloading) tries=0 ;;
+        *) tries=$((tries + 1)) ;;
+    esac
+    if [ "$tries" -ge 8 ]; then
+        [ -e started ] || say "refused $(tail -n 1 refused)"
+        {{ echo 0 > probe; }} 2> /dev/null && say died || say overflow
+    fi
+    sleep 0.25
+done
+[ -e steps ] || say over
+size() {{ if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi; }}
+echo "done $(cat done)"
+step=0
+while [ "$step" -lt "$7" ]; do
+    status=; [ -e "$step.status" ] && read -r status < "$step.status"
+    out=$(size "$step.out") err=$(size "$step.err")
+    echo "${{status:--}}" $out $err
+    [ "$out" -eq 0 ] || head -c "$out" "$step.out"
+    [ "$err" -eq 0 ] || head -c "$err" "$step.err"
+    step=$((step + 1))
+done
+"""
+
+# What stands before a job's steps: its folder is left as how it ended, once. $1 `ended`: after its end.
+_FIRST = """\
+cd {folder} || exit 1
+if [ "$1" = ended ]; then
+    [ -e done ] || {{ echo "$SERVICE_RESULT" > done.part && mv done.part done; }}
+    exit
+fi
+(set -C; : > started) 2> /dev/null && [ ! -e done ] || exit 0
+export LC_ALL=C
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+umask 022
+cd /
+"""
+
+# $1 session folder, $2 job, $3 unit. `done` keeps a start that is still under way from starting.
+CANCEL = """\
+cd "$1" 2> /dev/null || exit 0
+mkdir -p "$2" && { [ -e "$2/done" ] || echo canceled > "$2/done"; }
+systemctl stop "$3.service" 2> /dev/null
+"""
+
+# $1 how units of jobs begin, $2 the session that is spared. Says how many jobs of others are ended.
+END_OTHERS = """\
+units=$(systemctl list-units --plain --no-legend --full "$1*.service" | cut -d ' ' -f 1 | grep -v "^$1$2-")
+[ -z "$units" ] || systemctl stop $units
+echo $units | wc -w
+"""
 
 
 @dataclass(frozen=True)
-class Session:
+class JobFolder:
     """A folder on the server for the jobs of one controller, gone when it leaves or the server boots."""
 
     name: str
-    room: str
+    above: str
     boot_id: str
 
     @property
-    def folder(self) -> str:
-        return f"{self.room}/{self.name}"
+    def path(self) -> str:
+        return f"{self.above}/{self.name}"
 
 
 @dataclass(frozen=True)
 class Job:
     """Steps under a number that no other job of the session has."""
 
-    session: Session
+    session: JobFolder
     number: int
     steps: tuple[Step, ...]
     timeout_s: float
+
+    @property
+    def unit(self) -> str:
+        return f"{UNIT}{self.session.name}-{self.number}"
 
     def attend(self, connection: Connection) -> list[Completed]:
         """Start the job unless it was started, wait for its end, and fetch what it printed.
@@ -46,45 +147,51 @@ class Job:
         """
         text = self._script()
         seconds = max(1, math.ceil(self.timeout_s))
-        arguments = [self.session.folder, str(self.number), self.session.boot_id, str(seconds)]
-        arguments += [str(len(text)), str(len(self.steps))]
-        with RootShell(connection, ssh_scripts.RUN, arguments, text, seconds + GRACE_S) as shell:
-            word, _, late = shell.line().partition(" ")
+        arguments = [self.session.path, str(self.number), self.session.boot_id, self.unit]
+        arguments += [str(seconds), str(len(text)), str(len(self.steps))]
+        with connection.shell(ATTEND, arguments, seconds + GRACE_S, text) as shell:
+            word, _, result = shell.line().partition(" ")
             if word == "cut":
                 raise Lost("the job did not arrive whole")
             if word != "done":
-                raise RunFailed(self._no_result(word, connection.host.host))
-            answers = [_answer(shell) for _ in self.steps]
-            with contextlib.suppress(Lost):  # all is here; what stays there goes with the session
-                shell.say("arrived")
-        return self._completed(answers, bool(late))
+                raise RunFailed(self._no_result(word, result, connection.host.host))
+            answers = []
+            for _ in self.steps:
+                status, out_bytes, err_bytes = shell.line().split()
+                answers.append((status, shell.exactly(int(out_bytes)), shell.exactly(int(err_bytes))))
+        return self._completed(answers, result, connection.host.host)
 
     def cancel(self, connection: Connection) -> None:
         """End the job, or keep it from starting."""
-        arguments = [self.session.folder, str(self.number)]
-        with RootShell(connection, ssh_scripts.CANCEL, arguments, b"", GRACE_S) as shell:
-            shell.say("")
+        with connection.shell(CANCEL, [self.session.path, str(self.number), self.unit], GRACE_S) as shell:
+            shell.wait()
 
     def _script(self) -> bytes:
-        folder = shlex.quote(f"{self.session.folder}/{self.number}")
-        lines = ["export LC_ALL=C", "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin", "umask 022", "cd /"]
-        lines += [_line(f"{folder}/{k}", step) for k, step in enumerate(self.steps)]
+        folder = f"{self.session.path}/{self.number}"
+        lines = [_line(f"{shlex.quote(folder)}/{k}", step) for k, step in enumerate(self.steps)]
         try:
-            text = "\n".join([*lines, ""]).encode("utf-8", "surrogateescape")
+            text = (_FIRST.format(folder=shlex.quote(folder)) + "\n".join([*lines, "exit 0", ""])).encode(
+                "utf-8", "surrogateescape"
+            )
         except UnicodeEncodeError:
             raise BadInput(f"`{self._shown(0)}` holds a character that no file or command can hold") from None
         if b"\0" in text:
             raise BadInput(f"`{self._shown(0)}` holds a NUL, which ends an argument: it is not run")
         return text
 
-    def _completed(self, answers: Sequence[tuple[str, bytes, bytes]], late: bool) -> list[Completed]:
+    def _completed(
+        self, answers: Sequence[tuple[str, bytes, bytes]], result: str, name: str
+    ) -> list[Completed]:
         done = []
         for number, (status, out, err) in enumerate(answers):
             if not status.isdigit():
                 raise RunFailed(
-                    f"`{self._shown(number)}` did not end within {self.timeout_s:.0f} s and was ended"
-                    if late
-                    else f"what `{self._shown(number)}` printed did not fit under {self.session.room}"
+                    {
+                        "timeout": f"`{self._shown(number)}` did not end within {self.timeout_s:.0f} s "
+                        "and was ended",
+                        "success": self._no_result("overflow", "", name),
+                        "canceled": f"`{self._shown(number)}` was ended before: it does not run again",
+                    }.get(result, self._no_result("died", result, name))
                 )
             argv = tuple(_argv(self.steps[number]))
             done.append(
@@ -92,24 +199,20 @@ class Job:
             )
         return done
 
-    def _no_result(self, word: str, name: str) -> str:
+    def _no_result(self, word: str, detail: str, name: str) -> str:
         shown = self._shown(len(self.steps) - 1)
         return {
             "rebooted": f"{name} booted anew while `{shown}` ran: nothing is known of its end",
             "gone": f"this session's folder on {name} is gone: `{shown}` did not run",
-            "full": f"the disk under {self.session.room} on {name} is full: `{shown}` did not run",
+            "full": f"the disk under {self.session.above} on {name} is full: `{shown}` did not run",
             "over": f"`{shown}` was ended, or its result fetched, before: it does not run again",
-            "died": f"what supervised `{shown}` on {name} was killed: was its memory used up?",
+            "overflow": f"what `{shown}` printed did not fit under {self.session.above} on {name}",
+            "died": f"the unit of `{shown}` on {name} was killed: was its memory used up?",
+            "refused": f"systemd on {name} does not start `{shown}`: {printable(detail, 200)}",
         }.get(word, f"{name} answers `{printable(word)}` instead of the end of `{shown}`")
 
     def _shown(self, number: int) -> str:
         return printable(shlex.join(_argv(self.steps[number])), 200)
-
-
-def _answer(shell: RootShell) -> tuple[str, bytes, bytes]:
-    """A step's status, "-" where it has none, and what it wrote to its two streams."""
-    status, out_bytes, err_bytes = shell.line().split()
-    return status, shell.exactly(int(out_bytes)), shell.exactly(int(err_bytes))
 
 
 def _line(stem: str, step: Step) -> str:

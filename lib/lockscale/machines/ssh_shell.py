@@ -1,139 +1,224 @@
 # SPDX-License-Identifier: MIT
-"""A script as root on the server, whatever the user's login shell is and prints.
+"""A script as root on a server, run by OpenSSH, whatever the user's login shell is and prints.
 
 The command line is always the same; the script follows on standard input, so its length has no limit
-and no server logs it.
+and no server logs it. ssh runs in a session of its own: without a terminal it can ask nobody anything,
+and it gets no interrupt. It ends with this process, as its standard input does.
 """
 
+import contextlib
+import os
 import secrets
+import select
 import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import NoReturn, Self
 
-import paramiko
-
-from lockscale.machines.ssh_connection import Connection
-from lockscale.machines.ssh_host import LoginRefused, Lost, Unreachable
+from lockscale.errors import BadInput
+from lockscale.machines.ssh_host import LoginRefused, Lost, SshHost, Unreachable
+from lockscale.machines.ssh_refusals import IN_A_CIRCLE, MOST_JUMPS, refusal_of, refusal_of_sudo
+from lockscale.programs import need
 
 _ENTER = (
     'LC_ALL=C; export LC_ALL; as=; [ "$(id -u)" = 0 ] || as="sudo -n"; '
     """exec $as /bin/sh -c 'eval "$(head -c "$1")"' sh "$1" """.rstrip()
 )
-_LOOK_S = 1.0
-_CHUNK = 1 << 16
-_LINE_MOST = 4096
-_BROKEN = (paramiko.SSHException, EOFError, OSError)
+LOGIN_S = 60.0
+_LOOK_S = 0.2
+_END_S = 5.0
+_CHUNK = 1 << 18
+_SSH_FAILED = 255  # ssh(1), EXIT STATUS
+_SOCKETS = "/tmp"  # a socket's path has to be short: unix(7)
+_LOG_MOST = 1 << 20
+_SECRET = ("DISPLAY", "SSH_ASKPASS")  # by which ssh would ask a person
 
 
 class RootShell:
-    """A running script: a context manager whose streams are read by line or by number of bytes.
+    """A running script: a context manager whose output is read by line or by number of bytes.
 
-    Every wait raises Lost with the connection, and Unreachable `timeout_s` after the start. LoginRefused
-    where sudo asks for a password.
+    connects: `ssh` makes the connection, and why it cannot is raised. Every wait raises Lost with the
+    connection, and Unreachable `timeout_s` after the start. LoginRefused where sudo asks for a password.
     """
 
     def __init__(
-        self, connection: Connection, script: str, arguments: list[str], data: bytes, timeout_s: float
-    ) -> None:
-        self.connection = connection
+        self, host: SshHost, ssh: list[str], script: str, arguments: list[str], timeout_s: float,
+        data: bytes = b"", *, connects: bool = False,
+    ) -> None:  # fmt: skip
+        self.host, self._connects = host, connects
         self.deadline_s = time.monotonic() + timeout_s
+        self.is_in = False  # the script has begun
         self._read = b""
         mark = secrets.token_hex(16)
         # What the user's shell printed at the login may end without an end of its line.
-        text = f"echo; echo {mark}\n{shlex.join(['set', '--', *arguments])}\n{script}".encode()
+        text = f"echo; echo {mark}\n{shlex.join(['set', '--', *arguments])}\n{script}".encode(
+            errors="surrogateescape"
+        )
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        environment = {key: value for key, value in os.environ.items() if key not in _SECRET}
+        self._process = subprocess.Popen(
+            [*ssh, shlex.join(["/bin/sh", "-c", _ENTER, "sh", str(len(text))])],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+            env={**environment, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}, start_new_session=True,
+        )  # fmt: skip
         try:
-            self.channel = connection.transport.open_session(timeout=timeout_s)
-            self.channel.settimeout(timeout_s)
-            self.channel.exec_command(shlex.join(["/bin/sh", "-c", _ENTER, "sh", str(len(text))]))
-        except _BROKEN as error:
-            raise Lost("the connection broke") from error
-        try:
-            self._send(text + data)
-            self.channel.settimeout(_LOOK_S)
-            while self.line() != mark:  # what the user's shell prints at a login is before it
+            self.send(text + data)
+            while self.line() != mark:
                 pass
+            self.is_in = True
         except BaseException:
-            self.channel.close()
+            self.close()
             raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.channel.close()
+        self.close()
+
+    def close(self) -> None:
+        """End ssh and whatever it started here; what runs on the server runs on."""
+        assert self._process.stdin and self._process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        with contextlib.suppress(ProcessLookupError):  # a jump host's ssh is in its group
+            os.killpg(self._process.pid, signal.SIGTERM)
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._process.stdout.close()
+        self._log.close()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def line(self) -> str:
         """The next line, without its end."""
         while b"\n" not in self._read:
-            self._more()
+            self._read += self._more()
         line, _, self._read = self._read.partition(b"\n")
         return line.decode(errors="replace")
 
+    def some(self, most: int) -> bytes:
+        """At least one and at most `most` of the next bytes."""
+        have = self._read or self._more()
+        self._read = have[most:]
+        return have[:most]
+
     def exactly(self, count: int) -> bytes:
         """The next `count` bytes."""
-        parts = [self._read]
-        have = len(self._read)
-        while have < count:
-            self._read = b""
-            self._more()
-            parts.append(self._read)
-            have += len(self._read)
-        whole = b"".join(parts)
-        self._read = whole[count:]
-        return whole[:count]
+        parts: list[bytes] = []
+        while count:
+            parts.append(self.some(count))
+            count -= len(parts[-1])
+        return b"".join(parts)
 
-    def say(self, line: str) -> None:
-        """Send the script a line, and wait until it has ended."""
-        self._send(f"{line}\n".encode())
-        try:
+    def send(self, data: bytes) -> None:
+        """Write to the script's standard input."""
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+            return
+        self._ended()
+
+    def end_input(self) -> None:
+        """The script reads the end of its standard input."""
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+            return
+        self._ended()
+
+    def wait(self) -> None:
+        """Until the script has ended by itself."""
+        with contextlib.suppress(Lost):
             while True:
                 self._more()
-        except Lost:
-            self.connection.check()
 
-    def _send(self, data: bytes) -> None:
-        try:
-            self.channel.sendall(data)
-        except _BROKEN:
-            self._ended()
-
-    def _more(self) -> None:
+    def _more(self) -> bytes:
+        assert self._process.stdout
         while True:
-            try:
-                got = self.channel.recv(_CHUNK)
-            except TimeoutError:
-                self.connection.check()
-                if time.monotonic() > self.deadline_s:
-                    raise Unreachable(f"{self.connection.host.host} does not answer any more") from None
-                continue
-            if not got:
-                self._ended()
-            self._read += got
-            return
+            ready, _, _ = select.select([self._process.stdout], [], [], _LOOK_S if not self.is_in else 60)
+            if ready:
+                return os.read(self._process.stdout.fileno(), _CHUNK) or self._ended()
+            if not self.is_in and self._log_text().count(IN_A_CIRCLE) > MOST_JUMPS:
+                raise BadInput(f"ProxyJump leads to {self.host.host} in a circle, or too far about")
+            if time.monotonic() > self.deadline_s:
+                raise Unreachable(f"{self.host.host} does not answer any more")
 
     def _ended(self) -> NoReturn:
-        """The script is gone before it was done: say why, if it is not the connection."""
-        self.channel.status_event.wait(_LOOK_S)
-        said = self._errors()
-        if self.channel.exit_status > 0:
-            _refuse_sudo(self.connection.host.host, said)
-        raise Lost("the script on the server ended early")
+        """The script is gone before it was done: say why."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        if not self.is_in:
+            self._refuse()
+        raise Lost("the connection broke")
 
-    def _errors(self) -> str:
-        if not self.channel.recv_stderr_ready():
-            return ""
-        return str(self.channel.recv_stderr(_LINE_MOST).decode(errors="replace"))
+    def _refuse(self) -> None:
+        """Raise what ssh or sudo logged; nothing where a connection that was open broke."""
+        log, name = self._log_text(), self.host.host
+        said = "\n".join(line for line in log.splitlines() if not line.startswith("debug"))
+        if self._connects and self._process.returncode == _SSH_FAILED:
+            raise refusal_of(self.host, log)
+        if self._process.returncode != _SSH_FAILED and (refused := refusal_of_sudo(name, said)):
+            raise refused
+        if self._connects:
+            raise Unreachable(f"{name} closes the connection after the login")
+        if "refused by peer" in said:
+            raise LoginRefused(
+                f"{name} lets a connection run one command at a time: raise MaxSessions of its sshd"
+            )
+
+    def _log_text(self) -> str:
+        """What ssh and the script wrote to standard error; read where ssh does not write on."""
+        return os.pread(self._log.fileno(), _LOG_MOST, 0).decode(errors="replace")
 
 
-def _refuse_sudo(name: str, said: str) -> None:
-    """Raise what sudo means. Its own words are not passed on: they name the user and the server."""
-    if "sudo" not in said:
-        return
-    allow = "allow it by `visudo` with a line `LOGIN ALL=(root) NOPASSWD: ALL`, or log in as root"
-    if "not found" in said:
-        raise LoginRefused(f"{name} has no sudo, and the user is not root: install it, or log in as root")
-    if "password" in said:
-        raise LoginRefused(f"sudo on {name} asks for a password, and none is stored or sent: {allow}")
-    if "tty" in said or "terminal" in said:
-        raise LoginRefused(f"sudo on {name} wants a terminal: remove requiretty from its sudoers file")
-    raise LoginRefused(f"sudo on {name} refuses this user: {allow}")
+class Connection:
+    """One open connection to a server, over which scripts run as root; its own script runs as long as it.
+
+    What `script` prints first is read by line(). It reads the end of its input when this process ends.
+    """
+
+    def __init__(self, host: SshHost, script: str, arguments: list[str]) -> None:
+        self.host = host
+        self._folder = Path(tempfile.mkdtemp(prefix="lockscale-ssh-", dir=_SOCKETS))  # of this user alone
+        self._socket = self._folder / "socket"
+        try:
+            ssh = host.command(self._folder, self._socket)
+            self._first = RootShell(host, ssh, script, arguments, LOGIN_S, connects=True)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def line(self) -> str:
+        """The next line of the connection's own script."""
+        return self._first.line()
+
+    def shell(self, script: str, arguments: list[str], timeout_s: float, data: bytes = b"") -> RootShell:
+        """A further script over this connection, and over no other: without it ssh ends at once."""
+        ssh = [need("ssh"), "-F", "none", "-T", "-S", str(self._socket), "-o", "ProxyCommand=false"]
+        ssh += ["-o", "BatchMode=yes", "-o", "EscapeChar=none", "--", "shared"]
+        return RootShell(self.host, ssh, script, arguments, timeout_s, data)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._first.is_alive
+
+    def leave(self, word: str) -> None:
+        """Tell the connection's own script a last word, and wait until it has ended."""
+        self._first.send(f"{word}\n".encode())
+        self._first.wait()
+
+    def close(self) -> None:
+        """Close it; nothing that runs on the server ends by it but its own script."""
+        self._first.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -17,10 +17,10 @@ import pandas as pd
 from lockscale.files import locked, now_utc, write_json
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import refuse_unsafe
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.machines.machine import Step as MachineStep
-from lockscale.machines.memory_disk import InMemory
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.plan import Step, plan, profiled

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 from lockscale.errors import RunFailed
 from lockscale.filesystems import FsType, Made, Options, fs_type
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.format import formatting, formatting_in_memory
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine, Write, must, must_all
-from lockscale.machines.memory_disk import InMemory
 
 MOUNT_POINT = "/run/lockscale"
 

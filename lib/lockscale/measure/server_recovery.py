@@ -14,15 +14,14 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import expanded
 from lockscale.machines.boot import go_home
-from lockscale.machines.disk import NamedDisk
-from lockscale.machines.guard import Guard, I6300esb, NoGuard
+from lockscale.machines.boot_watchdog import BootWatchdog, I6300esb, NoWatchdog
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine
-from lockscale.machines.ssh import SshHost, SshMachine
-from lockscale.machines.ssh_lock import HeldByOther, ServerLock
+from lockscale.machines.server_lock import HeldByOther, ServerLock
+from lockscale.machines.ssh import SshMachine
+from lockscale.machines.ssh_host import SshHost
 from lockscale.measure.target import holder_of, read_holder
 from lockscale.study.file import SshTarget
-
-JOBS = "/run/lockscale-jobs"  # the file system under test is mounted on /run/lockscale
 
 
 def host_of(target: SshTarget) -> SshHost:
@@ -33,7 +32,7 @@ def host_of(target: SshTarget) -> SshHost:
 
 def machine_of(target: SshTarget) -> SshMachine:
     """The server, to be entered."""
-    return SshMachine(host_of(target), room=JOBS)
+    return SshMachine(host_of(target))
 
 
 def disk_of(target: SshTarget) -> NamedDisk:
@@ -41,9 +40,9 @@ def disk_of(target: SshTarget) -> NamedDisk:
     return NamedDisk(Path(target.disk.by_id), target.disk.serial, target.disk.size_bytes)
 
 
-def guard_of(target: SshTarget) -> Guard:
+def guard_of(target: SshTarget) -> BootWatchdog:
     """What brings the server back from a hang before user space."""
-    return I6300esb() if target.boot.guard == "i6300esb" else NoGuard()
+    return I6300esb() if target.boot.guard == "i6300esb" else NoWatchdog()
 
 
 @contextmanager

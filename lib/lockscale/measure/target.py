@@ -15,9 +15,9 @@ from lockscale.errors import BadInput, printable
 from lockscale.files import hold_lock, now_utc, user_name
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
+from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine
-from lockscale.machines.memory_disk import InMemory
 from lockscale.machines.virtual_time import Section
 from lockscale.measure.arms import build_arms
 from lockscale.measure.load import CREATES

@@ -17,8 +17,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import full_disk_is_one_sentence
 from lockscale.kernels.identity import build_id_from_notes
-from lockscale.machines.assertions import NOTES
-from lockscale.machines.local import LocalMachine
+from lockscale.machines.machine import NOTES, LocalMachine
 from lockscale.measure.load import choose_load
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run

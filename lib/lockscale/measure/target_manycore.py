@@ -12,8 +12,8 @@ from typing import Any
 from lockscale import paths
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.memory_disk import InMemory
+from lockscale.machines.guest_disks import InMemory
+from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.machines.qemu_backport import find_qemu
 from lockscale.machines.virtual_time import (

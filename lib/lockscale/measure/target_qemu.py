@@ -11,11 +11,10 @@ from typing import Any
 from lockscale import paths
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
-from lockscale.machines.accel import choose_accel
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.disk import NamedDisk
-from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
-from lockscale.machines.scratch import Scratch
+from lockscale.machines.disk_guard import NamedDisk
+from lockscale.machines.guest_disks import Scratch
+from lockscale.machines.machine import assert_runs
+from lockscale.machines.qemu import Attached, Guest, QemuMachine, choose_accel, qemu_line
 from lockscale.measure.arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.rows import Origin

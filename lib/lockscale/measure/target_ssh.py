@@ -8,23 +8,22 @@ from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
+from lockscale.filesystems import FIRST, FsType, fs_type, on_disk
 from lockscale.kernels.base import RATE
 from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.package import ServerKernel, build_package
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.kernels.server_config import ServerConfig, server_config
 from lockscale.machines.boot import boot_once, home_of
+from lockscale.machines.boot_watchdog import is_on_trial
 from lockscale.machines.format import formatting
 from lockscale.machines.machine import Machine, must
 from lockscale.machines.noise import read, refuse_other_load
-from lockscale.machines.prepare import needed, prepared
-from lockscale.machines.processors import online, only
-from lockscale.machines.server_facts import server_facts
+from lockscale.machines.prepare import needed, online, only, prepared
+from lockscale.machines.server_facts import Check, needs, not_reached, server_facts
 from lockscale.machines.server_kernels import OnServer, install_package, installed_kernels, remove_kernel
+from lockscale.machines.server_lock import ServerLock
 from lockscale.machines.ssh import SshMachine
-from lockscale.machines.ssh_lock import ServerLock
-from lockscale.machines.ssh_needs import Check, needs, not_reached
-from lockscale.machines.trial import is_on_trial
 from lockscale.measure.arms import build_each
 from lockscale.measure.curate import scrub
 from lockscale.measure.file_system import MOUNT_POINT
@@ -102,7 +101,8 @@ class HeldServer:
         most, has = max(guest.cpus for guest in study.parameters.guests), len(online(server))
         if most > has:
             raise BadInput(f"the study asks for {most} CPUs and {target.name} has {has}: ask for fewer")
-        formatting(server, self.disk)  # refused before anything is built
+        fs = on_disk(fs_type(study.filesystem))
+        formatting(server, self.disk, fs=fs)  # refused before anything is built
         server.emulated = is_emulated(server)
         self.names = [target.host, must(server, ["uname", "-n"]).strip()]
         self.host, self.told = host_facts(server), server.describe()
@@ -155,12 +155,12 @@ def server_target(target: Target) -> SshTarget:
     return target
 
 
-def check_server(target: SshTarget) -> Iterator[Check]:
-    """What keeps it from carrying out a run, one line each, and the fix. Nothing on it is changed."""
+def check_server(target: SshTarget, fs: FsType = FIRST) -> Iterator[Check]:
+    """What keeps it from carrying out a run with `fs`, one line each, and the fix. Nothing is changed."""
     try:
         with machine_of(target) as server:
-            yield from _quick(target, server)
-            yield from _at_rest(target, server)
+            yield from _quick(target, server, fs)
+            yield from _at_rest(target, server, fs)
             yield _asked(
                 "a kernel for it brings it back", lambda: recipe_of(server, target, None).config.mode
             )
@@ -168,33 +168,34 @@ def check_server(target: SshTarget) -> Iterator[Check]:
         yield from not_reached(target.name, error)
 
 
-def refuse_unfit(target: SshTarget, run: str | None = None) -> None:
+def refuse_unfit(target: SshTarget, run: str | None = None, fs: FsType = FIRST) -> None:
     """Raise BadInput with what is found missing on a server within seconds, before hours of a run.
 
     run: one that goes on, for which its dead controller may still hold the server. An arm that it left
     running there is not held against it.
     """
     with server_lock(target, "a first look", run=run), machine_of(target) as server:
-        checks = list(_quick(target, server))
+        checks = list(_quick(target, server, fs))
         if all(check.ok for check in checks) and not is_on_trial(server):
-            checks += _at_rest(target, server)
+            checks += _at_rest(target, server, fs)
     if missing := [check for check in checks if not check.ok]:
         fixes = "; ".join(f"{check.name}: {check.found}, {check.fix}" for check in missing)
         raise BadInput(f"{target.name} cannot take a run ({fixes}): `lockscale target check {target.name}`")
 
 
-def _quick(target: SshTarget, server: SshMachine) -> Iterator[Check]:
+def _quick(target: SshTarget, server: SshMachine, fs: FsType) -> Iterator[Check]:
     """The lines that are the same whatever runs on the server."""
-    yield from needs(target.name, server)
+    yield from needs(target.name, server, fs)
     yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
     yield _asked("its settings can be prepared", lambda: _changes(server, target))
     yield _asked("its GRUB boots a kernel once", lambda: f"and then {home_of(server)}")
     yield _asked("its boot guard", lambda: _guard(server, target))
 
 
-def _at_rest(target: SshTarget, server: SshMachine) -> Iterator[Check]:
+def _at_rest(target: SshTarget, server: SshMachine, fs: FsType) -> Iterator[Check]:
     """The lines that hold only while none of our runs is on the server."""
-    yield _asked("its disk may be formatted", lambda: formatting(server, disk_of(target)).device)
+    disk = disk_of(target)
+    yield _asked("its disk may be formatted", lambda: formatting(server, disk, fs=on_disk(fs)).device)
     yield _asked("nothing else measures on it", lambda: refuse_other_load(read(server)))
 
 

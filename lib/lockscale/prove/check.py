@@ -12,8 +12,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import fs_type
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, chosen_names, read_series, refuse_unsafe
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.machine import must
+from lockscale.machines.machine import assert_runs, must
 from lockscale.machines.qemu import QemuMachine, qemu_line
 from lockscale.measure.count_calls import sources_of
 from lockscale.measure.file_system import make, unmount_and_check

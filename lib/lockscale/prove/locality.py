@@ -13,7 +13,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe, safe_of
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine, Step, Write, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S

@@ -9,7 +9,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine, must
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, check_load

@@ -9,11 +9,10 @@ from pathlib import Path
 from lockscale.filesystems import Options
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
-from lockscale.machines.assertions import assert_runs
-from lockscale.machines.disk import device_to_format
-from lockscale.machines.machine import Machine, Write, must, must_all
+from lockscale.machines.disk_guard import device_to_format
+from lockscale.machines.guest_disks import Disks, Scratch
+from lockscale.machines.machine import Machine, Write, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
-from lockscale.machines.scratch import Disks, Scratch
 from lockscale.measure.file_system import make
 from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.progress import progress

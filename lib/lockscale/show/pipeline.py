@@ -197,4 +197,4 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     need_free_space(paths.RUNS, 500, "a run")
     if isinstance(target, SshTarget):
         with progress(f"ask {target.name} what it lacks"):
-            refuse_unfit(target, resume.id if resume else None)
+            refuse_unfit(target, resume.id if resume else None, fs_type(study.filesystem))

@@ -12,7 +12,7 @@ from lockscale.files import write_json
 from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
-from lockscale.machines.assertions import assert_runs
+from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, QemuMachine
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import guest_of

@@ -9,7 +9,7 @@ from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import need_free_space
 from lockscale.filesystems import Options
-from lockscale.machines.disk import NamedDisk
+from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make
 from lockscale.prove.kernel_reports import reports

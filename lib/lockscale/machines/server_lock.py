@@ -12,12 +12,10 @@ import hashlib
 import secrets
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.ssh_connection import Connection
-from lockscale.machines.ssh_host import LoginRefused, Lost, SshHost, Unreachable
-from lockscale.machines.ssh_shell import RootShell
+from lockscale.machines.ssh_host import Lost, SshHost, Unreachable
+from lockscale.machines.ssh_shell import Connection
 
 FOLDER = "/var/lib/lockscale"
-TAKE_S = 60.0
 
 # $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder. Says `mine`, `full`, or
 # `held` and the holder's words, and then waits for the connection's end or the word `release`. The file is
@@ -69,18 +67,16 @@ class ServerLock:
         self.host, self.folder = host, folder
         token = secrets.token_hex(16)
         name = hashlib.sha256((token if run is None else run).encode()).hexdigest()[:16]
-        self.told = [token, name, holder, str(boot_s)]
+        self.arguments = [token, name, holder, str(boot_s), folder]
         self._connection: Connection | None = None
-        self._shell: RootShell | None = None
 
     def take(self) -> None:
         """Hold the server, or go on holding it. Raises HeldByOther with what the holder wrote."""
         self._let_go()
         try:
-            self._connection = Connection(self.host)
-            self._shell = RootShell(self._connection, _TAKE, [*self.told, self.folder], b"", TAKE_S)
-            word = self._shell.line()
-            said = self._shell.line() if word == "held" else ""
+            self._connection = Connection(self.host, _TAKE, self.arguments)
+            word = self._connection.line()
+            said = self._connection.line() if word == "held" else ""
         except Lost:
             self._let_go()
             raise Unreachable(f"{self.host.host} closes the connection after the login") from None
@@ -92,22 +88,17 @@ class ServerLock:
 
     def keep(self) -> None:
         """Take it again where its connection was lost meanwhile."""
-        try:
-            assert self._connection is not None
-            self._connection.check()
-        except (Lost, AssertionError):
+        if self._connection is None or not self._connection.is_alive:
             self.take()
 
     def release(self) -> None:
         """Let go, and leave no record."""
-        with contextlib.suppress(Lost, RunFailed, LoginRefused, Unreachable):
-            if self._shell is not None:
-                self._shell.say("release")
+        with contextlib.suppress(Lost, RunFailed, BadInput):
+            if self._connection is not None:
+                self._connection.leave("release")
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._shell is not None:
-            self._shell.channel.close()
         if self._connection is not None:
             self._connection.close()
-        self._shell = self._connection = None
+            self._connection = None

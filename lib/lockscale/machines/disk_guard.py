@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What may be formatted: only the disk that the target file names, and only when nothing owns it.
+"""The disk guard: what may be formatted, which is the disk that the target file names when nothing owns it.
 
 REASONS is the table; a disk is formatted when none of its rules gives a reason against it.
 """
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput, printable
-from lockscale.filesystems import FS_TYPES
-from lockscale.machines.disk_look import Block, Look, Signature, look
+from lockscale.filesystems import FIRST, FS_TYPES, FsType
+from lockscale.machines.disk_look import BlockDevice, Look, Signature, look
 from lockscale.machines.machine import Machine
 
 OUR_LABEL = "lockscale"  # the mark that mkfs leaves, so that the next run knows its own disk
@@ -57,23 +57,23 @@ class _Case:
 
     disk: NamedDisk
     look: Look
-    found: Block
+    found: BlockDevice
     token: str | None
 
 
-def device_to_format(machine: Machine, disk: NamedDisk, token: str | None = None) -> str:
+def device_to_format(machine: Machine, disk: NamedDisk, token: str | None = None, fs: FsType = FIRST) -> str:
     """The kernel's name of `disk`, after every check; a sentence with each reason if one fails."""
-    return judged(machine, disk, token).device
+    return judged(machine, disk, token, fs).device
 
 
-def judged(machine: Machine, disk: NamedDisk, token: str | None = None) -> Look:
-    """What the machine says of a disk that may be formatted. Nothing is written.
+def judged(machine: Machine, disk: NamedDisk, token: str | None = None, fs: FsType = FIRST) -> Look:
+    """What the machine says of a disk that `fs` may be made on. Nothing is written.
 
     Raises BadInput with every reason against it.
     """
     if not BY_ID.fullmatch(str(disk.by_id)):
         raise _refused(disk, ["it is not a name in /dev/disk/by-id, which alone stays with one disk"])
-    seen = look(machine, str(disk.by_id), disk.record)
+    seen = look(machine, str(disk.by_id), disk.record, fs)
     if reasons := reasons_against(disk, seen, token):
         raise _refused(disk, reasons)
     return seen
@@ -195,7 +195,7 @@ def _signature(case: _Case) -> Iterator[str]:
 def _refused_by_mkfs(case: _Case) -> Iterator[str]:
     status, said = case.look.said["takes"]
     if status:
-        yield f"mkfs.ext4 would not take it: {said}"
+        yield f"mkfs would not take it: {said}"
 
 
 def _token(case: _Case) -> Iterator[str]:

@@ -1,16 +1,57 @@
 # SPDX-License-Identifier: MIT
-"""A disk in a guest's own memory (null_blk): it is gone with the guest, and holds nothing of anybody's.
+"""The disks of a guest, gone with it: a sparse image file with a serial, or one in its own memory (null_blk).
 
-It has no serial and no name that stays, so what is checked before mkfs is what it is: null_blk's only
-device, memory backed, of the asked size, on no list of mounts or swaps.
+That one has no serial and no name that stays, so what is checked before mkfs is what it is: null_blk's
+only device, memory backed, of the asked size, on no list of mounts or swaps.
 """
 
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lockscale.errors import RunFailed
+from lockscale.files import need_free_space
 from lockscale.machines.machine import Machine, must
+
+
+@dataclass(frozen=True)
+class Disks:
+    """Several disks of one guest."""
+
+    disks: "tuple[Scratch, ...]"
+
+    def qemu_options(self) -> str:
+        return " ".join(disk.qemu_options() for disk in self.disks)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """An image file that the guest sees as /dev/disk/by-id/virtio-<serial>."""
+
+    image: Path
+    size_mib: int
+    serial: str
+
+    @property
+    def by_id(self) -> Path:
+        return Path("/dev/disk/by-id") / f"virtio-{self.serial}"
+
+    def make(self) -> None:
+        """Make the image anew: no signature of an earlier guest is left on it."""
+        need_free_space(self.image.parent, self.size_mib, "the guest's scratch disk")
+        self.image.unlink(missing_ok=True)
+        with self.image.open("wb") as stream:
+            stream.truncate(self.size_mib << 20)
+
+    def qemu_options(self) -> str:
+        """Attached with cache=unsafe: no flush reaches the host, so the host's disk is not measured."""
+        escaped = str(self.image).replace(",", ",,")
+        return (
+            f"-drive file={escaped},if=none,id=disk-{self.serial},format=raw,cache=unsafe "
+            f"-device virtio-blk-pci,drive=disk-{self.serial},serial={self.serial}"
+        )
+
 
 DEVICE = "/dev/nullb0"
 CHECK = f"""
@@ -51,7 +92,7 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class Formatting:
+class MemoryFormatting:
     """What will be done to it, as format.Formatting of a disk that outlives its machine."""
 
     device: str
@@ -67,6 +108,6 @@ class Formatting:
         return shlex.join(self.command)
 
 
-def formatting(disk: InMemory, command: Sequence[str]) -> Formatting:
+def formatting(disk: InMemory, command: Sequence[str]) -> MemoryFormatting:
     """`command` is mkfs with DEVICE as its device."""
-    return Formatting(DEVICE, tuple(command), -(-disk.size_mib // 1024) << 21)
+    return MemoryFormatting(DEVICE, tuple(command), -(-disk.size_mib // 1024) << 21)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""What brings a server back from a kernel on trial: a watchdog, and a timer of systemd.
+
+A panic reboots by itself, and a timer of systemd ends a boot that nobody reaches; its units are started by
+the trial's own kernel arguments alone, and leave a note of how far it came. Neither runs in a kernel that
+hangs before user space: only something outside the kernel helps there. More kinds (a BMC's watchdog, IPMI
+power) have to give the same five things.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from lockscale.errors import RunFailed
+from lockscale.machines.machine import Machine, Write, must, must_all
+
+
+class BootWatchdog(Protocol):
+    """`timeout_s`: when it resets a server that does not tend it; None for never."""
+
+    @property
+    def timeout_s(self) -> int | None: ...
+
+    def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
+        """Why it cannot guard the kernel `release` on this server."""
+        ...
+
+    @property
+    def grub_commands(self) -> tuple[str, ...]:
+        """What arms it, before GRUB starts the kernel."""
+        ...
+
+    @property
+    def kernel_arguments(self) -> tuple[str, ...]:
+        """What makes the kernel on trial tend it."""
+        ...
+
+    @property
+    def module(self) -> str | None:
+        """Its driver, which Debian's list of unwanted modules keeps from loading by itself."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoWatchdog:
+    """Nothing: a kernel that hangs before user space waits for a person."""
+
+    timeout_s: int | None = None
+    module: str | None = None
+
+    def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
+        yield from ()
+
+    @property
+    def grub_commands(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def kernel_arguments(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class I6300esb:
+    """Intel 6300ESB watchdog, as QEMU has it: GRUB arms and locks it, so no kernel can disarm it.
+
+    Registers and the unlocking sequence: drivers/watchdog/i6300esb.c. Two equal stages run one after
+    the other, counted at about 1 kHz in twenty bits.
+    """
+
+    timeout_s: int = 180
+    module: str = "i6300esb"
+
+    def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
+        found, driver = server.run_all(
+            [
+                ["sh", "-c", "grep -lsx 0x25ab /sys/bus/pci/devices/*/device"],
+                ["grep", "-sE", "^CONFIG_I6300ESB_WDT=[ym]$", f"/boot/config-{release}"],
+            ]
+        )
+        if not found.stdout.strip():
+            yield "the server has no i6300esb watchdog (PCI 8086:25ab): choose another guard"
+        if driver.status:
+            yield f"Linux {release} has no driver for it and would be reset: set CONFIG_I6300ESB_WDT"
+
+    @property
+    def grub_commands(self) -> tuple[str, ...]:
+        stage = hex(self.timeout_s << 9)
+        unlock = ("write_word 0x${wdt}c 0x80", "write_word 0x${wdt}c 0x86")
+        return (
+            "insmod setpci",
+            "insmod memrw",
+            "insmod regexp",
+            "setpci -d 8086:25ab -v bar 10.l",
+            # GRUB cannot add: the registers lie in sixteen bytes, so the last digit is free.
+            "regexp --set 1:wdt '^(.*)0$' $bar",
+            "setpci -d 8086:25ab 60.w=3",
+            *unlock,
+            f"write_dword 0x${{wdt}}0 {stage}",
+            *unlock,
+            f"write_dword 0x${{wdt}}4 {stage}",
+            *unlock,
+            "write_word 0x${wdt}c 0x300",
+            "setpci -d 8086:25ab 68.b=3",
+        )
+
+    @property
+    def kernel_arguments(self) -> tuple[str, ...]:
+        # The driver sets the timer anew when it loads, by default to 30 s (esb_initdevice).
+        return (f"i6300esb.heartbeat={self.timeout_s}", f"systemd.watchdog_sec={self.timeout_s // 2}")
+
+
+NOTE = "/var/lib/lockscale/trial"
+ASKED, USER_SPACE, UNREACHED = "asked", "user-space", "unreached"
+UNITS = "/etc/systemd/system"
+TIMER = "lockscale-trial.timer"
+SERVICE = "lockscale-trial.service"
+REACHED = "lockscale-trial-reached.service"
+ARGUMENT = "lockscale.trial"
+
+# A panic, an oops and a hang that the kernel itself notices end in a reset ten seconds later.
+ARGUMENTS = (
+    "panic=10",
+    "oops=panic",
+    "softlockup_panic=1",
+    "hung_task_panic=1",
+    ARGUMENT,
+    f"systemd.wants={TIMER}",
+    f"systemd.wants={REACHED}",
+)
+
+_REACHED = """\
+[Unit]
+Description=lockscale: the kernel on trial reached user space
+ConditionKernelCommandLine={argument}
+DefaultDependencies=no
+After=local-fs.target
+Conflicts=shutdown.target
+[Service]
+Type=oneshot
+{load}ExecStart=/bin/sh -c 'echo {user_space} > {note} && sync {note}'
+"""
+_TIMER = """\
+[Unit]
+Description=lockscale: ends the trial of a kernel that nobody reached
+ConditionKernelCommandLine={argument}
+[Timer]
+OnBootSec={timeout_s}s
+AccuracySec=1s
+"""
+_SERVICE = """\
+[Unit]
+Description=lockscale: nobody reached the kernel on trial
+ConditionKernelCommandLine={argument}
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'echo {unreached} > {note}; sync {note}; systemctl --no-block --force reboot'
+"""
+
+
+def prepare_trial(server: Machine, guard: BootWatchdog, timeout_s: int) -> None:
+    """Write the units of the next trial, which ends `timeout_s` after its boot unless confirmed."""
+    load = f"ExecStart=-/sbin/modprobe {guard.module}\n" if guard.module else ""
+    names = {"argument": ARGUMENT, "note": NOTE, "timeout_s": timeout_s, "load": load}
+    names |= {"user_space": USER_SPACE, "unreached": UNREACHED}
+    must_all(
+        server,
+        [
+            ["mkdir", "-p", NOTE.rpartition("/")[0]],
+            Write(NOTE, ASKED + "\n"),
+            Write(f"{UNITS}/{REACHED}", _REACHED.format(**names)),
+            Write(f"{UNITS}/{TIMER}", _TIMER.format(**names)),
+            Write(f"{UNITS}/{SERVICE}", _SERVICE.format(**names)),
+            ["systemctl", "daemon-reload"],
+        ],
+    )
+
+
+def forget_trials(server: Machine) -> None:
+    """Take the units and the note away: nothing of a trial is left on the server."""
+    must(server, ["rm", "-f", NOTE, *(f"{UNITS}/{unit}" for unit in (REACHED, TIMER, SERVICE))])
+
+
+def confirm(server: Machine) -> None:
+    """Somebody is there: the trial goes on until the next reboot."""
+    active = server.run(["systemctl", "is-active", TIMER])
+    if active.status:
+        raise RunFailed(
+            f"the trial's timer did not run ({active.stdout.strip()}): nothing would have ended it"
+        )
+    must(server, ["systemctl", "stop", TIMER])
+
+
+def is_on_trial(server: Machine) -> bool:
+    """Whether the running kernel was started for a trial."""
+    return ARGUMENT in must(server, ["cat", "/proc/cmdline"]).split()
+
+
+def how_far(server: Machine) -> str:
+    """The note that the last trial left: ASKED, USER_SPACE or UNREACHED."""
+    return must(server, ["cat", NOTE]).strip()

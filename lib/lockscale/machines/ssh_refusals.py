@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""What OpenSSH logs when it gives up, as one sentence that names a server as the user typed it.
+
+The log of `ssh -v` names users, key files, addresses and the real names behind aliases: of all that only a
+host key's fingerprint is passed on. Its wording is that of OpenSSH 8.4 (Debian 11) to 10.0 (Debian 13).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.machines.ssh_host import CONNECT_S, HostKeyRefused, LoginRefused, SshHost, Unreachable
+
+UNREADABLE = "an ssh_config file cannot be read: `ssh -G HOST` says where"
+MOST_JUMPS = 8
+IN_A_CIRCLE = "Setting implicit ProxyCommand from ProxyJump"
+_KEY_SENT = re.compile(r"Server host key: (\S+) (\S+)")
+
+Refusal = BadInput | RunFailed
+
+
+def refusal_of(host: SshHost, log: str) -> Refusal:
+    """Why `ssh -v` to `host` ended before its command ran."""
+    lines = log.replace("\r", "").splitlines()
+    debug = "\n".join(line for line in lines if line.startswith("debug"))
+    said = "\n".join(line for line in lines if not line.startswith("debug"))
+    name = f"the jump host of {host.host}" if _at_jump_host(said, debug) else host.host
+    for pattern, make in _REFUSALS:
+        if re.search(pattern, said, re.MULTILINE | re.IGNORECASE):
+            return make(name, host.by_hand(), said, debug)
+    if "Authenticated to" in debug:
+        return Unreachable(f"{name} closes the connection after the login")
+    return Unreachable(f"{name} cannot be reached: `{host.by_hand()}` says why")
+
+
+def refusal_of_sudo(name: str, said: str) -> LoginRefused | None:
+    """What sudo means, if it is sudo that refuses. Its own words name the user and the server."""
+    if "sudo" not in said:
+        return None
+    allow = "allow it by `visudo` with a line `LOGIN ALL=(root) NOPASSWD: ALL`, or log in as root"
+    if "not found" in said:
+        return LoginRefused(f"{name} has no sudo, and the user is not root: install it, or log in as root")
+    if "password" in said:
+        return LoginRefused(f"sudo on {name} asks for a password, and none is stored or sent: {allow}")
+    if "tty" in said or "terminal" in said:
+        return LoginRefused(f"sudo on {name} wants a terminal: remove requiretty from its sudoers file")
+    return LoginRefused(f"sudo on {name} refuses this user: {allow}")
+
+
+def _at_jump_host(said: str, debug: str) -> bool:
+    """A jump host's own ssh failed: the last one then reads nothing from its pipe."""
+    return IN_A_CIRCLE in debug and bool(
+        re.search(r"kex_exchange_identification: Connection closed|closed by UNKNOWN port 65535", said)
+    )
+
+
+def _key(debug: str) -> str:
+    """(type fingerprint) of the host key that was sent last."""
+    sent = _KEY_SENT.findall(debug)
+    return f"({' '.join(sent[-1])})" if sent else "(of an unknown kind)"
+
+
+def _revoked(name: str, by_hand: str, said: str, debug: str) -> Refusal:
+    return HostKeyRefused(f"the host key of {name} {_key(debug)} is revoked in known_hosts")
+
+
+def _changed(name: str, by_hand: str, said: str, debug: str) -> Refusal:
+    return HostKeyRefused(
+        f"the host key of {name} has changed {_key(debug)}: another server may be answering; where you know "
+        f"the reason, `{by_hand}` names the old line of known_hosts to remove"
+    )
+
+
+def _unknown(name: str, by_hand: str, said: str, debug: str) -> Refusal:
+    return HostKeyRefused(
+        f"the host key of {name} {_key(debug)} is not in known_hosts: compare it with the server's own "
+        f"(`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` there), then run `{by_hand}` once to add it"
+    )
+
+
+def _login(name: str, by_hand: str, said: str, debug: str) -> Refusal:
+    reasons = "; ".join(_why_no_key_opens(said, debug))
+    return LoginRefused(
+        f"{name} accepts none of this user's keys{f' ({reasons})' if reasons else ''}: put the public key "
+        "into the server's authorized_keys, and name the user and the key in the target file or ~/.ssh/config"
+    )
+
+
+def _why_no_key_opens(said: str, debug: str) -> Iterator[str]:
+    if "Too many authentication failures" in said:
+        yield "it closed the connection after the keys so far: set `IdentitiesOnly yes` for it"
+    if re.search(r"bad permissions|UNPROTECTED PRIVATE KEY", said):
+        yield "a key file may be read by others: chmod 600"
+    elif re.search(r'^Load key ".*": Permission denied', said, re.MULTILINE):
+        yield "a key file may not be read by this user"
+    elif re.search(r'^Load key ".*"', said, re.MULTILINE):
+        yield "a key file holds no key that is understood"
+    if "Server accepts key" in debug:  # and it could not be used
+        yield "a key needs a passphrase: hand it to the agent by ssh-add"
+    if "Authenticated using" in debug:
+        yield "it asks for more than a key"
+    if "Offering public key" not in debug:
+        yield "there is no key to offer, in an agent or in a file"
+
+
+def _saying(sentence: str, kind: Callable[[str], Refusal] = Unreachable) -> Callable[..., Refusal]:
+    return lambda name, by_hand, said, debug: kind(f"{name} {sentence}")
+
+
+def _cannot(name: str, by_hand: str, said: str, debug: str) -> Refusal:
+    found = re.search(r"^ssh: connect to host .*: (.+)$", said, re.MULTILINE)
+    return Unreachable(f"{name} cannot be reached ({found[1] if found else 'the connection broke'})")
+
+
+_REFUSALS: tuple[tuple[str, Callable[[str, str, str, str], Refusal]], ...] = (
+    (r"^\S*sh: .*(not found|No such file)", _saying("has a ProxyCommand that is not on this machine")),
+    (r" line \d+: |^Bad owner or permissions|terminating, \d+ bad", lambda *_: BadInput(UNREADABLE)),
+    (r"REVOKED HOST KEY", _revoked),
+    (r"IDENTIFICATION HAS CHANGED", _changed),
+    (r"Host key verification failed", _unknown),
+    (
+        r"Could not resolve hostname",
+        _saying("has no address: is the name right, and does ~/.ssh/config or DNS know it?"),
+    ),
+    (
+        r"^ssh: connect to host .*: Connection refused",
+        _saying("refuses the connection: does sshd run there, and is the port right?"),
+    ),
+    (
+        r"^ssh: connect to host .*: (No route to host|Network is unreachable|Cannot assign requested)",
+        _saying("has no route to it: is it up, and is this machine on its network?"),
+    ),
+    (
+        r"^ssh: connect to host .*timed out",
+        _saying(f"does not answer within {CONNECT_S} s: is it up, and does a firewall let ssh through?"),
+    ),
+    (r"^ssh: connect to host ", _cannot),
+    (
+        r"^Unable to negotiate|no matching .* found",
+        _saying("offers no key exchange, host key or cipher that is still safe", LoginRefused),
+    ),
+    (r"^\S+: Permission denied \(|Too many authentication failures", _login),
+    (r"stdio forwarding failed|open failed", _saying("cannot be reached from its jump host")),
+    (
+        r"kex_exchange_identification|banner|^Connection (closed|reset)|Bad packet length",
+        _saying("ends the talk before a login: is an ssh server on that port?"),
+    ),
+)
