@@ -61,9 +61,9 @@ def test_a_server_that_does_not_answer_is_one_line(lockscale: Lockscale, target:
 def test_a_run_is_refused_by_what_its_server_lacks_before_anything_of_it_is_made(
     lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    from lockscale.machines import server_lock
+    from lockscale.machines.server_lock import ServerLock
 
-    monkeypatch.setattr(server_lock.ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
+    monkeypatch.setattr(ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     told = lockscale("study", "run", "inode-claim", "--target", "example-server")
     assert told.status == 2 and "its GRUB boots a kernel once: no, " in told.err.splitlines()[-1]
@@ -93,9 +93,9 @@ def test_a_guest_or_this_machine_is_no_server(lockscale: Lockscale, command: str
 def test_a_server_is_held_by_one_run_and_the_other_is_told_who(
     target: SshTarget, monkeypatch, tmp_path: Path
 ):
-    from lockscale.machines import server_lock
+    from lockscale.machines.server_lock import ServerLock
 
-    monkeypatch.setattr(server_lock.ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
+    monkeypatch.setattr(ServerLock.__init__, "__defaults__", (str(tmp_path / "held"),))
     monkeypatch.setenv("LOCKSCALE_NAME", "Ada\x1b[31m\nLovelace")
     with server_lock(target, "inode-claim-1"):
         with pytest.raises(BadInput) as refused, server_lock(target, "inode-claim-2"):
