@@ -11,7 +11,7 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure import target_ssh
-from lockscale.measure.server_recovery import host_facts, machine_of, refuse_other_kind
+from lockscale.measure.server_recovery import host_facts, machine_of, refuse_other_kind, server_lock
 from lockscale.measure.target import read_holder
 from lockscale.study.file import SshTarget, load_target
 from loopback_sshd import Sshd, free_port
