@@ -3,7 +3,8 @@
 
 A job is a folder in its session's folder, and a unit of the same name. Whoever attends it asks systemd to
 start the unit, also after a lost connection: systemd knows one unit of a name, and its script does nothing
-the second time. systemd ends it when its time is over, with every process, and then writes how it ended.
+the second time. systemd ends it when its time is over, with every process, and then writes how it ended. Who
+waits sleeps in flock(1): the server does nothing while a job runs, and needs no message bus.
 """
 
 import math
@@ -55,22 +56,25 @@ new=$(mktemp -d ./new.XXXXXXXX) || say full
 [ "$(wc -c < "$new/steps")" -eq "$6" ] || {{ rm -rf "$new"; say cut; }}
 mv -T "$new" "$2" 2> /dev/null || {{ rm -rf "$new"; [ -d "$2" ] || say full; }}
 cd "$2"
-[ -e done ] || systemd-run --quiet --wait --collect --unit="$4" --property=RuntimeMaxSec="$5" \\
+[ -e done ] || systemd-run --quiet --collect --unit="$4" --property=RuntimeMaxSec="$5" \\
     --property=TimeoutStopSec=5 --property=TasksMax=infinity --property=IgnoreSIGPIPE=no \\
     --property=ExecStopPost=":/bin/sh '$1/$2/steps' ended" /bin/sh "$1/$2/steps" \\
     < /dev/null > /dev/null 2> refused
 tries=0
 until [ -e done ]; do
+    flock lock true
+    [ -e done ] && break
     case $(systemctl is-active "$4") in
         active|activating|deactivating|reloading) tries=0 ;;
         *) tries=$((tries + 1)) ;;
     esac
-    if [ "$tries" -ge 8 ]; then
+    if [ "$tries" -ge 40 ]; then
         [ -e started ] || say "refused $(tail -n 1 refused)"
         {{ echo 0 > probe; }} 2> /dev/null && say died || say overflow
     fi
-    sleep 0.25
+    sleep 0.05
 done
+while case $(systemctl is-active "$4") in active|deactivating) ;; *) false ;; esac; do sleep 0.05; done
 [ -e steps ] || say over
 size() {{ if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi; }}
 echo "done $(cat done)"
@@ -92,6 +96,8 @@ if [ "$1" = ended ]; then
     [ -e done ] || {{ echo "$SERVICE_RESULT" > done.part && mv done.part done; }}
     exit
 fi
+exec 9>> lock
+flock 9
 (set -C; : > started) 2> /dev/null && [ ! -e done ] || exit 0
 export LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -189,7 +195,8 @@ class Job:
                     {
                         "timeout": f"`{self._shown(number)}` did not end within {self.timeout_s:.0f} s "
                         "and was ended",
-                        "success": self._no_result("overflow", "", name),
+                        "success": f"`{self._shown(number)}` was ended on {name}, or what it printed did "
+                        f"not fit under {self.session.above}",
                         "canceled": f"`{self._shown(number)}` was ended before: it does not run again",
                     }.get(result, self._no_result("died", result, name))
                 )
@@ -221,7 +228,7 @@ def _line(stem: str, step: Step) -> str:
     command = " ".join([_quoted(first), *map(shlex.quote, others)])
     if isinstance(step, Write):  # printf is built into the shell: no process for a write
         command = f"{command} > {shlex.quote(step.path)}"
-    return f"( {command} ) > {stem}.out 2> {stem}.err; echo $? > {stem}.status"
+    return f"( {command} ) > {stem}.out 2> {stem}.err 9>&-; echo $? > {stem}.status"
 
 
 def _quoted(word: str) -> str:
