@@ -13,7 +13,7 @@ from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
 from lockscale.fitting.scoreboard import SimulatedTarget, simulated_rows
-from lockscale.fitting.simulated_model import Arm, Simulated, SimulatedModel
+from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, SimulatedModel
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.scoreboard import scoreboard_text
 from lockscale.sim import simulate
@@ -65,8 +65,8 @@ TOY = Simulated(
     toy,
     {"think_us": (5, 80), "short_us": (0.2, 5), "long_us": (1, 20)},
     {
-        "base": Arm({}, ("think_us", "long_us")),
-        "patched": Arm({"patched": True}, ("think_us", "short_us")),
+        "base": SimulatedColumn({}, ("think_us", "long_us")),
+        "patched": SimulatedColumn({"patched": True}, ("think_us", "short_us")),
     },
     operations=1000,
     made=toy_columns,
@@ -121,7 +121,7 @@ def _ahead(row):
 
 def test_a_column_that_depends_on_what_is_not_free_is_refused():
     with pytest.raises(BadInput, match="give its range"):
-        SimulatedModel(toy, {"think_us": (1, 2)}, arms=[Arm({}, ("long_us",))])
+        SimulatedModel(toy, {"think_us": (1, 2)}, arms=[SimulatedColumn({}, ("long_us",))])
 
 
 def test_a_target_is_met_by_no_calibrated_fit_and_needs_both_errors():

@@ -20,7 +20,7 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column, published_columns
 from lockscale.progress import Progress, progress
-from lockscale.queueing.model import Box, FloatArray, Parameter
+from lockscale.queueing.model import Box, FloatArray, LawParameter
 from lockscale.sim import Result, load_model
 from lockscale.sim.models import AnyModel
 
@@ -30,7 +30,7 @@ HALF_WIDTH = 0.03
 LONGEST = 16
 
 
-class Point(NamedTuple):
+class SimulatedPoint(NamedTuple):
     """A model at a number of threads."""
 
     model: AnyModel
@@ -52,7 +52,7 @@ def _as_they_are(threads: int, free: Values) -> Values:
 
 
 @dataclass(frozen=True)
-class Arm:
+class SimulatedColumn:
     """`held`: switches and numbers of this column alone; `depends_on`: its free parameters, () for all.
 
     `at`: the model's own parameters at a number of threads from the free ones, by default the same; those
@@ -66,16 +66,16 @@ class Arm:
     figure: Callable[[Result], float] = _rate
     power: int = -1
 
-    def depending_on(self, names: Collection[str]) -> "Arm":
+    def depending_on(self, names: Collection[str]) -> "SimulatedColumn":
         return replace(self, depends_on=tuple(names))
 
-    def value(self, point: Point) -> float:
+    def value(self, point: SimulatedPoint) -> float:
         """The figure at a point; NaN where the values cannot run."""
         run = simulated(point)
         return float("nan") if run is None else self.figure(run)
 
 
-def simulated(point: Point) -> Result | None:
+def simulated(point: SimulatedPoint) -> Result | None:
     """One point, None where the values cannot run, for instance because no step takes any time.
 
     It is simulated with twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times at
@@ -117,7 +117,7 @@ class SimulatedModel:
     model: AnyModel
     free: Mapping[str, tuple[float, float]]
     held: Mapping[str, object] = field(default_factory=dict)
-    arms: Sequence[Arm] = ()
+    arms: Sequence[SimulatedColumn] = ()
     scales: bool = False
     seed: int = 1
     operations: int = 4000
@@ -137,7 +137,7 @@ class SimulatedModel:
                 raise BadInput(f"a column of {self.name} depends on {strange[0]!r}: give its range in free")
             self._check(one, one.at(4, {name: middle[name] for name in one.depends_on}))
 
-    def _check(self, one: Arm, given: Values) -> None:
+    def _check(self, one: SimulatedColumn, given: Values) -> None:
         """Raises BadInput unless the model has what is given to it, once and as numbers."""
         known = load_model(self.model)
         known.bind({**self.held, **one.held})
@@ -148,9 +148,9 @@ class SimulatedModel:
                 raise BadInput(f"free parameter {name!r} of {known.name} {why}: name others")
 
     @cached_property
-    def each_arm(self) -> tuple[Arm, ...]:
+    def each_arm(self) -> tuple[SimulatedColumn, ...]:
         """The arms, each with the free parameters on which it depends; one where none is given."""
-        given = self.arms or (Arm(),)
+        given = self.arms or (SimulatedColumn(),)
         return tuple(one if one.depends_on else one.depending_on(self.free) for one in given)
 
     @property
@@ -158,11 +158,11 @@ class SimulatedModel:
         return load_model(self.model).name
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[LawParameter, ...]:
         """A free one that is none of the model's own has the end of its name as its unit, as theirs have."""
         units = {name: name.rpartition("_")[2] for name in self.free}
-        fitted = [Parameter(n, units[n], low, high, positive=True) for n, (low, high) in self.free.items()]
-        which = [Parameter(ARM, "1", 0, len(self.arms) - 1)] if self.arms else []
+        fitted = [LawParameter(n, units[n], low, high, positive=True) for n, (low, high) in self.free.items()]
+        which = [LawParameter(ARM, "1", 0, len(self.arms) - 1)] if self.arms else []
         return (*fitted, *which)
 
     def search_box(self, threads: FloatArray, rates: FloatArray) -> Box:
@@ -204,7 +204,7 @@ class SimulatedModel:
             first = [own_first / self._unit(own) for own_first in list(own.values())[: self.scales]]
             zeros = dict.fromkeys(one.at(threads, dict.fromkeys(one.depends_on, 1.0)), 0.0)
             values = zeros | dict(zip(own, [*first, *(float(np.exp(STEP * k)) for k in node)], strict=True))
-            point = Point(
+            point = SimulatedPoint(
                 self.model, threads, {**self.held, **one.held, **values}, self.seed, self.operations
             )
             self._memo[key] = float(np.log(one.value(point)))
@@ -242,7 +242,7 @@ class Simulated:
     table: str
     model: AnyModel
     free: Ranges
-    arms: Mapping[str, Arm]
+    arms: Mapping[str, SimulatedColumn]
     held: Mapping[str, object] = field(default_factory=dict)
     operations: int = 2000
     scales: bool = True

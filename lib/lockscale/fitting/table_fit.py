@@ -20,13 +20,13 @@ from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.fit import fit as fit_points
 from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.paired import paired_models
-from lockscale.queueing.model import Model
+from lockscale.queueing.model import QueueingModel
 from lockscale.queueing.points import points
 
 
 def fit(
     table: Table,
-    model: str | Model | None = None,
+    model: str | QueueingModel | None = None,
     *,
     column: str | None = None,
     n_min: int = 1,
@@ -62,7 +62,7 @@ def compare(
     return compare_column(chosen)
 
 
-def models_of(column: Column) -> dict[str, Model]:
+def models_of(column: Column) -> dict[str, QueueingModel]:
     """The models of one curve by name, or of one curve given another."""
     if column.given is None:
         return MODELS
@@ -70,7 +70,7 @@ def models_of(column: Column) -> dict[str, Model]:
     return {one.name: one for one in paired_models(known.threads, known.rates_per_s, weights=known.runs)}
 
 
-def fit_column(column: Column, model: str | Model, fixed: Mapping[str, float] | None = None) -> Fit:
+def fit_column(column: Column, model: str | QueueingModel, fixed: Mapping[str, float] | None = None) -> Fit:
     """One curve with one model; BadInput for a name that no model of it has."""
     chosen = model_of(column, model)
     with _named(column):
@@ -85,19 +85,19 @@ def _mapping(fixed: object) -> Mapping[str, float]:
     return fixed or {}
 
 
-def model_of(column: Column, model: object) -> Model:
+def model_of(column: Column, model: object) -> QueueingModel:
     """The model of this curve by its name, or the one that is given."""
     models = models_of(column)
     if isinstance(model, str) and model in models:
         return models[model]
     if isinstance(model, str) or not all(hasattr(model, part) for part in ("name", "parameters", "rate")):
         raise BadInput(f"there is no model {model!r} of {column.name} (there are: {', '.join(models)})")
-    return cast(Model, model)
+    return cast(QueueingModel, model)
 
 
 def fit_columns(
     columns: Sequence[Column],
-    model: str | Model,
+    model: str | QueueingModel,
     share: Collection[str],
     fixed: Mapping[str, float] | None,
 ) -> Fit:
@@ -130,7 +130,7 @@ def compare_columns(what: str, columns: Sequence[Column]) -> Iterator[Comparison
     done = 0
     with progress(what, sum(len(models_of(column)) for column in columns)) as shown:
 
-        def models(column: Column) -> Iterator[Model]:
+        def models(column: Column) -> Iterator[QueueingModel]:
             nonlocal done
             for model in models_of(column).values():
                 shown.update(done, f"{column.name}, {model.name}")

@@ -16,7 +16,7 @@ from lockscale.text_table import text_table
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ParameterEstimate:
     """One number that was read off the base, or taken from outside it, with its 95% interval.
 
     status: `identified`, `open` (the base does not say; the interval is what is possible), or `outside`
@@ -98,7 +98,7 @@ class Answer:
 
     study: str
     used: list[str]
-    parameters: list[Estimate]
+    parameters: list[ParameterEstimate]
     waits: list[Waiting]
     predictions: list[Predicted]
     open: list[Open]

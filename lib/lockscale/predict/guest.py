@@ -133,7 +133,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Curve:
+class GuestCurve:
     """Events for each chance at FINE, and the relative error of the simulation there.
 
     clumps: variance of the events of a replication over that of independent ones, at least 1.
@@ -190,7 +190,7 @@ def fit(case: GuestCase, counts: Sequence[Count], seed: int) -> GuestFit:
     return GuestFit(weights, dispersion, clumps, float(FINE[best]), float(low), float(high))
 
 
-def _base(case: GuestCase, threads: int, seed: int) -> Curve:
+def _base(case: GuestCase, threads: int, seed: int) -> GuestCurve:
     def seen(node: int) -> list[Chances]:
         return [case.seen(one) for one in runs(case, case.simulated, threads, node, seed)]
 
@@ -230,14 +230,14 @@ def _scattered(means: Floats, dispersion: float, rng: np.random.Generator) -> Fl
     return rng.poisson(rng.gamma(means / excess, excess)).astype(float)
 
 
-def curve(seen: Seen, nodes: Sequence[int]) -> Curve:
+def curve(seen: Seen, nodes: Sequence[int]) -> GuestCurve:
     """Half an event is added, so that none seen is not none ever."""
     found = np.array([seen(node) for node in nodes], float)  # (nodes, replications, 2)
     events, chances = found.sum(axis=1).T
     clumps = _clumps(found[:, :, 0])
     at, wanted = np.log(NODES[list(nodes)]), np.log(FINE)
     values = np.exp(np.interp(wanted, at, np.log((events + 0.5) / np.maximum(chances, 1))))
-    return Curve(values, np.interp(wanted, at, np.sqrt(clumps / (events + 0.5))), clumps)
+    return GuestCurve(values, np.interp(wanted, at, np.sqrt(clumps / (events + 0.5))), clumps)
 
 
 def _clumps(events: Floats) -> float:

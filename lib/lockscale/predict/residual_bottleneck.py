@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.predict.answer import Estimate, Open, Waiting
-from lockscale.predict.unpatched import Curve, factor_of_two_values
+from lockscale.predict.answer import Open, ParameterEstimate, Waiting
+from lockscale.predict.unpatched import UnpatchedCurve, factor_of_two_values
 from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 
@@ -48,7 +48,7 @@ class Band(NamedTuple):
     high: list[float]
 
 
-def between(base: Curve, cpus: int | None = None, *, less_work: float = 0.0) -> Band:
+def between(base: UnpatchedCurve, cpus: int | None = None, *, less_work: float = 0.0) -> Band:
     """Between the base and threads that never wait, each missed by scatter at most.
 
     base: rates of all threads together. less_work: the share of one thread's operation that the patch may
@@ -63,7 +63,7 @@ def between(base: Curve, cpus: int | None = None, *, less_work: float = 0.0) -> 
     return Band([float(np.sqrt(a * b)) for a, b in zip(low, high, strict=True)], low, high)
 
 
-def behind(base: Curve, given: Mapping[str, float]) -> Band:
+def behind(base: UnpatchedCurve, given: Mapping[str, float]) -> Band:
     """With the residual bottleneck known: simulated; from the base, as lines may move, to that queue at best.
 
     Each end is missed by scatter and the patch's own work at most.
@@ -93,7 +93,7 @@ def behind(base: Curve, given: Mapping[str, float]) -> Band:
     return Band([value * one for value, _, _ in rates], low, high)
 
 
-def alone(base: Curve) -> float:
+def alone(base: UnpatchedCurve) -> float:
     """The rate of one thread."""
     return base.values[base.threads.index(1)]
 
@@ -103,7 +103,7 @@ def notes(given: Mapping[str, float]) -> list[str]:
     return [TRIED] if given else []
 
 
-def estimates(base: Curve, given: Mapping[str, float], prefix: str = "") -> list[Estimate]:
+def estimates(base: UnpatchedCurve, given: Mapping[str, float], prefix: str = "") -> list[ParameterEstimate]:
     """What is known of the base at its most threads, and of the queue behind; names begin with `prefix`."""
     n, rate = base.threads[-1], base.values[-1]
     waiting = n - rate / alone(base)
@@ -111,16 +111,16 @@ def estimates(base: Curve, given: Mapping[str, float], prefix: str = "") -> list
     low, high = given.get(SHARE, 0.0), given.get(SHARE, min(alone(base) / max(base.values[1:]), 1.0))
     said = "given" if given else "not in the rates: up to all of the base's time for an operation"
     return [
-        Estimate(
+        ParameterEstimate(
             f"{prefix}waiting", f"threads of {n}", waiting, waiting, waiting, "identified", "N - X(N) / X(1)"
         ),
-        Estimate(
+        ParameterEstimate(
             prefix + SHARE, "operations", (low + high) / 2, low, high, "outside" if given else "open", said
         ),
     ]
 
 
-def waits(base: Curve, operation: str, locks: Sequence[str]) -> list[Waiting]:
+def waits(base: UnpatchedCurve, operation: str, locks: Sequence[str]) -> list[Waiting]:
     """By Little's law at the most threads: who does not work as one thread alone does."""
     n, working = base.threads[-1], base.values[-1] / alone(base)
     cycle_us = 1e6 * n / base.values[-1]

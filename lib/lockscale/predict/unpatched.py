@@ -26,7 +26,7 @@ from lockscale.tables.function_costs import Cost
 _NORMAL_95 = 1.96  # of a normal distribution, 95%
 
 
-class Curve(NamedTuple):
+class UnpatchedCurve(NamedTuple):
     """Thread counts (n,) and values (n,) of one base column, in the order of its threads."""
 
     threads: list[int]
@@ -34,7 +34,7 @@ class Curve(NamedTuple):
 
 
 @dataclass
-class Base:
+class UnpatchedColumns:
     """Reads one arm and no other; `used` lists what it read."""
 
     arm: str
@@ -44,10 +44,10 @@ class Base:
         """Every value of the arm's metric, in the order printed."""
         return [float(value) for value in self._rows(table, metric).value]
 
-    def curve(self, table: str, metric: str) -> Curve:
+    def curve(self, table: str, metric: str) -> UnpatchedCurve:
         """One value for each number of threads."""
         rows = self._rows(table, metric).sort_values("threads")
-        return Curve([int(n) for n in rows.threads], [float(v) for v in rows.value])
+        return UnpatchedCurve([int(n) for n in rows.threads], [float(v) for v in rows.value])
 
     def costs(self, table: str) -> dict[str, Cost]:
         """Function -> its cost, of the base alone. Raises BadInput where the table is another arm's."""

@@ -16,9 +16,9 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.user_table import read_columns
 from lockscale.predict.answer import (
     Answer,
-    Estimate,
     Idea,
     Open,
+    ParameterEstimate,
     Predicted,
     Waiting,
     gains_over,
@@ -121,13 +121,13 @@ def _naive(waiting: list[Waiting]) -> float | None:
     return everybody / left if left > 0 else None
 
 
-def _estimates(model: Model, found: Posterior) -> list[Estimate]:
+def _estimates(model: Model, found: Posterior) -> list[ParameterEstimate]:
     units = {p.name: p.unit for p in model.parameters}
     rows = []
     for name, mean, sd in zip(found.names, found.mean, found.spread, strict=True):
         low, value, high = (float(np.exp(mean + k * NORMAL_95 * sd)) for k in (-1, 0, 1))
         status = "identified" if sd < IDENTIFIED * SD else "open"
-        rows.append(Estimate(name, units[name], value, low, high, status, "fitted by simulation"))
+        rows.append(ParameterEstimate(name, units[name], value, low, high, status, "fitted by simulation"))
     return rows
 
 

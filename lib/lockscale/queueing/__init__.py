@@ -28,9 +28,9 @@ from lockscale.queueing.laws.machine_repairman import (
 )
 from lockscale.queueing.laws.retry_storm import RETRY_STORM
 from lockscale.queueing.laws.usl import AMDAHL, AMDAHL_SPILL, USL, USL_EXPONENT
-from lockscale.queueing.model import Model
+from lockscale.queueing.model import QueueingModel
 
-MODELS: dict[str, Model] = {
+MODELS: dict[str, QueueingModel] = {
     m.name: m
     for m in (
         AMDAHL,

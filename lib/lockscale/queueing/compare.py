@@ -20,7 +20,7 @@ from lockscale.queueing.evidence import (
 )
 from lockscale.queueing.fit import fit_points
 from lockscale.queueing.fitted import LARGEST_HELD_OUT_PCT, Fit, html_table
-from lockscale.queueing.model import Model
+from lockscale.queueing.model import QueueingModel
 from lockscale.queueing.points import points
 
 
@@ -102,7 +102,7 @@ class Comparison:
 def compare(
     threads: npt.ArrayLike,
     values: npt.ArrayLike,
-    models: Iterable[Model],
+    models: Iterable[QueueingModel],
     *,
     n_min: int = 1,
     weights: npt.ArrayLike | None = None,

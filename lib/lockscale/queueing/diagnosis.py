@@ -37,7 +37,7 @@ FALLS = 0.95  # of the ceiling: what still counts as saturated, and what no long
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurveShape:
     """Rates at rising whole thread counts, logarithms of both, shape (n,)."""
 
     log_threads: FloatArray
@@ -50,7 +50,7 @@ class Curve:
         return bool(self.log_rate[-1] - octave_ago > RISES * np.log(2))
 
 
-Landmark = Callable[[Curve], float]
+Landmark = Callable[[CurveShape], float]
 """The logarithm of a landmark, NONE where the curve has none up to the horizon."""
 
 
@@ -63,16 +63,16 @@ def grid(largest: float) -> FloatArray:
     return threads
 
 
-def log_knee(curve: Curve) -> float:
+def log_knee(curve: CurveShape) -> float:
     at = _top(curve.log_threads, 2 * curve.log_rate - curve.log_threads)[0]
     return NONE if at == curve.log_threads[-1] else at
 
 
-def log_ceiling(curve: Curve) -> float:
+def log_ceiling(curve: CurveShape) -> float:
     return NONE if curve.rises else _top(curve.log_threads, curve.log_rate)[1]
 
 
-def log_saturation(curve: Curve) -> float:
+def log_saturation(curve: CurveShape) -> float:
     enough = log_ceiling(curve) + np.log(FALLS)
     if enough == NONE:
         return NONE
@@ -81,7 +81,7 @@ def log_saturation(curve: Curve) -> float:
     return float(np.interp(enough, curve.log_rate[around], curve.log_threads[around]))
 
 
-def log_collapse(curve: Curve) -> float:
+def log_collapse(curve: CurveShape) -> float:
     at, height = _top(curve.log_threads, curve.log_rate)
     return at if curve.log_rate[-1] < height + np.log(FALLS) else NONE
 
@@ -212,7 +212,7 @@ def diagnose(one: Fit) -> tuple[Diagnosis, ...]:
     return tuple(_with_ends(near, curves, name) for name in LANDMARKS)
 
 
-def _with_ends(near: Region, curves: list[Curve], name: str) -> Diagnosis:
+def _with_ends(near: Region, curves: list[CurveShape], name: str) -> Diagnosis:
     landmark = LANDMARKS[name][1]
     logs = np.array([landmark(curve) for curve in curves])
     lowest = -near.climb(int(logs.argmin()), lambda x: -landmark(_curve(near.one, x)))
@@ -234,10 +234,10 @@ def _diagnosis(one: Fit, name: str, low: float | None, high: float | None, statu
     return Diagnosis(name, unit, float(np.exp(found)), low, high, status, extrapolated)
 
 
-def _curve(one: Fit, x: FloatArray) -> Curve:
+def _curve(one: Fit, x: FloatArray) -> CurveShape:
     threads = grid(float(one.points.threads[-1]))
     parts = np.array_split(threads, PARTS) if threads[-1] > MANY else [threads]
     params = one.problem.params(x)
     with np.errstate(all="ignore"):
         rates = np.concatenate([one.problem.model.rate(part, params) for part in parts])
-        return Curve(np.log(threads), np.log(rates))
+        return CurveShape(np.log(threads), np.log(rates))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from lockscale.errors import BadInput
 from lockscale.queueing.fitted import Estimate, Fit
 from lockscale.queueing.interval import Noise, crossing, noise
-from lockscale.queueing.model import FloatArray, Model, check_params
+from lockscale.queueing.model import FloatArray, QueueingModel, check_params
 from lockscale.queueing.points import Points, points, stacked
 from lockscale.queueing.search import NO_RATE, Optimum, Problem, problem_of, search
 from lockscale.queueing.shared import Shared, of_one
@@ -123,7 +123,7 @@ Table = Column | Mapping[str, Column]
 @overload
 def fit(
     table: Table,
-    model: Model,
+    model: QueueingModel,
     /,
     *,
     share: Collection[str] = (),
@@ -136,7 +136,7 @@ def fit(
 def fit(
     threads: npt.ArrayLike,
     values: npt.ArrayLike,
-    model: Model,
+    model: QueueingModel,
     /,
     *,
     fixed: Mapping[str, float] | None = None,
@@ -148,7 +148,7 @@ def fit(
 def fit(
     table: object,
     values: object,
-    model: Model | None = None,
+    model: QueueingModel | None = None,
     /,
     *,
     share: Collection[str] = (),
@@ -166,7 +166,7 @@ def fit(
     for a table or a parameter that cannot be used.
     """
     if model is None:
-        column, model = cast(Table, table), cast(Model, values)
+        column, model = cast(Table, table), cast(QueueingModel, values)
     else:
         column = cast(Column, (table, values))
     if isinstance(column, Mapping):
@@ -189,14 +189,14 @@ def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points
     return points(threads, values, weights=weights, n_min=n_min)
 
 
-def fit_points(table: Points, model: Model, fixed: Mapping[str, float]) -> Fit:
+def fit_points(table: Points, model: QueueingModel, fixed: Mapping[str, float]) -> Fit:
     """`fit` for one column that is checked already."""
     check_params(model, fixed)
     return _fit(model, table, fixed)
 
 
 def fit_shared(
-    columns: Mapping[str, Points], model: Model, share: Collection[str], fixed: Mapping[str, float]
+    columns: Mapping[str, Points], model: QueueingModel, share: Collection[str], fixed: Mapping[str, float]
 ) -> Fit:
     """`fit` for several columns that are checked already."""
     known = [p.name for p in model.parameters]
@@ -217,7 +217,7 @@ def _enough(problem: Problem) -> None:
         )
 
 
-def _fit(model: Model, table: Points, fixed: Mapping[str, float]) -> Fit:
+def _fit(model: QueueingModel, table: Points, fixed: Mapping[str, float]) -> Fit:
     problem = problem_of(model, table, fixed)
     _enough(problem)
     with getattr(of_one(model), "while_fitted", nullcontext)():

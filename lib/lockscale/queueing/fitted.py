@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.interval import NOISE_FLOOR, Noise, crossing
-from lockscale.queueing.model import FloatArray, Parameter, check_threads
+from lockscale.queueing.model import FloatArray, LawParameter, check_threads
 from lockscale.queueing.points import Points
 from lockscale.queueing.search import Optimum, Problem, problem_of, search
 from lockscale.queueing.shared import rate_of
@@ -156,7 +156,7 @@ class Fit:
         found = {e.name: e for e in self.estimates}
         return tuple(found.get(p.name) or self._given(p) for p in self.problem.model.parameters)
 
-    def _given(self, p: Parameter) -> Estimate:
+    def _given(self, p: LawParameter) -> Estimate:
         value = float(self.problem.fixed[p.name])
         return Estimate(p.name, p.unit, value, value, value, "fixed")
 

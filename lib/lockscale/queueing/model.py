@@ -68,7 +68,7 @@ LARGEST = 1e15  # of any parameter, in its unit
 
 
 @dataclass(frozen=True)
-class Parameter:
+class LawParameter:
     """One free number of a model, with its physical bounds.
 
     A rate of 0 is no rate: `positive` excludes the bound 0 and makes fits search on a log scale.
@@ -81,7 +81,7 @@ class Parameter:
     positive: bool = False
 
 
-class Model(Protocol):
+class QueueingModel(Protocol):
     """All that `fit` asks of a model; the simulator's models are given the same face.
 
     With `broadcasts` its rate also takes each parameter as an array (S, 1), and gives (S, n): a search then
@@ -95,7 +95,7 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]: ...
+    def parameters(self) -> tuple[LawParameter, ...]: ...
 
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
         """Operations per second, shape of threads. Arguments are in the domain already."""
@@ -111,7 +111,7 @@ class Law:
     """A model given by a formula. Call it with threads and parameters to have both checked."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[LawParameter, ...]
     formula: Callable[[FloatArray, Mapping[str, float]], FloatArray]
     box: Callable[[FloatArray, FloatArray], Box]
     broadcasts: bool = True
@@ -130,7 +130,7 @@ class Law:
         return self.formula(check_threads(threads), params)
 
 
-def check_params(model: Model, params: Mapping[str, float]) -> None:
+def check_params(model: QueueingModel, params: Mapping[str, float]) -> None:
     """Raises BadInput for a name the model does not have or a value outside its bounds."""
     known = {p.name: p for p in model.parameters}
     for name, value in params.items():

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from lockscale.queueing.gauss_newton import NEAR, descend, slopes
-from lockscale.queueing.model import Box, FloatArray, Model, Parameter
+from lockscale.queueing.model import Box, FloatArray, LawParameter, QueueingModel
 from lockscale.queueing.points import Points
 from lockscale.queueing.shared import Shared, box_of, of_one, rate_of
 
@@ -37,14 +37,14 @@ class Optimum:
 class Problem:
     """One model, one table. Coordinates x are parameters / scale, or their log if `positive`."""
 
-    model: Model
+    model: QueueingModel
     points: Points
     fixed: Mapping[str, float]
     box: Box
     tries: int = STARTS
 
     @cached_property
-    def free(self) -> list[Parameter]:
+    def free(self) -> list[LawParameter]:
         return [p for p in self.model.parameters if p.name not in self.fixed]
 
     @cached_property
@@ -259,7 +259,7 @@ FEWEST = 4
 THINNED = 24  # points that are enough to find where an optimum is
 
 
-def problem_of(model: Model, table: Points, fixed: Mapping[str, float]) -> Problem:
+def problem_of(model: QueueingModel, table: Points, fixed: Mapping[str, float]) -> Problem:
     """The search for the best parameters of one table, which knows nothing of any other table."""
     problem = Problem(model, table, fixed, box_of(model, table))
     more = 4 if len(problem.free) > FEW_FREE else 1

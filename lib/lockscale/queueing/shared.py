@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.model import Box, FloatArray, Model, Parameter
+from lockscale.queueing.model import Box, FloatArray, LawParameter, QueueingModel
 from lockscale.queueing.points import Points
 
 
@@ -20,7 +20,7 @@ from lockscale.queueing.points import Points
 class Shared:
     """`model` in every one of `columns`; a parameter p not in `share` is p[column] for each."""
 
-    model: Model
+    model: QueueingModel
     columns: tuple[str, ...]
     share: frozenset[str]
 
@@ -29,7 +29,7 @@ class Shared:
         return self.model.name
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[LawParameter, ...]:
         return tuple(
             replace(p, name=name)
             for p in self.model.parameters
@@ -74,13 +74,13 @@ class Shared:
         return found
 
 
-def of_one(model: Model) -> Model:
+def of_one(model: QueueingModel) -> QueueingModel:
     """The model of one column."""
     return model.model if isinstance(model, Shared) else model
 
 
 def rate_of(
-    model: Model, threads: FloatArray, column: npt.NDArray[np.intp], params: Mapping[str, float]
+    model: QueueingModel, threads: FloatArray, column: npt.NDArray[np.intp], params: Mapping[str, float]
 ) -> FloatArray:
     """The model's rate at points that may be of several columns, shape (points,)."""
     if not isinstance(model, Shared):
@@ -94,7 +94,7 @@ def rate_of(
     return rates
 
 
-def box_of(model: Model, table: Points) -> Box:
+def box_of(model: QueueingModel, table: Points) -> Box:
     """Where to search for a table; of several columns, those that it still has."""
     if not isinstance(model, Shared):
         return model.search_box(table.threads, table.rate_per_s)

@@ -11,7 +11,7 @@ from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
-from lockscale.studies.parts import Comparison, StudyParts
+from lockscale.studies.parts import ModelBesidePublished, StudyParts
 from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
 from lockscale.study.tables import EXTREMES, StudyTable
@@ -49,10 +49,10 @@ def simulate_points(
     return value
 
 
-def _unfitted_of(model: str, seed: int) -> list[Comparison]:
+def _unfitted_of(model: str, seed: int) -> list[ModelBesidePublished]:
     """What the studies of this model say of tables that it was not fitted to."""
 
-    def of_one(parts: StudyParts) -> list[Comparison]:
+    def of_one(parts: StudyParts) -> list[ModelBesidePublished]:
         if not parts.unfitted or (study := load_study(parts.name, {"seed": seed})).model != model:
             return []
         return [row for check in parts.unfitted.values() for row in check(study)]
@@ -150,6 +150,6 @@ def unfitted_check(study: Study) -> pd.DataFrame | None:
     return check_table(known(study)) if known else None
 
 
-def check_table(rows: Sequence[Comparison]) -> pd.DataFrame:
+def check_table(rows: Sequence[ModelBesidePublished]) -> pd.DataFrame:
     """name, unit, predicted, published, error_pct."""
     return pd.DataFrame([vars(row) for row in rows])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_by_gain, sign_of_change
 from lockscale.predict.guest import Chances, GuestCase, Told, skips, waits
-from lockscale.predict.unpatched import Base, Curve
+from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
@@ -30,9 +30,9 @@ NAIVE = (
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """Per container, from the base to one that never waits; closed by that bottleneck's share."""
-    base = Base(BEFORE)
+    base = UnpatchedColumns(BEFORE)
     each = base.curve(TABLE, METRIC)
-    together = Curve(each.threads, [n * v for n, v in zip(each.threads, each.values, strict=True)])
+    together = UnpatchedCurve(each.threads, [n * v for n, v in zip(each.threads, each.values, strict=True)])
     wide = residual.between(together)
     free = residual.behind(together, given) if given else wide
     some = residual.Band(
@@ -55,7 +55,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _rows(arm: str, each: Curve, band: residual.Band) -> list[Predicted]:
+def _rows(arm: str, each: UnpatchedCurve, band: residual.Band) -> list[Predicted]:
     alone, unit = each.values[0], "ops/s per container"
     rows = []
     for n, base, *ends in zip(each.threads, each.values, *band, strict=True):
@@ -65,7 +65,7 @@ def _rows(arm: str, each: Curve, band: residual.Band) -> list[Predicted]:
     return rows
 
 
-def _ideas(each: Curve, predictions: list[Predicted]) -> list[Idea]:
+def _ideas(each: UnpatchedCurve, predictions: list[Predicted]) -> list[Idea]:
     n, base = each.threads[-1], each.values[-1]
     alone = n * base / each.values[0]
     arguments = dict.fromkeys(FREE_OF_BOTH, f"{n} containers work as {alone:.1f} do alone")

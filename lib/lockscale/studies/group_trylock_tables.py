@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 
-from lockscale.fitting.simulated_model import Arm, Simulated
+from lockscale.fitting.simulated_model import Simulated, SimulatedColumn
 from lockscale.sim import load_model
 from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import AuditRow, Gap, Interval, judged, row, unstated
@@ -111,9 +111,13 @@ FITTED = Simulated(
         "apart_pct": (0.05, 1.2),
     },
     {
-        "wait-group fallocate_rate aggregate": Arm({"search_ns": 0}, (*OF_ALL, "moved_ns"), containers),
-        "inode-goal-scan0 fallocate_rate aggregate": Arm(OWN_GOAL, (*OF_ALL, "skip_us"), containers),
-        "inode-goal-scan1 fallocate_rate aggregate": Arm(
+        "wait-group fallocate_rate aggregate": SimulatedColumn(
+            {"search_ns": 0}, (*OF_ALL, "moved_ns"), containers
+        ),
+        "inode-goal-scan0 fallocate_rate aggregate": SimulatedColumn(
+            OWN_GOAL, (*OF_ALL, "skip_us"), containers
+        ),
+        "inode-goal-scan1 fallocate_rate aggregate": SimulatedColumn(
             {**OWN_GOAL, "scan": True}, (*OF_ALL, "search_ns"), containers
         ),
     },

@@ -13,9 +13,9 @@ from lockscale.measure.rows import origin_of, read_rows
 from lockscale.predict import guest
 from lockscale.predict.answer import (
     Answer,
-    Estimate,
     Idea,
     Open,
+    ParameterEstimate,
     Predicted,
     creates_per_s,
     gains_over,
@@ -23,7 +23,7 @@ from lockscale.predict.answer import (
     worth_writing,
 )
 from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told
-from lockscale.predict.unpatched import Base, Storm, mean_interval, read_backwards, waits
+from lockscale.predict.unpatched import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
 from lockscale.studies.inode_claim_costs import (
@@ -81,7 +81,7 @@ class _Read(NamedTuple):
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """The patched creation rate of S1's machine: an interval, and why."""
-    base = Base(BEFORE)
+    base = UnpatchedColumns(BEFORE)
     read = _read(base)
     storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
     predictions = _predictions(read, storms)
@@ -101,7 +101,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _read(base: Base) -> _Read:
+def _read(base: UnpatchedColumns) -> _Read:
     costs = base.costs(COST)
     calls = calls_without_retry(BEFORE, costs)
     found = costs[ACCESS].calls / costs["ext4_create"].calls
@@ -112,18 +112,18 @@ def _read(base: Base) -> _Read:
     return _Read(costs, calls, in_loop, (low, high), rate_per_s)
 
 
-def _parameters(read: _Read, storms: list[Storm]) -> list[Estimate]:
+def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
     rates = f"{RATES}: N - W threads make the creates"
     return [
-        Estimate(
+        ParameterEstimate(
             "calls_without_retry", "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]
         ),
-        Estimate.between(
+        ParameterEstimate.between(
             "attempts", "attempts/create", read.in_loop, "identified", f"{COST} less these calls"
         ),
-        Estimate.between("gain", "x", read.gain, "identified", "N / (N - attempts)"),
-        Estimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
-        Estimate.between(
+        ParameterEstimate.between("gain", "x", read.gain, "identified", "N / (N - attempts)"),
+        ParameterEstimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
+        ParameterEstimate.between(
             "attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"
         ),
     ]

@@ -10,7 +10,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting.scoreboard import simulated_targets
 from lockscale.predict.guest import BOUND
 from lockscale.sim import Result, load_model
-from lockscale.studies.parts import Comparison
+from lockscale.studies.parts import ModelBesidePublished
 from lockscale.study.file import Constant, Study, load_study
 from lockscale.tables import function_cost
 
@@ -29,7 +29,7 @@ class FunctionCostCheck:
     rate_per_s: float
     traced_hold_ns: float
     simulated: Result
-    rows: tuple[Comparison, ...]
+    rows: tuple[ModelBesidePublished, ...]
 
 
 def function_cost_check(
@@ -103,8 +103,8 @@ def _solve_hold(
     )
 
 
-def _compare(name: str, unit: str, predicted: float, published: float) -> Comparison:
-    return Comparison(name, unit, predicted, published, 100 * (predicted / published - 1))
+def _compare(name: str, unit: str, predicted: float, published: float) -> ModelBesidePublished:
+    return ModelBesidePublished(name, unit, predicted, published, 100 * (predicted / published - 1))
 
 
 def check(study: Study) -> FunctionCostCheck:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
-from lockscale.fitting.simulated_model import Arm, Simulated, figures
+from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, figures
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
 from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import (
@@ -164,8 +164,8 @@ FITTED = Simulated(
     "inode_claim",
     {"elsewhere_us": (30, 120), "hold_ns": (150, 600)},
     {
-        "steal-retry create_rate": Arm(),
-        "search-locked create_rate": Arm({"search_locked": True}),
+        "steal-retry create_rate": SimulatedColumn(),
+        "search-locked create_rate": SimulatedColumn({"search_locked": True}),
     },
     scales=False,
     made=s1_rates,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
 from lockscale.predict.guest import Chances, GuestCase, Told, operations, waits
-from lockscale.predict.unpatched import Base, Curve
+from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.orphan_file_tables import (
     CLAIMS,
@@ -36,9 +36,9 @@ NAIVE = (
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """Times of stress-orphan and rates of creat_clo; each table closed by its own share."""
-    stress, clo = Base(LOCKED), Base(MUTEX)
+    stress, clo = UnpatchedColumns(LOCKED), UnpatchedColumns(MUTEX)
     times, rates = stress.curve(STRESS, "time"), clo.curve(CREAT_CLO, "throughput")
-    speeds = Curve(times.threads, [n / t for n, t in zip(times.threads, times.values, strict=True)])
+    speeds = UnpatchedCurve(times.threads, [n / t for n, t in zip(times.threads, times.values, strict=True)])
     of_stress, of_clo = _given(given, "stress"), _given(given, "clo")
     predictions = [
         *_stress(LOCKLESS, speeds, of_stress, 0.0),
@@ -71,11 +71,15 @@ def _given(given: Mapping[str, float], table: str) -> dict[str, float]:
     return {name.removeprefix(f"{table}_"): v for name, v in given.items() if name.startswith(f"{table}_")}
 
 
-def _band(base: Curve, given: Mapping[str, float], cpus: int | None, less_work: float) -> residual.Band:
+def _band(
+    base: UnpatchedCurve, given: Mapping[str, float], cpus: int | None, less_work: float
+) -> residual.Band:
     return residual.behind(base, given) if given else residual.between(base, cpus, less_work=less_work)
 
 
-def _stress(arm: str, speeds: Curve, given: Mapping[str, float], less_work: float) -> list[Predicted]:
+def _stress(
+    arm: str, speeds: UnpatchedCurve, given: Mapping[str, float], less_work: float
+) -> list[Predicted]:
     found = re.search(r"(\d+) CPU", str(describe(STRESS)["machine"]))
     band = _band(speeds, given, int(found[1]) if found else None, less_work)
     alone_s = 1 / residual.alone(speeds)
@@ -87,7 +91,7 @@ def _stress(arm: str, speeds: Curve, given: Mapping[str, float], less_work: floa
     return rows
 
 
-def _clo(rates: Curve, given: Mapping[str, float]) -> list[Predicted]:
+def _clo(rates: UnpatchedCurve, given: Mapping[str, float]) -> list[Predicted]:
     alone, band = residual.alone(rates), _band(rates, given, None, 0.0)
     rows = []
     for n, base, value, low, high in zip(rates.threads, rates.values, *band, strict=True):
@@ -107,7 +111,7 @@ def _open(of_stress: Mapping[str, float], of_clo: Mapping[str, float]) -> list[O
     return [*stress, *clo, off]
 
 
-def _ideas(predictions: list[Predicted], times: Curve, rates: Curve) -> list[Idea]:
+def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: UnpatchedCurve) -> list[Idea]:
     """Over both tables: of a patch that helps in one and may harm in the other it is not known."""
     of_lockless = [p for p in predictions if p.arm == LOCKLESS]
     gains, said = [], []

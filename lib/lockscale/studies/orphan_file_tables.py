@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from lockscale.fitting.column import published_columns
-from lockscale.fitting.simulated_model import Arm, Simulated
+from lockscale.fitting.simulated_model import Simulated, SimulatedColumn
 from lockscale.fitting.simulated_model import Values as Free
 from lockscale.sim import Result
 from lockscale.studies.parts import SweptArm, SweptPath, Values, most_published, of_fit
@@ -167,8 +167,8 @@ CLO_FITTED = Simulated(
         "per_waiter_ns": (400, 2500),
     },
     {
-        "orphan-mutex throughput": Arm({}, (*OF_BOTH, "hold_ns", "per_waiter_ns"), clients),
-        "orphan-lockless throughput": Arm({"patched": True}, OF_BOTH, clients),
+        "orphan-mutex throughput": SimulatedColumn({}, (*OF_BOTH, "hold_ns", "per_waiter_ns"), clients),
+        "orphan-lockless throughput": SimulatedColumn({"patched": True}, OF_BOTH, clients),
     },
     {"journal_pass_us": 0, "moved_ns": 0, "access_ns": 0},
 )
@@ -234,13 +234,13 @@ STRESS_FITTED = Simulated(
         "domain_threads": (1.5, 16),
     },
     {
-        GIVEN_LOCKED: Arm(
+        GIVEN_LOCKED: SimulatedColumn(
             {"locked": True},
             (*OF_AN_ORPHAN, "near_ns", "far_ns", "domain_threads"),
             truncates,
             _in_unit_of_one,
         ),
-        GIVEN_LOCKLESS: Arm({"hold_ns": 0}, OF_AN_ORPHAN, truncates, _in_unit_of_one),
+        GIVEN_LOCKLESS: SimulatedColumn({"hold_ns": 0}, OF_AN_ORPHAN, truncates, _in_unit_of_one),
     },
     NO_ORPHANS,
 )

@@ -89,7 +89,7 @@ def most_published(of: Simulated, column: str) -> int:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelBesidePublished:
     """One number of a table that no model was fitted to; error_pct: predicted over published, less one."""
 
     name: str
@@ -154,7 +154,7 @@ class StudyParts:
     guest_case: Callable[[Study], GuestCase] | None = None
     guest_bounds: Callable[[Study], list[dict[str, Any]]] | None = None
     simulated: Sequence[Simulated] = ()
-    unfitted: Mapping[str, Callable[[Study], Sequence[Comparison]]] = field(default_factory=dict)
+    unfitted: Mapping[str, Callable[[Study], Sequence[ModelBesidePublished]]] = field(default_factory=dict)
     why_short: Mapping[str, str] = field(default_factory=dict)
     scenes: Callable[[Study], Sequence[Scene]] | None = None
     scale: Sequence[SweptPath] = ()

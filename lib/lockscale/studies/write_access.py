@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lockscale.fitting.column import Column
-from lockscale.fitting.simulated_model import Arm, Simulated, Values, figures
+from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, Values, figures
 from lockscale.predict.answer import (
     Answer,
-    Estimate,
     Idea,
     Open,
+    ParameterEstimate,
     Predicted,
     Waiting,
     creates_per_s,
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.unpatched import Base, Storm, regression_above_us
+from lockscale.predict.unpatched import Storm, UnpatchedColumns, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.inode_claim_costs import access_calls_a_create, calls_without_retry, lost_claims
@@ -67,7 +67,7 @@ class _Read(NamedTuple):
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """Sign and threshold of the regression; its size once `contended_us` is given."""
-    base = Base(BEFORE)
+    base = UnpatchedColumns(BEFORE)
     read = _read(base)
     costs_us = _contended_us(read, given)
     limits = [regression_above_us(THREADS, z, read.rate_per_s) for z in read.think_us]
@@ -90,7 +90,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _read(base: Base) -> _Read:
+def _read(base: UnpatchedColumns) -> _Read:
     rate = base.repeats(RATES, "create_rate")[0]
     five = base.repeats(FIVE_RUNS, "create_rate")
     noise = (sum(five) / len(five)) / rate  # the same arm twice, perhaps on one machine
@@ -115,7 +115,7 @@ def _contended_us(read: _Read, given: Mapping[str, float]) -> tuple[float, float
 
 def _parameters(
     read: _Read, costs_us: tuple[float, float], limits: list[float], given: bool
-) -> list[Estimate]:
+) -> list[ParameterEstimate]:
     thresholds = sorted(threshold_us(THREADS, z) for z in read.think_us)
 
     outside = f"{WITHOUT}: N / X less get_write_access, with and without its callers outside the loop"
@@ -123,12 +123,12 @@ def _parameters(
         "given" if given else f"a free lock call and {LINES} lines of {LINE_US} us, to a lock never free"
     )
     return [
-        Estimate.between("elsewhere_us", "us", read.think_us, "identified", outside),
-        Estimate.between("storm_above_us", "us", thresholds, "identified", "4 Z / N^2"),
-        Estimate.between(
+        ParameterEstimate.between("elsewhere_us", "us", read.think_us, "identified", outside),
+        ParameterEstimate.between("storm_above_us", "us", thresholds, "identified", "4 Z / N^2"),
+        ParameterEstimate.between(
             "slower_above_us", "us", limits, "identified", "the storm at the slow kernel's rate"
         ),
-        Estimate.between("contended_us", "us", costs_us, "outside" if given else "open", contended),
+        ParameterEstimate.between("contended_us", "us", costs_us, "outside" if given else "open", contended),
     ]
 
 
@@ -223,9 +223,9 @@ def _fast(threads: int, free: Values) -> Values:
     return {**free, "access_ns": CHEAP_ACCESS_NS}
 
 
-def _arms() -> dict[str, Arm]:
-    slow = Arm({}, ("elsewhere_us", "hold_ns", "buffer_hold_us", "buffer_wake_us"))
-    fast = Arm({"fast_access": True}, ("elsewhere_us", "hold_ns"), _fast)
+def _arms() -> dict[str, SimulatedColumn]:
+    slow = SimulatedColumn({}, ("elsewhere_us", "hold_ns", "buffer_hold_us", "buffer_wake_us"))
+    fast = SimulatedColumn({"fast_access": True}, ("elsewhere_us", "hold_ns"), _fast)
     found = {}
     for name, arm in ((BEFORE, slow), (FAST, fast)):
         calls = replace(arm, figure=access_calls_of, power=0)

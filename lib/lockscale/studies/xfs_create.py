@@ -23,16 +23,16 @@ from lockscale.errors import BadInput
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import (
     Answer,
-    Estimate,
     Idea,
     Open,
+    ParameterEstimate,
     Predicted,
     creates_per_s,
     gains_over,
     idea_by_gain,
 )
 from lockscale.predict.guest import BOUND
-from lockscale.predict.unpatched import Curve
+from lockscale.predict.unpatched import UnpatchedCurve
 from lockscale.studies.parts import StudyParts
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import beside, study_tables
@@ -88,8 +88,8 @@ class FewGroups:
         return {n: sum(rates) / len(rates) for n, rates in self.repeats.items()}
 
     @property
-    def curve(self) -> Curve:
-        return Curve(list(self.mean), list(self.mean.values()))
+    def curve(self) -> UnpatchedCurve:
+        return UnpatchedCurve(list(self.mean), list(self.mean.values()))
 
     @property
     def alone(self) -> float:
@@ -200,7 +200,7 @@ def _behind(rates: FewGroups, few: int, times: int, shared: SharedCost) -> float
     return times * rates.mean[few] * shared.growth(at_work) / shared.growth(times * at_work)
 
 
-def _parameters(rates: FewGroups) -> list[Estimate]:
+def _parameters(rates: FewGroups) -> list[ParameterEstimate]:
     n, fitted, steepest = rates.free()[-1], rates.fitted(), rates.steepest()
     growth = n * rates.alone / rates.mean[n] - 1
     least = n * min(rates.repeats[1]) / max(rates.repeats[n]) - 1
@@ -210,10 +210,12 @@ def _parameters(rates: FewGroups) -> list[Estimate]:
     most_waits = max(rates.waits, key=lambda n: rates.waits[n])
     waits, unit = [rates.waits[most_waits]], f"a create and its unlink, {most_waits} processes"
     return [
-        Estimate.between("waits for a buffer", unit, waits, "identified", "counted"),
-        Estimate("growth", of, growth, least, most, "identified", "repeats, least to most"),
-        Estimate("sigma", "1", fitted.sigma, 0.0, queued, "open", "least squares, as in usl"),
-        Estimate("kappa", "1", fitted.kappa, 0.0, steepest.kappa, "open", "least squares, as in usl"),
+        ParameterEstimate.between("waits for a buffer", unit, waits, "identified", "counted"),
+        ParameterEstimate("growth", of, growth, least, most, "identified", "repeats, least to most"),
+        ParameterEstimate("sigma", "1", fitted.sigma, 0.0, queued, "open", "least squares, as in usl"),
+        ParameterEstimate(
+            "kappa", "1", fitted.kappa, 0.0, steepest.kappa, "open", "least squares, as in usl"
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.tables.claim import AuditRow
 from lockscale.tables.datapackage import list_tables
 from lockscale.tables.function_costs import Cost, total_is_count_times_average
-from lockscale.tables.percentages import Change, change, how_printed
+from lockscale.tables.percentages import PercentChange, change, how_printed
 
 _LONG = ("arm", "threads", "metric", "statistic", "unit", "value")
 _COSTS = ("function", "total_us", "count", "avg_us")
@@ -84,7 +84,7 @@ def _costs(path: Path, records: list[Record]) -> dict[str, Cost]:
     return found
 
 
-def _changes(path: Path, records: list[Record]) -> list[Change]:
+def _changes(path: Path, records: list[Record]) -> list[PercentChange]:
     values: dict[Point, list[str]] = defaultdict(list)
     arm_of = {record.get("arm_published", "").casefold(): record["arm"] for record in records}
     asked = []
@@ -101,7 +101,7 @@ def _changes(path: Path, records: list[Record]) -> list[Change]:
 
 def _change(
     path: Path, line: int, point: Point, base: str, text: str, values: dict[Point, list[str]]
-) -> Change:
+) -> PercentChange:
     arm, threads, metric = point
     of_base, of_arm = values[base, threads, metric], values[point]
     if len(of_base) != 1 or len(of_arm) != 1:

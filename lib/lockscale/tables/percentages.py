@@ -16,7 +16,7 @@ _HALF = Fraction(1, 2)
 Digits = Callable[[Fraction], int]  # a number in units of its last digit -> what is printed of it
 
 
-class Change(NamedTuple):
+class PercentChange(NamedTuple):
     """A change in %: as printed, the unit of its last digit, and what its two numbers give.
 
     `found` is from the numbers as printed; any number that prints so gives one in low..high.
@@ -52,7 +52,7 @@ def half_up(number: Fraction) -> int:
     return whole if number >= 0 else -whole
 
 
-def change(label: str, text: str, base: str, changed: str) -> Change:
+def change(label: str, text: str, base: str, changed: str) -> PercentChange:
     """The change `text` (as "-3.0%") from `base` to `changed`, all as printed; the base is positive."""
     (before, before_unit), (after, after_unit) = _read(base), _read(changed)
     printed, last_digit = _read(text)
@@ -60,7 +60,7 @@ def change(label: str, text: str, base: str, changed: str) -> Change:
         100 * ((after + k * after_unit) / (before - k * before_unit) - 1)
         for k in (Fraction(0), -_HALF, _HALF)
     )
-    return Change(label, printed, last_digit, found, min(ends), max(ends))
+    return PercentChange(label, printed, last_digit, found, min(ends), max(ends))
 
 
 def _read(text: str) -> tuple[Fraction, Fraction]:
@@ -69,7 +69,7 @@ def _read(text: str) -> tuple[Fraction, Fraction]:
     return Fraction(digits), Fraction(1, 10 ** len(digits.partition(".")[2]))
 
 
-def how_printed(table: str, changes: list[Change]) -> list[AuditRow]:
+def how_printed(table: str, changes: list[PercentChange]) -> list[AuditRow]:
     """Whether every change is rounded; where not, also whether every one is cut off."""
     rounded = _all_printed(table, "rounded", half_up, changes)
     if rounded["verdict"] == "holds":
@@ -77,7 +77,7 @@ def how_printed(table: str, changes: list[Change]) -> list[AuditRow]:
     return [rounded, _all_printed(table, "cut off after its last digit", math.trunc, changes)]
 
 
-def _all_printed(table: str, how: str, digits: Digits, changes: list[Change]) -> AuditRow:
+def _all_printed(table: str, how: str, digits: Digits, changes: list[PercentChange]) -> AuditRow:
     passed = {str(one): one.could_be_printed(digits) for one in changes}
     finer = [str(one) for one in changes if passed[str(one)] and not one.is_printed(digits)]
     more = f" and {len(finer) - NAMED} more" if len(finer) > NAMED else ""

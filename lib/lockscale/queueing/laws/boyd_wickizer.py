@@ -10,7 +10,7 @@ import numpy as np
 
 from lockscale.queueing.closed_chain import at_the_lock, closed_rate_per_us, in_series_us
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.model import Box, FloatArray, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, LawParameter
 
 
 def _ticket_hold_us(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
@@ -34,7 +34,7 @@ def _ticket_box(threads: FloatArray, rates: FloatArray) -> Box:
     }
 
 
-TIMES = (Parameter("Z_us", "us"), Parameter("s_us", "us"), Parameter("c_us", "us"))
+TIMES = (LawParameter("Z_us", "us"), LawParameter("s_us", "us"), LawParameter("c_us", "us"))
 
 BOYD_WICKIZER = Law("boyd_wickizer", TIMES, _ticket_per_s, _ticket_box)
 """Ticket lock that collapses: the hand-over takes longer the more threads spin.
@@ -70,7 +70,7 @@ def _two_queue_box(threads: FloatArray, rates: FloatArray) -> Box:
     return {**lock, "j_us": lock["s_us"]}
 
 
-TWO_QUEUE = Law("two_queue", (*TIMES, Parameter("j_us", "us")), _two_queue_per_s, _two_queue_box)
+TWO_QUEUE = Law("two_queue", (*TIMES, LawParameter("j_us", "us")), _two_queue_per_s, _two_queue_box)
 """A lock and a second queue: what the journal lets through when the lock is gone.
 
 N threads work alone for a mean Z, queue for a lock and then for a second, FIFO resource with
@@ -116,7 +116,7 @@ def _two_queue_sharing_box(threads: FloatArray, rates: FloatArray) -> Box:
     return _with_moved(TWO_QUEUE, threads, rates)
 
 
-_MOVED = Parameter("moved_us", "us")
+_MOVED = LawParameter("moved_us", "us")
 
 REPAIRMAN_SHARING = Law(
     "repairman_sharing",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from lockscale.queueing.closed_chain import SHORTEST_US, at_the_lock, closed_rate_per_us, in_series_us
-from lockscale.queueing.model import Box, FloatArray, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, LawParameter
 
 
 def _repairman_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
@@ -51,7 +51,7 @@ def _repairman_box(threads: FloatArray, rates: FloatArray) -> Box:
 
 MACHINE_REPAIRMAN = Law(
     "machine_repairman",
-    (Parameter("Z_us", "us"), Parameter("s_us", "us")),
+    (LawParameter("Z_us", "us"), LawParameter("s_us", "us")),
     _repairman_per_s,
     _repairman_box,
 )
@@ -84,7 +84,7 @@ def _two_stations_box(threads: FloatArray, rates: FloatArray) -> Box:
 
 TWO_STATIONS = Law(
     "two_stations",
-    (*MACHINE_REPAIRMAN.parameters, Parameter("ratio", "1", high=1.0)),
+    (*MACHINE_REPAIRMAN.parameters, LawParameter("ratio", "1", high=1.0)),
     _two_stations_per_s,
     _two_stations_box,
 )
@@ -117,7 +117,7 @@ def _hand_over_box(threads: FloatArray, rates: FloatArray) -> Box:
 
 HAND_OVER = Law(
     "hand_over",
-    (Parameter("Z_us", "us"), Parameter("s_us", "us"), Parameter("h_us", "us")),
+    (LawParameter("Z_us", "us"), LawParameter("s_us", "us"), LawParameter("h_us", "us")),
     _hand_over_per_s,
     _hand_over_box,
 )
@@ -157,7 +157,7 @@ def _impatient_box(threads: FloatArray, rates: FloatArray) -> Box:
     return {**times, "s_us": (times["s_us"][0], longest), "T_us": (patience_us, 1e3 * patience_us)}
 
 
-_PATIENCE = Parameter("T_us", "us", positive=True)
+_PATIENCE = LawParameter("T_us", "us", positive=True)
 
 IMPATIENT = Law("impatient", (*MACHINE_REPAIRMAN.parameters, _PATIENCE), _impatient_per_s, _impatient_box)
 """Lock with impatient waiters: who waits too long does the work somewhere else.
@@ -184,7 +184,7 @@ microseconds, rates per second. Domain: N >= 1, Z >= 0, s >= 0, T > 0, not both 
 
 IMPATIENT_SATURATED = Law(
     "impatient_saturated",
-    (Parameter("s_us", "us", positive=True), _PATIENCE),
+    (LawParameter("s_us", "us", positive=True), _PATIENCE),
     _saturated_per_s,
     _impatient_box,
 )

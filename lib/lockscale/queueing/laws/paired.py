@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
-from lockscale.queueing.model import Box, FloatArray, Parameter
+from lockscale.queueing.model import Box, FloatArray, LawParameter
 from lockscale.queueing.points import Points, points
 
 Cost = Callable[[FloatArray, Mapping[str, float]], FloatArray]
@@ -46,7 +46,7 @@ class Paired:
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[LawParameter, ...]
     reference: Points
     cost: Cost
     box: Callable[[FloatArray, FloatArray], Box]
@@ -90,15 +90,15 @@ def paired_models(
     """
     reference = points(threads, values, weights=weights)
     peak = float(reference.threads[reference.log_rate.argmax()])
-    serial = Parameter("a_s", "s")
-    power = (serial, Parameter("b", "1", high=4.0))
-    remote = (serial, Parameter("r_s", "s"))
-    domain = Parameter("M_threads", "1", low=1.0, positive=True)
-    demand = (Parameter("z", "1"), Parameter("k", "1", positive=True))
+    serial = LawParameter("a_s", "s")
+    power = (serial, LawParameter("b", "1", high=4.0))
+    remote = (serial, LawParameter("r_s", "s"))
+    domain = LawParameter("M_threads", "1", low=1.0, positive=True)
+    demand = (LawParameter("z", "1"), LawParameter("k", "1", positive=True))
     at_peak: Cost = lambda n, p: _remote(n, {**p, "M_threads": peak})  # noqa: E731
     return (
         Paired("paired_serial", (serial,), reference, _serial, _costs),
-        Paired("paired_parallel", (serial, Parameter("p_s", "s")), reference, _parallel, _costs),
+        Paired("paired_parallel", (serial, LawParameter("p_s", "s")), reference, _parallel, _costs),
         Paired("paired_power", power, reference, _power, _costs),
         Paired("paired_remote", (*remote, domain), reference, _remote, _costs),
         Paired("paired_remote_at_peak", remote, reference, at_peak, _costs),

@@ -27,7 +27,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lockscale.errors import BadInput
-from lockscale.queueing.model import Box, FloatArray, Law, Parameter, as_floats, check_params, check_threads
+from lockscale.queueing.model import (
+    Box,
+    FloatArray,
+    Law,
+    LawParameter,
+    as_floats,
+    check_params,
+    check_threads,
+)
 
 
 def _storms(
@@ -59,7 +67,7 @@ def _search_box(threads: FloatArray, rates: FloatArray) -> Box:
     return {"Z_us": (1e-3 * cycle_us, cycle_us), "s_us": attempt_us}
 
 
-_TIMES = (Parameter("Z_us", "us"), Parameter("s_us", "us"))
+_TIMES = (LawParameter("Z_us", "us"), LawParameter("s_us", "us"))
 
 RETRY_STORM = Law("retry_storm", _TIMES, _storm_per_s, _search_box)
 """Rate with the storm wherever it exists (synchronised start)."""

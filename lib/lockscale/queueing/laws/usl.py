@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lockscale.queueing.model import Box, FloatArray, Law, Parameter
+from lockscale.queueing.model import Box, FloatArray, Law, LawParameter
 
 
 def _usl_per_s(threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
@@ -31,9 +31,9 @@ def _usl_box(threads: FloatArray, rates: FloatArray) -> Box:
 USL = Law(
     "usl",
     (
-        Parameter("lambda_per_s", "1/s", positive=True),
-        Parameter("sigma", "1", high=1.0),
-        Parameter("kappa", "1", high=1.0),
+        LawParameter("lambda_per_s", "1/s", positive=True),
+        LawParameter("sigma", "1", high=1.0),
+        LawParameter("kappa", "1", high=1.0),
     ),
     _usl_per_s,
     _usl_box,
@@ -69,9 +69,9 @@ def _exponent_box(threads: FloatArray, rates: FloatArray) -> Box:
 USL_EXPONENT = Law(
     "usl_exponent",
     (
-        Parameter("lambda_per_s", "1/s", positive=True),
-        Parameter("sigma", "1"),
-        Parameter("b", "1", high=4.0),
+        LawParameter("lambda_per_s", "1/s", positive=True),
+        LawParameter("sigma", "1"),
+        LawParameter("b", "1", high=4.0),
     ),
     _exponent_per_s,
     _exponent_box,
@@ -129,7 +129,7 @@ def _spill_box(threads: FloatArray, rates: FloatArray) -> Box:
 
 AMDAHL_SPILL = Law(
     "amdahl_spill",
-    (*USL.parameters[:2], Parameter("rho", "1"), Parameter("M_threads", "1", low=1.0, positive=True)),
+    (*USL.parameters[:2], LawParameter("rho", "1"), LawParameter("M_threads", "1", low=1.0, positive=True)),
     _spill_per_s,
     _spill_box,
 )
