@@ -84,7 +84,7 @@ def test_the_notebooks_before_the_kernels_speak_of_it(own: None, shown: list[str
 def test_the_notebooks_after_the_measurement_compare_its_arms(own: None, made_up: Run, shown: list[str]):  # noqa: F811
     study = load_study("look-again")
     counts = next(t for t in run_cells("06", study.name, str(made_up.folder)) if hasattr(t, "counter"))
-    assert set(counts.arm) == {"search-locked"} and counts.counter.iloc[0] == "lost claims"
+    assert set(counts.arm) == {"look-again"} and counts.counter.iloc[0] == "lost claims"
     judged = [t for t in run_cells("07", study.name, str(made_up.folder)) if isinstance(t, pd.DataFrame)]
     assert any("holds" in table for table in judged)
     run_cells("08", study.name, str(made_up.folder))

@@ -2,6 +2,7 @@
 """Each file system is made, described and checked by its own tools; blkid says what was really made."""
 
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -71,6 +72,7 @@ def test_one_that_is_whole_passes_its_check_and_one_that_is_not_fails_it(fs: FsT
 @pytest.mark.parametrize("study", list_studies())
 def test_what_a_study_asserts_is_what_its_own_mkfs_line_gives(study: str, image: str):
     said = load_study(study)
+    os.truncate(image, 4 << 30)  # a log of XFS lies in one of its allocation groups
     for arm in said.arm_names:
         options = said.options_of(arm)
         fs = fs_type(options.filesystem)

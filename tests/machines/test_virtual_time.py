@@ -209,7 +209,9 @@ def test_without_qemu_and_without_a_mirror_one_sentence_says_that_qemu_still_cou
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BadInput) as error:
         find_qemu()
-    assert "needs QEMU 9.1 or newer" in str(error.value) and "target qemu still boots" in str(error.value)
+    assert "needs QEMU 9.1 or newer" in str(
+        error.value
+    ) and "target qemu, simulation, audits and fits work" in str(error.value)
     assert "\n" not in str(error.value) and "://" not in str(error.value)
     assert not (tmp_path / "qemu").exists()
 

@@ -57,7 +57,7 @@ def test_published_and_simulated_are_told_apart_in_one_figure():
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("xfs_create", "calibrated to points measured in virtual time (rates.csv)"),
+        ("xfs_create", "calibrated to points measured in virtual time (xfs-create-four-groups.csv)"),
         ("any_lock", "calibrated to published points"),
         ("machine_repairman", "not calibrated"),
     ],
@@ -65,7 +65,8 @@ def test_published_and_simulated_are_told_apart_in_one_figure():
 def test_a_simulated_curve_says_to_what_its_model_is_calibrated(model: str, said: str):
     arms = [one.model_copy(update={"model": None}) for one in STUDY.arms]
     study = STUDY.model_copy(update={"model": model, "arms": arms})
-    own = StudyTable("rates.csv", PUBLISHED.assign(origin="virtual"), Path("rates.csv"))
+    name = "xfs-create-four-groups.csv"
+    own = StudyTable(name, PUBLISHED.assign(origin="virtual"), Path(name))
     drawn = figures.table_beside_simulated(study, POINTS, PUBLISHED, own)
     assert f"lines: simulated, {said};" in drawn.layout.meta["says"]
 

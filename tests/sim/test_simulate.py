@@ -93,7 +93,8 @@ def test_a_calibration_counts_the_free_parameters_and_says_from_what(name: str) 
     if not model.calibration:
         return
     said = re.match(
-        r"calibrated: (\d+) free parameters \((.*?)\) from .*(\bS\d|\bdocs/\S+\.csv$)", model.calibration
+        r"calibrated: (\d+) free parameters \((.*?)\) from .*(\bS\d|\bnotebooks/studies/\S+\.csv$)",
+        model.calibration,
     )
     assert said, model.calibration
     names = said[2].split(", ")

@@ -76,7 +76,7 @@ def test_a_figure_has_the_arms_that_are_simulated_or_published():
 @pytest.mark.parametrize("name", list_studies())
 def test_a_studys_tables_are_published_and_its_arms_known_to_models(name: str):
     study = load_study(name)
-    assert all(describe(table)["name"] == table for table in study.tables)
+    assert all(describe(table)["name"] == table for table in study.tables if not table.endswith(".csv"))
     for arm in study.arms:
         if arm.simulated:
             load_model(study.model_of(arm)).bind(arm.model_parameters)

@@ -53,8 +53,8 @@ def run_study(
     study = study_on(where, name, changes, short=short)
     local = isinstance(where, LocalTarget)
     if local:
-        refuse_too_large(study, where)
         _check_tables(study, resume)
+        refuse_too_large(study, where)
     else:
         preflight(study, where, resume)
     if not isinstance(where, SshTarget):  # a server was looked at; four notebooks come before the first boot
