@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockscale.cli import main
-from lockscale.show.notebooks import private_kernel
+from lockscale.show.execution import private_kernel
 from lockscale.sim import list_models, load_model
 
 THREADS = 4

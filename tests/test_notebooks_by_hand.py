@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lockscale import paths
-from lockscale.show.notebooks import notebook_of, private_kernel, sources
+from lockscale.show.execution import private_kernel
+from lockscale.show.notebooks import notebook_of, sources
 
 NOTEBOOKS = {source.stem: notebook_of(source) for source in sources()}
 TIMEOUT_S = 300

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""One notebook through papermill, in a process of its own: its output kept, its progress told."""
+"""One notebook through papermill, in a process of its own: its output kept, its progress shown."""
 
+import ast
+import json
 import logging
 import os
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -12,18 +15,42 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from traitlets.config import Config
+
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.files import FULL, MAKE_ROOM, full_disk_is_one_sentence
 from lockscale.progress import FILE_VARIABLE, TABLE_MARK
-from lockscale.show.notebooks import ENDS_S, parameters_of, private_kernel
 
+ENDS_S = 5.0
+"""How long an interrupted kernel may take to end what it does, as jupyter_client has it."""
 HEARTBEAT_S = 10.0
 NO_SPACE = tuple(f"[Errno {number}]" for number in FULL)
 
 
 class Interrupted(RunFailed):
     """Somebody ended it; the message is for a caller that knows no better one."""
+
+
+def parameters_of(notebook: Path) -> dict[str, Any]:
+    """The values in the parameters cell of a notebook, by name; nothing where there is no such cell."""
+    cells = json.loads(notebook.read_text())["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    lines = [line for cell in tagged for line in ast.parse("".join(cell["source"])).body]
+    given = [(line.targets[0], line.value) for line in lines if isinstance(line, ast.Assign)]
+    return {to.id: ast.literal_eval(value) for to, value in given if isinstance(to, ast.Name)}
+
+
+@contextmanager
+def private_kernel(ends_s: float = ENDS_S) -> Iterator[Config]:
+    """The `config` of papermill and nbclient for one kernel: over TCP anybody on the machine could listen.
+
+    The connection file has to be named: without one the sockets lie in the working directory, which
+    the kernel and its client need not share.
+    """
+    with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
+        manager = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
+        yield Config({"KernelManager": {**manager, "shutdown_wait_time": 2 * ends_s}})
 
 
 def execute(
@@ -47,7 +74,7 @@ def execute(
     known = parameters_of(notebook)
     output.parent.mkdir(parents=True, exist_ok=True)
     with (
-        _told(notebook.stem, log, shown),
+        _progress_shown(notebook.stem, log, shown),
         full_disk_is_one_sentence(output.parent),
         private_kernel(ends_s) as config,
     ):
@@ -88,26 +115,26 @@ def _names(ours: type[Exception]) -> list[str]:
 
 
 @contextmanager
-def _told(what: str, log: Path, shown: bool) -> Iterator[None]:
-    """Have the notebook's own progress in `log`, and show it on standard error meanwhile."""
+def _progress_shown(what: str, log: Path, shown: bool) -> Iterator[None]:
+    """Write the notebook's own progress to `log`, and copy it to standard error meanwhile."""
     log.touch()
     os.environ[FILE_VARIABLE] = str(log)
     ended, done = threading.Event(), threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, log, ended, done), daemon=True)
+    watcher = threading.Thread(target=_show, args=(what, log, ended, done), daemon=True)
     if shown:
-        teller.start()
+        watcher.start()
     try:
         yield
         done.set()
     finally:
         ended.set()
         if shown:
-            teller.join()
+            watcher.join()
         del os.environ[FILE_VARIABLE]
 
 
-def _tell(what: str, log: Path, ended: threading.Event, done: threading.Event) -> None:
-    started_s = told_s = time.monotonic()
+def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -> None:
+    started_s = shown_s = time.monotonic()
     print(f"[{what}] starts", file=sys.stderr, flush=True)
     with log.open() as lines:
         lines.seek(0, os.SEEK_END)
@@ -116,9 +143,9 @@ def _tell(what: str, log: Path, ended: threading.Event, done: threading.Event) -
             now_s = time.monotonic()
             for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
                 print(f"[{what}] {line}", file=sys.stderr, flush=True)
-            if not news and now_s - told_s >= HEARTBEAT_S:
+            if not news and now_s - shown_s >= HEARTBEAT_S:
                 print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
-            if news or now_s - told_s >= HEARTBEAT_S:
-                told_s = now_s
+            if news or now_s - shown_s >= HEARTBEAT_S:
+                shown_s = now_s
     how = "done in" if done.is_set() else "not done, after"
     print(f"[{what}] {how} {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)

@@ -1,32 +1,46 @@
 # SPDX-License-Identifier: MIT
-"""notebooks/src/NN_name.py (py:percent, what people edit) -> NN_name.ipynb, byte for byte the same.
+"""notebooks/src/NN_name.py (py:percent, what people edit) -> NN_name.ipynb with its outputs.
 
 jupytext gives cells random ids; here an id is a hash of the cell's kind and text. A table of contents
-and the way to the notebooks before and after it are added to the first cell.
+and the way to the notebooks before and after it are added to the first cell. The outputs are those of a
+run from a clean kernel on data/measured (`make notebooks`), with a static picture beside each figure.
 """
 
-import ast
+import base64
 import contextlib
 import hashlib
 import json
+import os
 import re
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from traitlets.config import Config
-
 from lockscale import paths
-from lockscale.files import write_text
+from lockscale.errors import RunFailed
+from lockscale.files import sha256_of, sha256_of_json, write_text
+from lockscale.measure.layout import curated_run
+from lockscale.show.execution import execute, parameters_of
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 INDEX = "Index: [Notebooks](README.md), [Runs](runs.ipynb)"
-ENDS_S = 5.0
-"""How long an interrupted kernel may take to end what it does, as jupyter_client has it."""
 HEADING = re.compile(r"^## (.+)$", re.M)
+METADATA = "lockscale"
+"""Key of a notebook's metadata: `made_from`, the hash of what its outputs were made from; `run`."""
+
+PLOTLY, SVG, PNG = "application/vnd.plotly.v1+json", "image/svg+xml", "image/png"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MOST_PLOTLY_BYTES = 20_000
+"""A larger figure is committed as a static picture only: a committed notebook stays below 300 kB."""
+MOST_SVG_BYTES = 60_000
+"""A picture of thousands of strokes is smaller as png."""
+PNG_SCALE = 0.75
+"""A page shows a notebook about 800 pixels wide; the widest figures have 980."""
+MOST_STILLS, STILL_PX = 4, 280
 
 
 def sources() -> list[Path]:
@@ -46,22 +60,13 @@ def notebook_names() -> dict[str, Path]:
     return dict(sorted(named.items()))
 
 
-def parameters_of(notebook: Path) -> dict[str, Any]:
-    """What the parameters cell of a notebook gives, by name; nothing where there is no such cell."""
-    cells = json.loads(notebook.read_text())["cells"]
-    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
-    lines = [line for cell in tagged for line in ast.parse("".join(cell["source"])).body]
-    given = [(line.targets[0], line.value) for line in lines if isinstance(line, ast.Assign)]
-    return {to.id: ast.literal_eval(value) for to, value in given if isinstance(to, ast.Name)}
-
-
 def notebook_of(source: Path) -> Path:
     """notebooks/src/NN_name.py -> notebooks/NN_name.ipynb; likewise in explore/."""
     return paths.NOTEBOOKS / source.relative_to(paths.NOTEBOOK_SOURCES).with_suffix(".ipynb")
 
 
-def generate(source: Path) -> str:
-    """The text of the notebook: no output, fixed ids, fixed metadata."""
+def clean(source: Path) -> Any:
+    """The notebook of a source: no output, fixed ids, fixed metadata."""
     # imported here: the pipeline needs the names of notebooks, not what makes them
     import jupytext
     import nbformat
@@ -80,8 +85,7 @@ def generate(source: Path) -> str:
     notebook.metadata = {"kernelspec": KERNEL}
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     nbformat.validate(notebook)
-    text: str = nbformat.writes(notebook, version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
-    return text + "\n"
+    return notebook
 
 
 def _is_comment(cell: Any) -> bool:
@@ -111,25 +115,167 @@ def _short_title(source: Path) -> str:
     return found[1] if found else source.stem
 
 
-@contextlib.contextmanager
-def private_kernel(ends_s: float = ENDS_S) -> Iterator[Config]:
-    """The `config` of papermill and nbclient for one kernel: over TCP anybody on the machine could listen.
+@cache
+def data_sha256() -> str:
+    """Of every file of data/ but its README."""
+    found = sorted(path for path in paths.DATA.rglob("*") if path.is_file() and path.suffix != ".md")
+    return sha256_of_json({path.relative_to(paths.DATA).as_posix(): sha256_of(path) for path in found})
 
-    The connection file has to be named: without one the sockets lie in the working directory, which
-    the kernel and its client need not share.
+
+def made_from(notebook: Any) -> str:
+    """The hash of what the outputs are made from: the code cells and data/. Prose changes no output."""
+    return sha256_of_json([[cell.source for cell in _code(notebook)], data_sha256()])
+
+
+def committed(source: Path) -> str:
+    """The text of the notebook with the outputs that are committed, where its code and data/ made them."""
+    notebook, path = clean(source), notebook_of(source)
+    if path.is_file():
+        before = _read(path)
+        if before.metadata.get(METADATA, {}).get("made_from") == made_from(notebook):
+            _take_outputs(notebook, before)
+            notebook.metadata[METADATA] = before.metadata[METADATA]
+    return _text(notebook)
+
+
+def executed(source: Path) -> str:
+    """The text of the notebook with the outputs of a run from a clean kernel, its figures drawn as svg.
+
+    A notebook of a study reads the run of data/measured, so nothing is built or booted; the others see an
+    empty runs/. Raises RunFailed for a cell that fails or that writes to standard error.
     """
-    with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
-        manager = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        yield Config({"KernelManager": {**manager, "shutdown_wait_time": 2 * ends_s}})
+    notebook = clean(source)
+    with tempfile.TemporaryDirectory(prefix="lockscale-") as name, _runs_in(Path(name)):
+        begun, ended = Path(name) / source.with_suffix(".ipynb").name, Path(name) / "executed.ipynb"
+        write_text(begun, _text(notebook))
+        study = parameters_of(begun).get("study")
+        run = {"run": curated_run(study).id} if study else {}
+        execute(begun, ended, run, Path(name) / "progress.log")
+        found = _read(ended)
+    found.cells = [cell for cell in found.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    _take_outputs(notebook, found)
+    for cell in _code(notebook):
+        cell.outputs = [_as_committed(output, cell.id, source.stem) for output in cell.outputs]
+    notebook.metadata[METADATA] = {"made_from": made_from(notebook), **run}
+    return _text(notebook)
+
+
+def _code(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def _read(path: Path) -> Any:
+    import nbformat
+
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+
+
+def _text(notebook: Any) -> str:
+    import nbformat
+
+    return str(nbformat.writes(notebook, version=nbformat.NO_CONVERT)) + "\n"  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def _runs_in(folder: Path) -> Any:
+    """Kernels started inside keep their runs there."""
+    before = os.environ.get("LOCKSCALE_RUNS")
+    os.environ["LOCKSCALE_RUNS"] = str(folder / "runs")
+    try:
+        yield
+    finally:
+        del os.environ["LOCKSCALE_RUNS"]
+        if before is not None:
+            os.environ["LOCKSCALE_RUNS"] = before
+
+
+def _take_outputs(notebook: Any, other: Any) -> None:
+    """Put the outputs of the same code cells in `other` into `notebook`, counted from 1."""
+    for count, (cell, one) in enumerate(zip(_code(notebook), _code(other), strict=True), start=1):
+        cell.execution_count, cell.outputs = count, one.outputs
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+
+
+def _as_committed(output: Any, cell: str, notebook: str) -> Any:
+    """An output as a repository page can show it: a figure also as a picture, a widget as its text."""
+    if output.output_type == "stream" and output.name == "stderr":
+        raise RunFailed(f"{notebook}, cell {cell}, wrote to standard error: {output.text.strip()[:200]}")
+    data = output.get("data", {})
+    data.pop(WIDGET, None)  # it lives in a kernel
+    if PLOTLY in data:
+        drawn = _decoded(data[PLOTLY])
+        data.update(static_picture(drawn, f"c{cell}"))
+        if len(json.dumps(data[PLOTLY])) > MOST_PLOTLY_BYTES:
+            del data[PLOTLY]
+    return output
+
+
+def _decoded(value: Any) -> Any:
+    """plotly's JSON with its base64 arrays as lists."""
+    if isinstance(value, dict) and "bdata" in value:
+        import numpy as np
+
+        flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+        return flat.reshape([int(n) for n in str(value.get("shape", len(flat))).split(",")]).tolist()
+    if isinstance(value, dict):
+        return {name: _decoded(one) for name, one in value.items()}
+    return [_decoded(one) for one in value] if isinstance(value, list) else value
+
+
+def static_picture(drawn: dict[str, Any], stem: str) -> dict[str, str]:
+    """A figure of plotly's JSON as svg, or as png where that is smaller; by its MIME type."""
+    import plotly.graph_objects as go
+
+    from lockscale.report.save import png, svg
+
+    shown = go.Figure(_stills(drawn) if drawn.get("frames") else {k: drawn[k] for k in ("data", "layout")})
+    vector = svg(shown, stem)
+    if len(vector) <= MOST_SVG_BYTES:
+        return {SVG: vector}
+    return {PNG: base64.b64encode(png(shown, stem, PNG_SCALE)).decode()}
+
+
+def _stills(film: dict[str, Any]) -> dict[str, Any]:
+    """Up to MOST_STILLS frames of a film, one below the other, each with its title and its own rows."""
+    frames = film["frames"]
+    if len(frames) > MOST_STILLS:
+        frames = [frames[0], frames[-1]]
+    layout = {k: v for k, v in film["layout"].items() if k not in ("sliders", "xaxis", "yaxis", "title")}
+    layout |= {"height": STILL_PX * len(frames) + 60, "margin": {"l": 70, "r": 20, "t": 20, "b": 60}}
+    layout["annotations"], data, named = [], [], set()
+    for k, frame in enumerate(frames):
+        n, top = "" if k == 0 else str(k + 1), 1 - k / len(frames)
+        domain = [top - 0.85 / len(frames), top - 0.2 / len(frames)]
+        layout[f"xaxis{n}"] = {**film["layout"]["xaxis"], "anchor": f"y{n}", "rangeslider": {"visible": False}}
+        layout[f"yaxis{n}"] = {**frame["layout"]["yaxis"], "anchor": f"x{n}", "domain": domain}
+        if frame is not frames[-1]:
+            layout[f"xaxis{n}"]["title"] = None
+        title = {"text": frame["layout"]["title"]["text"], "x": 0, "y": top, "yanchor": "top", "align": "left"}
+        layout["annotations"].append({**title, "xref": "paper", "yref": "paper", "showarrow": False})
+        for trace, new in zip(film["data"], frame["data"], strict=True):
+            first = bool(new["x"]) and trace["name"] not in named
+            named |= {trace["name"]} if first else set()
+            here = {"name": trace["name"], "legendgroup": trace["name"], "showlegend": first}
+            data.append({**trace, **new, **here, "xaxis": f"x{n}", "yaxis": f"y{n}"})
+    return {"data": data, "layout": layout}
 
 
 def main() -> None:
-    """Write every notebook whose source changed."""
-    for source in all_sources():
-        target, text = notebook_of(source), generate(source)
-        if not target.is_file() or target.read_text() != text:
-            write_text(target, text)
-            print(f"wrote {target.relative_to(paths.ROOT)}")
+    """Write the notebooks whose source changed; with --run all of them, or those named, with new outputs."""
+    run, names = "--run" in sys.argv, [name for name in sys.argv[1:] if name != "--run"]
+    chosen = [source for source in all_sources() if not names or source.stem in names]
+    with contextlib.ExitStack() as stack:
+        if run:
+            from lockscale.report.save import one_browser
+
+            stack.enter_context(one_browser())
+        for source in chosen:
+            target, text = notebook_of(source), executed(source) if run else committed(source)
+            if not target.is_file() or target.read_text() != text:
+                write_text(target, text)
+                print(f"wrote {target.relative_to(paths.ROOT)}")
 
 
 if __name__ == "__main__":

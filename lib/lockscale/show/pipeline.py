@@ -26,8 +26,8 @@ from lockscale.measure.target_manycore import machine_in_virtual_time
 from lockscale.measure.target_ssh import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.show.execution import Interrupted, execute
-from lockscale.show.notebooks import ENDS_S, notebook_of, sources
+from lockscale.show.execution import ENDS_S, Interrupted, execute
+from lockscale.show.notebooks import notebook_of, sources
 from lockscale.show.story import keep_study
 from lockscale.study.file import (
     LocalTarget,

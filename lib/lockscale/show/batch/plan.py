@@ -18,7 +18,8 @@ import pydantic
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of_json
 from lockscale.measure.run_folder import Run, curated_run
-from lockscale.show.notebooks import notebook_names, parameters_of
+from lockscale.show.execution import parameters_of
+from lockscale.show.notebooks import notebook_names
 from lockscale.study.file import (
     DEFAULT_TARGET,
     LocalTarget,

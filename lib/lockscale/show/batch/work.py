@@ -33,9 +33,8 @@ from lockscale.show.batch.index import (
     write_index,
 )
 from lockscale.show.batch.plan import Batch, Set, read_batch
-from lockscale.show.execution import Interrupted, execute
+from lockscale.show.execution import Interrupted, execute, parameters_of
 from lockscale.show.headlines import MIME
-from lockscale.show.notebooks import parameters_of
 from lockscale.show.pipeline import preflight
 from lockscale.show.story import keep_study
 from lockscale.study.file import load_target

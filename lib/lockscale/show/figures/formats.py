@@ -131,6 +131,11 @@ def pdf(drawn: go.Figure, stem: str) -> bytes:
     return PDF_DATE.sub(lambda date: b"(D:19700101000000+00'00')"[: len(date[0])], found)
 
 
+def png(drawn: go.Figure, stem: str, scale: float = 1.0) -> bytes:
+    """The figure in pixels, for what is too much for svg. scale: pixels of the picture per pixel of its size."""
+    return _image(drawn, stem, "png", scale)
+
+
 def page(drawn: go.Figure, stem: str) -> str:
     """The figure to move and zoom, in a page that needs no network."""
     _fix_ids(drawn, stem)
@@ -142,7 +147,7 @@ def _title(drawn: go.Figure, stem: str) -> str:
     return html.escape((drawn.layout.meta or {}).get("title", stem))
 
 
-def _image(drawn: go.Figure, stem: str, form: str) -> bytes:
+def _image(drawn: go.Figure, stem: str, form: str, scale: float = 1.0) -> bytes:
     need("chromium")
     _fix_ids(drawn, stem)
     with contextlib.nullcontext() if _shared.get() else progress(f"draw {stem}.{form}") as shown:
@@ -150,7 +155,7 @@ def _image(drawn: go.Figure, stem: str, form: str) -> bytes:
             shown.update(0, "Chromium starts")
         import kaleido
 
-        size = {"width": drawn.layout.width, "height": drawn.layout.height}
+        size = {"width": drawn.layout.width, "height": drawn.layout.height, "scale": scale}
         try:
             found: bytes = kaleido.calc_fig_sync(drawn.to_dict(), opts={"format": form, **size})
         except Exception as error:  # kaleido wraps whatever its browser said in types of its own
