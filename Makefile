@@ -53,14 +53,13 @@ check: env  ## style, types, direction of imports
 bench: env  ## the simulator beside SimPy and Ciw: whether they agree, and how fast each is; fits and starts
 	$(PYTHON) -m benchmarks
 
-# written and run by one target: a notebook that nobody ran may not work any more
-notebooks: ipynb  ## write notebooks/*.ipynb anew, and run each from a clean kernel on data/measured
-	for batch in committed all-studies; do \
-		.venv/bin/lockscale batch notebooks/batches/$$batch.yaml \
-			--output $${LOCKSCALE_RUNS:-runs}/notebooks-$$batch-$$(date -u +%Y%m%dT%H%M%SZ) || exit; \
-	done
+# the committed outputs are those of data/measured; then the numbered notebooks once for each study
+notebooks: env  ## write notebooks/*.ipynb anew, each run from a clean kernel on data/measured
+	$(PYTHON) -m lockscale.show.notebooks --run
+	.venv/bin/lockscale batch notebooks/batches/all-studies.yaml \
+		--output $${LOCKSCALE_RUNS:-runs}/notebooks-all-studies-$$(date -u +%Y%m%dT%H%M%SZ)
 
-ipynb: env  ## write notebooks/*.ipynb from notebooks/src/*.py, without running them
+ipynb: env  ## write the prose of notebooks/src/*.py into notebooks/*.ipynb, without running them
 	$(PYTHON) -m lockscale.show.notebooks
 
 figures: env  ## write figures/ anew: every published table and every study

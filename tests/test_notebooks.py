@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The committed notebooks: equal to their sources, valid, with parameters that a study knows."""
+"""The committed notebooks: made from their sources and the data, valid, with parameters that a study knows."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockscale import paths
-from lockscale.show.notebooks import all_sources, generate, notebook_of, sources
+from lockscale.show.notebooks import METADATA, all_sources, clean, committed, made_from, notebook_of, sources
 from lockscale.study.file import Parameters
 
 SOURCES = {source.stem: source for source in sources()}
@@ -35,7 +35,14 @@ def test_the_notebooks_tell_the_study_in_eight_steps():
 @pytest.mark.slow
 @pytest.mark.parametrize("source", all_sources(), ids=lambda source: source.stem)
 def test_a_committed_notebook_equals_its_source_byte_for_byte(source: Path):
-    assert notebook_of(source).read_bytes() == generate(source).encode(), "run `make ipynb`"
+    assert notebook_of(source).read_bytes() == committed(source).encode(), "run `make ipynb`"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", all_sources(), ids=lambda source: source.stem)
+def test_its_outputs_were_made_from_the_code_and_the_data_that_are_here(source: Path):
+    said = json.loads(notebook_of(source).read_text())["metadata"].get(METADATA, {})
+    assert said.get("made_from") == made_from(clean(source)), "run `make notebooks`"
 
 
 @pytest.mark.slow
@@ -67,10 +74,9 @@ def test_its_one_parameters_cell_names_only_what_a_study_or_a_run_knows(name: st
 def test_equal_cells_still_get_ids_of_their_own(tmp_path: Path):
     source = tmp_path / "09_twins.py"
     source.write_text("# %%\nx = 1\n\n# %%\nx = 1\n\n# %% [markdown]\n# x = 1\n")
-    text = generate(source)
-    ids = [cell.id for cell in json.loads(text, object_hook=Part).cells]
+    ids = [cell.id for cell in clean(source).cells]
     assert len(ids) == len(set(ids)) == 3
-    assert generate(source) == text
+    assert [cell.id for cell in clean(source).cells] == ids
 
 
 def test_the_index_names_every_notebook():

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Notebooks opened in JupyterLab and run from their parameters cell, without the pipeline."""
+"""Notebooks opened in JupyterLab and run from their parameters cell, without the pipeline.
+
+What they print is what the committed ones show, so a change of the library that changes it is found here.
+"""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,8 @@ from lockscale.show.notebooks import notebook_of, sources
 
 NOTEBOOKS = {source.stem: notebook_of(source) for source in sources()}
 TIMEOUT_S = 300
+PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 pytestmark = pytest.mark.slow
 
 
@@ -44,6 +50,27 @@ def execute(name: str) -> list[Any]:
     return outputs
 
 
+def texts(outputs: list[Any]) -> list[str]:
+    """What is printed and every table; of a figure nothing, and no progress bar."""
+    plain = [o for o in outputs if "data" in o and not {PLOTLY, WIDGET} & set(o.data)]
+    plain += [o for o in outputs if o.output_type == "stream" and o.name == "stdout"]
+    return [o.text if "text" in o else o.data["text/plain"] for o in plain]
+
+
+def is_as_committed(name: str, outputs: list[Any]) -> bool:
+    """The same text, and numbers to four digits: the last ones differ from processor to processor."""
+    import nbformat
+
+    committed = nbformat.read(NOTEBOOKS[name], as_version=4)
+    kept = [output for cell in committed.cells if cell.cell_type == "code" for output in cell.outputs]
+    now, then = "\n".join(texts(outputs)), "\n".join(texts(kept))
+    assert NUMBER.sub("#", now).split() == NUMBER.sub("#", then).split(), "run `make notebooks`"
+    assert list(map(float, NUMBER.findall(now))) == pytest.approx(
+        list(map(float, NUMBER.findall(then))), 1e-4
+    )
+    return True
+
+
 def shown(outputs: list[Any], kind: str) -> list[Any]:
     return [o.data[kind] for o in outputs if "data" in o and kind in o.data]
 
@@ -54,7 +81,9 @@ def simulated(runs: Path) -> list[Any]:
 
 
 def test_01_shows_the_verdict_on_tenfold(runs: Path):
-    tables = shown(execute("01_audit"), "text/html")
+    outputs = execute("01_audit")
+    assert is_as_committed("01_audit", outputs)
+    tables = shown(outputs, "text/html")
     assert any("10X" in table and "unknown" in table for table in tables)
 
 
@@ -67,12 +96,28 @@ def test_02_leaves_the_first_figure_with_its_numbers(runs: Path, simulated: list
 
 
 def test_02_shows_the_figure_and_the_unfitted_check(simulated: list[Any]):
-    assert len(shown(simulated, "application/vnd.plotly.v1+json")) == 1
+    assert is_as_committed("02_simulate", simulated)
+    assert len(shown(simulated, PLOTLY)) == 1
     assert any("error_pct" in table for table in shown(simulated, "text/html"))
 
 
+def test_the_model_in_02_and_the_librarys_give_the_same_numbers():
+    from lockscale.sim import simulate
+
+    cells = json.loads(NOTEBOOKS["02_simulate"].read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    at = next(k for k, text in enumerate(texts) if text.startswith("@model"))
+    names: dict[str, Any] = {}
+    for text in texts[at - 1 : at + 1]:
+        exec(text, names)
+    for given in ({}, {"search_locked": True}, {"hold_ns": 400.0, "elsewhere_us": 30.0}):
+        ours, shipped = simulate(names["inode_claim"], 32, given), simulate("inode_claim", 32, given)
+        assert (ours.rate_per_s, ours.low, ours.high) == (shipped.rate_per_s, shipped.low, shipped.high)
+        assert ours.attempts_per_op == shipped.attempts_per_op
+
+
 def test_03_writes_the_prediction_down(runs: Path):
-    execute("03_predict")
+    assert is_as_committed("03_predict", execute("03_predict"))
     said = json.loads((runs / "inode-claim-by-hand" / "prediction.json").read_text())
     assert said["published_machine"]["threads"] == 48 and len(said["sha256"]) == 64
 

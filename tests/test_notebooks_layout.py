@@ -17,7 +17,9 @@ from lockscale.show.notebooks import all_sources, notebook_names, notebook_of, s
 
 NOTEBOOKS = notebook_names()
 NUMBERED = [notebook_of(source) for source in sources()]
-BATCHES = ("committed.yaml", "all-studies.yaml")
+MOST_BYTES = 300_000
+PICTURES = {"image/svg+xml", "image/png"}
+DRAWS = re.compile(r"\b(story\.show|published_figure|explorer_figure|scale_figure|film)\(")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -39,20 +41,50 @@ def test_it_begins_with_its_title_and_has_one_parameters_cell(name: str):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_it_is_short_and_holds_no_output(name: str):
-    code = [cell for cell in json.loads(NOTEBOOKS[name].read_text())["cells"] if cell["cell_type"] == "code"]
-    assert len(code) <= 12
-    lines = [[line for line in "".join(cell["source"]).splitlines() if line] for cell in code]
-    assert max(map(len, lines)) <= 10
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+def test_its_cells_are_short(name: str):
+    """What takes more lines is no arithmetic that teaches: it belongs into lib/lockscale."""
+    code = cells(NOTEBOOKS[name], "code")
+    assert len(code) <= 18
+    assert max(len([line for line in text.splitlines() if line.strip()]) for text in code) <= 15
+
+
+def test_nothing_is_defined_twice():
+    """Not in two notebooks, and not under a name that a function of the library has, but for S1's model."""
+    nodes = [
+        node for path in NOTEBOOKS.values() for text in cells(path, "code") for node in ast.parse(text).body
+    ]
+    defined = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert len(defined) == len(set(defined))
+    library = "\n".join(path.read_text() for path in (paths.ROOT / "lib" / "lockscale").rglob("*.py"))
+    known = set(re.findall(r"^(?:def|class) (\w+)", library, re.M))
+    assert set(defined) & known == {"inode_claim"}, "tests/test_notebooks_by_hand.py holds that one equal"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_it_calls_the_library_and_computes_nothing_itself(name: str):
-    """A function, a class or a loop belongs into lib/lockscale."""
-    banned = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.Lambda, ast.Try)
+def test_no_expression_stands_in_for_an_if(name: str):
+    """`drawn and story.show(...)` as a line of its own."""
     for text in cells(NOTEBOOKS[name], "code"):
-        assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, banned)]
+        lines = [node.value for node in ast.parse(text).body if isinstance(node, ast.Expr)]
+        chosen = [part for one in lines if isinstance(one, ast.BoolOp | ast.IfExp) for part in ast.walk(one)]
+        assert not [part for part in chosen if isinstance(part, ast.Call)]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_repository_page_shows_its_outputs_and_every_figure_as_a_picture(name: str):
+    """GitHub draws svg and png, and neither plotly nor widgets."""
+    text = NOTEBOOKS[name].read_text()
+    code = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert len(text) <= MOST_BYTES
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert {output["output_type"] for output in outputs} <= {"execute_result", "display_data", "stream"}
+    assert all(output.get("name", "stdout") == "stdout" for output in outputs)
+    data = [output["data"] for output in outputs if "data" in output]
+    assert all(PICTURES & set(one) for one in data if "application/vnd.plotly.v1+json" in one)
+    assert all("application/vnd.jupyter.widget-view+json" not in one for one in data)
+    drawing = [cell for cell in code if DRAWS.search("".join(cell["source"]))]
+    assert all(any(PICTURES & set(out.get("data", ())) for out in cell["outputs"]) for cell in drawing)
+    assert drawing or name in ("04_build_kernels", "08_changelog", "runs")
 
 
 @pytest.mark.parametrize("path", NUMBERED, ids=lambda path: path.stem)
@@ -77,11 +109,11 @@ def test_make_notebooks_writes_and_runs_every_one_without_a_guest():
         ["make", "-n", "notebooks", "-o", "env", "-o", ".venv/ready"],
         cwd=paths.ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert "-m lockscale.show.notebooks" in recipe and "for batch in committed all-studies;" in recipe
-    every, numbered = (read_batch(paths.NOTEBOOKS / "batches" / name) for name in BATCHES)
-    assert every.notebooks == NOTEBOOKS and list(numbered.notebooks.values()) == NUMBERED
-    read = [one.reads.folder for batch in (every, numbered) for one in batch.sets if one.reads]
-    assert len(read) == 6 and {folder.parent for folder in read} == {paths.MEASURED}
+    assert "-m lockscale.show.notebooks --run" in recipe and "batches/all-studies.yaml" in recipe
+    numbered = read_batch(paths.NOTEBOOKS / "batches" / "all-studies.yaml")
+    assert list(numbered.notebooks.values()) == NUMBERED
+    read = [one.reads.folder for one in numbered.sets if one.reads]
+    assert len(read) == 5 and {folder.parent for folder in read} == {paths.MEASURED}
 
 
 def test_the_example_of_a_batch_is_12_sets_that_build_nothing():

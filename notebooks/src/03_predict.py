@@ -2,13 +2,15 @@
 # %% [markdown]
 # # 03 Predict: what the patch must give, written down before it is measured
 #
-# From the base columns and the base profile alone, where one is published; a constant from outside them
-# is measured on its own, and its uncertainty is carried. The prediction is kept with its hash; notebook 07
-# compares it with what was measured. `lockscale whatif` prints the same. In a run one arm, and no other, is
-# counted here on the run's own target, for a prediction of what the others will count there. For
-# group-trylock and orphan-file that is the kernel before the patch. For inode-claim it is the patched one,
-# from whose counts the retries of the unpatched one are told: that tests the model, and is no prediction
-# before the patch.
+# The prediction uses the published rates and profile of the unpatched kernel, and nothing that was measured
+# with the patch. Where a number is missing there, it is measured separately and its uncertainty is carried
+# along. The prediction is kept with its hash; notebook 07 compares it with what was measured. `lockscale
+# whatif` prints the same.
+#
+# In a run, one arm is also booted and counted here, on the run's own target, to predict what the other arms
+# will count there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim it is the
+# patched one, and the retries of the unpatched one are derived from it: that tests the model, but it is not
+# a prediction made before the patch.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -17,6 +19,7 @@ target = "qemu"
 
 # %%
 import pandas as pd
+from IPython.display import display
 
 from lockscale.show.figures import waits_icicle, waits_table
 from lockscale.show.headlines import predicted
@@ -24,35 +27,76 @@ from lockscale.show.prediction import answer_for, base_to_count, predict
 from lockscale.show.story import open_story
 
 story = open_story(study, run)
-prediction = predict(story.study, story.count_base(target, base_to_count(story.study)))
+answer = answer_for(story.study)
+prediction = predict(story.study, story.count_base(target, base_to_count(story.study)), answer)
 story.write_prediction(prediction)
 
 # %% [markdown]
 # ## Who waits
 #
-# Who waits for what on the published machine: threads, by Little's law.
+# Where the threads of the published machine are, by Little's law: the mean number of threads in a function
+# is the rate of operations times the time that one operation spends in it.
 
 # %%
-answer = answer_for(story.study)
-drawn = answer.waits and waits_icicle(answer.waits, f"published base of {answer.study}")
-drawn and story.show(drawn, waits_table(answer.waits), "03-who-waits")
+if answer.waits:
+    display(
+        story.show(
+            waits_icicle(answer.waits, f"published, {study}"), waits_table(answer.waits), "03-who-waits"
+        )
+    )
 
 # %% [markdown]
 # ## The parameters
 #
-# What the base says, and what comes from outside it.
+# What the unpatched kernel's tables say, and what comes from elsewhere (`outside`).
 
 # %%
-pd.DataFrame(answer.parameters)
+parameters = pd.DataFrame(answer.parameters)
+parameters
 
 # %%
 answer.notes
 
 # %% [markdown]
+# ## The arithmetic of S1
+#
+# The numbers above in a few lines, for S1 (other studies have other equations: `lib/lockscale/studies`). Of
+# $N$ threads $W$ retry at any moment and $N - W$ do the work of the creates, so without retries the rate is
+# $N/(N-W)$ times as high. $W$ is the number of lost attempts per create. The library gives an interval: it
+# carries the uncertainty of `calls_without_retry`, and the first attempt may or may not count in $W$.
+
+# %%
+if study == "inode-claim":
+    from lockscale.tables import published
+
+    N, cost, rates = 48, published("s1_function_cost").set_index("function"), published("s1_rates")
+    unpatched = (rates.arm == "steal-retry") & (rates.metric == "create_rate")
+    creates_per_us = rates[unpatched].value.mean() / 1e6
+    calls = cost.loc["jbd2_journal_get_write_access", "count"] / cost.loc["ext4_create", "count"]
+
+    spinning = N * cost.total_us["_raw_spin_lock"] / cost.total_us["ext4_create"]  # Little's law
+    W = calls - parameters.set_index("name").value["calls_without_retry"]
+    elsewhere_us, attempt_us = (N - W) / creates_per_us, 1 / (creates_per_us * W)
+    by_hand = {"attempts": W, "gain": N / (N - W), "elsewhere_us": elsewhere_us, "attempt_us": attempt_us}
+    print(f"Gain if only the {spinning:.1f} threads that spin were set free: {N / (N - spinning):.1f} times")
+    print(
+        f"A storm needs attempts longer than 4 Z / N^2 = {4 * elsewhere_us / N**2:.3f} us: {attempt_us:.3f}"
+    )
+
+# %%
+if study == "inode-claim":
+    beside = parameters.set_index("name")[["unit", "low", "high"]].assign(by_hand=pd.Series(by_hand))
+    display(beside.dropna())
+
+# %% [markdown]
+# The storm threshold: let $X$ be the rate, $Z$ the time of a create outside the lock (`elsewhere_us`) and
+# $s$ the time of an attempt (`attempt_us`). In a storm the lock is never idle, $X s (N - X Z) = 1$, and that
+# has a solution only for $s \geq 4Z/N^2$.
+#
 # ## The prediction
 #
-# Each arm, from `low` to `high` at 95%. `naive_value` is what deleting the waits would suggest, and below
-# it stands why that is wrong.
+# Each arm, from `low` to `high` at 95%. `naive_value` is what deleting the waiting time from the profile
+# suggests; the cell below says why that is wrong.
 
 # %%
 pd.DataFrame(prediction["predictions"])
@@ -61,34 +105,28 @@ pd.DataFrame(prediction["predictions"])
 answer.naive_reason
 
 # %% [markdown]
-# ## What stays open
+# ## What is not known
 #
-# What the base cannot tell, and the measurement that would.
+# What the unpatched kernel's tables cannot say, and which measurement would; then which arm is worth writing.
 
 # %%
-pd.DataFrame(answer.open)
-
-# %% [markdown]
-# Which arm is worth writing.
-
-# %%
-pd.DataFrame(answer.ideas)
+display(pd.DataFrame(answer.open), pd.DataFrame(answer.ideas))
 
 # %% [markdown]
 # ## The guests
 #
-# What notebook 05 will count on `cpus` processors with `threads` processes. Of kind `bound`: what the
-# algorithm alone sets. Of kind `fitted`: one factor of the simulator's model, the time outside the locks, is
-# fitted to the counts of the arm `fitted_arm`, and the model then says what the other arms count, from `low`
-# to `high` at 95% for as many blocks as are measured. That takes the model to be right, so the intervals are
-# too narrow: [data](../data/README.md#what-falls-short) says how many missed.
+# What notebook 05 will count with `threads` processes on `cpus` CPUs. A `bound` follows from the algorithm
+# alone. For a `fitted` one, one factor of the simulator's model, the time outside the locks, is fitted to the
+# counts of `fitted_arm`, and the model then predicts what the other arms count, from `low` to `high` at 95%
+# for as many blocks as are measured. This takes the model to be right, so the intervals are too narrow:
+# [data](../data/README.md#what-falls-short) says how many missed.
 
 # %%
 pd.DataFrame(prediction["guests"])
 
 # %% [markdown]
-# The factor and whether the counts identify it, the counts, and what limits the prediction; or why nothing
-# was counted.
+# The factor, whether the counts identify it, the counts themselves, and what limits the prediction; or why
+# nothing was counted.
 
 # %%
 prediction["guest_fit"]

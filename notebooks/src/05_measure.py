@@ -34,7 +34,8 @@ pd.DataFrame(plan(story.study))
 # ## The measurement
 
 # %%
-story.measure(target)
+path = story.measure(target)
+f"{path.parent.name}/{path.name}"
 
 # %% [markdown]
 # ## The counts
@@ -43,7 +44,8 @@ story.measure(target)
 # have trace points and lock statistics, and give counts, never rates.
 
 # %%
-story.observe(target)
+path = story.observe(target)
+f"{path.parent.name}/{path.name}" if path else "no counts of observe kernels"
 
 # %% [markdown]
 # ## The same build twice

@@ -85,7 +85,8 @@ gains_at_price_ends(story.rows, story.study)
 # What each profiler cost: the create rate with it on, against the rate without it in the same boot.
 
 # %%
-overheads(story.rows) if UNDER_PROFILER in set(story.rows.metric) else None
+if UNDER_PROFILER in set(story.rows.metric):
+    display(overheads(story.rows))
 
 # %% [markdown]
 # ## In one sentence

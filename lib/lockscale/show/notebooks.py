@@ -23,7 +23,7 @@ from urllib.parse import quote
 from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import sha256_of, sha256_of_json, write_text
-from lockscale.measure.layout import curated_run
+from lockscale.measure.run_folder import curated_run
 from lockscale.show.execution import execute, parameters_of
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -248,12 +248,12 @@ def _stills(film: dict[str, Any]) -> dict[str, Any]:
     for k, frame in enumerate(frames):
         n, top = "" if k == 0 else str(k + 1), 1 - k / len(frames)
         domain = [top - 0.85 / len(frames), top - 0.2 / len(frames)]
-        layout[f"xaxis{n}"] = {**film["layout"]["xaxis"], "anchor": f"y{n}", "rangeslider": {"visible": False}}
+        across = {**film["layout"]["xaxis"], "anchor": f"y{n}", "rangeslider": {"visible": False}}
+        layout[f"xaxis{n}"] = across if frame is frames[-1] else {**across, "title": None}
         layout[f"yaxis{n}"] = {**frame["layout"]["yaxis"], "anchor": f"x{n}", "domain": domain}
-        if frame is not frames[-1]:
-            layout[f"xaxis{n}"]["title"] = None
-        title = {"text": frame["layout"]["title"]["text"], "x": 0, "y": top, "yanchor": "top", "align": "left"}
-        layout["annotations"].append({**title, "xref": "paper", "yref": "paper", "showarrow": False})
+        at = {"xref": "paper", "yref": "paper", "x": 0, "y": top, "yanchor": "top", "align": "left"}
+        title = frame["layout"]["title"]["text"]
+        layout["annotations"].append({**at, "text": title, "showarrow": False})
         for trace, new in zip(film["data"], frame["data"], strict=True):
             first = bool(new["x"]) and trace["name"] not in named
             named |= {trace["name"]} if first else set()

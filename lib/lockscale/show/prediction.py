@@ -56,14 +56,14 @@ def answer_for(study: Study) -> Answer:
     return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 
-def predict(study: Study, base: FirstCounts = NOT_COUNTED) -> dict[str, Any]:
+def predict(study: Study, base: FirstCounts = NOT_COUNTED, answer: Answer | None = None) -> dict[str, Any]:
     """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
 
-    base: what the run counted of one arm on its own target.
+    base: what the run counted of one arm on its own target. answer: that of answer_for(), if it is known.
     """
     parts = study_parts(study.name)
     bounds = parts.guest_bounds(study) if parts.guest_bounds else []
-    found, guests = answer_for(study), predict_guests(study, base, case_of(study), bounds)
+    found, guests = answer or answer_for(study), predict_guests(study, base, case_of(study), bounds)
     return {
         "study": study.name,
         "used": found.used,
