@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The committed notebooks: made from their sources and the data, valid, with parameters that a study knows."""
+"""The committed notebooks: made from their sources and the data, valid, with known parameters."""
 
 import ast
 import json

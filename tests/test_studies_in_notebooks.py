@@ -138,7 +138,8 @@ def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: 
     judged = [
         one for one in run_cells("07", study.name, str(made_up.folder)) if isinstance(one, pd.DataFrame)
     ]
-    assert "published" in judged[0] and "holds" in judged[1] and len(judged[1]) == len(PROCESSES)
+    assert any("published" in one for one in judged)
+    assert [len(one) for one in judged if "holds" in one] == [len(PROCESSES)]
     run_cells("08", study.name, str(made_up.folder))
     text = made_up.changelog.read_text()
     assert study.counter in " ".join(text.split()) and study.metric.split()[0] in text.lower()

@@ -16,7 +16,6 @@ kernel_source = None
 # %%
 import pandas as pd
 
-from lockscale.measure.arms import options_of
 from lockscale.show.headlines import built
 from lockscale.show.story import open_story
 
@@ -41,7 +40,7 @@ pd.DataFrame({arm: {c: k[c] for c in columns} for arm, k in kernels.items()})
 
 # %%
 pd.set_option("display.max_colwidth", None)
-lines = {arm: options_of(story.study, arm).line for arm in story.study.arm_names}
+lines = {arm: story.study.options_of(arm).line for arm in story.study.arm_names}
 pd.DataFrame({"mkfs, mount, knobs": lines})
 
 # %% [markdown]

@@ -228,7 +228,7 @@ def static_picture(drawn: dict[str, Any], stem: str) -> dict[str, str]:
     """A figure of plotly's JSON as svg, or as png where that is smaller; by its MIME type."""
     import plotly.graph_objects as go
 
-    from lockscale.report.save import png, svg
+    from lockscale.show.figures.formats import png, svg
 
     shown = go.Figure(_stills(drawn) if drawn.get("frames") else {k: drawn[k] for k in ("data", "layout")})
     vector = svg(shown, stem)
@@ -268,7 +268,7 @@ def main() -> None:
     chosen = [source for source in all_sources() if not names or source.stem in names]
     with contextlib.ExitStack() as stack:
         if run:
-            from lockscale.report.save import one_browser
+            from lockscale.show.figures.formats import one_browser
 
             stack.enter_context(one_browser())
         for source in chosen:

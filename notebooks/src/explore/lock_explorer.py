@@ -43,5 +43,14 @@ explorer = lock_explorer(changed(changed(Setting(), scene=scene), threads=thread
 explorer
 
 # %% [markdown]
+# The figure alone, as the explorer stands. After you have moved the controls run this cell again.
+
+# %%
+from lockscale.show.explore.figure import explorer_figure
+from lockscale.show.explore.view import view
+
+explorer_figure(view(explorer.setting))
+
+# %% [markdown]
 # *Write model parameters* and *Write study file* keep the setting in `runs/explored/`. A cell can move the
 # controls too: `explorer.move(threads=40, kind="unfair")`.

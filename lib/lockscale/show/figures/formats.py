@@ -132,7 +132,7 @@ def pdf(drawn: go.Figure, stem: str) -> bytes:
 
 
 def png(drawn: go.Figure, stem: str, scale: float = 1.0) -> bytes:
-    """The figure in pixels, for what is too much for svg. scale: pixels of the picture per pixel of its size."""
+    """The figure in pixels, `scale` times as wide as its size says, for what is too much for svg."""
     return _image(drawn, stem, "png", scale)
 
 
