@@ -16,8 +16,8 @@ TERMS = Path(__file__).with_name("terms.txt")
 TEXTS = ("README.md", "CONTRIBUTING.md", "notebooks/README.md", "data/README.md", "kernel-patches/README.md")
 FENCED = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 LINKED = re.compile(r"\]\([^)]*\)")
-NO_PROSE = re.compile(r"<!--.*?-->|`[^`]*`|<[^>]+>|\S*\w[.]\w\S*|\S*[/_=:]\w\S*", re.DOTALL)
-"""Comments, code, links, file names, paths, names=values."""
+NO_PROSE = re.compile(r"<!--.*?-->|`[^`]*`|\$+[^$\n]*\$+|<[^>]+>|\S*\w[.]\w\S*|\S*[/_=:]\w\S*", re.DOTALL)
+"""Comments, code, formulae, links, file names, paths, names=values."""
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 NAME = re.compile(r"\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*")
 """S1, CPUs, xfs4: with a figure or two capitals it is a name, which no word list has."""

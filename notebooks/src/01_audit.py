@@ -2,10 +2,10 @@
 # %% [markdown]
 # # 01 Audit: does the arithmetic of the tables hold?
 #
-# Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables
-# agree with it, *fails* when they contradict it, and is *unknown* when their repeats cannot tell or
-# the source does not say. A note says what *low* and *high* are, and where a claim is not the source's.
-# A CSV file beside the study file has claims where it prints changes in %, and an origin of its own.
+# Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables agree
+# with it and *fails* when they contradict it. It is *unknown* when the scatter of the repeats is too large to
+# decide, or when the source does not give enough numbers. The note says what *low* and *high* are, and which
+# claims are not the source's own. A CSV file of your own has claims where it prints changes in %.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -25,7 +25,7 @@ print(story.study.question)
 # %% [markdown]
 # ## The tables
 #
-# Where the tables come from. What a source does not state stays empty.
+# Where the tables come from. A cell is empty where the source does not say.
 
 # %%
 columns = ["name", "origin", "machine", "kernel", "command"]
@@ -42,7 +42,7 @@ claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdi
 # %% [markdown]
 # ## The picture
 #
-# The first table as a picture: what the source printed, and nothing else.
+# The first table, exactly as its source printed it.
 
 # %%
 first = story.tables[0]

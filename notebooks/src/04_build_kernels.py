@@ -2,10 +2,10 @@
 # %% [markdown]
 # # 04 Build the kernels: one per arm
 #
-# Each arm is the 6.12 base plus a series of [kernel-patches](../kernel-patches/README.md). A kernel is
-# known by its build-id and kept under the hash of base, series, configuration and compiler, so a
-# second call builds nothing.
-# With a run of [data/measured](../data/README.md) as `run` nothing is built: its kernels are shown.
+# Each arm is the 6.12 source plus a patch series of [kernel-patches](../kernel-patches/README.md). A kernel
+# is identified by its build-id and cached under the hash of source, series, configuration and compiler, so a
+# second call builds nothing. If `run` is one of [data/measured](../data/README.md), nothing is built and the
+# kernels of that run are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -25,8 +25,8 @@ kernels = story.kernels(target)
 # %% [markdown]
 # ## The kernels
 #
-# `spin_lock` decides whether a storm can show at all: only a queued lock hands over first come,
-# first served.
+# `spin_lock` decides whether a retry storm can show at all: only a queued spin lock serves its waiters in
+# FIFO order.
 
 # %%
 columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]
@@ -35,8 +35,8 @@ pd.DataFrame({arm: {c: k[c] for c in columns} for arm, k in kernels.items()})
 # %% [markdown]
 # ## The arms
 #
-# An arm is its kernel, how its file system is made and mounted, and its knobs; two that are equal in all
-# of it are refused.
+# An arm is a kernel, mkfs and mount options, and runtime settings. Two arms that do not differ in any of
+# these are refused.
 
 # %%
 pd.set_option("display.max_colwidth", None)

@@ -2,10 +2,10 @@
 # %% [markdown]
 # # 05 Measure: boot each arm, count, check
 #
-# First an A/A pair of the base, then blocks of all arms, interleaved. Each boot asserts uname and
-# build-id, makes the file system, loads it once unmeasured, measures each point without and then with
-# the profiler, unmounts and runs `e2fsck -fn`.
-# With a run of [data/measured](../data/README.md) as `run` nothing is booted: its rows are shown.
+# First one arm is measured twice (an A/A pair), then come blocks in which all arms are booted in turn. Each
+# boot checks uname and build-id, makes the file system, runs one warm-up load, measures each point without
+# and then with the profiler, unmounts, and runs `e2fsck -fn`. If `run` is one of
+# [data/measured](../data/README.md), nothing is booted and the rows of that run are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -40,8 +40,8 @@ f"{path.parent.name}/{path.name}"
 # %% [markdown]
 # ## The counts
 #
-# Where the proof is no function's calls: observe kernels of the same arms, booted block by block. They
-# have trace points and lock statistics, and give counts, never rates.
+# Only where the proof is not the number of calls of a function: observe kernels of the same arms, booted
+# block by block. They have tracepoints and lock statistics; they give counts, and never rates.
 
 # %%
 path = story.observe(target)
@@ -50,8 +50,8 @@ f"{path.parent.name}/{path.name}" if path else "no counts of observe kernels"
 # %% [markdown]
 # ## The same build twice
 #
-# The A/A pair: how far the same build lies from itself, in calls of a function that the study names, and in
-# rates.
+# The A/A pair: how far two measurements of the same build are apart, in calls of the function that the study
+# names, and in rates.
 
 # %%
 from IPython.display import display
@@ -63,9 +63,8 @@ display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 # %% [markdown]
 # ## The rates
 #
-# In a plain guest (target qemu) rates are no benchmark, and the counters are the proof (06); in virtual
-# time (target manycore) no host stops a CPU, and rates compare arms. Lock events show the kind of lock:
-# `lock_slowpath` counts waiters that queued.
+# In a plain guest (target qemu) rates are not a benchmark, and the counters are the proof (06). In virtual
+# time (target manycore) the host does not preempt a CPU, so rates can be compared between arms.
 
 # %%
 shown = rates(story.rows)
@@ -75,15 +74,15 @@ story.show(drawn, shown, "05-measured-rates")
 # %% [markdown]
 # ## Arm against arm
 #
-# Each arm against the unpatched one within each block: a change is new against old. Significant: below 5%
-# over all rows of the table together (Holm), where the A/A pair does not differ itself.
+# Each arm against the unpatched one within each block: the change from old to new. Significant means p < 5%
+# over all rows of the table together (Holm), at a point where the A/A pair does not differ itself.
 
 # %%
 compared_rates(story.rows, story.study)
 
 # %% [markdown]
-# The same of the latency of one operation, in ns: p50, p90, p99, p99.9 and max over all processes. Empty
-# unless the study's parameter `latency` is true, which costs each operation two readings of the clock.
+# The same for the latency of one operation, in ns: p50, p90, p99, p99.9 and max over all processes. Empty
+# unless the study's parameter `latency` is true; then each operation reads the clock twice.
 
 # %%
 compared_latencies(story.rows, story.study)
@@ -91,7 +90,8 @@ compared_latencies(story.rows, story.study)
 # %% [markdown]
 # ## Was it steady
 #
-# Whether the run was steady, and the repeats that lie apart: told, and left in.
+# Drift over the run, then outliers (they are reported and not removed), then lock events: `lock_slowpath`
+# counts waiters that queued, which shows the kind of lock.
 
 # %%
 from lockscale.measure.steadiness import outliers, steadiness

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 06 Profile: the counters that carry the proof
 #
-# Counts for one operation do not depend on the speed of the machine. The counter that the study names
-# first carries the proof; the others say what else an arm does.
+# Counts per operation do not depend on the speed of the machine. The study names the counter that is the
+# proof; the others show what else an arm changes.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -37,7 +37,8 @@ counts
 # %% [markdown]
 # ## Function cost
 #
-# Function cost before and upstream at the point where the counter is farthest apart, profiler on.
+# Function cost of the unpatched and the patched arm at the point where the counter differs most, with the
+# profiler on.
 
 # %%
 most = extra.loc[extra.extra.idxmax()]
@@ -50,8 +51,8 @@ story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
 # %% [markdown]
 # ## Locks and processors
 #
-# Who waits for which lock at that point (perf lock, by caller), and where the processors are (perf
-# record): for the arms and points that the run was profiled at.
+# Who waits for which lock at that point (perf lock, by caller), and where the CPUs spend their time (perf
+# record), for those arms and points at which the run was profiled.
 
 # %%
 lock_waits_of(story.rows, names, *point)
@@ -65,9 +66,9 @@ story.show_flame_graph(names[1], *point, says)
 # %% [markdown]
 # ## On a machine in virtual time
 #
-# Where the time of all CPUs that were not idle went, in percent; what half the quantum (how far CPUs may be
-# apart in time) does to the rates of the A/A pair; and the gain with each price at either end of its range,
-# where the run has `price_ends`. Empty on other targets.
+# Where the CPUs' busy time went, in percent; how the rates of the A/A pair change with half the quantum (how
+# far the clocks of two CPUs may be apart); and the gain with each price at the lower and upper end of its
+# range, where the run has `price_ends`. Empty on other targets.
 
 # %%
 from IPython.display import display
@@ -80,9 +81,9 @@ display(time_shares(story.rows), quantum_errors(story.rows))
 gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
-# ## What looking cost
+# ## What profiling cost
 #
-# What each profiler cost: the create rate with it on, against the rate without it in the same boot.
+# The rate with each profiler on, against the rate without it in the same boot.
 
 # %%
 if UNDER_PROFILER in set(story.rows.metric):

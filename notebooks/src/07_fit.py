@@ -68,7 +68,7 @@ pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: cr
 
 # %% [markdown]
 # The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ follow
-# it, and the error says so, here as in the row `usl` of the ranking.
+# it: they end at their limits, and the error is large, as in the row `usl` of the ranking.
 
 # %% [markdown]
 # ## The best one

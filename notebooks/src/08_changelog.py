@@ -2,7 +2,8 @@
 # %% [markdown]
 # # 08 Changelog: the text a maintainer reads
 #
-# 75 columns of ASCII that `git am` takes unchanged. It says what was measured and on what.
+# At most 75 columns of ASCII, which `git am` takes unchanged. It says what was measured, and on which
+# machine.
 
 # %% tags=["parameters"]
 study = "inode-claim"

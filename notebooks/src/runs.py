@@ -3,7 +3,8 @@
 # # Runs: what was measured here, and what is kept
 #
 # Every run of a study in `runs/`, every set of a batch, and the curated runs of `data/measured`. A run's
-# name opens its folder, a number its executed notebook. `make study` adds a run, `lockscale batch` a batch.
+# name links to its folder, a number to its executed notebook. `make study` adds a run, `lockscale batch` a
+# batch.
 # Index: [Notebooks](README.md).
 
 # %% tags=["parameters"]
@@ -18,7 +19,7 @@ second = ""
 # ## The runs
 #
 # *complete*: measured, and its changelog text is written. *unfinished*: `lockscale study resume RUN` goes on
-# with it. *not measured*: its notebooks told a story without a guest or a server.
+# with it. *not measured*: its notebooks ran without a guest or a server.
 
 # %%
 from lockscale.show.runs import batches_table, browse_runs, runs_table, side_by_side
@@ -36,8 +37,8 @@ browse_runs()
 # %% [markdown]
 # ## Two runs
 #
-# In what they differ, then their rates and counters. Without a test of significance: a machine drifts from
-# run to run, and only arms of one run are interleaved. Rates under emulation are no benchmark.
+# Their settings that differ, then their rates and counters. There is no test of significance: a machine
+# drifts from run to run, and only arms of one run are interleaved. Rates under emulation are not a benchmark.
 
 # %%
 side_by_side(first, second)

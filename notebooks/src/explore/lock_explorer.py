@@ -2,12 +2,12 @@
 # %% [markdown]
 # # The lock explorer: turn a lock's knobs and watch its queue
 #
-# A thread does some work of its own (*elsewhere*), then asks for a lock and has it for a while (*hold*).
-# With few threads the lock is nearly always free. Add threads, or hold it longer, and they queue. Whether
-# that costs a little or nearly everything depends on what a thread does when it comes out of the queue.
+# A thread does some work of its own (*elsewhere*), then takes a lock and holds it for a while (*hold*). With
+# few threads the lock is nearly always free. Add threads, or hold it longer, and they queue. Whether that
+# costs a little or nearly everything depends on what a thread does when it comes out of the queue.
 #
-# In S1 it finds that the bit it had chosen is taken, and queues again: each turn of the queue lets one thread
-# through. Try this:
+# In S1 it finds that the bit it had chosen is taken, and queues again, so that the whole queue lets one
+# thread through per round. Try this:
 #
 # 1. Move *threads* from 24 to 40. Nothing is wrong at 24; at 40 most of the work is retries.
 # 2. Go on to 48 and set the lock kind to *unfair*, as in many virtual machines. The storm is gone: it needs
@@ -19,15 +19,15 @@
 # of a name do; Space ticks the box and presses a button. Such keys stay in the explorer, those with Ctrl or
 # Alt are JupyterLab's: Ctrl+S saves.
 #
-# While something moves each point is a quick look, 4 runs of 500 operations. When all rests it is drawn again
-# with 20,000, as many as a study and `lockscale sim` take. Look at S1 with 32 threads: the quick look ends
+# While a control moves, each point comes from 4 short runs of 500 operations. When you stop it is drawn again
+# with 20,000, as many as a study and `lockscale sim` take. Look at S1 with 32 threads: the short run ends
 # before the storm begins.
 #
-# Everything here is simulated but the open marks, which were published; the line below the figure prints
-# the same numbers in a terminal. The calibration holds for the model's own times only.
+# Everything here is simulated except the open marks, which were published. The command below the figure
+# prints the same numbers in a terminal. The calibration holds for the model's default times only.
 #
-# The explorer lives in the kernel, not in the file. After the page was loaded again, or the notebook opened
-# again, run its cells again.
+# The explorer is not saved in the file: after the page was reloaded, or the notebook opened again, run its
+# cells again.
 #
 # Index: [Notebooks](../README.md). The same algorithm beside its tables: [02](../02_simulate.ipynb).
 
