@@ -25,6 +25,8 @@ from lockscale.show.headlines import judged
 from lockscale.show.story import open_story
 
 story = open_story(study, run)
+
+# %%
 cpus = cpus or fullest_guest(story.study)
 found = fit_rates(story.rows, story.study, cpus)
 found.comparison

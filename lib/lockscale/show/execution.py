@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,11 @@ class Interrupted(RunFailed):
 
 def parameters_of(notebook: Path) -> dict[str, Any]:
     """The values in the parameters cell of a notebook, by name; nothing where there is no such cell."""
-    cells = json.loads(notebook.read_text())["cells"]
+    return parameters_in(json.loads(notebook.read_text())["cells"])
+
+
+def parameters_in(cells: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same of a notebook's cells."""
     tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
     lines = [line for cell in tagged for line in ast.parse("".join(cell["source"])).body]
     given = [(line.targets[0], line.value) for line in lines if isinstance(line, ast.Assign)]

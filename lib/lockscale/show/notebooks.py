@@ -24,7 +24,7 @@ from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import sha256_of, sha256_of_json, write_text
 from lockscale.measure.run_folder import curated_run
-from lockscale.show.execution import execute, parameters_of
+from lockscale.show.execution import execute, parameters_in
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 INDEX = "Index: [Notebooks](README.md), [Runs](runs.ipynb)"
@@ -116,15 +116,22 @@ def _short_title(source: Path) -> str:
 
 
 @cache
-def data_sha256() -> str:
-    """Of every file of data/ but its README."""
-    found = sorted(path for path in paths.DATA.rglob("*") if path.is_file() and path.suffix != ".md")
-    return sha256_of_json({path.relative_to(paths.DATA).as_posix(): sha256_of(path) for path in found})
+def data_sha256(run: str) -> str:
+    """Of what a notebook reads of data/: the published tables, the kept fits, and the files of its run."""
+    found = [path for path in paths.DATA.rglob("*") if path.is_file() and path.suffix != ".md"]
+    read = [path for path in found if paths.MEASURED not in path.parents or run in path.parts]
+    return sha256_of_json({path.relative_to(paths.DATA).as_posix(): sha256_of(path) for path in sorted(read)})
 
 
-def made_from(notebook: Any) -> str:
-    """The hash of what the outputs are made from: the code cells and data/. Prose changes no output."""
-    return sha256_of_json([[cell.source for cell in _code(notebook)], data_sha256()])
+def made_from(notebook: Any, run: str) -> str:
+    """The hash of what the outputs are made from: code cells, data and run. Prose changes no output."""
+    return sha256_of_json([[cell.source for cell in _code(notebook)], run, data_sha256(run)])
+
+
+def run_read_by(notebook: Any) -> str:
+    """The run of data/measured that the committed outputs show: that of the study in the parameters cell."""
+    study = parameters_in(_code(notebook)).get("study")
+    return curated_run(study).id if study else ""
 
 
 def committed(source: Path) -> str:
@@ -132,7 +139,7 @@ def committed(source: Path) -> str:
     notebook, path = clean(source), notebook_of(source)
     if path.is_file():
         before = _read(path)
-        if before.metadata.get(METADATA, {}).get("made_from") == made_from(notebook):
+        if before.metadata.get(METADATA, {}).get("made_from") == made_from(notebook, run_read_by(notebook)):
             _take_outputs(notebook, before)
             notebook.metadata[METADATA] = before.metadata[METADATA]
     return _text(notebook)
@@ -148,15 +155,14 @@ def executed(source: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="lockscale-") as name, _runs_in(Path(name)):
         begun, ended = Path(name) / source.with_suffix(".ipynb").name, Path(name) / "executed.ipynb"
         write_text(begun, _text(notebook))
-        study = parameters_of(begun).get("study")
-        run = {"run": curated_run(study).id} if study else {}
-        execute(begun, ended, run, Path(name) / "progress.log")
+        run = run_read_by(notebook)
+        execute(begun, ended, {"run": run} if run else {}, Path(name) / "progress.log")
         found = _read(ended)
     found.cells = [cell for cell in found.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     _take_outputs(notebook, found)
     for cell in _code(notebook):
         cell.outputs = [_as_committed(output, cell.id, source.stem) for output in cell.outputs]
-    notebook.metadata[METADATA] = {"made_from": made_from(notebook), **run}
+    notebook.metadata[METADATA] = {"made_from": made_from(notebook, run), "run": run}
     return _text(notebook)
 
 
