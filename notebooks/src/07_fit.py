@@ -115,9 +115,9 @@ counters
 # %% [markdown]
 # ## The rates, predicted and measured
 #
-# Where the base's rates are of the same origin as this run's: each predicted rate and its interval, the mean
-# of what was measured with its least and most, and whether it lies inside. Empty where the base is a
-# published table, which is of another machine.
+# Each predicted rate with its interval, the mean, minimum and maximum that were measured, and whether the
+# mean lies inside. Only where the unpatched rates are of the same origin as this run; a published table is of
+# another machine, and then this is empty.
 
 # %%
 from lockscale.predict.judge import judge_rates

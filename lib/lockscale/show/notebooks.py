@@ -205,11 +205,12 @@ def _take_outputs(notebook: Any, other: Any) -> None:
 
 
 def _as_committed(output: Any, cell: str, notebook: str) -> Any:
-    """An output as a repository page can show it: a figure also as a picture, a widget as its text."""
+    """An output as a repository page can show it: a figure also as a picture, of a widget a sentence."""
     if output.output_type == "stream" and output.name == "stderr":
         raise RunFailed(f"{notebook}, cell {cell}, wrote to standard error: {output.text.strip()[:200]}")
     data = output.get("data", {})
-    data.pop(WIDGET, None)  # it lives in a kernel
+    if data.pop(WIDGET, None):  # it lives in a kernel, and its text holds an address in memory
+        data["text/plain"] = "A widget: run this cell in JupyterLab."
     if PLOTLY in data:
         drawn = _decoded(data[PLOTLY])
         data.update(static_picture(drawn, f"c{cell}"))
