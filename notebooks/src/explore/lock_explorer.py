@@ -32,7 +32,7 @@
 # Index: [Notebooks](../README.md). The same algorithm beside its tables: [02](../02_simulate.ipynb).
 
 # %% tags=["parameters"]
-scene = "inode-claim"  # or write-access, group-trylock, orphan-file, creat-clo
+scene = "inode-claim"  # or write-access, group-trylock, group-lists, orphan-file, creat-clo
 threads = 48
 
 # %%
