@@ -68,7 +68,7 @@ def _supervise(unit: Path, argv: list[str], options: dict[str, str]) -> None:
         result = "timeout"
     _end(main.pid, float(options["TimeoutStopSec"]))
     main.wait()
-    after = shlex.split(options["ExecStopPost"].removeprefix(":"))
+    after = shlex.split(options["ExecStopPost"])
     subprocess.run(after, env={**os.environ, "SERVICE_RESULT": result}, check=False)
 
 

@@ -15,6 +15,7 @@ from lockscale import paths
 from lockscale.kernels.series import apply_beside
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
+from lockscale.show.prediction import answer_for
 from lockscale.sim import simulate
 from lockscale.study.file import load_study, named_series
 from test_studies_in_notebooks import made_up, run_cells, shown  # noqa: F401  fixtures
@@ -73,8 +74,8 @@ def test_the_notebooks_before_the_kernels_speak_of_it(own: None, shown: list[str
     (marks,) = [one for one in drawn.data if one.name == "base, simulated (rates.csv)"]
     assert sorted(marks.y) == sorted(RATES.value)
     assert not [one.name for one in drawn.data if "published" in one.name]
-    frames = [one for one in run_cells("03", "look-again", "") if isinstance(one, pd.DataFrame)]
-    (asked,) = [one.measurement.item() for one in frames if "measurement" in one]
+    run_cells("03", "look-again", "")
+    (asked,) = [one.measurement for one in answer_for(load_study("look-again")).open]
     assert "--rates rates.csv --model inode_claim" in asked
     assert (tmp_path / "runs/look-again-by-hand/prediction.json").is_file()
 

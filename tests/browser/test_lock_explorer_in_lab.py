@@ -217,6 +217,7 @@ def test_another_contention_starts_at_its_own_times(page: Any, lab: Any, locksca
 
 
 def test_keys_choose_and_do_not_reach_the_notebook(page: Any):
+    kinds = page.evaluate(f"{CELLS}.widgets.map(cell => cell.model.type)")
     active = page.evaluate(f"{CELLS}.activeCellIndex")
     arm = page.locator(".widget-dropdown select").nth(1)
     arm.focus()
@@ -229,8 +230,8 @@ def test_keys_choose_and_do_not_reach_the_notebook(page: Any):
     for key in ("m", "ArrowUp", "ArrowDown"):
         page.keyboard.press(key)
     assert page.evaluate(f"{CELLS}.activeCellIndex") == active
-    kinds = page.evaluate(f"{CELLS}.widgets.map(cell => cell.model.type)")
-    assert kinds == ["markdown", "code", "code", "markdown"]
+    assert page.evaluate(f"{CELLS}.widgets.map(cell => cell.model.type)") == kinds
+    assert {"markdown", "code"} == set(kinds)
     assert page.locator(".js-plotly-plot").count() == 1
 
 
