@@ -111,12 +111,8 @@ def test_continuous_integration_runs_make_test():
 STUDY_ROOMS = ("studies/", "sim/models/", "filesystems/ext4.py")
 WITH_NAMES_OF_STUDIES = {
     "predict/unpatched.py": "which of ext4's functions encloses which, in a profile of creates",
-    "predict/observed.py": "a function of ext4 as the example in a sentence",
     "prove/locality.py": "ext4's allocator tells by its own trace event where it put a file",
-    "tools/changelog_table.py": "its docstring says what a changelog prints",
-    "tools/event_counts.py": "a trace event of ext4 as the example in a sentence",
     "tools/ext4_stats.py": "it reads what ext4 and jbd2 print, and names the functions that print it",
-    "tools/function_graph.py": "a function of ext4 as the example in a sentence",
     "prove/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",
 }
 """Files of other rooms that name a study, an arm, a table or a function of ext4 or jbd2, and why."""
@@ -140,3 +136,13 @@ def test_only_the_rooms_of_studies_name_a_study():
     outside = {name for name in found if not name.startswith(STUDY_ROOMS)}
     assert found - outside, "the pattern finds nothing where studies are at home"
     assert outside == set(WITH_NAMES_OF_STUDIES)
+
+
+def test_a_class_has_a_name_of_its_own():
+    library = paths.ROOT / "lib/lockscale"
+    named = [
+        name
+        for path in library.rglob("*.py")
+        for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(), re.M)
+    ]
+    assert sorted(name for name in set(named) if named.count(name) > 1) == []

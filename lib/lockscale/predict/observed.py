@@ -87,7 +87,7 @@ def profile_of(rows: Sequence[ParsedRow]) -> Profile:
     if costs and (LOCK_FUNCTIONS.search(found.root) or not costs[found.root].total_us):
         raise BadInput(
             f"the profile spends the most time in {found.root}, which is no operation: profile with it the "
-            "function that encloses a whole operation, as ext4_create does a create"
+            "function that encloses a whole operation, as vfs_create does a create"
         )
     return found
 

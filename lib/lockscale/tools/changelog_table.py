@@ -2,7 +2,7 @@
 """Tables of measurements as kernel changelogs print them: a column for each kernel, a row for each load.
 
 Two shapes: columns of times under `Threads Time Time Time` (ext4's orphan file) and pipe tables with
-changes in % (ext4_try_lock_group). What the numbers are stands in the prose around a
+changes in % (one of block allocation). What the numbers are stands in the prose around a
 table, so give that too. Published tables are text: there is nothing to run here.
 
 In pipe tables the changes in % check the values beside them. One shape has a column for each number of

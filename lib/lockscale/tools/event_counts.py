@@ -101,14 +101,14 @@ def _hits(event: str, text: str) -> int:
 
 def _some(events: Sequence[str]) -> Sequence[str]:
     if not events or len(set(events)) < len(events):
-        raise BadInput("event counts: name at least one event, and each once, as ext4:ext4_lost_inode_bit")
+        raise BadInput("event counts: name at least one event, and each once, as block:block_rq_issue")
     return events
 
 
 def _path(event: str) -> str:
     """`system/name`; the name must be one, because the value of a trigger's file is a command."""
     if not re.fullmatch(r"\w+:\w+", event, re.ASCII):
-        raise BadInput(f"{event!r} is no trace event: write system:name, as ext4:ext4_lost_inode_bit")
+        raise BadInput(f"{event!r} is no trace event: write system:name, as block:block_rq_issue")
     return event.replace(":", "/")
 
 

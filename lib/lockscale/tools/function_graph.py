@@ -76,7 +76,7 @@ def start(functions: Sequence[str]) -> list[tuple[str, str]]:
     """(file, value) to write in order: calls of `functions` are traced with all that they call."""
     strange = [name for name in functions if not re.fullmatch(r"[\w.]+", name, re.ASCII)]
     if strange or not functions:
-        raise BadInput(f"{strange or functions} is no function to trace: use names, as ext4_create")
+        raise BadInput(f"{strange or functions} is no function to trace: use names, as vfs_create")
     return [
         (f"{TRACING}/current_tracer", "nop\n"),
         (f"{TRACING}/set_graph_function", "".join(f"{name}\n" for name in functions)),
