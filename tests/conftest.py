@@ -13,7 +13,7 @@ from command import Lockscale, Said
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.kernels.build import Kernel
-from lockscale.measure.arms import build_arms
+from lockscale.measure.build_arms import build_arms
 from lockscale.measure.run_folder import Run
 from lockscale.show.pipeline import run_study
 from lockscale.study.file import load_study

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.measure.arms import refuse_unknown_functions
+from lockscale.measure.build_arms import refuse_unknown_functions
 from lockscale.study.file import Study, load_study
 
 MAP = "ffffffff81000000 T ext4_create\nffffffff81000040 t ext4_add_entry\nffffffff81000080 T _raw_spin_lock\n"

@@ -21,11 +21,16 @@ def test_a_chain_is_read_link_by_link():
 
 @pytest.mark.parametrize(
     "said",
-    ["before > theirs", "before", "", "before < upstream", "before = upstream", "before = 1", "0 > ours"],
+    ["before", "", "before < upstream", "before = upstream", "before = 1", "0 > ours", "before > 0"],
 )
-def test_an_arm_or_a_sign_that_is_none_is_refused(said: str):
+def test_a_sign_that_is_none_is_refused(said: str):
     with pytest.raises(ValueError, match=r"^expect .*(arm > arm)"):
         relations(said, ARMS)
+
+
+def test_an_arm_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"^expect .*: there is no arm 'theirs', only "):
+        relations("before > theirs", ARMS)
 
 
 def test_five_interleaved_repeats_that_do_not_overlap_show_a_direction():

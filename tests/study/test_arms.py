@@ -104,7 +104,7 @@ def test_an_arm_of_another_folder_that_is_not_there_is_one_sentence(series: Path
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"arms": [{"name": "a", "role": "before"}]}, "arms.0.role: Input should be 'unpatched', 'patched',"),
+        ({"arms": [{"name": "a", "role": "old"}]}, "arms.0.role: Input should be 'unpatched', 'patched',"),
         ({"check": {"processes": 0}}, "check.processes: Input should be greater than 0"),
         ({"check": {"variants": {}}}, "check.variants: "),
         ({"workload": "creat"}, "workload: fsload has no test 'creat': use one of app"),
@@ -118,7 +118,7 @@ def test_an_arm_of_another_folder_that_is_not_there_is_one_sentence(series: Path
         ),
         (
             {"counters": [COUNTER | {"expect": ["unpatched > patchd"]}]},
-            "counter 'retries': .*unpatched > patchd is not `arm > arm`",
+            "counter 'retries': .*there is no arm 'patchd', only unpatched, patched",
         ),
         ({"counters": [COUNTER | {"expect": ["unpatched < patched"]}]}, "counter 'retries': .*says nothing"),
         (

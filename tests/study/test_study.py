@@ -167,7 +167,7 @@ def test_a_kernel_source_in_the_home_of_nobody_is_a_sentence():
 
 def test_a_key_that_no_study_has_is_refused(studies: Path):
     (studies / "x.yaml").write_text(SHIPPED + "mkfz: [-b]\n")
-    with pytest.raises(BadInput, match=r"^x\.yaml: mkfz: Extra inputs are not permitted"):
+    with pytest.raises(BadInput, match=r"^x\.yaml: mkfz: there is no such key: take it out"):
         load_study("x")
 
 
@@ -370,3 +370,16 @@ def test_a_study_has_its_folder_before_its_name_or_not(folder: str, end: str):
 @pytest.mark.parametrize("name", ["qemu.yaml", "notebooks/targets/qemu.yaml", "targets/qemu"])
 def test_a_target_has_its_folder_before_its_name_or_not(name: str):
     assert load_target(name).name == "qemu"
+
+
+def test_a_role_and_a_key_of_an_earlier_version_are_told_their_present_names(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(paths, "STUDIES", tmp_path)
+    text = (paths.ROOT / "notebooks/studies/inode-claim.yaml").read_text()
+    for was, now, said in (
+        ("role: unpatched", "role: before", "before is called unpatched now: rename it"),
+        ("mount: [noatime]", "creates_per_point: 5", "operations_per_point now, a key of parameters"),
+    ):
+        assert was in text
+        (tmp_path / "inode-claim.yaml").write_text(text.replace(was, now, 1))
+        with pytest.raises(BadInput, match=said):
+            load_study("inode-claim")

@@ -22,7 +22,12 @@ def study_list(as_json: bool) -> None:
     """Every study with its question, arms, workload and tables."""
     from lockscale.study.file import list_studies, load_study
 
-    found = [load_study(name) for name in list_studies()]
+    found, damaged = [], []
+    for name in list_studies():
+        try:
+            found.append(load_study(name))
+        except BadInput as error:
+            damaged.append(str(error))
     rows = [
         {
             "name": s.name,
@@ -34,6 +39,8 @@ def study_list(as_json: bool) -> None:
         for s in found
     ]
     show(rows, as_json, table(rows))
+    if damaged:
+        raise BadInput("; ".join(damaged))
 
 
 @study.command("show")

@@ -19,7 +19,7 @@ from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine
 from lockscale.machines.virtual_time import Section
-from lockscale.measure.arms import build_arms
+from lockscale.measure.build_arms import build_arms
 from lockscale.measure.load import CREATES
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run

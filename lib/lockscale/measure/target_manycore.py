@@ -23,7 +23,7 @@ from lockscale.machines.virtual_time import (
     build_mpi_marks,
     build_section,
 )
-from lockscale.measure.arms import build_arms
+from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run

@@ -15,7 +15,7 @@ from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import Scratch
 from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, choose_accel, qemu_line
-from lockscale.measure.arms import build_arms
+from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run

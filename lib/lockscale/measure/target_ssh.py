@@ -24,7 +24,7 @@ from lockscale.machines.server_facts import Check, needs, not_reached, server_fa
 from lockscale.machines.server_kernels import OnServer, install_package, installed_kernels, remove_kernel
 from lockscale.machines.server_lock import ServerLock
 from lockscale.machines.ssh import SshMachine
-from lockscale.measure.arms import build_each
+from lockscale.measure.build_arms import build_each
 from lockscale.measure.curate import scrub
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.rows import Origin

@@ -44,9 +44,10 @@ def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
     known = set(arms)
     found = [Relation(a, sign, b) for a, sign, b in zip(names, signs, names[1:], strict=False)]
     for one in found:
-        unknown = {one.left, one.right} - known - ({"0"} if one.sign == "=" else set())
-        if unknown or (one.sign == "=" and one.right != "0"):
+        if (one.sign == "=") is not (one.right == "0") or one.left == "0":
             raise ValueError(f"expect {chain!r}: {one} is not `arm > arm`, `arm >= arm` or `arm = 0`")
+        for arm in {one.left, one.right} - known - {"0"}:
+            raise ValueError(f"expect {chain!r}: there is no arm {arm!r}, only {', '.join(arms)}")
     if not found:
         raise ValueError(f"expect {chain!r} says nothing: write `arm > arm`, `arm >= arm` or `arm = 0`")
     return found

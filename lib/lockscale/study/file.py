@@ -18,7 +18,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, has_series, read_series
 from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
-from lockscale.study.parameters import RENAMED, Function, GuestPoints, Parameters, ProfilerName
+from lockscale.study.parameters import RENAMED, ROLES, Function, GuestPoints, Parameters, ProfilerName
 from lockscale.study.target_file import (
     LocalTarget,
     ManycoreTarget,
@@ -375,7 +375,7 @@ def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
 
 def _meant(first: ErrorDetails, found: list[ErrorDetails]) -> str:
     """For a name that is none, the missing one beside it that is near."""
-    if first["type"] != "extra_forbidden" or not (loc := first["loc"]):
+    if first["type"] != "extra_forbidden" or not (loc := first["loc"]) or loc[-1] in RENAMED:
         return ""
     missing = [
         str(one["loc"][-1]) for one in found if one["type"] == "missing" and one["loc"][:-1] == loc[:-1]
@@ -390,7 +390,12 @@ def _why(first: ErrorDetails) -> str:
     if _SECRET.search(unknown):
         return "no password is stored in such a file: take the line out, and log in with a key or an agent"
     if unknown in RENAMED:
-        return f"is called {RENAMED[unknown]} now: rename it"
+        where = "" if "parameters" in first["loc"] else ", a key of parameters"
+        return f"is called {RENAMED[unknown]} now{where}: rename it"
+    if first["loc"][-1:] == ("role",) and (role := ROLES.get(str(first["input"]))):
+        return f"{first['input']} is called {role} now: rename it"
+    if first["type"] == "extra_forbidden":
+        return "there is no such key: take it out, or mend its name"
     if first["type"] == "union_tag_not_found":
         return "its kind is missing: say kind: manycore, qemu, ssh or local"
     said = printable(first["msg"].removeprefix("Value error, "), 200)

@@ -18,13 +18,14 @@ Function = Annotated[
 
 RENAMED = {"creates_per_point": "operations_per_point", "creates_at": "operations_at"}
 """Parameters by their name in runs of earlier versions."""
-_ROLES = {
+ROLES = {
     "before": "unpatched",
     "upstream": "patched",
     "other": "variant",
     "ours": "proposed",
     "floor": "bound",
 }
+"""Roles of arms by their name in files and runs of earlier versions."""
 
 
 def with_current_names(study: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def with_current_names(study: dict[str, Any]) -> dict[str, Any]:
     found = dict(study)
     if isinstance(arms := study.get("arms"), list):
         found["arms"] = [
-            {**arm, "role": _ROLES.get(str(arm["role"]), arm["role"])} if "role" in arm else arm
+            {**arm, "role": ROLES.get(str(arm["role"]), arm["role"])} if "role" in arm else arm
             for arm in arms
         ]
     if isinstance(parameters := study.get("parameters"), dict):
