@@ -29,6 +29,10 @@
 # The explorer is not saved in the file: after the page was reloaded, or the notebook opened again, run its
 # cells again.
 #
+# What it starts with, as a picture: S1's create rate with and without the patch.
+#
+# ![S1: simulated lines, published marks](../../figures/inode-claim-simulated.svg)
+#
 # Index: [Notebooks](../README.md). The same algorithm beside its tables: [02](../02_simulate.ipynb).
 
 # %% tags=["parameters"]
@@ -41,15 +45,6 @@ from lockscale.show.explore.widget import lock_explorer
 
 explorer = lock_explorer(changed(changed(Setting(), scene=scene), threads=threads))
 explorer
-
-# %% [markdown]
-# The figure alone, as the explorer stands. After you have moved the controls run this cell again.
-
-# %%
-from lockscale.show.explore.figure import explorer_figure
-from lockscale.show.explore.view import view
-
-explorer_figure(view(explorer.setting))
 
 # %% [markdown]
 # *Write model parameters* and *Write study file* keep the setting in `runs/explored/`. A cell can move the
