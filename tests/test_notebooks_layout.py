@@ -84,7 +84,7 @@ def test_a_repository_page_shows_its_outputs_and_every_figure_as_a_picture(name:
     assert all("application/vnd.jupyter.widget-view+json" not in one for one in data)
     drawing = [cell for cell in code if DRAWS.search("".join(cell["source"]))]
     assert all(any(PICTURES & set(out.get("data", ())) for out in cell["outputs"]) for cell in drawing)
-    # the explorer is a widget: its prose shows a figure of figures/, so that a second plot loads in no front-end
+    # the explorer is a widget: its prose shows a figure of figures/, as a second plot would be in its way
     of_prose = name == "explore/lock_explorer" and "](../../figures/" in text
     assert drawing or of_prose or name in ("04_build_kernels", "08_changelog", "runs")
 
