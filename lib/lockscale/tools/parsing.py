@@ -149,8 +149,8 @@ def recognise(text: str) -> str:
         raise BadInput(f"the text holds output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
-        known = f"the output is not recognised: name its tool with --tool (known: {', '.join(READERS)})"
-        raise BadInput(form or known)
+        known = "give all that the tool printed, or name the tool to `lockscale parse --tool`"
+        raise BadInput(form or f"the output is not recognised: {known} (known: {', '.join(READERS)})")
     return names[0]
 
 
