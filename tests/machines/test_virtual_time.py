@@ -55,7 +55,7 @@ def test_a_misspelt_price_is_the_one_that_is_named(tmp_path: Path, monkeypatch: 
     file["prices"]["nearline"] = file["prices"].pop("near_line")
     (tmp_path / "manycore.yaml").write_text(yaml.safe_dump(file))
     monkeypatch.setattr(paths, "TARGETS", tmp_path)
-    with pytest.raises(BadInput, match=r"prices\.nearline: .*not permitted: did you mean near_line\?$"):
+    with pytest.raises(BadInput, match=r"prices\.nearline: .*its name: did you mean near_line\?$"):
         load_target("manycore")
 
 
