@@ -10,10 +10,10 @@ from lockscale.errors import BadInput
 from lockscale.fitting import compare, scoreboard, table_fit
 from lockscale.fitting.column import all_published_columns, published_columns
 from lockscale.fitting.scoreboard import ColumnTarget, fit_targets, meets
-from lockscale.fitting.table_fit import fit_table, models_of
+from lockscale.fitting.table_fit import fit_each_column, models_of
 from lockscale.fitting.user_table import read_column
 from lockscale.queueing import AMDAHL, MODELS, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.show.scoreboard import scoreboard_text
 
 KEYS = {
@@ -118,7 +118,7 @@ def test_a_law_that_is_no_candidate_is_one_of_ours():
 
 
 def test_a_calibrated_fit_meets_nothing():
-    exact = fit([1, 8, 64], USL([1, 8, 64], lambda_per_s=1e5, sigma=0.05, kappa=0.001), USL)
+    exact = fit_model(([1, 8, 64], USL([1, 8, 64], lambda_per_s=1e5, sigma=0.05, kappa=0.001)), USL)
     assert exact.mape_pct < 1e-6
     assert not meets(exact, ColumnTarget(column="x", target_pct=50, target_loo_pct=50))
 
@@ -136,16 +136,16 @@ def test_a_curve_given_another_has_models_of_its_own_and_no_landmarks():
     assert not set(models_of(locked)) & set(MODELS)
     added_s = locked.threads * (1 / locked.rates_per_s - 1 / locked.given.rates_per_s)
     assert np.all(added_s > 0)
-    found = fit_table("s4_stress_orphan", "paired_serial")[0][0]
+    found = fit_each_column("s4_stress_orphan", "paired_serial")[0][0]
     assert found.landmarks == () and found.fits[0].free_parameters == 1
 
 
 def test_a_model_is_fitted_to_the_curves_that_it_can_be_of():
-    alone = [one.column.name for one in fit_table("s4_stress_orphan", "amdahl")[0]]
-    given = [one.column.name for one in fit_table("s4_stress_orphan", "paired_serial")[0]]
+    alone = [one.columns[0].name for one in fit_each_column("s4_stress_orphan", "amdahl")[0]]
+    given = [one.columns[0].name for one in fit_each_column("s4_stress_orphan", "paired_serial")[0]]
     assert len(alone) == 3 and len(given) == 2 and all("given orphan-off" in name for name in given)
     with pytest.raises(BadInput, match="no model 'nope'"):
-        fit_table("s4_stress_orphan", "nope")
+        fit_each_column("s4_stress_orphan", "nope")
 
 
 def test_every_published_curve_is_there_once():

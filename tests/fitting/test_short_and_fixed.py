@@ -12,7 +12,7 @@ from command import Lockscale
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit, table_fit
 from lockscale.queueing import AMDAHL, USL
-from lockscale.queueing.fit import fit as fit_points
+from lockscale.queueing.fit import fit_model
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 NOISE = [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]
@@ -71,7 +71,7 @@ def test_a_table_of_one_thread_count_is_named_with_the_remedy(
 
 
 def test_a_parameter_known_from_elsewhere_is_held_and_the_rest_is_fitted(inside: Path, lockscale: Lockscale):
-    truth = fit_points(THREADS, LONG, USL, fixed={"kappa": 0.001}).params
+    truth = fit_model((THREADS, LONG), USL, fixed={"kappa": 0.001}).params
     assert fit(FRAME, "usl", fixed={"kappa": 0.001}).params == pytest.approx(truth)
     (row,) = lockscale("fit", table(inside), "--model", "usl", "--fixed", "kappa=0.001", "--json").value
     found = {one["name"]: one for one in row["parameters"]}

@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting.simulated_model import STEP, SimulatedModel
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.sim import simulate
 
 THREADS = np.array([1.0, 4, 8, 16, 48])
@@ -23,7 +23,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def found(table):
-    return fit(table, SimulatedModel("inode_claim", RANGES, operations=1000))
+    return fit_model(table, SimulatedModel("inode_claim", RANGES, operations=1000))
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_inode_claim_is_recovered_from_its_own_table(found):
 def test_one_node_is_simulated_once_and_the_same_numbers_come_again(found, table):
     model = found.problem.model
     known = len(model._memo)
-    again = fit(table, model)
+    again = fit_model(table, model)
     assert len(model._memo) == known
     assert again.parameters == found.parameters
 
@@ -65,7 +65,7 @@ def test_a_lock_that_nobody_waits_for_is_not_identified():
     threads = np.array([1.0, 2, 3, 4])
     rates = 16_900 * threads * np.array([1.01, 0.98, 1.02, 0.99])
     model = SimulatedModel("inode_claim", {"elsewhere_us": (20, 200), "hold_ns": (1, 100)}, operations=1000)
-    elsewhere, hold = fit((threads, rates), model).parameters
+    elsewhere, hold = fit_model((threads, rates), model).parameters
     assert elsewhere.status == "identified"
     assert hold.status in ("open-low", "open-high", "at-bound") and hold.low == 1
 
@@ -74,7 +74,7 @@ def test_a_fit_shows_how_many_points_are_simulated(monkeypatch, tmp_path, table)
     log = tmp_path / "progress.log"
     monkeypatch.setenv("LOCKSCALE_PROGRESS", str(log))
     model = SimulatedModel("inode_claim", {"hold_ns": (200, 400)}, {"elsewhere_us": 58.5}, operations=200)
-    fit(table, model)
+    fit_model(table, model)
     last = log.read_text().splitlines()[-1]
     assert last == f"fit inode_claim by simulation: {len(model._memo)} points simulated"
 

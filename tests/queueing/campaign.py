@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 from lockscale.fitting.column import all_published_columns
 from lockscale.queueing import MODELS
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128])
 NOISE = (0.041, 0.054)
@@ -57,7 +57,7 @@ def _of_truth(model_name: str, number: int) -> Iterator[Outcome]:
     lost = {p.name: _distance(model, truth, p) <= HARDLY * noise for p in model.parameters}
     for _ in range(TABLES_A_TRUTH):
         rates = model.rate(THREADS, truth) * np.exp(rng.normal(0, noise, len(THREADS)))
-        for found in fit((THREADS, rates), model).parameters:
+        for found in fit_model((THREADS, rates), model).parameters:
             low = -np.inf if found.low is None else found.low
             high = np.inf if found.high is None else found.high
             yield Outcome(
@@ -74,7 +74,7 @@ def _published_fits(model_name: str):
     model = MODELS[model_name]
     columns = [c for c in all_published_columns() if c.given is None]
     return [
-        (fit((c.threads, c.rates_per_s), model).params, model.search_box(c.threads, c.rates_per_s))
+        (fit_model((c.threads, c.rates_per_s), model).params, model.search_box(c.threads, c.rates_per_s))
         for c in columns
     ]
 

@@ -8,7 +8,7 @@ from scipy.stats import f as f_distribution
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, RETRY_STORM, USL
-from lockscale.queueing.compare import compare, rank
+from lockscale.queueing.compare import compare_models, rank
 from lockscale.queueing.evidence import (
     contains,
     coverage_pct,
@@ -19,7 +19,7 @@ from lockscale.queueing.evidence import (
     p_same,
     tell_apart,
 )
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.boyd_wickizer import TWO_QUEUE
 from lockscale.queueing.laws.usl import USL_EXPONENT
@@ -65,28 +65,28 @@ def test_neighbours_know_the_noise_of_a_dense_straight_table():
 
 @pytest.mark.parametrize("threads", [THREADS, np.arange(1, 10), [*range(1, 12), 64]])
 def test_without_repeats_or_dense_thread_counts_the_noise_is_not_known(threads):
-    ranked = compare(threads, noisy(np.array(threads), 0.05, 0), [USL])
+    ranked = compare_models((threads, noisy(np.array(threads), 0.05, 0)), [USL])
     assert ranked.noise is None
     assert "No repeats" in repr(ranked)
 
 
 def test_a_model_within_the_noise_is_said_to_be_the_end_of_the_search():
     threads, wobble = np.repeat(THREADS, 2), np.tile([1.05, 1 / 1.05], 7)
-    ranked = compare(threads, USL(threads, **TRUTH) * wobble, [USL, RETRY_STORM])
+    ranked = compare_models((threads, USL(threads, **TRUTH) * wobble), [USL, RETRY_STORM])
     assert ranked.within_noise == ("usl",)
     assert "in sample within it: usl" in repr(ranked) and "stop here" in repr(ranked)
 
 
 def test_a_calibrated_fit_is_not_within_the_noise():
     threads = [1, 1, 8, 8, 64, 64]
-    ranked = compare(threads, noisy(np.array(threads), 0.05, 2), [USL])
+    ranked = compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL])
     assert ranked.best.calibrated and ranked.within_noise == ()
     assert "not ranked" in repr(ranked)
 
 
 def test_extra_sum_of_squares_by_hand():
     """Amdahl's law in the USL: one more parameter, seven points, F with 1 and 4 degrees of freedom."""
-    usl, amdahl = (fit(THREADS, noisy(THREADS, 0.05, 4), model) for model in (USL, AMDAHL))
+    usl, amdahl = (fit_model((THREADS, noisy(THREADS, 0.05, 4)), model) for model in (USL, AMDAHL))
     assert contains(usl, amdahl) and not contains(amdahl, usl)
     ratio = (amdahl.best.ss - usl.best.ss) / (usl.best.ss / 4)
     assert p_extra(usl, amdahl) == pytest.approx(f_distribution.sf(ratio, 1, 4))
@@ -94,7 +94,9 @@ def test_extra_sum_of_squares_by_hand():
 
 
 def test_a_model_that_is_not_contained_is_charged_with_every_parameter_of_the_best():
-    usl, repairman = (fit(THREADS, noisy(THREADS, 0.05, 4), model) for model in (USL, MACHINE_REPAIRMAN))
+    usl, repairman = (
+        fit_model((THREADS, noisy(THREADS, 0.05, 4)), model) for model in (USL, MACHINE_REPAIRMAN)
+    )
     ratio = (repairman.best.ss - usl.best.ss) / 3 / (usl.best.ss / 2)
     assert p_extra(usl, repairman) == pytest.approx(f_distribution.sf(ratio, 3, 2))
 
@@ -128,20 +130,24 @@ def test_a_true_model_is_excluded_in_no_more_than_five_of_a_hundred_tables(truth
 
 def test_exact_tables_do_not_tell_models_apart_that_draw_the_same_curve():
     """Errors of 1e-14 and 1e-16 are both nothing."""
-    ranked = compare(np.arange(1, 17), AMDAHL(np.arange(1, 17), lambda_per_s=1e4, sigma=0.02), [AMDAHL, USL])
+    ranked = compare_models(
+        (np.arange(1, 17), AMDAHL(np.arange(1, 17), lambda_per_s=1e4, sigma=0.02)), [AMDAHL, USL]
+    )
     assert set(ranked.not_told_apart) == {"amdahl", "usl"}
 
 
 def test_a_calibrated_fit_is_not_said_to_miss_by_more_than_the_noise():
     threads = [1, 1, 8, 8, 64, 64]
-    said = repr(compare(threads, noisy(np.array(threads), 0.05, 2), [USL, AMDAHL]))
+    said = repr(compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL, AMDAHL]))
     assert "every model that is not calibrated" in said or "in sample within it" in said
-    assert "goes through every point" in repr(compare(threads, noisy(np.array(threads), 0.05, 2), [USL]))
+    assert "goes through every point" in repr(
+        compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL])
+    )
 
 
 def test_a_model_that_cannot_fall_is_told_from_one_that_can():
     falling = noisy(np.arange(1, 17), 0.01, 5) / np.arange(1, 17)
-    ranked = compare(np.arange(1, 17), falling, [USL, MACHINE_REPAIRMAN])
+    ranked = compare_models((np.arange(1, 17), falling), [USL, MACHINE_REPAIRMAN])
     assert ranked.not_told_apart == ("usl",)
     assert "The data exclude every other model, if usl is right" in repr(ranked)
 
@@ -149,14 +155,16 @@ def test_a_model_that_cannot_fall_is_told_from_one_that_can():
 def test_a_gross_misfit_is_told_from_the_truth_in_five_thread_counts():
     """No point is left for the parameters of both; the mean squares see that a storm would fall."""
     threads = THREADS[2:]
-    ranked = compare(threads, noisy(threads, 0.01, 6), MODELS)
+    ranked = compare_models((threads, noisy(threads, 0.01, 6)), MODELS)
     assert ranked.best.model == "usl" and p_extra(ranked.best, ranked.fits[-1]) == 1
     assert "retry_storm" not in ranked.not_told_apart
 
 
 def test_misfit_by_hand():
     """Residual mean squares 4 s^2 and s^2 with 4 and 5 degrees of freedom."""
-    usl, repairman = (fit(THREADS, noisy(THREADS, 0.05, 4), model) for model in (USL, MACHINE_REPAIRMAN))
+    usl, repairman = (
+        fit_model((THREADS, noisy(THREADS, 0.05, 4)), model) for model in (USL, MACHINE_REPAIRMAN)
+    )
     ratio = (repairman.best.ss / 5) / (usl.best.ss / 4)
     assert p_misfit(usl, repairman) == pytest.approx(f_distribution.sf(ratio, 5, 4))
 
@@ -164,34 +172,34 @@ def test_misfit_by_hand():
 def test_extrapolation_sees_nothing_of_the_larger_half():
     broken = noisy(THREADS, 0.02, 8)
     broken[4:] *= 10
-    half = fit(THREADS[:4], broken[:4], USL).predict(THREADS[4:]).value
-    assert extrapolation_pct(fit(THREADS, broken, USL)) == pytest.approx(
+    half = fit_model((THREADS[:4], broken[:4]), USL).predict(THREADS[4:]).value
+    assert extrapolation_pct(fit_model((THREADS, broken), USL)) == pytest.approx(
         100 * np.mean(np.abs(half / broken[4:] - 1)), rel=1e-4
     )
 
 
 @pytest.mark.slow
 def test_intervals_cover_what_is_left_out_as_often_as_they_say():
-    found = [coverage_pct(fit(THREADS, noisy(THREADS, 0.05, seed), USL)) for seed in range(8)]
+    found = [coverage_pct(fit_model((THREADS, noisy(THREADS, 0.05, seed)), USL)) for seed in range(8)]
     assert 85 < np.mean(found) <= 100
 
 
 def test_intervals_of_a_model_that_is_too_sure_do_not_cover():
     """A table of two regimes: what USL learns from four of five regular points is wrong at the fifth."""
-    assert coverage_pct(fit(THREADS[:4], noisy(THREADS[:4], 0.02, 0), USL)) is None
+    assert coverage_pct(fit_model((THREADS[:4], noisy(THREADS[:4], 0.02, 0)), USL)) is None
     regular = USL(THREADS, **TRUTH)
     regular[6] /= 3
-    assert coverage_pct(fit(THREADS, regular, MACHINE_REPAIRMAN)) < 100
+    assert coverage_pct(fit_model((THREADS, regular), MACHINE_REPAIRMAN)) < 100
 
 
 def test_ranking_is_by_leave_one_out_and_calibrated_fits_come_last():
     table = noisy(THREADS[:4], 0.05, 9)
-    calibrated, judged = (fit(THREADS[:4], table, model) for model in (TWO_QUEUE, MACHINE_REPAIRMAN))
+    calibrated, judged = (fit_model((THREADS[:4], table), model) for model in (TWO_QUEUE, MACHINE_REPAIRMAN))
     assert rank([calibrated, judged], {}).fits == (judged, calibrated)
 
 
 def test_html_holds_every_model_and_every_finding():
-    ranked = compare(THREADS, noisy(THREADS, 0.05, 10), MODELS)
+    ranked = compare_models((THREADS, noisy(THREADS, 0.05, 10)), MODELS)
     page = ranked._repr_html_()
     for text in ("usl", "machine_repairman", "retry_storm", "leave-one-out", "usl"):
         assert text in page
@@ -199,30 +207,30 @@ def test_html_holds_every_model_and_every_finding():
 
 
 def test_html_of_a_fit_has_a_row_for_each_parameter():
-    page = fit(THREADS, noisy(THREADS, 0.05, 11), USL)._repr_html_()
+    page = fit_model((THREADS, noisy(THREADS, 0.05, 11)), USL)._repr_html_()
     assert page.count("<tr>") == 4 and "95% interval" in page and "identified" in page
 
 
 def test_where_to_measure_is_about_the_two_best():
-    ranked = compare(THREADS, noisy(THREADS, 0.05, 12), MODELS)
+    ranked = compare_models((THREADS, noisy(THREADS, 0.05, 12)), MODELS)
     assert ranked.where_to_measure([3, 128]) == tell_apart(ranked.fits[0], ranked.fits[1], [3, 128])
     with pytest.raises(BadInput, match="one model only"):
-        compare(THREADS, noisy(THREADS, 0.05, 12), [USL]).where_to_measure([3])
+        compare_models((THREADS, noisy(THREADS, 0.05, 12)), [USL]).where_to_measure([3])
 
 
 def test_models_that_are_left_out_share_a_sentence_for_one_reason():
-    said = repr(compare([1, 48], [1e4, 8e4], [MACHINE_REPAIRMAN, USL, TWO_QUEUE]))
+    said = repr(compare_models(([1, 48], [1e4, 8e4]), [MACHINE_REPAIRMAN, USL, TWO_QUEUE]))
     assert "Left out: usl and two_queue: more free parameters than 2 thread counts." in said
     with pytest.raises(BadInput, match="nothing to compare: more free parameters than 1 thread count"):
-        compare([48], [8e4], MODELS)
+        compare_models(([48], [8e4]), MODELS)
     with pytest.raises(BadInput, match="no model was given"):
-        compare([1, 48], [1e4, 8e4], [])
+        compare_models(([1, 48], [1e4, 8e4]), [])
 
 
 def test_no_law_is_the_best_where_none_predicts_what_was_left_out():
     """Rates that jump up and down: whatever ranks first, held out it misses by more than 25%."""
     threads = [1, 2, 4, 8, 16, 32]
-    found = compare(threads, [1e4, 9e4, 5e3, 2e5, 8e3, 3e5], [AMDAHL, USL])
+    found = compare_models((threads, [1e4, 9e4, 5e3, 2e5, 8e3, 3e5]), [AMDAHL, USL])
     assert found.best.misfit and found.best.loo_pct > 25
     said = str(found)
     assert f"None fits within 25% leave-one-out; the least bad is {found.best.model} (" in said
@@ -234,6 +242,6 @@ def test_no_law_is_the_best_where_none_predicts_what_was_left_out():
 
 def test_a_law_within_25_percent_is_no_misfit():
     threads = [1, 2, 4, 8, 16, 32]
-    found = compare(threads, AMDAHL(threads, lambda_per_s=1e4, sigma=0.1), [AMDAHL, USL])
+    found = compare_models((threads, AMDAHL(threads, lambda_per_s=1e4, sigma=0.1)), [AMDAHL, USL])
     assert not found.best.misfit and "None fits" not in str(found)
     assert "no fit within" not in str(found.best)

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from lockscale.queueing import AMDAHL_SPILL, MACHINE_REPAIRMAN, RETRY_STORM, TWO_QUEUE, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
 USL_TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.0008}
@@ -28,7 +28,7 @@ def test_predictions_cover_a_new_run_beyond_the_table(model, truth):
     rng = np.random.default_rng(20)
     tables, hits = 40, 0
     for _ in range(tables):
-        found = fit((THREADS, noisy(model, truth, THREADS, rng)), model)
+        found = fit_model((THREADS, noisy(model, truth, THREADS, rng)), model)
         new_run = noisy(model, truth, [96], rng)[0]
         predicted = found.predict([96])
         hits += predicted.low[0] <= new_run <= predicted.high[0]
@@ -40,7 +40,7 @@ def test_predictions_cover_a_new_run_beyond_the_table(model, truth):
 def test_data_before_the_knee_cannot_identify_crosstalk(seed):
     rng = np.random.default_rng(seed)
     threads = [1, 2, 3, 4, 6, 8]
-    found = fit(threads, noisy(USL, USL_TRUTH, threads, rng), USL)
+    found = fit_model((threads, noisy(USL, USL_TRUTH, threads, rng)), USL)
     kappa = found.parameters[2]
     assert kappa.status in ("open-low", "open-high", "at-bound")
     assert kappa.low == 0
@@ -50,7 +50,7 @@ def test_data_before_the_knee_cannot_identify_the_lock():
     rng = np.random.default_rng(1)
     threads = [1, 2, 3, 4]
     table = noisy(MACHINE_REPAIRMAN, {"Z_us": 59.1, "s_us": 0.3}, threads, rng, noise=0.03)
-    think, service = fit(threads, table, MACHINE_REPAIRMAN).parameters
+    think, service = fit_model((threads, table), MACHINE_REPAIRMAN).parameters
     assert think.status == "identified"
     assert service.status in ("open-low", "at-bound")
 
@@ -59,19 +59,19 @@ def test_saturated_data_alone_cannot_identify_the_think_time():
     rng = np.random.default_rng(2)
     threads = [64, 96, 128, 160]
     table = noisy(MACHINE_REPAIRMAN, REPAIRMAN_TRUTH, threads, rng, noise=0.01)
-    think, service = fit(threads, table, MACHINE_REPAIRMAN).parameters
+    think, service = fit_model((threads, table), MACHINE_REPAIRMAN).parameters
     assert think.status in ("open-low", "at-bound")
     assert service.status == "identified"
 
 
 def test_a_curve_that_never_falls_has_crosstalk_at_its_bound():
-    found = fit(THREADS, 1000 * THREADS**1.02, USL)
+    found = fit_model((THREADS, 1000 * THREADS**1.02), USL)
     assert [p.status for p in found.parameters[1:]] == ["at-bound", "at-bound"]
     assert (found.params["sigma"], found.params["kappa"]) == (0, 0)
 
 
 def test_no_degree_of_freedom_gives_no_interval():
-    found = fit([1, 8, 64], USL([1, 8, 64], **USL_TRUTH), USL)
+    found = fit_model(([1, 8, 64], USL([1, 8, 64], **USL_TRUTH)), USL)
     assert found.calibrated and found.loo_pct is None
     assert all((p.low, p.high, p.status) == (None, None, "calibrated") for p in found.parameters)
     assert np.isnan(found.predict([32]).low).all()
@@ -84,7 +84,7 @@ def test_two_queues_that_may_change_places_are_not_identified_as_one_order():
     threads = np.array([1, 2, 4, 8, 16, 32, 64, 128])
     table = noisy(TWO_QUEUE, truth, np.repeat(threads, 4), rng, noise=0.02)
     first, second = (
-        p for p in fit((np.repeat(threads, 4), table), TWO_QUEUE).parameters if p.name in "s_us j_us"
+        p for p in fit_model((np.repeat(threads, 4), table), TWO_QUEUE).parameters if p.name in "s_us j_us"
     )
     for p in (first, second):
         assert p.low < 4.4 and p.high > 9.6
@@ -95,14 +95,14 @@ def test_a_bound_is_not_excluded_when_another_parameter_can_take_over():
     rng = np.random.default_rng(4)
     truth = {"lambda_per_s": 1e5, "sigma": 0.2, "rho": 0.0, "M_threads": 10.0}
     threads = np.array([1, 2, 4, 8, 16, 32, 64, 128])
-    found = fit((threads, noisy(AMDAHL_SPILL, truth, threads, rng)), AMDAHL_SPILL)
+    found = fit_model((threads, noisy(AMDAHL_SPILL, truth, threads, rng)), AMDAHL_SPILL)
     status = {p.name: p.status for p in found.parameters}
     assert status["lambda_per_s"] == "identified"
     assert "identified" not in (status["sigma"], status["rho"], status["M_threads"])
 
 
 def test_a_bound_above_zero_holds():
-    found = fit((THREADS, 1000 * THREADS / (1 + 0.1 * (THREADS - 1))), AMDAHL_SPILL)
+    found = fit_model((THREADS, 1000 * THREADS / (1 + 0.1 * (THREADS - 1))), AMDAHL_SPILL)
     assert all(p.low is None or p.low >= 1 for p in found.parameters if p.name == "M_threads")
     assert found.params["M_threads"] >= 1
 
@@ -112,7 +112,7 @@ def test_repeats_narrow_the_interval():
 
     def mean_width(repeats):
         threads = np.repeat(THREADS, repeats)
-        found = [fit(threads, noisy(USL, USL_TRUTH, threads, rng), USL) for _ in range(8)]
+        found = [fit_model((threads, noisy(USL, USL_TRUTH, threads, rng)), USL) for _ in range(8)]
         return np.mean([f.parameters[1].high - f.parameters[1].low for f in found])
 
     # theory: sqrt(8) from the mean, 2.78 / 2.01 from Student's t
@@ -123,7 +123,7 @@ def test_repeats_do_not_hide_that_the_model_is_wrong():
     """A storm fitted with a model that cannot fall: the misfit sets the width, not the repeats."""
     rng = np.random.default_rng(6)
     many = np.repeat(THREADS, 8)
-    found = fit(many, noisy(RETRY_STORM, STORM_TRUTH, many, rng, noise=0.01), MACHINE_REPAIRMAN)
+    found = fit_model((many, noisy(RETRY_STORM, STORM_TRUTH, many, rng, noise=0.01)), MACHINE_REPAIRMAN)
     predicted = found.predict([32])
     worst = np.exp(np.abs(found.residuals_pct).max() / 100)
     assert predicted.high[0] / predicted.low[0] > worst**2
@@ -131,7 +131,7 @@ def test_repeats_do_not_hide_that_the_model_is_wrong():
 
 def test_a_prediction_inside_the_table_is_tighter_than_far_outside():
     rng = np.random.default_rng(7)
-    predicted = fit(THREADS, noisy(USL, USL_TRUTH, THREADS, rng), USL).predict([16, 512])
+    predicted = fit_model((THREADS, noisy(USL, USL_TRUTH, THREADS, rng)), USL).predict([16, 512])
     width = np.log(predicted.high / predicted.low)
     assert width[1] > 2 * width[0]
 
@@ -140,7 +140,7 @@ def test_prediction_of_one_constant_is_the_textbook_interval():
     """lambda alone is a linear model of ln X: mean +- t s sqrt(1 + 1/n), exactly."""
     logs = np.array([0.02, -0.03, 0.05, 0.0, -0.04])
     threads = np.array([1, 2, 3, 4, 5])
-    found = fit(threads, threads * 1000 * np.exp(logs), USL, fixed={"sigma": 0, "kappa": 0})
+    found = fit_model((threads, threads * 1000 * np.exp(logs)), USL, fixed={"sigma": 0, "kappa": 0})
     half = 2.776445 * logs.std(ddof=1) * np.sqrt(1 + 1 / 5)
     predicted = found.predict([10])
     assert np.log(predicted.low / 10_000) == pytest.approx([logs.mean() - half], abs=1e-4)

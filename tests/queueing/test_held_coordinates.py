@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lockscale.queueing import MACHINE_REPAIRMAN, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.points import points
 from lockscale.queueing.search import Problem, problem_of
 
@@ -68,8 +68,8 @@ def test_a_parameter_that_is_on_its_bound_needs_no_search_there(monkeypatch):
     monkeypatch.setattr(
         Problem, "least_ss", lambda self, *its: searched.append(its[:2]) or search(self, *its)
     )
-    flat = fit(
-        N, MACHINE_REPAIRMAN(N, Z_us=0, s_us=5) * [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99], MACHINE_REPAIRMAN
+    flat = fit_model(
+        (N, MACHINE_REPAIRMAN(N, Z_us=0, s_us=5) * [1.01, 0.99, 1, 1.02, 0.98, 1.01, 0.99]), MACHINE_REPAIRMAN
     )
     assert flat.parameters[0].status == "at-bound" and flat.params["Z_us"] == 0
     assert (0, 0.0) not in searched and (1, 0.0) in searched

@@ -13,7 +13,7 @@ from lockscale.errors import BadInput
 from lockscale.queueing import MACHINE_REPAIRMAN, RETRY_STORM, USL
 from lockscale.queueing.diagnosis import diagnose
 from lockscale.queueing.evidence import tell_apart
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.usl import AMDAHL_SPILL
 
 THREADS = np.array([1, 2, 4, 8, 16, 24, 32, 48, 64])
@@ -22,7 +22,7 @@ TRUTH = {"lambda_per_s": 1e5, "sigma": 0.05, "kappa": 0.001}
 
 def landmarks(model, params, threads=THREADS):
     wobble = np.exp(1e-3 * (-1.0) ** np.arange(len(threads)))
-    found = fit(threads, model(threads, **params) * wobble, model)
+    found = fit_model((threads, model(threads, **params) * wobble), model)
     return {one.name: one for one in diagnose(found)}
 
 
@@ -61,7 +61,7 @@ def test_knee_and_ceiling_of_a_table_before_them_are_open_and_beyond_it():
     rng = np.random.default_rng(0)
     threads = np.array([1, 2, 3, 4])
     table = MACHINE_REPAIRMAN(threads, Z_us=59.1, s_us=0.3) * np.exp(rng.normal(0, 0.03, 4))
-    found = {one.name: one for one in diagnose(fit(threads, table, MACHINE_REPAIRMAN))}
+    found = {one.name: one for one in diagnose(fit_model((threads, table), MACHINE_REPAIRMAN))}
     for name in ("knee_threads", "ceiling_per_s", "saturation_threads"):
         assert found[name].high is None and found[name].extrapolated
     assert found["knee_threads"].low > 4
@@ -71,7 +71,7 @@ def test_the_interval_of_the_ceiling_is_that_of_the_parameter_it_is():
     """Profile likelihood is invariant: the ceiling of a saturated lock is 1 / s, ends and all."""
     rng = np.random.default_rng(1)
     table = MACHINE_REPAIRMAN(THREADS, Z_us=20.0, s_us=2.0) * np.exp(rng.normal(0, 0.03, 9))
-    found = fit(THREADS, table, MACHINE_REPAIRMAN)
+    found = fit_model((THREADS, table), MACHINE_REPAIRMAN)
     service = found.parameters[1]
     ceiling = diagnose(found)[1]
     assert (ceiling.low, ceiling.high) == pytest.approx((1e6 / service.high, 1e6 / service.low), rel=2e-3)
@@ -84,7 +84,7 @@ def test_intervals_cover_the_true_landmarks():
     covered = []
     for _ in range(8):
         table = USL(THREADS, **TRUTH) * np.exp(rng.normal(0, 0.03, 9))
-        found = diagnose(fit(THREADS, table, USL))
+        found = diagnose(fit_model((THREADS, table), USL))
         covered.append(
             [one.low <= truth[one.name] <= one.high for one in found if one.status == "identified"]
         )
@@ -94,8 +94,8 @@ def test_intervals_cover_the_true_landmarks():
 
 
 def test_calibrated_and_fixed_fits_have_landmarks_without_intervals():
-    calibrated = fit([1, 8, 64], USL([1, 8, 64], **TRUTH), USL)
-    fixed = fit(THREADS, USL(THREADS, **TRUTH), USL, fixed=TRUTH)
+    calibrated = fit_model(([1, 8, 64], USL([1, 8, 64], **TRUTH)), USL)
+    fixed = fit_model((THREADS, USL(THREADS, **TRUTH)), USL, fixed=TRUTH)
     for found, status in ((calibrated, "calibrated"), (fixed, "fixed")):
         for one in diagnose(found):
             assert one.value and (one.low, one.high, one.status) == (None, None, status)
@@ -109,7 +109,7 @@ def test_calibrated_and_fixed_fits_have_landmarks_without_intervals():
 def test_any_fit_has_landmarks_in_order(model, rows):
     threads, values = zip(*rows, strict=True)
     try:
-        found = fit(threads, values, model)
+        found = fit_model((threads, values), model)
     except BadInput:
         return
     for one in diagnose(found):
@@ -128,14 +128,16 @@ def noisy_fits(models, noise=0.03):
     rng = np.random.default_rng(3)
     threads = np.arange(1, 9)
     table = USL(threads, **TRUTH) * np.exp(rng.normal(0, noise, 8))
-    return [fit(threads, table, model) for model in models]
+    return [fit_model((threads, table), model) for model in models]
 
 
 def test_models_are_told_apart_where_one_of_them_falls():
     """Before the knee both are lines; far beyond it the USL falls and the repairman stays."""
     rng = np.random.default_rng(3)
     table = USL(THREADS, **TRUTH) * np.exp(rng.normal(0, 0.03, 9))
-    found = tell_apart(*(fit(THREADS, table, model) for model in (USL, MACHINE_REPAIRMAN)), [2, 12, 128, 256])
+    found = tell_apart(
+        *(fit_model((THREADS, table), model) for model in (USL, MACHINE_REPAIRMAN)), [2, 12, 128, 256]
+    )
     assert [one.threads for one in found][:2] == [256, 128]
     assert found[-1].separation < 0.5 < 2 < found[0].separation
 
@@ -163,7 +165,7 @@ def test_a_model_is_never_told_from_itself():
 
 
 def test_calibrated_fits_cannot_plan_a_measurement():
-    one = fit([1, 8, 64], USL([1, 8, 64], **TRUTH), USL)
+    one = fit_model(([1, 8, 64], USL([1, 8, 64], **TRUTH)), USL)
     with pytest.raises(BadInput, match="no noise"):
         tell_apart(one, one, [4])
 
@@ -179,9 +181,9 @@ def test_the_kink_of_a_curve_has_an_interval_too():
     rng = np.random.default_rng(4)
     truth = {"lambda_per_s": 1e5, "sigma": 0.02, "rho": 0.2, "M_threads": 20.0}
     table = AMDAHL_SPILL(THREADS, **truth) * np.exp(rng.normal(0, 0.06, 9))
-    whole = fit(THREADS, table, AMDAHL_SPILL)
+    whole = fit_model((THREADS, table), AMDAHL_SPILL)
     (collapse,) = (one for one in diagnose(whole) if one.name == "collapse_threads")
-    scan = [fit(THREADS, table, AMDAHL_SPILL, fixed={"M_threads": m}) for m in np.arange(12.0, 32)]
+    scan = [fit_model((THREADS, table), AMDAHL_SPILL, fixed={"M_threads": m}) for m in np.arange(12.0, 32)]
     inside = [one.params["M_threads"] for one in scan if one.best.ss < whole.best.ss + whole.noise.limit]
     assert collapse.high - collapse.low > 3
     assert (collapse.low, collapse.high) == pytest.approx((min(inside), max(inside)), abs=1.5)

@@ -10,9 +10,9 @@ from scipy.optimize import least_squares
 from lockscale.errors import BadInput
 from lockscale.fitting.column import published_columns
 from lockscale.queueing import AMDAHL, AMDAHL_SPILL, HAND_OVER, MODELS, USL
-from lockscale.queueing.compare import compare
+from lockscale.queueing.compare import compare_models
 from lockscale.queueing.evidence import extrapolation_pct
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 
 THREADS = np.array([1.0, 2, 4, 8, 16, 32, 64])
 
@@ -57,14 +57,14 @@ def test_every_fold_finds_the_optimum_that_a_fine_scan_finds():
         kept = np.arange(len(threads)) != out
         ahead = spilled(threads[out], *best_spill(threads[kept], rates[kept]))
         errors.append(100 * abs(1 - ahead / rates[out]))
-    assert fit(threads, rates, AMDAHL_SPILL).loo_pct == pytest.approx(np.mean(errors), rel=2e-3)
+    assert fit_model((threads, rates), AMDAHL_SPILL).loo_pct == pytest.approx(np.mean(errors), rel=2e-3)
 
 
 @pytest.mark.parametrize("model", [AMDAHL_SPILL, HAND_OVER, MODELS["two_queue"]], ids=lambda m: m.name)
 @pytest.mark.parametrize("unit", [1.11, 60, 1e-9])
 def test_a_fit_does_not_know_the_unit_of_the_rate(model, unit):
     threads, rates = curve("orphan-off threads / time")
-    one, other = fit(threads, rates, model), fit(threads, unit * rates, model)
+    one, other = fit_model((threads, rates), model), fit_model((threads, unit * rates), model)
     assert other.mape_pct == pytest.approx(one.mape_pct, rel=1e-5)
     assert other.loo_pct == pytest.approx(one.loo_pct, rel=1e-4)
     assert other.predict([24]).value == pytest.approx(unit * one.predict([24]).value, rel=1e-4)
@@ -78,7 +78,7 @@ def test_amdahls_law_scales_with_any_unit(power, seed):
     rates = AMDAHL(THREADS, lambda_per_s=1e4, sigma=0.03) * np.exp(
         np.random.default_rng(seed).normal(0, 0.05, 7)
     )
-    one, other = fit(THREADS, rates, AMDAHL), fit(THREADS, 10**power * rates, AMDAHL)
+    one, other = fit_model((THREADS, rates), AMDAHL), fit_model((THREADS, 10**power * rates), AMDAHL)
     assert other.loo_pct == pytest.approx(one.loo_pct, rel=1e-6)
     assert other.params["sigma"] == pytest.approx(one.params["sigma"], rel=1e-6)
 
@@ -86,10 +86,10 @@ def test_amdahls_law_scales_with_any_unit(power, seed):
 def test_a_kink_that_one_point_alone_shows_is_not_determined_without_it():
     """Beyond M is one thread count: without it rho may be anything, without the one before M may."""
     rates = spilled(THREADS, 1e4, 0.05, 0.5, 40.0) * np.array([1.01, 0.99, 1.01, 0.99, 1.01, 0.99, 1])
-    found = fit(THREADS, rates, AMDAHL_SPILL)
+    found = fit_model((THREADS, rates), AMDAHL_SPILL)
     assert found.not_determined == (32, 64) and found.loo_pct is None and found.held_out_pct is None
     assert "not determined at N = 32, 64" in repr(found)
-    ranked = compare(THREADS, rates, [AMDAHL_SPILL, AMDAHL])
+    ranked = compare_models((THREADS, rates), [AMDAHL_SPILL, AMDAHL])
     assert ranked.best.model == "amdahl"
     assert "Leave-one-out of amdahl_spill: not determined at N = 32, 64" in repr(ranked)
     rows = ranked.to_json("t", "c")
@@ -98,10 +98,10 @@ def test_a_kink_that_one_point_alone_shows_is_not_determined_without_it():
 
 def test_a_fold_without_a_degree_of_freedom_says_nothing():
     rates = USL(THREADS, lambda_per_s=1e4, sigma=0.05, kappa=1e-3)
-    assert fit(THREADS[:4], rates[:4], USL).loo_pct is None
-    assert fit(THREADS[:5], rates[:5], USL).loo_pct is not None
-    assert extrapolation_pct(fit(THREADS[:6], rates[:6], USL)) is None
-    assert extrapolation_pct(fit(THREADS, rates, USL)) is not None
+    assert fit_model((THREADS[:4], rates[:4]), USL).loo_pct is None
+    assert fit_model((THREADS[:5], rates[:5]), USL).loo_pct is not None
+    assert extrapolation_pct(fit_model((THREADS[:6], rates[:6]), USL)) is None
+    assert extrapolation_pct(fit_model((THREADS, rates), USL)) is not None
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -119,4 +119,4 @@ def test_many_sets_of_parameters_at_once_give_the_same_rates(name):
 
 def test_more_states_than_fit_are_refused_not_waited_for():
     with pytest.raises(BadInput, match="leave out some of the largest thread counts"):
-        fit(np.arange(1, 3000), 1e4 * np.ones(2999), HAND_OVER)
+        fit_model((np.arange(1, 3000), 1e4 * np.ones(2999)), HAND_OVER)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.machine_repairman import MACHINE_REPAIRMAN
 
 TIMES_US = st.floats(1e-3, 1e4)
@@ -61,7 +61,7 @@ def test_order_and_repeats_of_thread_counts_do_not_matter(think_us, service_us, 
 
 def test_fit_recovers_both_times_across_the_knee():
     threads = [1, 4, 16, 24, 32, 48, 64]
-    found = fit(threads, MACHINE_REPAIRMAN(threads, Z_us=59.1, s_us=2.0), MACHINE_REPAIRMAN)
+    found = fit_model((threads, MACHINE_REPAIRMAN(threads, Z_us=59.1, s_us=2.0)), MACHINE_REPAIRMAN)
     assert found.params == pytest.approx({"Z_us": 59.1, "s_us": 2.0}, rel=1e-6)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.queueing import MODELS
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.usl import AMDAHL, AMDAHL_SPILL, USL, USL_EXPONENT
 from lockscale.queueing.model import Law
 
@@ -113,7 +113,7 @@ TRUTHS = {
 @pytest.mark.parametrize("name", TRUTHS)
 def test_a_fit_to_its_own_curve_finds_the_curve_again(name):
     law = MODELS[name]
-    found = fit(THREADS, law(THREADS, **TRUTHS[name]), law)
+    found = fit_model((THREADS, law(THREADS, **TRUTHS[name])), law)
     assert found.params == pytest.approx(TRUTHS[name], rel=1e-3)
     assert found.mape_pct < 1e-3
 

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.retry_storm import (
     GOOD_STATE,
     RETRY_STORM,
@@ -92,7 +92,7 @@ def test_one_thread_has_nobody_to_lose_to():
 
 
 def test_s_from_three_runs_at_one_thread_count_is_labelled_calibrated():
-    found = fit([48] * 3, S1_PUBLISHED_BEFORE, RETRY_STORM, fixed={"Z_us": 59.1})
+    found = fit_model(([48] * 3, S1_PUBLISHED_BEFORE), RETRY_STORM, fixed={"Z_us": 59.1})
     think, attempt = found.parameters
     rate_per_us = np.exp(np.mean(np.log(S1_PUBLISHED_BEFORE))) / 1e6
     assert attempt.value == pytest.approx(1 / (rate_per_us * (48 - rate_per_us * 59.1)), rel=1e-6)
@@ -102,7 +102,7 @@ def test_s_from_three_runs_at_one_thread_count_is_labelled_calibrated():
 
 def test_fit_finds_both_times_from_a_storm_and_its_quiet_side():
     threads = [1, 4, 8, 16, 32, 40, 48]
-    found = fit(threads, RETRY_STORM(threads, **S1), RETRY_STORM)
+    found = fit_model((threads, RETRY_STORM(threads, **S1)), RETRY_STORM)
     assert found.params == pytest.approx(S1, rel=1e-4)
 
 

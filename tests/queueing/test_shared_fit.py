@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, USL
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 
 N = np.array([1.0, 2, 4, 8, 16, 32, 64])
 LATE = N[4:]
@@ -17,7 +17,7 @@ BOTH = {"before": (N, BEFORE), "after": (N, AFTER)}
 
 
 def test_a_shared_parameter_is_one_number_and_the_rest_are_each_columns_own():
-    found = fit(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
+    found = fit_model(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
     assert list(found.params) == ["Z_us", "s_us[before]", "s_us[after]"]
     truth = {"Z_us": 50, "s_us[before]": 8, "s_us[after]": 2}
     assert found.params == pytest.approx(truth, rel=0.05)
@@ -27,7 +27,7 @@ def test_a_shared_parameter_is_one_number_and_the_rest_are_each_columns_own():
 
 def test_columns_may_differ_in_scale_alone():
     two = {"a": (N, AMDAHL(N, lambda_per_s=100, sigma=0.1)), "b": (N, AMDAHL(N, lambda_per_s=300, sigma=0.1))}
-    found = fit(two, AMDAHL, share=["sigma"])
+    found = fit_model(two, AMDAHL, share=["sigma"])
     assert found.params == pytest.approx(
         {"lambda_per_s[a]": 100, "lambda_per_s[b]": 300, "sigma": 0.1}, rel=1e-6
     )
@@ -36,27 +36,27 @@ def test_columns_may_differ_in_scale_alone():
 def test_one_column_says_what_the_other_cannot():
     """Saturated from the first point on, the slow arm alone says nothing of Z; the fast arm does."""
     slow = MACHINE_REPAIRMAN(LATE, Z_us=50, s_us=40) * WOBBLE[4:]
-    alone = fit((LATE, slow), MACHINE_REPAIRMAN)
-    together = fit({"slow": (LATE, slow), "fast": (N, AFTER)}, MACHINE_REPAIRMAN, share=["Z_us"])
+    alone = fit_model((LATE, slow), MACHINE_REPAIRMAN)
+    together = fit_model({"slow": (LATE, slow), "fast": (N, AFTER)}, MACHINE_REPAIRMAN, share=["Z_us"])
     assert alone.parameters[0].status != "identified"
     assert together.parameters[0].status == "identified"
     assert together.parameters[0].low < 50 < together.parameters[0].high
 
 
 def test_everything_shared_is_one_fit_of_all_rows():
-    same = fit({"x": (N, BEFORE), "y": (N, BEFORE * WOBBLE)}, MACHINE_REPAIRMAN, share=["Z_us", "s_us"])
-    rows = fit((np.tile(N, 2), np.concatenate([BEFORE, BEFORE * WOBBLE])), MACHINE_REPAIRMAN)
+    same = fit_model({"x": (N, BEFORE), "y": (N, BEFORE * WOBBLE)}, MACHINE_REPAIRMAN, share=["Z_us", "s_us"])
+    rows = fit_model((np.tile(N, 2), np.concatenate([BEFORE, BEFORE * WOBBLE])), MACHINE_REPAIRMAN)
     assert same.params == pytest.approx(rows.params, rel=1e-4)
 
 
 def test_order_of_columns_does_not_matter():
     turned = dict(reversed(BOTH.items()))
-    one, other = (fit(table, MACHINE_REPAIRMAN, share=["Z_us"]) for table in (BOTH, turned))
+    one, other = (fit_model(table, MACHINE_REPAIRMAN, share=["Z_us"]) for table in (BOTH, turned))
     assert one.params == pytest.approx(other.params, rel=1e-5)
 
 
 def test_prediction_names_its_column():
-    found = fit(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
+    found = fit_model(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
     for name, (_, rates) in BOTH.items():
         predicted = found.predict([16], column=name)
         assert predicted.low[0] < rates[4] < predicted.high[0]
@@ -65,14 +65,14 @@ def test_prediction_names_its_column():
 
 
 def test_leave_one_out_leaves_out_one_row_of_one_column():
-    found = fit(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
+    found = fit_model(BOTH, MACHINE_REPAIRMAN, share=["Z_us"])
     rest = {"before": BOTH["before"], "after": (N[:-1], AFTER[:-1])}
-    predicted = fit(rest, MACHINE_REPAIRMAN, share=["Z_us"]).predict([64], column="after").value[0]
+    predicted = fit_model(rest, MACHINE_REPAIRMAN, share=["Z_us"]).predict([64], column="after").value[0]
     assert found.held_out_pct[-1] == pytest.approx(100 * (1 - predicted / AFTER[-1]), rel=1e-3)
 
 
 def test_a_fixed_parameter_may_be_of_one_column():
-    found = fit(BOTH, MACHINE_REPAIRMAN, share=["Z_us"], fixed={"s_us[after]": 2})
+    found = fit_model(BOTH, MACHINE_REPAIRMAN, share=["Z_us"], fixed={"s_us[after]": 2})
     assert found.params["s_us[after]"] == 2 and found.free_parameters == 2
 
 
@@ -90,7 +90,7 @@ def test_a_fixed_parameter_may_be_of_one_column():
 )
 def test_a_share_that_cannot_be_is_refused_in_one_sentence(table, share):
     with pytest.raises(BadInput) as refused:
-        fit(table, MACHINE_REPAIRMAN, share=share)
+        fit_model(table, MACHINE_REPAIRMAN, share=share)
     assert str(refused.value).endswith(".") and ". " not in str(refused.value)
 
 
@@ -102,7 +102,7 @@ def test_intervals_of_a_shared_fit_cover_the_truth():
     hits = []
     for _ in range(40):
         noisy = [(N, curve * np.exp(rng.normal(0, 0.05, N.size))) for curve in curves]
-        found = fit({"a": noisy[0], "b": noisy[1]}, USL, share=["lambda_per_s", "kappa"])
+        found = fit_model({"a": noisy[0], "b": noisy[1]}, USL, share=["lambda_per_s", "kappa"])
         hits += [p.low <= truth[p.name] <= p.high for p in found.parameters if p.status == "identified"]
     assert len(hits) > 140
     assert 0.91 < np.mean(hits) < 0.99

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, levene
 
 from lockscale.queueing import AMDAHL, USL
-from lockscale.queueing.compare import compare
-from lockscale.queueing.fit import fit
+from lockscale.queueing.compare import compare_models
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.points import LEVEL, points
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
@@ -40,10 +40,10 @@ def test_even_repeats_are_warned_of_no_more_often_than_the_level():
 
 def test_a_wild_thread_count_is_named_wherever_the_fit_is_shown():
     threads, rates = repeated(np.where(THREADS == 64, 0.3, 0.005), 1)
-    found = fit(threads, rates, USL)
+    found = fit_model((threads, rates), USL)
     assert "% at N = 64" in repr(found) and "scatter unevenly" in found._repr_html_()
     (said,) = json.loads(json.dumps(found.to_json("t", "c")))["warnings"]
-    ranked = compare(threads, rates, [USL, AMDAHL])
+    ranked = compare_models((threads, rates), [USL, AMDAHL])
     assert said in repr(ranked) and ranked.to_json("t", "c")[0]["warnings"] == [said]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.usl import USL
 
 TRUTH = {"lambda_per_s": 14_000.0, "sigma": 0.06, "kappa": 0.0015}
@@ -25,7 +25,7 @@ def test_amdahl_is_the_case_without_crosstalk():
 
 
 def test_fit_recovers_the_coefficients_of_its_own_curve():
-    found = fit(THREADS, USL(THREADS, **TRUTH), USL)
+    found = fit_model((THREADS, USL(THREADS, **TRUTH)), USL)
     assert found.params == pytest.approx(TRUTH, rel=1e-6)
     assert [p.status for p in found.parameters] == ["identified"] * 3
     assert found.mape_pct == pytest.approx(0, abs=1e-6)
@@ -39,7 +39,7 @@ def test_fit_agrees_with_curve_fit_on_noisy_data():
         return log_lambda + np.log(n) - np.log(1 + sigma * (n - 1) + kappa * n * (n - 1))
 
     oracle, covariance = curve_fit(log_rate, THREADS, np.log(noisy), p0=[9.0, 0.1, 0.001])
-    found = fit(THREADS, noisy, USL)
+    found = fit_model((THREADS, noisy), USL)
     assert list(found.params.values()) == pytest.approx([np.exp(oracle[0]), oracle[1], oracle[2]], rel=1e-4)
     # 4 degrees of freedom: Student's t is 2.776; sigma and kappa are close to linear here
     for estimate, k in zip(found.parameters[1:], (1, 2), strict=True):
@@ -54,7 +54,7 @@ def test_linear_least_squares_of_gunther_agrees():
     share = noisy / THREADS
     columns = np.column_stack([share, share * (THREADS - 1), share * THREADS * (THREADS - 1)])
     (a, b, c), *_ = np.linalg.lstsq(columns, np.ones(THREADS.size), rcond=None)
-    found = fit(THREADS, noisy, USL)
+    found = fit_model((THREADS, noisy), USL)
     assert list(found.params.values()) == pytest.approx([1 / a, b / a, c / a], rel=2e-3)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from lockscale.queueing.fit import fit
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.laws.usl import USL
+from lockscale.queueing.points import points
 
 LOAD = np.array([1, 18, 36, 72, 108, 144, 216])
 THROUGHPUT = np.array([64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2])
@@ -40,5 +41,5 @@ def test_fit_gives_them_too_once_its_weights_undo_the_logarithm():
     """At a minimum of sum (y - f)^2 the weights f (y - f) / ln(y/f) make sum w ln(y/f)^2 stationary."""
     curve = USL(LOAD, **PUBLISHED)
     weights = curve * (THROUGHPUT - curve) / np.log(THROUGHPUT / curve)
-    found = fit(LOAD, THROUGHPUT, USL, weights=weights / weights.mean())
+    found = fit_model(points(LOAD, THROUGHPUT, weights=weights / weights.mean()), USL)
     assert found.params == pytest.approx(PUBLISHED, rel=1e-3)

@@ -7,7 +7,7 @@ import pandas as pd
 from lockscale.fitting.column import Column
 from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
 from lockscale.queueing import AMDAHL
-from lockscale.queueing.compare import compare
+from lockscale.queueing.compare import compare_models
 from lockscale.show.headlines import (
     MIME,
     Headline,
@@ -120,6 +120,6 @@ def test_a_law_that_describes_nothing_is_the_least_bad():
         ([1e4, 9e4, 5e3, 2e5, 8e3, 3e5], "no law describes base on 4 CPUs; amdahl is the least bad"),
         ([1e4, 18e3, 31e3, 47e3, 64e3, 78e3], "amdahl describes base on 4 CPUs best"),
     ):
-        found = Fitted(column, compare([1, 2, 4, 8, 16, 32], rates, [AMDAHL]))
+        found = Fitted(column, compare_models(([1, 2, 4, 8, 16, 32], rates), [AMDAHL]))
         empty = pd.DataFrame({"holds": [], "inside": []})
         assert says in judged(found, empty, empty, empty).says

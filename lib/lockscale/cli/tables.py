@@ -3,15 +3,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from lockscale.cli.output import as_json, named_numbers, show
 from lockscale.errors import BadInput
-
-if TYPE_CHECKING:
-    from lockscale.fitting.table_fit import FittedColumn
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -68,19 +65,14 @@ def fit(
     TABLE is a published table (`lockscale audit` names them) or the path of a CSV file of your own with
     columns threads,value.
     """
-    from lockscale.fitting.table_fit import fit_table, share_table
+    from lockscale.fitting.table_fit import fit_each_column
 
     known = named_numbers("--fixed", fixed, "sigma=0.05")
-    if share:
-        if model is None:
-            raise BadInput("--share names a parameter of one model: give --model too")
-        shared, said = share_table(name, model, share, n_min, n_max, known)
-        _warn(said)
-        show(shared.to_json(), as_json, str(shared))
-        return
-    found, said = fit_table(name, model, n_min, n_max, known)
+    if share and model is None:
+        raise BadInput("--share names a parameter of one model: give --model too")
+    found, said = fit_each_column(name, model, n_min=n_min, n_max=n_max, fixed=known, share=share)
     _warn(said)
-    show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(_fitted, found)))
+    show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(str, found)))
 
 
 @click.command()
@@ -88,9 +80,9 @@ def fit(
 @as_json
 def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
     """Rank every queueing model on each curve of a table by thread counts left out; TABLE as for fit."""
-    from lockscale.fitting.table_fit import compare_table
+    from lockscale.fitting.table_fit import compare_each_column
 
-    found, said = compare_table(name, n_min, n_max)
+    found, said = compare_each_column(name, n_min=n_min, n_max=n_max)
     _warn(said)
     rows = [row for column, ranked in found for row in ranked.to_json(column.table, column.name)]
     show(rows, as_json, "\n\n".join(f"{column}\n{ranked}" for column, ranked in found))
@@ -125,15 +117,6 @@ def scoreboard(keep: bool, as_json: bool) -> None:
 def _warn(said: Sequence[str]) -> None:
     for sentence in said:
         click.echo(f"warning: {sentence}", err=True)
-
-
-def _fitted(one: "FittedColumn") -> str:
-    lines: list[Any] = [one.column, one.fits[0], *(f"  {landmark}" for landmark in one.landmarks)]
-    if len(one.fits) > 1:
-        how = "one" if one.fits[0].loo_pct is None else "the best"
-        how = "none fits; the least bad" if one.fits[0].misfit else how
-        lines.append(f"  {how} of {len(one.fits)} models; `lockscale compare {one.column.table}` shows all")
-    return "\n".join(map(str, lines))
 
 
 FORMATS = "svg,pdf,html,txt,csv"

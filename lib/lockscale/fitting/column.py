@@ -9,6 +9,7 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.queueing.model import FloatArray
+from lockscale.queueing.points import Points, points
 from lockscale.tables import list_tables, published
 from lockscale.tables.datapackage import reference_arm
 
@@ -36,6 +37,10 @@ class Column:
     def __str__(self) -> str:
         how = f"; {self.made_of}" if self.made_of else ""
         return f"{self.table}, {self.name} ({self.unit or 'operations/s assumed'}; {self.origin}{how})"
+
+    def points(self) -> Points:
+        """The curve as a queueing model is fitted to it."""
+        return points(self.threads, self.rates_per_s, weights=self.runs)
 
     def between(self, n_min: int, n_max: int | None) -> "Column":
         """Only thread counts from n_min to n_max. Raises BadInput where none is left."""

@@ -14,10 +14,10 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column, all_published_columns
 from lockscale.fitting.simulated_model import Simulated
-from lockscale.fitting.table_fit import compare_columns, fit_columns
+from lockscale.fitting.table_fit import compare_columns, fit_columns_together
 from lockscale.queueing.compare import Comparison, rank
 from lockscale.queueing.evidence import coverage_pct, extrapolation_pct, noise_floor
-from lockscale.queueing.fitted import Fit
+from lockscale.queueing.fitted import Fit, error_pct
 from lockscale.yaml_text import read_yaml
 
 FILE = paths.DATA / "fit-targets.yaml"
@@ -198,11 +198,11 @@ def simulated_rows(of: Simulated) -> list[dict[str, Any]]:
     """A row for each column of the table, as `scoreboard` has them; `curve` is what the figure draws."""
     model = of.simulated_model()
     columns = of.columns()
-    whole = fit_columns(columns, model, list(of.free), of.fixed())
+    whole = fit_columns_together(columns, model, list(of.free), of.fixed())
     small = None
     if max(one.threads.min() for one in columns) <= SMALL_N:
         few = [one.between(1, SMALL_N) for one in columns]
-        small = fit_columns(few, model, list(of.free), of.fixed())
+        small = fit_columns_together(few, model, list(of.free), of.fixed())
     targets = simulated_targets()
     return [
         _simulated_row(arm.depends_on, one, whole, small, targets.get((one.table, one.name)))
@@ -279,7 +279,7 @@ def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
     inside = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
     rows = zip(*map(_plain, (ahead.threads, ahead.value, ahead.low, ahead.high)), strict=True)
     return {
-        "extrapolation_pct": _mean_of(there.error_pct(np.log(ahead.value) - there.log_rate)),
+        "extrapolation_pct": _mean_of(error_pct(np.log(ahead.value) - there.log_rate)),
         "coverage_pct": 100 * float(np.mean(inside)),
         "extrapolated": [dict(zip(("threads", "value", "low", "high"), row, strict=True)) for row in rows],
     }

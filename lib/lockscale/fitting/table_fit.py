@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Queueing models fitted to a table by name, by path or as a data frame: one curve, or every one."""
+"""Queueing models fitted to a table by name, by path or as a data frame.
+
+`fit` and `compare` are of one curve of a table. The others say in their names what they are of: a `column`
+that is read already, `each_column` of a table by itself, or several `columns_together`, which share
+parameters.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -14,14 +18,12 @@ from lockscale.fitting.column import Column, looks_swapped, warn_if_swapped
 from lockscale.fitting.user_table import Table, read_column, read_columns, thread_range
 from lockscale.progress import progress
 from lockscale.queueing import MODELS
-from lockscale.queueing.compare import Comparison
-from lockscale.queueing.compare import compare as compare_points
+from lockscale.queueing.compare import Comparison, compare_models
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
-from lockscale.queueing.fit import fit as fit_points
+from lockscale.queueing.fit import fit_model
 from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.paired import paired_models
 from lockscale.queueing.model import QueueingModel
-from lockscale.queueing.points import points
 
 
 def fit(
@@ -47,7 +49,7 @@ def fit(
         if column is not None:
             raise BadInput("share is of every curve of a table: leave out column")
         columns = [one.between(*thread_range(n_min, n_max)) for one in read_columns(table)]
-        return fit_columns(columns, model, share, fixed)
+        return fit_columns_together(columns, model, share, fixed)
     chosen = read_column(table, column, n_min, n_max)
     warn_if_swapped(chosen)
     return compare_column(chosen).best if model is None else fit_column(chosen, model, fixed)
@@ -70,21 +72,6 @@ def models_of(column: Column) -> dict[str, QueueingModel]:
     return {one.name: one for one in paired_models(known.threads, known.rates_per_s, weights=known.runs)}
 
 
-def fit_column(column: Column, model: str | QueueingModel, fixed: Mapping[str, float] | None = None) -> Fit:
-    """One curve with one model; BadInput for a name that no model of it has."""
-    chosen = model_of(column, model)
-    with _named(column):
-        return fit_points(
-            column.threads, column.rates_per_s, chosen, weights=column.runs, fixed=_mapping(fixed)
-        )
-
-
-def _mapping(fixed: object) -> Mapping[str, float]:
-    if not isinstance(fixed, Mapping | None):
-        raise BadInput(f"fixed is {fixed!r}: give numbers by parameter, such as {{'sigma': 0.05}}")
-    return fixed or {}
-
-
 def model_of(column: Column, model: object) -> QueueingModel:
     """The model of this curve by its name, or the one that is given."""
     models = models_of(column)
@@ -95,7 +82,14 @@ def model_of(column: Column, model: object) -> QueueingModel:
     return cast(QueueingModel, model)
 
 
-def fit_columns(
+def fit_column(column: Column, model: str | QueueingModel, fixed: Mapping[str, float] | None = None) -> Fit:
+    """One curve with one model; BadInput for a name that no model of it has."""
+    chosen = model_of(column, model)
+    with _named(column):
+        return fit_model(column.points(), chosen, fixed=_mapping(fixed))
+
+
+def fit_columns_together(
     columns: Sequence[Column],
     model: str | QueueingModel,
     share: Collection[str],
@@ -106,8 +100,14 @@ def fit_columns(
     Raises BadInput for fewer than two.
     """
     alone = [one for one in columns if one.given is None]
-    table = {one.name: points(one.threads, one.rates_per_s, weights=one.runs) for one in alone}
-    return fit_points(table, model_of(alone[0], model), share=share, fixed=_mapping(fixed))
+    table = {one.name: one.points() for one in alone}
+    return fit_model(table, model_of(alone[0], model), share=share, fixed=_mapping(fixed))
+
+
+def _mapping(fixed: object) -> Mapping[str, float]:
+    if not isinstance(fixed, Mapping | None):
+        raise BadInput(f"fixed is {fixed!r}: give numbers by parameter, such as {{'sigma': 0.05}}")
+    return fixed or {}
 
 
 @contextmanager
@@ -139,92 +139,72 @@ def compare_columns(what: str, columns: Sequence[Column]) -> Iterator[Comparison
 
         for column in columns:
             with _named(column):
-                found = compare_points(
-                    column.threads, column.rates_per_s, models(column), weights=column.runs
-                )
+                found = compare_models(column.points(), models(column))
             yield found
         shown.update(done)
 
 
 @dataclass(frozen=True)
-class FittedColumn:
-    """Fits of one curve, best first where there are several, and the landmarks of the first.
+class FittedColumns:
+    """Fits of one curve, best first where there are several, or one of several curves together.
 
-    A curve given another has none: beyond the thread counts of that one nothing is known.
+    landmarks: of the first fit. None of several curves, and none of one given another: beyond the thread
+    counts of that one nothing is known.
     """
 
-    column: Column
+    columns: tuple[Column, ...]
     fits: tuple[Fit, ...]
-    landmarks: tuple[Diagnosis, ...]
+    landmarks: tuple[Diagnosis, ...] = ()
 
     def to_json(self) -> list[dict[str, Any]]:
         """The `fit` shape of the command line, one for each model."""
+        names = ", ".join(column.name for column in self.columns)
+        origin = ", ".join(dict.fromkeys(column.origin for column in self.columns))
         return [
             {
-                **one.to_json(self.column.table, self.column.name),
-                "origin": self.column.origin,
+                **one.to_json(self.columns[0].table, names),
+                "origin": origin,
                 "rank": rank,
                 "landmarks": [vars(d) for d in self.landmarks] if rank == 1 else [],
             }
             for rank, one in enumerate(self.fits, start=1)
         ]
 
-
-@dataclass(frozen=True)
-class SharedFit:
-    """Every curve of a table fitted at once; no landmarks, which are those of one curve."""
-
-    columns: tuple[Column, ...]
-    fit: Fit
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """The `fit` shape of the command line; a parameter that is not shared is name[column]."""
-        names = ", ".join(column.name for column in self.columns)
-        origins = ", ".join(dict.fromkeys(column.origin for column in self.columns))
-        found = self.fit.to_json(self.columns[0].table, names)
-        return [{**found, "origin": origins, "rank": 1, "landmarks": []}]
-
     def __str__(self) -> str:
-        return "\n".join(map(str, (*self.columns, self.fit)))
+        best = self.fits[0]
+        lines = [*self.columns, best, *(f"  {landmark}" for landmark in self.landmarks)]
+        if len(self.fits) > 1:
+            how = "one" if best.loo_pct is None else "the best"
+            how = "none fits; the least bad" if best.misfit else how
+            shown = f"`lockscale compare {self.columns[0].table}` shows all"
+            lines.append(f"  {how} of {len(self.fits)} models; {shown}")
+        return "\n".join(map(str, lines))
 
 
-def share_table(
-    table: Table,
-    model: str,
-    share: Collection[str],
-    n_min: int = 1,
-    n_max: int | None = None,
-    fixed: Mapping[str, float] | None = None,
-) -> tuple[SharedFit, list[str]]:
-    """Every curve of a table at once, with the parameters in `share` one number for all.
-
-    Curves given another are not among them. Also a sentence on each curve that looks odd. Raises BadInput
-    where one cannot be used.
-    """
-    alone = [column for column in read_columns(table) if column.given is None]
-    used = tuple(column.between(*thread_range(n_min, n_max)) for column in alone)
-    said = [odd for column in used if (odd := looks_swapped(column))]
-    return SharedFit(used, fit_columns(used, model, share, fixed)), said
-
-
-def fit_table(
+def fit_each_column(
     table: Table,
     model: str | None = None,
+    *,
     n_min: int = 1,
     n_max: int | None = None,
     fixed: Mapping[str, float] | None = None,
-) -> tuple[list[FittedColumn], list[str]]:
+    share: Collection[str] = (),
+) -> tuple[list[FittedColumns], list[str]]:
     """Every curve of a table with every model, or those that the one named can be of with that one.
 
-    Also a sentence on each curve that is left out because it has too few thread counts, or looks odd.
-    Raises BadInput where none is left.
+    share: instead every curve together, as `fit` has it. Also a sentence on each curve that is left out
+    because it has too few thread counts, or looks odd. Raises BadInput where none is left.
     """
-    if model is None and fixed:
-        raise BadInput("fixed parameters are those of one model: name the model too")
-    columns = read_columns(table)
+    if model is None and (fixed or share):
+        raise BadInput("fixed parameters and shared ones are those of one model: name the model too")
+    columns, threads = read_columns(table), thread_range(n_min, n_max)
+    if model is not None and share:
+        used = tuple(column.between(*threads) for column in columns if column.given is None)
+        together = FittedColumns(used, (fit_columns_together(used, model, share, fixed),))
+        return [together], [odd for column in used if (odd := looks_swapped(column))]
     if model is not None:
         columns = [column for column in columns if model in models_of(column)] or columns[:1]
-    chosen, said = _usable(columns, thread_range(n_min, n_max), model, fixed or {})
+    chosen, said = _usable(columns, threads, model, fixed or {})
     if model is None:
         ranked = compare_columns(f"fit {table}", chosen)
         return [_with_landmarks(one, found.fits) for one, found in zip(chosen, ranked, strict=True)], said
@@ -236,26 +216,25 @@ def fit_table(
     return fitted, said
 
 
-def _with_landmarks(column: Column, fits: tuple[Fit, ...]) -> FittedColumn:
+def _with_landmarks(column: Column, fits: tuple[Fit, ...]) -> FittedColumns:
     landmarks = () if column.given else diagnose(fits[0])
-    return FittedColumn(
-        column, fits, tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
-    )
+    said = tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
+    return FittedColumns((column,), fits, said)
 
 
-def compare_table(
-    table: Table, n_min: int = 1, n_max: int | None = None
+def compare_each_column(
+    table: Table, *, n_min: int = 1, n_max: int | None = None
 ) -> tuple[list[tuple[Column, Comparison]], list[str]]:
-    """Every curve of a table with every model, and what `fit_table` also says."""
-    columns, said = _usable(read_columns(table), thread_range(n_min, n_max))
+    """Every curve of a table with every model, and what `fit_each_column` also says."""
+    columns, said = _usable(read_columns(table), thread_range(n_min, n_max), None, {})
     return list(zip(columns, compare_columns(f"compare {table}", columns), strict=True)), said
 
 
 def _usable(
     columns: Sequence[Column],
     threads: tuple[int, int | None],
-    model: str | None = None,
-    fixed: Mapping[str, float] = MappingProxyType({}),
+    model: str | None,
+    fixed: Mapping[str, float],
 ) -> tuple[list[Column], list[str]]:
     """The curves with enough thread counts in the range, and what is to be said of these and the others."""
     usable, said, left_out = [], [], []
@@ -278,12 +257,10 @@ def _check_length(column: Column, model: str | None, fixed: Mapping[str, float])
     models = models_of(column).values() if model is None else [model_of(column, model)]
     fewest = min(sum(p.name not in fixed for p in one.parameters) for one in models)
     counts = len(np.unique(column.threads))
-    if counts < fewest:
-        what, cure = f"every model needs {fewest} or more", "measure more"
-        if model is not None:
-            what, cure = (
-                f"model {model} has {fewest} free parameters",
-                "measure more, or fix some with --fixed",
-            )
-        has = f"{counts} thread count{'s' * (counts > 1)}"
-        raise BadInput(f"{column.table}, {column.name} has {has} and {what}: {cure}")
+    if counts >= fewest:
+        return
+    what, cure = f"every model needs {fewest} or more", "measure more"
+    if model is not None:
+        what, cure = f"model {model} has {fewest} free parameters", "measure more, or fix some with --fixed"
+    has = f"{counts} thread count{'s' * (counts > 1)}"
+    raise BadInput(f"{column.table}, {column.name} has {has} and {what}: {cure}")

@@ -8,8 +8,6 @@ import csv
 import datetime
 import io
 import operator
-import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import SupportsIndex
@@ -21,13 +19,12 @@ from lockscale.errors import MOST_PRINTABLE, BadInput, printable
 from lockscale.fitting.column import Column, published_columns
 from lockscale.fitting.rate_unit import KNOWN as RATES
 from lockscale.fitting.rate_unit import TIME_S, RateUnit, rate_unit
-from lockscale.queueing.model import LARGEST, MAX_THREADS, FloatArray
+from lockscale.queueing.model import LARGEST, MAX_THREADS
 from lockscale.queueing.points import SMALLEST
 from lockscale.tables.audit_file import own_path
 
 SHAPE = "write a header and rows such as threads,value and 8,12500"
 PLAIN = "quote text with commas, and write 1234.5 for a number"
-_SPARE = "cells beyond the header"
 _NO_NAME = "Unnamed:"  # pandas' own word where it writes or reads an index
 
 
@@ -38,30 +35,21 @@ def read_cells(path: Path) -> pd.DataFrame:
     counts rows. The file is read once, so it may be a pipe. Raises BadInput with file and row.
     """
     text = _text(path)
-    header = _header(path, text)
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # an open quote's cell is the rest
+    rows: list[list[str]] = []
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            cells = pd.read_csv(
-                io.StringIO(text),
-                header=None,
-                names=[*header, _SPARE],
-                skiprows=1,
-                dtype=str,
-                keep_default_na=False,
-                skip_blank_lines=False,
-                index_col=False,
-                skipinitialspace=True,
-            )
-    except pd.errors.ParserWarning:
-        raise BadInput(f"{path} has rows with more cells than the header has names: {PLAIN}") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise BadInput(f"{path} is no CSV file: {_parse_error(error)}; {SHAPE}") from error
-    cells.index = pd.RangeIndex(2, len(cells) + 2)
-    cells = cells.fillna("")
-    spare = cells.pop(_SPARE)
-    if (more := spare[spare != ""]).size:
-        raise BadInput(f"{path} row {more.index[0]} has more cells than the header has names: {PLAIN}")
+        for row in csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True):
+            rows.append(row)
+    except csv.Error as error:
+        ended = str(error) == "unexpected end of data"
+        what = "has a quote that nothing closes" if ended else f"is none of a CSV file ({error})"
+        raise BadInput(f"{path} row {len(rows) + 1} {what}: {SHAPE}") from error
+    names = _header(path, rows[0] if rows else [])
+    for number, row in enumerate(rows[1:], start=2):
+        if any(row[len(names) :]):
+            raise BadInput(f"{path} row {number} has more cells than the header has names: {PLAIN}")
+    whole = [(row + [""] * len(names))[: len(names)] for row in rows[1:]]
+    cells = pd.DataFrame(whole, columns=names, index=pd.RangeIndex(2, len(rows) + 1), dtype=str)
     return _named(path, cells[(cells != "").any(axis=1)])
 
 
@@ -78,12 +66,9 @@ def _text(path: Path) -> str:
     return text
 
 
-def _header(path: Path, text: str) -> list[str]:
+def _header(path: Path, row: Sequence[str]) -> list[str]:
     """The names in row 1; those of columns without one say which column it is."""
-    try:
-        names = [name.strip() for name in next(csv.reader(io.StringIO(text, newline=""), strict=True), [])]
-    except csv.Error as error:
-        raise BadInput(f"{path} row 1 is no header of a CSV file ({error}): {SHAPE}") from error
+    names = [name.strip() for name in row]
     if not any(names):
         raise BadInput(f"{path} row 1 is empty: {SHAPE}")
     for mark, called in ((";", "semicolons"), ("\t", "tabs")):
@@ -109,16 +94,6 @@ def _named(path: Path, cells: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def _parse_error(error: Exception) -> str:
-    """What pandas found; it counts the rows of an open quote from 0."""
-    said = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-    return re.sub(
-        r"EOF inside string starting at row (\d+)",
-        lambda found: f"row {int(found[1]) + 1} has a quote that nothing closes",
-        said,
-    )
-
-
 NUMBERS = ("threads", "value", "runs")
 _TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 _NO_NUMBERS = (*_TIMES, bool, np.bool_, complex, np.complexfloating, bytes)
@@ -133,24 +108,14 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
         name = plain.columns[twice][0]
         raise BadInput(f"the data frame has column {name!r} twice: give each column a name of its own")
     for name in NUMBERS:
-        if name in plain:
-            plain[name] = _cells(plain[name])
+        if name in plain and not (plain[name].dtype.kind in "iuf" or plain[name].dtype == "string"):
+            plain[name] = plain[name].astype(object)
+            _refuse(plain[name].map(_is_no_number), plain[name].map(str), FRAME, "write plain numbers")
     return plain
 
 
-def _cells(column: "pd.Series[float]") -> "pd.Series[float]":
-    """The column as it is, or, where that is neither numbers nor text, cell by cell as objects."""
-    if pd.api.types.is_numeric_dtype(column) and column.dtype.kind in "iuf":
-        return column
-    if isinstance(column.dtype, pd.StringDtype):
-        return column
-    cells = column.astype(object)
-    for row, cell in cells.items():
-        if isinstance(cell, _NO_NUMBERS) or (isinstance(cell, int) and abs(cell) > 10**300):
-            raise BadInput(
-                f"the data frame row {row}, column {column.name} is {str(cell)[:40]!r}: write plain numbers"
-            )
-    return cells
+def _is_no_number(cell: object) -> bool:
+    return isinstance(cell, _NO_NUMBERS) or (isinstance(cell, int) and abs(cell) > 10**300)
 
 
 FRAME = "the data frame"
@@ -184,9 +149,10 @@ def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
         where,
         f"thread counts are whole numbers from 1 to {MAX_THREADS}, so check that the columns are not swapped",
     )
-    rates = _positive(cells, "value", where) * scale
-    runs = _positive(cells, "runs", where) if "runs" in cells else None
-    return _curves(cells, where, threads, rates, runs)
+    cells = cells.assign(threads=threads, value=_positive(cells, "value", where) * scale)
+    if "runs" in cells:
+        cells = cells.assign(runs=_positive(cells, "runs", where))
+    return _curves(cells, where)
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
@@ -267,26 +233,19 @@ def _said(cell: object) -> str:
     return repr(cell) if len(repr(cell)) <= MOST_PRINTABLE else repr(printable(cell))
 
 
-def _curves(
-    cells: pd.DataFrame,
-    where: str,
-    threads: "pd.Series[float]",
-    rates: "pd.Series[float]",
-    runs: "pd.Series[float] | None",
-) -> list[Column]:
+def _curves(cells: pd.DataFrame, where: str) -> list[Column]:
     keys = [name for name in APART if name in cells]
     named = _naming(cells, keys)
     found = []
     for _, rows in cells.groupby(keys, sort=False, dropna=False) if keys else [((), cells)]:
         first = rows.iloc[0]
-        name = " ".join(str(first[key]) for key in named) or "value"
         found.append(
             Column(
                 table=where,
-                name=name,
-                threads=_array(threads, rows),
-                rates_per_s=_array(rates, rows),
-                runs=None if runs is None else _array(runs, rows),
+                name=" ".join(str(first[key]) for key in named) or "value",
+                threads=rows.threads.to_numpy(float),
+                rates_per_s=rows.value.to_numpy(float),
+                runs=rows.runs.to_numpy(float) if "runs" in rows else None,
                 unit=str(first["unit"]) if "unit" in rows else "",
                 origin=str(first["origin"]) if "origin" in rows else "not stated",
             )
@@ -302,10 +261,6 @@ def _naming(cells: pd.DataFrame, keys: list[str]) -> list[str]:
         return short
     told = len(cells[short].drop_duplicates()) if short else 1
     return short if told == len(cells[several].drop_duplicates()) else several
-
-
-def _array(values: "pd.Series[float]", rows: pd.DataFrame) -> FloatArray:
-    return np.asarray(values.loc[rows.index], dtype=np.float64)
 
 
 Table = str | Path | pd.DataFrame

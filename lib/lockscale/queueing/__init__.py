@@ -6,8 +6,8 @@
     laws          the models, one family a file
     closed_chain  the exact solution of the closed networks that several of the laws are
     search        the best parameters of one table (gauss_newton); shared: of several columns at once
-    fit, fitted   a fit, made and read: parameters with intervals (interval), errors, predictions
-    compare       fits of one table, ranked; evidence: which of them the data cannot distinguish
+    fit, fitted   `fit_model`, and what it gives: parameters with intervals (interval), errors, predictions
+    compare       `compare_models`: fits of one table, ranked; evidence: which the data cannot distinguish
     diagnosis     knee, ceiling, saturation and collapse of a fit
 
 A model knows no fit, and a fit no model by name.

@@ -18,10 +18,9 @@ from lockscale.queueing.evidence import (
     p_same,
     tell_apart,
 )
-from lockscale.queueing.fit import fit_points
+from lockscale.queueing.fit import Table, as_points, fit_model
 from lockscale.queueing.fitted import LARGEST_HELD_OUT_PCT, Fit, html_table
 from lockscale.queueing.model import QueueingModel
-from lockscale.queueing.points import points
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,35 +92,44 @@ class Comparison:
         ]
 
     def __repr__(self) -> str:
-        return comparison_text(self)
+        """One line a model, best first, then the findings."""
+        lines = [
+            "".join(f"{c:{way}{w}}" for c, way, w in zip(cells, "<>>>>", (20, 5, 11, 15, 14), strict=True))
+            for cells in [HEADER, *self._rows()]
+        ]
+        return "\n".join(lines + findings(self))
 
     def _repr_html_(self) -> str:
-        return comparison_html(self)
+        n = self.best.points.threads
+        title = f"Models of {len(n)} thread counts, {n[0]:g} to {n[-1]:g}: mean absolute error"
+        return html_table(title, HEADER, self._rows(), findings(self))
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (one.model, str(one.free_parameters), _pct(one.mape_pct), _pct(one.loo_pct), _pct(far))
+            for one, far in zip(self.fits, self.extrapolation_pct, strict=True)
+        ]
 
 
-def compare(
-    threads: npt.ArrayLike,
-    values: npt.ArrayLike,
-    models: Iterable[QueueingModel],
-    *,
-    n_min: int = 1,
-    weights: npt.ArrayLike | None = None,
-) -> Comparison:
-    """Fit every model to one table; columns as in `fit`.
+HEADER = ("model", "free", "in sample", "leave-one-out", "from small N")
+
+
+def compare_models(table: Table, models: Iterable[QueueingModel]) -> Comparison:
+    """Fit every model to one table, as `fit_model` takes it.
 
     A model with more parameters than the table has thread counts is left out. Raises BadInput if
     that leaves none.
     """
-    table = points(threads, values, weights=weights, n_min=n_min)
+    known = as_points(table)
     fits: list[Fit] = []
     left_out: dict[str, str] = {}
     for model in models:
-        if len(model.parameters) > len(table):
-            plural = "" if len(table) == 1 else "s"
-            left_out[model.name] = f"more free parameters than {len(table)} thread count{plural}"
+        if len(model.parameters) > len(known):
+            plural = "" if len(known) == 1 else "s"
+            left_out[model.name] = f"more free parameters than {len(known)} thread count{plural}"
             continue
         try:
-            fits.append(fit_points(table, model, {}))
+            fits.append(fit_model(known, model))
         except BadInput as refused:
             left_out[model.name] = str(refused)
     if not fits:
@@ -136,26 +144,6 @@ def rank(fits: Sequence[Fit], left_out: dict[str, str]) -> Comparison:
     return Comparison(tuple(best_first), left_out, noise_floor(fits[0].points))
 
 
-HEADER = ("model", "free", "in sample", "leave-one-out", "from small N")
-
-
-def comparison_text(all_of_them: Comparison) -> str:
-    """One line a model, best first, then the findings."""
-    widths = (20, 5, 11, 15, 14)
-    lines = [
-        f"{cells[0]:<{widths[0]}}" + "".join(f"{c:>{w}}" for c, w in zip(cells[1:], widths[1:], strict=True))
-        for cells in [HEADER, *_rows(all_of_them)]
-    ]
-    return "\n".join(lines + findings(all_of_them))
-
-
-def comparison_html(all_of_them: Comparison) -> str:
-    """The same as a table."""
-    n = all_of_them.best.points.threads
-    title = f"Models of {len(n)} thread counts, {n[0]:g} to {n[-1]:g}: mean absolute error"
-    return html_table(title, HEADER, _rows(all_of_them), findings(all_of_them))
-
-
 def findings(all_of_them: Comparison) -> list[str]:
     """Sentences: the noise floor, who ties with the best, who predicts large N, who was left out."""
     said = [
@@ -165,14 +153,6 @@ def findings(all_of_them: Comparison) -> list[str]:
         *map(_not_determined, all_of_them.fits),
     ]
     return [*filter(None, said), *all_of_them.best.points.warnings, *_left_out(all_of_them.left_out)]
-
-
-def _rows(all_of_them: Comparison) -> list[tuple[str, ...]]:
-    ahead = all_of_them.extrapolation_pct
-    return [
-        (one.model, str(one.free_parameters), _pct(one.mape_pct), _pct(one.loo_pct), _pct(far))
-        for one, far in zip(all_of_them.fits, ahead, strict=True)
-    ]
 
 
 def _pct(error: float | None) -> str:

@@ -36,7 +36,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from lockscale.errors import BadInput
-from lockscale.queueing.fitted import Fit, Without, without
+from lockscale.queueing.fitted import Fit, Without, error_pct, without
 from lockscale.queueing.interval import NOISE_FLOOR, noise
 from lockscale.queueing.model import check_threads
 from lockscale.queueing.points import Points
@@ -137,7 +137,7 @@ def extrapolation_pct(one: Fit) -> float | None:
     ahead = without(one.problem, large)
     if not ahead.determined.all():
         return None
-    return float(np.mean(np.abs(table.error_pct(ahead.misses))))
+    return float(np.mean(np.abs(error_pct(ahead.misses))))
 
 
 def coverage_pct(one: Fit) -> float | None:
@@ -155,8 +155,7 @@ def _inside(one: Fit, apart: Without) -> list[bool]:
     refit = Fit(problem, best, noise(problem.points, best.ss, one.free_parameters), ())
     out = one.points.keep(apart.out)
     ahead = [refit.predict([n], one.points.names[k]) for n, k in zip(out.threads, out.column, strict=True)]
-    seen = out.as_printed(out.threads, out.rate_per_s)
-    return [bool(a.low[0] <= rate <= a.high[0]) for a, rate in zip(ahead, seen, strict=True)]
+    return [bool(a.low[0] <= rate <= a.high[0]) for a, rate in zip(ahead, out.rate_per_s, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ The interval of each parameter is from the profile of the sum of squares.
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from lockscale.errors import BadInput
 from lockscale.queueing.fitted import Estimate, Fit
 from lockscale.queueing.interval import Noise, crossing, noise
-from lockscale.queueing.model import FloatArray, QueueingModel, check_params
+from lockscale.queueing.model import FloatArray, LawParameter, QueueingModel, check_params
 from lockscale.queueing.points import Points, points, stacked
 from lockscale.queueing.search import NO_RATE, Optimum, Problem, problem_of, search
 from lockscale.queueing.shared import Shared, of_one
@@ -23,26 +22,31 @@ SAME = 0.01  # of a box: two optima nearer than this are one
 
 
 def estimates(problem: Problem, optima: Sequence[Optimum], found: Noise | None) -> tuple[Estimate, ...]:
-    """One for each free parameter; optima has the best first."""
-    return tuple(_estimate(problem, optima, found, k) for k in range(len(problem.free)))
+    """One for each parameter of the model; optima has the best first."""
+    places = {p.name: k for k, p in enumerate(problem.free)}
+    return tuple(
+        _estimate(problem, optima, found, places[p.name]) if p.name in places else _given(problem, p)
+        for p in problem.model.parameters
+    )
+
+
+def _given(problem: Problem, p: LawParameter) -> Estimate:
+    value = float(problem.fixed[p.name])
+    return Estimate(p.name, p.unit, value, value, value, "fixed")
 
 
 def _estimate(problem: Problem, optima: Sequence[Optimum], found: Noise | None, k: int) -> Estimate:
     p, at = problem.free[k], float(optima[0].x[k])
-    value = problem.value(k, at)
+    value = float(problem.value(k, at))
     if found is None:
         return Estimate(p.name, p.unit, value, None, None, "calibrated")
     ends = [_end(problem, optima, found, k, float(bounds[k])) for bounds in problem.bounds]
-    low, high = (None if end is None else problem.value(k, end) for end in ends)
-    status = "identified"
-    if low is None or high is None:
-        status = "open-high" if high is None else "open-low"
+    low, high = (None if end is None else float(problem.value(k, end)) for end in ends)
+    status = "open-high" if high is None else "open-low" if low is None else "identified"
     if value == p.high or (value == p.low and not (p.positive and p.low == 0)):
         status = "at-bound"
-    if low is None:
-        low = p.low
-    if high is None and np.isfinite(p.high):
-        high = p.high
+    low = p.low if low is None else low
+    high = p.high if high is None and np.isfinite(p.high) else high
     return Estimate(p.name, p.unit, value, low, high, status)
 
 
@@ -115,113 +119,62 @@ def _wald_step(best: Optimum, found: Noise, k: int) -> float:
     return step if 1e-12 < step < 1e3 else 0.1 * max(abs(float(best.x[k])), 1e-3)
 
 
-Column = tuple[npt.ArrayLike, npt.ArrayLike] | Points
-Table = Column | Mapping[str, Column]
-"""Thread counts and values of one column, or of several columns by name."""
+Table = Points | tuple[npt.ArrayLike, npt.ArrayLike]
+"""Thread counts and rates per second, checked already or not."""
 
 
-@overload
-def fit(
-    table: Table,
+def fit_model(
+    table: Table | Mapping[str, Table],
     model: QueueingModel,
-    /,
     *,
     share: Collection[str] = (),
     fixed: Mapping[str, float] | None = None,
-    n_min: int = 1,
-) -> Fit: ...
-
-
-@overload
-def fit(
-    threads: npt.ArrayLike,
-    values: npt.ArrayLike,
-    model: QueueingModel,
-    /,
-    *,
-    fixed: Mapping[str, float] | None = None,
-    n_min: int = 1,
-    weights: npt.ArrayLike | None = None,
-) -> Fit: ...
-
-
-def fit(
-    table: object,
-    values: object,
-    model: QueueingModel | None = None,
-    /,
-    *,
-    share: Collection[str] = (),
-    fixed: Mapping[str, float] | None = None,
-    n_min: int = 1,
-    weights: npt.ArrayLike | None = None,
 ) -> Fit:
     """Least squares on ln(value / model), with profile-likelihood 95% intervals.
 
-    `fit((threads, values), model)`, or the same without the brackets. threads, values: shape (rows,),
-    rates per second; rows of one thread count are repeats. fixed: parameters known from elsewhere. n_min
-    leaves out smaller thread counts. weights: number of runs behind each row. Several columns
-    {name: (threads, values)} are fitted at once: the parameters named in `share` are one number for
-    all, any other p is p[name]; their noise is taken to be the same share of the rate. Raises BadInput
-    for a table or a parameter that cannot be used.
+    table: a pair (threads, values), rates per second, rows of one thread count being repeats; or `points`
+    of them. fixed: parameters known from elsewhere. Several tables {name: table} are fitted at once: the
+    parameters named in `share` are one number for all, any other p is p[name]; their noise is taken to be
+    the same share of the rate. Raises BadInput for a table or a parameter that cannot be used.
     """
-    if model is None:
-        column, model = cast(Table, table), cast(QueueingModel, values)
-    else:
-        column = cast(Column, (table, values))
-    if isinstance(column, Mapping):
-        columns = {str(name): _points(one, n_min, weights) for name, one in column.items()}
-        return fit_shared(columns, model, share, fixed or {})
-    if share:
+    if isinstance(table, Mapping):
+        columns = {str(name): as_points(one) for name, one in table.items()}
+        model, one = _shared(model, columns, share), stacked(columns)
+    elif share:
         raise BadInput("share needs several columns: give a table {name: (threads, values)}.")
-    return fit_points(_points(column, n_min, weights), model, fixed or {})
+    else:
+        one = as_points(table)
+    known = {} if fixed is None else fixed
+    check_params(model, known)
+    problem = problem_of(model, one, known)
+    if len(problem.free) > len(one):
+        raise BadInput(
+            f"model {model.name} has {len(problem.free)} free parameters and the table "
+            f"{len(one)} thread count(s): measure more of them or fix parameters."
+        )
+    with getattr(of_one(model), "while_fitted", nullcontext)():
+        return _fitted(problem, search(problem))
 
 
-def _points(column: Column, n_min: int, weights: npt.ArrayLike | None) -> Points:
-    if isinstance(column, Points):
-        return column.at_least(n_min)
-    if not isinstance(column, tuple | list) or len(column) != 2:
+def as_points(table: Table) -> Points:
+    """The table's points; BadInput for what is no pair of columns."""
+    if isinstance(table, Points):
+        return table
+    if not isinstance(table, tuple | list) or len(table) != 2:
         raise BadInput(
             "a column is a pair (threads, values): give both, or use lockscale.fitting.fit for files and "
             "data frames."
         )
-    threads, values = column
-    return points(threads, values, weights=weights, n_min=n_min)
+    return points(*table)
 
 
-def fit_points(table: Points, model: QueueingModel, fixed: Mapping[str, float]) -> Fit:
-    """`fit` for one column that is checked already."""
-    check_params(model, fixed)
-    return _fit(model, table, fixed)
-
-
-def fit_shared(
-    columns: Mapping[str, Points], model: QueueingModel, share: Collection[str], fixed: Mapping[str, float]
-) -> Fit:
-    """`fit` for several columns that are checked already."""
+def _shared(model: QueueingModel, columns: Mapping[str, Points], share: Collection[str]) -> Shared:
     known = [p.name for p in model.parameters]
     if isinstance(share, str) or not share or not set(share) <= set(known):
         raise BadInput(f"share = {share!r}: name parameters of {model.name} in a list: {', '.join(known)}.")
     if len(columns) < 2:
         raise BadInput(f"share needs several columns and the table has {len(columns)}.")
-    shared = Shared(model, tuple(columns), frozenset(share))
-    check_params(shared, fixed)
-    return _fit(shared, stacked(columns), fixed)
-
-
-def _enough(problem: Problem) -> None:
-    if len(problem.free) > len(problem.points):
-        raise BadInput(
-            f"model {problem.model.name} has {len(problem.free)} free parameters and the table "
-            f"{len(problem.points)} thread count(s): measure more of them or fix parameters."
-        )
-
-
-def _fit(model: QueueingModel, table: Points, fixed: Mapping[str, float]) -> Fit:
-    problem = problem_of(model, table, fixed)
-    _enough(problem)
-    with getattr(of_one(model), "while_fitted", nullcontext)():
-        return _fitted(problem, search(problem))
+    return Shared(model, tuple(columns), frozenset(share))
 
 
 def _fitted(problem: Problem, optima: Sequence[Optimum]) -> Fit:

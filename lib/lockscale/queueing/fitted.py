@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lockscale.errors import BadInput
 from lockscale.queueing.interval import NOISE_FLOOR, Noise, crossing
-from lockscale.queueing.model import FloatArray, LawParameter, check_threads
+from lockscale.queueing.model import FloatArray, check_threads
 from lockscale.queueing.points import Points
 from lockscale.queueing.search import Optimum, Problem, problem_of, search
 from lockscale.queueing.shared import rate_of
@@ -57,6 +57,11 @@ LARGEST_HELD_OUT_PCT = 25.0
 """A model with a larger leave-one-out error does not describe the table, whatever its rank."""
 
 Mask = npt.NDArray[np.bool_]
+
+
+def error_pct(misses: FloatArray) -> FloatArray:
+    """100 (value - model) / value, from ln(model / value)."""
+    return np.asarray(100 * (1 - np.exp(misses)))
 
 
 @dataclass(frozen=True)
@@ -116,9 +121,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Values with 95% intervals for one more run (a row of weight 1); all arrays have shape (n,).
+    """Rates per second with 95% intervals for one more run (a row of weight 1); all arrays (n,).
 
-    Rates per second, or seconds where the table gives times.
     low and high are NaN where the fit has no degree of freedom left (`calibrated`).
     """
 
@@ -130,12 +134,12 @@ class Prediction:
 
 @dataclass(frozen=True, repr=False)
 class Fit:
-    """A model fitted to a table. Made by `lockscale.queueing.fit.fit`."""
+    """A model fitted to a table. Made by `fit_model`."""
 
     problem: Problem
     best: Optimum
     noise: Noise | None
-    estimates: tuple[Estimate, ...]
+    parameters: tuple[Estimate, ...]  # every one of the model, in its order
 
     @property
     def model(self) -> str:
@@ -151,16 +155,6 @@ class Fit:
         return self.problem.params(self.best.x)
 
     @property
-    def parameters(self) -> tuple[Estimate, ...]:
-        """Every parameter in the model's order, fixed ones included."""
-        found = {e.name: e for e in self.estimates}
-        return tuple(found.get(p.name) or self._given(p) for p in self.problem.model.parameters)
-
-    def _given(self, p: LawParameter) -> Estimate:
-        value = float(self.problem.fixed[p.name])
-        return Estimate(p.name, p.unit, value, value, value, "fixed")
-
-    @property
     def free_parameters(self) -> int:
         return len(self.problem.free)
 
@@ -172,7 +166,7 @@ class Fit:
     @property
     def residuals_pct(self) -> FloatArray:
         """100 (value - model) / value at each thread count, shape (points,)."""
-        return self.points.error_pct(self.problem.misses(self.best.x))
+        return error_pct(self.problem.misses(self.best.x))
 
     @property
     def mape_pct(self) -> float:
@@ -204,7 +198,7 @@ class Fit:
         misses = np.empty(len(self.points))
         for one in self.left_out:
             misses[one.out] = one.misses
-        return self.points.error_pct(misses)
+        return error_pct(misses)
 
     @property
     def loo_pct(self) -> float | None:
@@ -237,10 +231,7 @@ class Fit:
         n, k = check_threads(threads), self._place(column)
         rates = rate_of(self.problem.model, n, np.full(len(n), k), self.params)
         ends = np.array([self._interval(*at, k) for at in zip(n, np.log(rates), strict=True)]).reshape(-1, 2)
-        value, low, high = (
-            self.points.as_printed(n, y) for y in (rates, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
-        )
-        return Prediction(n, value, high, low) if self.points.seconds else Prediction(n, value, low, high)
+        return Prediction(n, rates, np.exp(ends[:, 0]), np.exp(ends[:, 1]))
 
     def _place(self, column: str | None) -> int:
         names = self.points.names
@@ -285,30 +276,21 @@ class Fit:
         }
 
     def __repr__(self) -> str:
-        return fit_text(self)
+        """The title, a line for each parameter, and what the fit is worth."""
+        width = max(14, *(len(e.name) + 2 for e in self.parameters))
+        lines = [
+            f"  {name:<{width}}{value:>12} {unit:<4} {interval:<26} {status}"
+            for name, value, interval, unit, status in map(_cells, self.reported)
+        ]
+        return "\n".join([_title(self), *lines, *(f"  {note}" for note in _notes(self))])
 
     def _repr_html_(self) -> str:
-        return fit_html(self)
+        header = ("parameter", "value", "95% interval", "unit", "status")
+        return html_table(_title(self), header, map(_cells, self.reported), _notes(self))
 
 
 FAR = 50.0
 """ln of the largest factor by which a prediction may be off before its end is called open."""
-
-
-def fit_text(one: Fit) -> str:
-    """The title, a line for each parameter, and what the fit is worth."""
-    width = max(14, *(len(e.name) + 2 for e in one.parameters))
-    lines = [
-        f"  {name:<{width}}{value:>12} {unit:<4} {interval:<26} {status}"
-        for name, value, interval, unit, status in map(_cells, one.reported)
-    ]
-    return "\n".join([_title(one), *lines, *(f"  {note}" for note in _notes(one))])
-
-
-def fit_html(one: Fit) -> str:
-    """The same as a table."""
-    header = ("parameter", "value", "95% interval", "unit", "status")
-    return html_table(_title(one), header, map(_cells, one.reported), _notes(one))
 
 
 def _title(one: Fit) -> str:

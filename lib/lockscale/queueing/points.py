@@ -6,7 +6,6 @@ analysis of variance of the distances from each thread count's median: M. B. Bro
 "Robust Tests for the Equality of Variances", J. American Statistical Association 69, 1974.
 """
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -67,8 +66,8 @@ class Points:
 
     Rates are kept as logarithms: noise is a share of the rate, so +10% and -10% weigh alike.
     repeat_ss and repeat_dof are the spread of the repeats about their own mean. column is the place
-    in `names` of the column that a point is from. seconds: the table gives times, so that errors and
-    predictions are those of times. warnings: sentences on what a fit takes for granted and is not so.
+    in `names` of the column that a point is from. warnings: sentences on what a fit takes for granted
+    and is not so.
     """
 
     threads: FloatArray
@@ -78,7 +77,6 @@ class Points:
     repeat_dof: int
     column: npt.NDArray[np.intp]
     names: tuple[str, ...] = ("",)
-    seconds: bool = False
     warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -98,13 +96,6 @@ class Points:
             column=self.column[mask],
         )
 
-    def at_least(self, n_min: int) -> "Points":
-        """Only thread counts from n_min on. Raises BadInput where there is none."""
-        used = self.threads >= _whole("n_min", n_min)
-        if not used.any():
-            raise BadInput(f"the table has no row with {n_min} threads or more: add rows or lower n_min.")
-        return self if used.all() else self.keep(used)
-
     def with_row(self, threads: float, log_rate: float, weight: float, column: int = 0) -> "Points":
         """One more point, at the end."""
         return replace(
@@ -115,56 +106,33 @@ class Points:
             column=np.append(self.column, column),
         )
 
-    def as_printed(self, threads: FloatArray, rates_per_s: FloatArray) -> FloatArray:
-        """Rates in the table's own quantity: rates per second, or seconds for N threads' work."""
-        return threads / rates_per_s if self.seconds else rates_per_s
 
-    def error_pct(self, misses: FloatArray) -> FloatArray:
-        """100 (value - model) / value of the table's own quantity, from ln(model rate / rate)."""
-        return np.asarray(100 * (1 - np.exp(-misses if self.seconds else misses)))
-
-
-def points(
-    threads: npt.ArrayLike,
-    values: npt.ArrayLike,
-    *,
-    weights: npt.ArrayLike | None = None,
-    n_min: int = 1,
-    seconds: bool = False,
-) -> Points:
+def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayLike | None = None) -> Points:
     """Columns to points; rows of one thread count are repeats and are averaged (geometric mean).
 
-    threads, values, weights: shape (rows,), any order; weights is the number of runs behind each
-    row (default 1). seconds: values are not rates but times T in which N threads each do the same
-    work, and a rate is N / T in units of that work. Raises BadInput for anything that is not a table of
-    positive values.
+    threads, values (rates per second), weights: shape (rows,), any order; weights is the number of runs
+    behind each row (default 1). Raises BadInput for anything that is not a table of positive values.
     """
-    n, printed = as_floats("threads", threads), as_floats("values", values)
-    runs = np.ones(len(printed)) if weights is None else as_floats("weights", weights)
-    if not len(n) == len(printed) == len(runs):
-        lengths = f"{len(n)}, {len(printed)} and {len(runs)}"
+    n, rates = as_floats("threads", threads), as_floats("values", values)
+    runs = np.ones(len(rates)) if weights is None else as_floats("weights", weights)
+    if not len(n) == len(rates) == len(runs):
+        lengths = f"{len(n)}, {len(rates)} and {len(runs)}"
         raise BadInput(f"threads, values and weights have {lengths} rows: give equal columns.")
-    n = check_threads(n)
-    for what, column in (("values", printed), ("weights", runs)):
+    if not len(n):
+        raise BadInput("the table has no rows: add one for each thread count.")
+    check_threads(n)
+    for what, column in (("values", rates), ("weights", runs)):
         if bad := np.flatnonzero((column < SMALLEST) | (column > LARGEST)).tolist():
-            row = f"{what} row {bad[0] + 1} is {column[bad[0]]:g}"
             raise BadInput(
-                f"{row}: give {SMALLEST:g} to {LARGEST:g}, so check the unit "
-                "and leave out runs that did not work."
+                f"{what} row {bad[0] + 1} is {column[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so check "
+                "the unit and leave out runs that did not work."
             )
-    used = n >= _whole("n_min", n_min)
-    if not used.any():
-        raise BadInput(f"the table has no row with {n_min} threads or more: add rows or lower n_min.")
-    rates = n / printed if seconds else printed
-    return replace(_grouped(n[used], np.log(rates[used]), runs[used]), seconds=seconds)
+    return _grouped(n, np.log(rates), runs)
 
 
 def stacked(columns: Mapping[str, Points]) -> Points:
     """Several columns as one table; the noise of all of them is taken to be the same."""
     parts = list(columns.values())
-    kinds = {part.seconds for part in parts}
-    if len(kinds) > 1:
-        raise BadInput("some columns are rates and some are times: give columns of one kind.")
     return Points(
         np.concatenate([part.threads for part in parts]),
         np.concatenate([part.log_rate for part in parts]),
@@ -173,19 +141,8 @@ def stacked(columns: Mapping[str, Points]) -> Points:
         sum(part.repeat_dof for part in parts),
         np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
         tuple(columns),
-        kinds.pop(),
         tuple(f"{name}: {said}" for name, part in columns.items() for said in part.warnings),
     )
-
-
-def _whole(what: str, number: int) -> int:
-    try:
-        n = operator.index(number)
-    except TypeError:
-        n = 0
-    if n < 1 or isinstance(number, bool):
-        raise BadInput(f"{what} = {number!r}: give the smallest thread count to use, a whole number.")
-    return n
 
 
 def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
@@ -193,14 +150,7 @@ def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
     weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
     mean = np.bincount(place, weights=runs * log_rate) / weight
     deviations = np.sqrt(runs) * (log_rate - mean[place])
-    same = np.zeros(len(distinct), dtype=np.intp)
     said = uneven_spread(distinct, place, deviations)
-    return Points(
-        distinct,
-        mean,
-        weight,
-        float(deviations @ deviations),
-        len(n) - len(distinct),
-        same,
-        warnings=(said,) if said else (),
-    )
+    repeats = float(deviations @ deviations), len(n) - len(distinct)
+    column = np.zeros(len(distinct), dtype=np.intp)
+    return Points(distinct, mean, weight, *repeats, column, warnings=(said,) if said else ())

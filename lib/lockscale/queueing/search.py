@@ -66,20 +66,10 @@ class Problem:
                 high.append(min(p.high / end, 1e6))
         return np.array(low), np.array(high)
 
-    @cached_property
-    def _scales(self) -> list[tuple[float, bool, float, float]]:
-        """`ends` and what `_values` asks of a parameter, as Python's numbers: one value is wanted often."""
-        return [(float(end), p.positive, p.low, p.high) for p, end in zip(self.free, self.ends, strict=True)]
-
-    def value(self, k: int, x: float) -> float:
-        """Parameter k in its own unit."""
-        end, positive, low, high = self._scales[k]
-        return min(max(end * float(np.exp(x) if positive else x), low), high)
-
-    def _values(self, k: int, x: FloatArray) -> FloatArray:
+    def value(self, k: int, x: Any) -> Any:
+        """Parameter k in its own unit, of one coordinate or of an array of them."""
         p, end = self.free[k], self.ends[k]
-        value = end * (np.exp(x) if p.positive else x)
-        return np.asarray(np.minimum(np.maximum(value, p.low), p.high))
+        return np.minimum(np.maximum(end * (np.exp(x) if p.positive else x), p.low), p.high)
 
     def coordinates(self, params: Mapping[str, float]) -> FloatArray:
         """The free ones of params, in their own units, as coordinates within the bounds."""
@@ -89,30 +79,29 @@ class Problem:
             return np.clip(np.where(positive, np.log(shares), shares), *self.bounds)
 
     def params(self, x: Sequence[float] | FloatArray) -> dict[str, float]:
-        return dict(self.fixed) | {p.name: self.value(k, x[k]) for k, p in enumerate(self.free)}
+        return dict(self.fixed) | {p.name: float(self.value(k, x[k])) for k, p in enumerate(self.free)}
 
     def misses(self, x: FloatArray) -> FloatArray:
         """Model over table as log ratios, shape (points,), not weighted."""
-        with np.errstate(all="ignore"):
-            rate = rate_of(self.model, self.points.threads, self.points.column, self.params(x))
-            log_rate = np.log(rate)
-        misses = log_rate - self.points.log_rate
-        return np.where(np.abs(misses) < NO_RATE, misses, NO_RATE)
+        return self._misses(self.params(x))
 
     def many_misses(self, xs: FloatArray) -> FloatArray:
         """The same for sets of coordinates (S, free), shape (S, points)."""
         if not getattr(self.model, "broadcasts", False) or not self.free:
             return np.array([self.misses(x) for x in xs]).reshape(len(xs), len(self.points))
         at_once = max(RATES_AT_ONCE // len(self.points), 1)
-        return np.concatenate(
-            [self._many(xs[k : k + at_once]) for k in range(0, len(xs), at_once)]
-            or [np.empty((0, len(self.points)))]
-        )
+        parts = [xs[k : k + at_once] for k in range(0, len(xs), at_once)]
+        found = [
+            self._misses(
+                {**self.fixed, **{p.name: self.value(k, x[:, [k]]) for k, p in enumerate(self.free)}}
+            )
+            for x in parts
+        ]
+        return np.concatenate(found) if found else np.empty((0, len(self.points)))
 
-    def _many(self, xs: FloatArray) -> FloatArray:
-        sets: dict[str, Any] = {p.name: self._values(k, xs[:, k : k + 1]) for k, p in enumerate(self.free)}
+    def _misses(self, params: Mapping[str, Any]) -> FloatArray:
         with np.errstate(all="ignore"):
-            rate = rate_of(self.model, self.points.threads, self.points.column, {**self.fixed, **sets})
+            rate = rate_of(self.model, self.points.threads, self.points.column, params)
             misses = np.log(rate) - self.points.log_rate
         return np.where(np.abs(misses) < NO_RATE, misses, NO_RATE)
 
@@ -173,7 +162,7 @@ class Problem:
 
         What is no more than `enough` is not made less.
         """
-        fixed = dict(self.fixed) | {self.free[k].name: self.value(k, at)}
+        fixed = dict(self.fixed) | {self.free[k].name: float(self.value(k, at))}
         rest = replace(self, fixed=fixed, tries=max(self.tries // 16, 1))
         start = rest.starts(1)[0]
         ss = float(np.sum(rest.residuals(start) ** 2))
@@ -213,21 +202,15 @@ class Problem:
             _put(x, dict(zip(loose, found.x[0], strict=True))), float(found.ss[0]), np.empty((0, 0))
         )
 
-    def _polished_near(self, x: FloatArray, hold: Mapping[int, float], loose: list[int]) -> Optimum:
-        held = {self.free[k].name: self.value(k, at) for k, at in hold.items()}
-        found = replace(self, fixed={**self.fixed, **held})._polished(x[loose], COARSE)
-        return Optimum(_put(x, dict(zip(loose, found.x, strict=True))), found.ss, np.empty((0, 0)))
-
     def _polished(self, start: FloatArray, precision: float) -> Optimum:
         """By scipy, which finds its way along bounds where many at once give up."""
         if not len(start):
             return Optimum(start, float(np.sum(self.residuals(start) ** 2)), np.empty((len(self.points), 0)))
 
         def jacobian(x: FloatArray) -> FloatArray:
-            found: FloatArray = slopes(self.many_residuals, x[None], self.residuals(x)[None], self.bounds[1])[
-                0
-            ]
-            return found
+            return np.asarray(
+                slopes(self.many_residuals, x[None], self.residuals(x)[None], self.bounds[1])[0]
+            )
 
         with np.errstate(all="ignore"):
             # dogbox ends exactly on a bound, so `at-bound` needs no tolerance
@@ -298,8 +281,7 @@ def _own(
 ) -> dict[str, float]:
     """Best parameters of column k alone, under their shared names."""
     given = dict(problem.fixed) | dict(common)
-    here = {p.name: name for p in shared.model.parameters for name in shared.to_shared(k, {p.name: 0.0})}
+    here = {p.name: shared.name_in(k, p.name) for p in shared.model.parameters}
     own = {name: given[there] for name, there in here.items() if there in given}
     alone = problem_of(shared.model, column, own)
-    best = search(alone)[0]
-    return shared.to_shared(k, alone.params(best.x))
+    return {here[name]: value for name, value in alone.params(search(alone)[0].x).items()}

@@ -5,7 +5,7 @@ Two arms of one kernel on one machine differ in one thing. Fitted at once with t
 shared, each column says what the other cannot: one pays for the knee, one for the slope before it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +33,7 @@ class Shared:
         return tuple(
             replace(p, name=name)
             for p in self.model.parameters
-            for name in dict.fromkeys(self._named(p.name, k) for k in range(len(self.columns)))
+            for name in dict.fromkeys(self.name_in(k, p.name) for k in range(len(self.columns)))
         )
 
     @property
@@ -42,13 +42,10 @@ class Shared:
 
     def of_column(self, k: int, params: Mapping[str, float]) -> dict[str, float]:
         """The parameters that `model` has in column k."""
-        return {p.name: params[self._named(p.name, k)] for p in self.model.parameters}
+        return {p.name: params[self.name_in(k, p.name)] for p in self.model.parameters}
 
-    def to_shared(self, k: int, params: Mapping[str, float]) -> dict[str, float]:
-        """Parameters of `model` under the names that they have here for column k."""
-        return {self._named(name, k): value for name, value in params.items()}
-
-    def _named(self, name: str, k: int) -> str:
+    def name_in(self, k: int, name: str) -> str:
+        """What a parameter of `model` is called here for column k."""
         return name if name in self.share else f"{name}[{self.columns[k]}]"
 
     def rate(self, threads: FloatArray, params: Mapping[str, float]) -> FloatArray:
@@ -56,22 +53,12 @@ class Shared:
         raise self._which()
 
     def search_box(self, threads: FloatArray, rates: FloatArray) -> Box:
-        """Likewise; `box` is the one of all columns."""
+        """Likewise; `box_of` is the one of all columns."""
         raise self._which()
 
     def _which(self) -> BadInput:
         names = ", ".join(self.columns)
         return BadInput(f"this fit has the columns {names}: ask for one of them, or fit one alone.")
-
-    def box(self, boxes: Iterable[Box]) -> Box:
-        """Where to search, from the search boxes of the columns in their order."""
-        found: dict[str, tuple[float, float]] = {}
-        for k, one in enumerate(boxes):
-            for p in self.model.parameters:
-                name, (low, high) = self._named(p.name, k), one[p.name]
-                before = found.get(name, (low, high))
-                found[name] = min(low, before[0]), max(high, before[1])
-        return found
 
 
 def of_one(model: QueueingModel) -> QueueingModel:
@@ -98,6 +85,12 @@ def box_of(model: QueueingModel, table: Points) -> Box:
     """Where to search for a table; of several columns, those that it still has."""
     if not isinstance(model, Shared):
         return model.search_box(table.threads, table.rate_per_s)
-    columns = [table.keep(table.column == k) for k in range(len(model.columns))]
-    here = [one if len(one) else table for one in columns]
-    return model.box(model.model.search_box(one.threads, one.rate_per_s) for one in here)
+    found: dict[str, tuple[float, float]] = {}
+    for k in range(len(model.columns)):
+        column = table.keep(table.column == k)
+        one = column if len(column) else table
+        for its, (low, high) in model.model.search_box(one.threads, one.rate_per_s).items():
+            name = model.name_in(k, its)
+            before = found.get(name, (low, high))
+            found[name] = min(low, before[0]), max(high, before[1])
+    return found

@@ -84,9 +84,9 @@ class Paired:
 def paired_models(
     threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayLike | None = None
 ) -> tuple[Paired, ...]:
-    """Every paired model of a column given this reference; arguments as in `fit`.
+    """Every paired model of a column given this reference; arguments as of `points`.
 
-    `compare(n, rates, paired_models(n, reference))` is one column given another.
+    `compare_models((n, rates), paired_models(n, reference))` is one column given another.
     """
     reference = points(threads, values, weights=weights)
     peak = float(reference.threads[reference.log_rate.argmax()])
