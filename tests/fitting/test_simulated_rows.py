@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.scoreboard import SimulatedTarget, simulated_rows
+from lockscale.fitting.scoreboard import ColumnTarget, simulated_rows
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, SimulatedModel
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.scoreboard import scoreboard_text
@@ -125,7 +125,7 @@ def test_a_column_that_depends_on_what_is_not_free_is_refused():
 
 
 def test_a_target_is_met_by_no_calibrated_fit_and_needs_both_errors():
-    target = SimulatedTarget(table="t", column="c", target_pct=5, target_loo_pct=8)
+    target = ColumnTarget(column="c", target_pct=5, target_loo_pct=8)
     assert target.is_met(4.9, 7.9, calibrated=False)
     assert not target.is_met(4.9, 7.9, calibrated=True)
     assert not target.is_met(5.1, 7.9, calibrated=False)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, Validati
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.fitting.column import Column, all_published_columns
+from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.fitting.table_fit import compare_columns, fit_columns_together
 from lockscale.queueing.compare import Comparison, rank
@@ -23,42 +23,24 @@ from lockscale.yaml_text import read_yaml
 FILE = paths.DATA / "fit-targets.yaml"
 
 
-class NotLaws(BaseModel):
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NotLaws(_Strict):
     """Laws that contradict what the arm is known to do, `because` of what: no candidates for its curve."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     laws: list[str]
     because: str
 
 
-class ColumnTarget(BaseModel):
+class ColumnTarget(_Strict):
     """Largest mean absolute percentage error: in sample, and with each thread count left out."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    column: str
-    target_pct: PositiveFloat
-    target_loo_pct: PositiveFloat
-    not_laws: NotLaws | None = None
-
-
-class TableTargets(BaseModel):
-    """`n_min`: the smallest thread count of the table that is fitted, `because` of what."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    table: str
-    n_min: PositiveInt = 1
-    because: str = ""
-    columns: list[ColumnTarget]
-
-
-class SimulatedTarget(BaseModel):
-    """Largest mean absolute percentage errors of a column that the simulator explains."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    table: str
     column: str
     target_pct: PositiveFloat
     target_loo_pct: PositiveFloat | None = None
+    not_laws: NotLaws | None = None
 
     def is_met(self, mape_pct: float, loo_pct: float | None, calibrated: bool) -> bool:
         """Within what is set; a calibrated fit has shown nothing and meets none."""
@@ -66,14 +48,27 @@ class SimulatedTarget(BaseModel):
         return not calibrated and mape_pct <= self.target_pct and held_out
 
 
-class _Simulated(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class SimulatedTarget(ColumnTarget):
+    """Of a column that the simulator explains."""
+
+    table: str
+
+
+class TableTargets(_Strict):
+    """`n_min`: the smallest thread count of the table that is fitted, `because` of what."""
+
+    table: str
+    n_min: PositiveInt = 1
+    because: str = ""
+    columns: list[ColumnTarget]
+
+
+class _Simulated(_Strict):
     source: str
     columns: list[SimulatedTarget]
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _File(_Strict):
     source: str
     tables: list[TableTargets]
     simulated: _Simulated
@@ -96,8 +91,8 @@ def _read() -> _File:
         raise BadInput(f"{FILE} cannot be used: restore it from git") from error
 
 
-def scoreboard() -> list[dict[str, Any]]:
-    """The `scoreboard` shape of the command line, queueing part: a row for each curve.
+def column_row(column: Column) -> dict[str, Any]:
+    """The row of one published curve in the `scoreboard` shape of the command line.
 
     Errors are mean absolute percentages. `met`: the model has fewer free parameters than there are
     thread counts, and both errors are within their targets; None where no target is set. `n_min` and
@@ -106,23 +101,13 @@ def scoreboard() -> list[dict[str, Any]]:
     none, because equally good fits of the others differ there.
     `not_laws`: models that are no candidates, the errors that they have, and why.
     """
-    return [column_row(one) for one in all_published_columns()]
-
-
-def column_row(column: Column) -> dict[str, Any]:
-    """The row of one published curve."""
     of_table = fit_targets().get(column.table, TableTargets(table="", columns=[]))
     used = column.between(of_table.n_min, None)
     asked = [used, column] if of_table.n_min > 1 else [used]
     found, *whole = compare_columns(f"compare {column.name}", asked)
-    return _row(column, of_table, found, whole[0] if whole else None)
-
-
-def _row(
-    column: Column, of_table: TableTargets, found: Comparison, whole: Comparison | None
-) -> dict[str, Any]:
     target = next((one for one in of_table.columns if one.column == column.name), None)
-    candidates = _candidates(found, target)
+    not_laws = target.not_laws if target and target.not_laws else NotLaws(laws=[], because="")
+    best = (candidates := _candidates(found, not_laws)).best
     return {
         "table": column.table,
         "column": column.name,
@@ -131,23 +116,28 @@ def _row(
         "points_in_table": len(set(column.threads.tolist())),
         "n_min": of_table.n_min,
         "n_min_because": of_table.because,
-        "coverage_pct": coverage_pct(candidates.best),
+        "coverage_pct": coverage_pct(best),
         "target_pct": target.target_pct if target else None,
         "target_loo_pct": target.target_loo_pct if target else None,
         "not_told_apart": list(candidates.not_told_apart[1:]),
         "candidates": len(candidates.fits),
         "not_determined": {one.model: list(one.not_determined) for one in found.fits if one.not_determined},
-        "not_laws": _not_laws(found, target),
-        "not_laws_because": target.not_laws.because if target and target.not_laws else "",
-        "curve": _curve(candidates.best),
-        "all_points": None if whole is None else _figures(_candidates(whole, target), target),
+        "not_laws": [
+            {"model": one.model, "mape_pct": one.mape_pct, "loo_pct": one.loo_pct}
+            for one in found.fits
+            if one.model in not_laws.laws
+        ],
+        "not_laws_because": not_laws.because,
+        "curve": _curve(best),
+        "all_points": _figures(_candidates(whole[0], not_laws), target) if whole else None,
     }
 
 
-def _candidates(found: Comparison, target: ColumnTarget | None) -> Comparison:
+def _candidates(found: Comparison, not_laws: NotLaws) -> Comparison:
     """Without the laws that contradict what the arm does."""
-    laws = target.not_laws.laws if target and target.not_laws else []
-    return rank([one for one in found.fits if one.model not in laws], found.left_out) if laws else found
+    if not not_laws.laws:
+        return found
+    return rank([one for one in found.fits if one.model not in not_laws.laws], found.left_out)
 
 
 def _figures(found: Comparison, target: ColumnTarget | None) -> dict[str, Any]:
@@ -162,7 +152,7 @@ def _figures(found: Comparison, target: ColumnTarget | None) -> dict[str, Any]:
         "mape_pct": best.mape_pct,
         "loo_pct": best.loo_pct,
         "extrapolation_pct": extrapolation_pct(best),
-        "met": None if target is None else meets(best, target),
+        "met": None if target is None else target.is_met(best.mape_pct, best.loo_pct, best.calibrated),
     }
 
 
@@ -172,22 +162,6 @@ def _curve(best: Fit) -> list[dict[str, float]]:
     rates = np.exp(table.log_rate + best.problem.misses(best.best.x))
     values = zip(table.threads.tolist(), rates.tolist(), best.residuals_pct.tolist(), strict=True)
     return [{"threads": n, "model": rate, "residual_pct": off} for n, rate, off in values]
-
-
-def _not_laws(found: Comparison, target: ColumnTarget | None) -> list[dict[str, Any]]:
-    laws = target.not_laws.laws if target and target.not_laws else []
-    return [
-        {"model": one.model, "mape_pct": one.mape_pct, "loo_pct": one.loo_pct}
-        for one in found.fits
-        if one.model in laws
-    ]
-
-
-def meets(one: Fit, target: ColumnTarget) -> bool:
-    """Both errors within their targets; a calibrated fit has shown nothing and meets none."""
-    if one.calibrated or one.loo_pct is None:
-        return False
-    return one.mape_pct <= target.target_pct and one.loo_pct <= target.target_loo_pct
 
 
 SMALL_N = 8

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,16 +28,6 @@ ARM = "arm"
 REPLICATIONS = 4
 HALF_WIDTH = 0.03
 LONGEST = 16
-
-
-class SimulatedPoint(NamedTuple):
-    """A model at a number of threads."""
-
-    model: AnyModel
-    threads: int
-    values: Mapping[str, object]
-    seed: int
-    operations: int
 
 
 Values = Mapping[str, float]
@@ -69,35 +59,25 @@ class SimulatedColumn:
     def depending_on(self, names: Collection[str]) -> "SimulatedColumn":
         return replace(self, depends_on=tuple(names))
 
-    def value(self, point: SimulatedPoint) -> float:
-        """The figure at a point; NaN where the values cannot run."""
-        run = simulated(point)
-        return float("nan") if run is None else self.figure(run)
+    def value(
+        self, model: AnyModel, threads: int, values: Mapping[str, object], *, seed: int, operations: int
+    ) -> float:
+        """The figure at a point; NaN where the values cannot run, for instance as no step takes any time.
 
+        It is simulated with twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times
+        at most: near a threshold two states may take turns for long.
+        """
+        from lockscale.sim import simulate  # imports the compiler, which what a study says of it does without
 
-def simulated(point: SimulatedPoint) -> Result | None:
-    """One point, None where the values cannot run, for instance because no step takes any time.
-
-    It is simulated with twice the operations until its 95% interval is within HALF_WIDTH, LONGEST times at
-    most: near a threshold two states may take turns for long.
-    """
-    from lockscale.sim import simulate  # imports the compiler, which what a study says of it does without
-
-    for longer in 2 ** np.arange(np.log2(LONGEST) + 1):
-        try:
-            found = simulate(
-                point.model,
-                point.threads,
-                point.values,
-                seed=point.seed,
-                replications=REPLICATIONS,
-                operations=int(longer) * point.operations,
-            )
-        except BadInput:
-            return None
-        if found.high is not None and found.high <= (1 + HALF_WIDTH) * found.rate_per_s:
-            break
-    return found
+        settings: dict[str, Any] = {"seed": seed, "replications": REPLICATIONS}
+        for longer in 2 ** np.arange(np.log2(LONGEST) + 1):
+            try:
+                found = simulate(model, threads, values, operations=int(longer) * operations, **settings)
+            except BadInput:
+                return float("nan")
+            if found.high is not None and found.high <= (1 + HALF_WIDTH) * found.rate_per_s:
+                break
+        return self.figure(found)
 
 
 STEP = np.log(2) / 4  # 19%: a smooth curve bends by 0.2% between nodes
@@ -204,10 +184,9 @@ class SimulatedModel:
             first = [own_first / self._unit(own) for own_first in list(own.values())[: self.scales]]
             zeros = dict.fromkeys(one.at(threads, dict.fromkeys(one.depends_on, 1.0)), 0.0)
             values = zeros | dict(zip(own, [*first, *(float(np.exp(STEP * k)) for k in node)], strict=True))
-            point = SimulatedPoint(
-                self.model, threads, {**self.held, **one.held, **values}, self.seed, self.operations
-            )
-            self._memo[key] = float(np.log(one.value(point)))
+            given = {**self.held, **one.held, **values}
+            value = one.value(self.model, threads, given, seed=self.seed, operations=self.operations)
+            self._memo[key] = float(np.log(value))
             for shown in self._shown:
                 shown.update(len(self._memo), f"{len(self._memo)} points simulated")
         return self._memo[key]

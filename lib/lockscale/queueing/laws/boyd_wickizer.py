@@ -4,7 +4,7 @@
 Below each law stands what it claims.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -102,18 +102,13 @@ def _two_queue_sharing_per_s(threads: FloatArray, params: Mapping[str, float]) -
     return 1e6 * closed_rate_per_us(threads, _think_us(threads, params), _both_us(threads, params))
 
 
-def _with_moved(law: Law, threads: FloatArray, rates: FloatArray) -> Box:
-    box = law.box(threads, rates)
-    longest = box["Z_us"][1]
-    return {**box, "moved_us": (1e-2 * longest, longest)}
+def _with_moved(law: Law) -> Callable[[FloatArray, FloatArray], Box]:
+    def box(threads: FloatArray, rates: FloatArray) -> Box:
+        its = law.box(threads, rates)
+        longest = its["Z_us"][1]
+        return {**its, "moved_us": (1e-2 * longest, longest)}
 
-
-def _repairman_sharing_box(threads: FloatArray, rates: FloatArray) -> Box:
-    return _with_moved(MACHINE_REPAIRMAN, threads, rates)
-
-
-def _two_queue_sharing_box(threads: FloatArray, rates: FloatArray) -> Box:
-    return _with_moved(TWO_QUEUE, threads, rates)
+    return box
 
 
 _MOVED = LawParameter("moved_us", "us")
@@ -122,7 +117,7 @@ REPAIRMAN_SHARING = Law(
     "repairman_sharing",
     (*MACHINE_REPAIRMAN.parameters, _MOVED),
     _repairman_sharing_per_s,
-    _repairman_sharing_box,
+    _with_moved(MACHINE_REPAIRMAN),
 )
 """Lines that several threads write: work outside the lock costs more when it is not alone.
 
@@ -144,5 +139,5 @@ Derived here. Units: microseconds, rates per second. Domain: as those laws; c >=
 apart by the smallest thread counts alone.
 """
 TWO_QUEUE_SHARING = Law(
-    "two_queue_sharing", (*TWO_QUEUE.parameters, _MOVED), _two_queue_sharing_per_s, _two_queue_sharing_box
+    "two_queue_sharing", (*TWO_QUEUE.parameters, _MOVED), _two_queue_sharing_per_s, _with_moved(TWO_QUEUE)
 )
