@@ -3,10 +3,11 @@
 
 from pathlib import Path
 
-from lockscale.filesystems.ext4 import EXT4
+from lockscale.filesystems import fs_type
 from lockscale.kernels.series import Series
 from lockscale.prove.series_checks import events_of
 
+EXT4 = fs_type("ext4")
 EVENTS = """\
 TRACE_EVENT(ext4_allocate_inode,
   TP_PROTO(struct inode *inode),

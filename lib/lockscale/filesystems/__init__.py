@@ -2,16 +2,16 @@
 """The file systems that a study can be about. A study names one; nothing else outside this room names any."""
 
 from lockscale.errors import BadInput
-from lockscale.filesystems.btrfs import BTRFS
-from lockscale.filesystems.ext4 import EXT4
+from lockscale.filesystems.btrfs import Btrfs
+from lockscale.filesystems.ext4 import Ext4
 from lockscale.filesystems.fs_type import FsType, Made, Options, tools_of
-from lockscale.filesystems.tmpfs import TMPFS
-from lockscale.filesystems.xfs import XFS
+from lockscale.filesystems.tmpfs import Tmpfs
+from lockscale.filesystems.xfs import Xfs
 
 __all__ = ["FIRST", "FS_TYPES", "FsType", "Made", "Options", "fs_type", "on_disk", "tools_of"]
 
-FS_TYPES: dict[str, FsType] = {one.name: one for one in (BTRFS, EXT4, TMPFS, XFS)}
-FIRST: FsType = EXT4
+FS_TYPES: dict[str, FsType] = {one.name: one for one in (Btrfs(), Ext4(), Tmpfs(), Xfs())}
+FIRST = FS_TYPES["ext4"]
 """What is made on a disk before any study asks for another, so that it carries this project's label."""
 
 

@@ -5,29 +5,23 @@ import re
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
-from lockscale.filesystems.fs_type import Made, refuse_beyond
+from lockscale.filesystems.fs_type import FsType, Made
 
-# Not -L, nor -r, which copies a folder in, nor -b, which is the size.
-OPTION = re.compile(r"-[dmnsOR].*|-[MK]|--(?:data|metadata|nodesize|sectorsize|checksum|csum)")
 FLAGS = re.compile(r"^(?:in)?compat\w*_flags\t+\S+\n\t+\( (.*?) \)$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"^(nodesize|sectorsize|num_devices)\t+(\d+)$", re.MULTILINE)
 
 
-class Btrfs:
+class Btrfs(FsType):
     """See fs_type.py."""
 
-    name = trace_system = "btrfs"
-    on_disk = True
-    package = "btrfs-progs"
-    dry_run = ("true",)
+    name, package = "btrfs", "btrfs-progs"
     trace_header = "include/trace/events/btrfs.h"
     versions = (("mkfs.btrfs", "--version"), ("btrfs", "--version"))
+    # Not -L, nor -r, which copies a folder in, nor -b, which is the size.
+    option = re.compile(r"-[dmnsOR].*|-[MK]|--(?:data|metadata|nodesize|sectorsize|checksum|csum)")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.btrfs", "-q", "-f", "-L", label, *options, *(["-b", size] if size else []), device]
-
-    def refuse_options(self, options: Sequence[str], size: str) -> None:
-        refuse_beyond(options, size, OPTION, ())
 
     def describe(self, device: str) -> list[str]:
         return ["btrfs", "inspect-internal", "dump-super", device]
@@ -35,16 +29,11 @@ class Btrfs:
     def read(self, said: str) -> Made:
         features = [flag.strip().lower() for flags in FLAGS.findall(said) for flag in flags.split("|")]
         numbers = {name: int(number) for name, number in NUMBER.findall(said)}
-        return Made(
-            features=tuple(features),
-            facts={"node_bytes": numbers["nodesize"], "sector_bytes": numbers["sectorsize"]},
-        )
+        facts = {"node_bytes": numbers["nodesize"], "sector_bytes": numbers["sectorsize"]}
+        return Made(tuple(features), facts)
 
     def knobs(self, device: str) -> str:
         raise BadInput(f"btrfs has its settings in sysfs by UUID, not by {device}: leave knobs out")
 
     def check(self, device: str) -> list[str]:
         return ["btrfs", "check", "--readonly", device]
-
-
-BTRFS = Btrfs()

@@ -4,27 +4,21 @@
 import re
 from collections.abc import Sequence
 
-from lockscale.filesystems.fs_type import Made, refuse_beyond
-
-# Not -L, -n, -t, nor any that reads a file.
-OPTION = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]")
+from lockscale.filesystems.fs_type import FsType, Made
 
 
-class Ext4:
+class Ext4(FsType):
     """See fs_type.py."""
 
-    name = trace_system = "ext4"
-    on_disk = True
-    package = "e2fsprogs"
+    name, package = "ext4", "e2fsprogs"
     dry_run = ("mkfs.ext4", "-n", "-q", "-F")
     trace_header = "include/trace/events/ext4.h"
     versions = (("mkfs.ext4", "-V"), ("e2fsck", "-V"))
+    # Not -L, -n, -t, nor any that reads a file.
+    option, elsewhere = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]"), ("device",)
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.ext4", "-q", "-F", "-L", label, *options, device, *([size] if size else [])]
-
-    def refuse_options(self, options: Sequence[str], size: str) -> None:
-        refuse_beyond(options, size, OPTION, {"device"})
 
     def describe(self, device: str) -> list[str]:
         return ["dumpe2fs", "-h", device]
@@ -32,20 +26,12 @@ class Ext4:
     def read(self, said: str) -> Made:
         found = dict(re.findall(r"^([^:\n]+):\s*(.*)$", said, re.MULTILINE))
         inodes_per_group = int(found["Inodes per group"])
-        return Made(
-            features=tuple(found["Filesystem features"].split()),
-            facts={
-                "block_groups": int(found["Inode count"]) // inodes_per_group,
-                "inodes_per_group": inodes_per_group,
-                "journal_size": found.get("Total journal size", found.get("Journal size")),
-            },
-        )
-
-    def knobs(self, device: str) -> str:
-        return f"/sys/fs/ext4/{device.removeprefix('/dev/')}"
+        facts = {
+            "block_groups": int(found["Inode count"]) // inodes_per_group,
+            "inodes_per_group": inodes_per_group,
+            "journal_size": found.get("Total journal size", found.get("Journal size")),
+        }
+        return Made(tuple(found["Filesystem features"].split()), facts)
 
     def check(self, device: str) -> list[str]:
         return ["e2fsck", "-f", "-n", device]
-
-
-EXT4 = Ext4()

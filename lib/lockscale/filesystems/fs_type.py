@@ -2,9 +2,8 @@
 """What an experiment asks of a file system, and the options with which one is made, mounted and tuned."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import pydantic
 
@@ -56,57 +55,7 @@ class Made:
     """
 
     features: tuple[str, ...] = ()
-    facts: dict[str, int | str | None] = field(default_factory=dict)
-
-
-class FsType(Protocol):
-    """One file system. Commands are argv, run as root on the machine under test."""
-
-    @property
-    def name(self) -> str:
-        """As `mount -t` and the kernel's list of block signatures call it."""
-
-    @property
-    def on_disk(self) -> bool:
-        """Whether it is made on a disk; one in memory has no mkfs, no description and no check."""
-
-    @property
-    def package(self) -> str:
-        """Debian's package of its tools; empty where it needs none."""
-
-    @property
-    def dry_run(self) -> Sequence[str]:
-        """mkfs, without the device behind it, that says whether it would and writes nothing; else `true`."""
-
-    @property
-    def trace_system(self) -> str:
-        """The folder of its trace events in tracefs, and how their names begin."""
-
-    @property
-    def trace_header(self) -> str:
-        """The file of the kernel's source that defines them; empty where it has none."""
-
-    @property
-    def versions(self) -> Sequence[Sequence[str]]:
-        """Commands that print the version of a tool that decides a result, in their first line."""
-
-    def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
-        """The command that makes it on `device`; size: as mkfs takes it, empty for the whole disk."""
-
-    def refuse_options(self, options: Sequence[str], size: str) -> None:
-        """Raises BadInput for an mkfs option that names another disk or file, or a size that is none."""
-
-    def describe(self, device: str) -> list[str]:
-        """The command that prints what read() reads."""
-
-    def read(self, said: str) -> Made:
-        """What describe() printed."""
-
-    def knobs(self, device: str) -> str:
-        """The folder of its settings in sysfs, for a device such as /dev/vda; BadInput where it has none."""
-
-    def check(self, device: str) -> list[str]:
-        """The command that changes nothing and ends with 0 where there is nothing to mend; unmounted."""
+    facts: Mapping[str, int | str | None] = field(default_factory=dict)
 
 
 SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
@@ -114,20 +63,56 @@ _LETTER = re.compile(r"^-.")  # what it says may follow without a blank: -Jdevic
 _WORDS = re.compile(r"[,=]")
 
 
-def refuse_beyond(
-    options: Sequence[str], size: str, allowed: re.Pattern[str], elsewhere: Collection[str]
-) -> None:
-    """Raises BadInput for an option of mkfs that is none of `allowed`, or reaches beyond the disk.
+class FsType:
+    """One file system. Commands are argv, run as root on the machine under test.
 
-    elsewhere: the words of its options that are followed by another device or file, or mean one.
+    What is not said is as one in memory has it, which has no mkfs, no description and no check.
     """
-    for option in options:
-        dashed = option.startswith("-") and not allowed.fullmatch(option)
-        words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
-        if dashed or "/" in option or not words.isdisjoint(elsewhere):
-            raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
-    if size and not SIZE.fullmatch(size):
-        raise BadInput(f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T")
+
+    name: str  # as `mount -t`, its folder in tracefs and the kernel's list of block signatures call it
+    on_disk: bool = True
+    package: str = ""  # Debian's, of its tools
+    dry_run: Sequence[str] = (
+        "true",
+    )  # mkfs without its device, that says whether it would and writes nothing
+    trace_header: str = ""  # the file of the kernel's source that defines its trace events
+    versions: Sequence[
+        Sequence[str]
+    ] = ()  # print the version of a tool that decides a result in their first line
+    option: re.Pattern[str] = re.compile(r"(?!)")  # the options of mkfs that are taken
+    elsewhere: Collection[str] = ()  # words in them that are followed by another device or file, or mean one
+
+    def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
+        """The command that makes it on `device`; size: as mkfs takes it, empty for the whole disk."""
+        raise NotImplementedError
+
+    def refuse_options(self, options: Sequence[str], size: str) -> None:
+        """Raises BadInput for an mkfs option that reaches beyond the disk, or a size that is none."""
+        for option in options:
+            dashed = option.startswith("-") and not self.option.fullmatch(option)
+            words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
+            if dashed or "/" in option or not words.isdisjoint(self.elsewhere):
+                raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
+        if size and not SIZE.fullmatch(size):
+            raise BadInput(
+                f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T"
+            )
+
+    def describe(self, device: str) -> list[str]:
+        """The command that prints what read() reads."""
+        return ["true"]
+
+    def read(self, said: str) -> Made:
+        """What describe() printed."""
+        return Made()
+
+    def knobs(self, device: str) -> str:
+        """The folder of its settings in sysfs, for a device such as /dev/vda; BadInput where it has none."""
+        return f"/sys/fs/{self.name}/{device.removeprefix('/dev/')}"
+
+    def check(self, device: str) -> list[str]:
+        """The command that changes nothing and ends with 0 where there is nothing to mend; unmounted."""
+        return ["true"]
 
 
 def tools_of(fs: FsType) -> dict[str, str]:

@@ -4,31 +4,26 @@
 import re
 from collections.abc import Sequence
 
-from lockscale.filesystems.fs_type import Made, refuse_beyond
+from lockscale.filesystems.fs_type import FsType, Made
 
-# Not -L, -N, -p, -c, nor a log, a realtime section or data in another device or a file.
-OPTION = re.compile(r"-[bdilmnrs].*|-K")
-ELSEWHERE = {"name", "file", "logdev", "rtdev", "options"}
 FEATURES = re.compile(r"^versionnum \[\S+\] = (\S+)$", re.MULTILINE)
 FACT = re.compile(r"\b(agcount|agsize|bsize|blocks|isize)=(\d+)")
 
 
-class Xfs:
+class Xfs(FsType):
     """See fs_type.py."""
 
-    name = trace_system = "xfs"
-    on_disk = True
-    package = "xfsprogs"
+    name, package = "xfs", "xfsprogs"
     dry_run = ("mkfs.xfs", "-N", "-f")
     trace_header = "fs/xfs/xfs_trace.h"
     versions = (("mkfs.xfs", "-V"), ("xfs_repair", "-V"))
+    # Not -L, -N, -p, -c, nor a log, a realtime section or data in another device or a file.
+    option = re.compile(r"-[bdilmnrs].*|-K")
+    elsewhere = ("name", "file", "logdev", "rtdev", "options")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         part = ["-d", f"size={size}"] if size else []
         return ["mkfs.xfs", "-q", "-f", "-L", label, *options, *part, device]
-
-    def refuse_options(self, options: Sequence[str], size: str) -> None:
-        refuse_beyond(options, size, OPTION, ELSEWHERE)
 
     def describe(self, device: str) -> list[str]:
         return ["xfs_db", "-r", "-c", "info", "-c", "version", device]
@@ -36,24 +31,15 @@ class Xfs:
     def read(self, said: str) -> Made:
         # one paragraph each of the metadata, the data, the log: the same word means another number there
         sections = dict(re.findall(r"^(meta-data|data|log)\b(.*?)(?=^\w|\Z)", said, re.MULTILINE | re.DOTALL))
-        found = {name: dict(FACT.findall(text)) for name, text in sections.items()}
-        block_bytes = int(found["data"]["bsize"])
-        features = FEATURES.search(said)
-        return Made(
-            features=tuple(features[1].lower().split(",")) if features else (),
-            facts={
-                "allocation_groups": int(found["meta-data"]["agcount"]),
-                "allocation_group_bytes": int(found["meta-data"]["agsize"]) * block_bytes,
-                "inode_bytes": int(found["meta-data"]["isize"]),
-                "log_bytes": int(found["log"]["blocks"]) * int(found["log"]["bsize"]),
-            },
-        )
-
-    def knobs(self, device: str) -> str:
-        return f"/sys/fs/xfs/{device.removeprefix('/dev/')}"
+        found = {name: {k: int(v) for k, v in FACT.findall(text)} for name, text in sections.items()}
+        metadata, log, features = found["meta-data"], found["log"], FEATURES.search(said)
+        facts = {
+            "allocation_groups": metadata["agcount"],
+            "allocation_group_bytes": metadata["agsize"] * found["data"]["bsize"],
+            "inode_bytes": metadata["isize"],
+            "log_bytes": log["blocks"] * log["bsize"],
+        }
+        return Made(tuple(features[1].lower().split(",")) if features else (), facts)
 
     def check(self, device: str) -> list[str]:
         return ["xfs_repair", "-n", device]
-
-
-XFS = Xfs()

@@ -87,7 +87,7 @@ def count_points(
     """Processes -> what count() gives of their load, all on one new file system, then checked."""
     made = make(machine, options, disk)
     must(machine, loads[max(loads)], timeout_s=LOAD_TIMEOUT_S)  # loads bitmaps and inode tables
-    system = fs_type(options.filesystem).trace_system
+    system = fs_type(options.filesystem).name
     counted = {processes: count(machine, load, sources, cpus, system) for processes, load in loads.items()}
     unmount_and_check(machine, made)
     return counted

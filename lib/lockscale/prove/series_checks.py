@@ -168,4 +168,4 @@ def events_of(series: Series, tree: Path, fs: FsType) -> set[str]:
         return set()
     changed = apply_beside(series, tree).get(fs.trace_header)
     text = changed if changed is not None else (tree / fs.trace_header).read_bytes()
-    return set(re.findall(EVENT.format(system=fs.trace_system), text.decode(), re.MULTILINE))
+    return set(re.findall(EVENT.format(system=fs.name), text.decode(), re.MULTILINE))
