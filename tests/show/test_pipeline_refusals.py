@@ -122,10 +122,10 @@ def test_a_table_that_was_not_published(place: Path):
 def test_a_kernel_source_that_is_not_there(place: Path, monkeypatch, said: str):
     if said == "environment":
         monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", "/nonexistent")
-        changes = {}
+        changes, whose = {}, "LOCKSCALE_KERNEL_SOURCE"
     else:
-        changes = {"kernel_source": "/nonexistent"}
-    sentence = "the kernel source /nonexistent is not there: give a kernel tarball or tree"
+        changes, whose = {"kernel_source": "/nonexistent"}, "kernel_source of the study's file or of -p"
+    sentence = f"{whose}: the kernel source /nonexistent is not there: give a kernel tarball or tree"
     assert refusal(place, **changes) == sentence
 
 

@@ -45,21 +45,30 @@ class Kind:
         return hashlib.sha256(self.fragment.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Base:
+class _Strict(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class _KindEntry(_Strict):
+    configs: Annotated[list[str], pydantic.Field(min_length=1)]
+    on_top: str | None = None
+
+
+class Base(_Strict):
     """The longterm line, the package and tarball it comes in, and the kinds of build beside it."""
 
     line: str
     package: str
     tarball: Path
-    tested: tuple[str, ...]
-    kinds: dict[str, Kind]
+    tested: list[str]
+    kinds: dict[str, _KindEntry]
 
     def kind(self, name: str) -> Kind:
         """The kind of build that is called `name`."""
         if name not in self.kinds:
             raise BadInput(f"there is no kind of build {name!r} (there are: {', '.join(self.kinds)})")
-        return self.kinds[name]
+        said = self.kinds[name]
+        return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in said.configs), said.on_top)
 
 
 def kind_for(study: str, name: str) -> Kind:
@@ -71,23 +80,6 @@ def kind_for(study: str, name: str) -> Kind:
     return replace(kind, configs=(*kind.configs, config), own=own)
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-
-class _KindEntry(_Strict):
-    configs: Annotated[list[str], pydantic.Field(min_length=1)]
-    on_top: str | None = None
-
-
-class _BaseFile(_Strict):
-    line: str
-    package: str
-    tarball: Path
-    tested: list[str]
-    kinds: dict[str, _KindEntry]
-
-
 def base() -> Base:
     """Read kernel-patches/base.toml; BadInput names the first key that it lacks or has too many."""
     return _read(paths.KERNEL_PATCHES)
@@ -95,10 +87,4 @@ def base() -> Base:
 
 @functools.cache
 def _read(folder: Path) -> Base:
-    said = read_toml(folder / "base.toml", _BaseFile)
-    kinds = {name: _kind(folder, name, entry) for name, entry in said.kinds.items()}
-    return Base(said.line, said.package, said.tarball, tuple(said.tested), kinds)
-
-
-def _kind(folder: Path, name: str, entry: _KindEntry) -> Kind:
-    return Kind(name, tuple(folder / config for config in entry.configs), entry.on_top)
+    return read_toml(folder / "base.toml", Base)

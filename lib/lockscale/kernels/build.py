@@ -6,25 +6,23 @@ touches. The tree is put back to pristine before each series goes in.
 """
 
 import contextlib
-import hashlib
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import full_disk_is_one_sentence, locked, sha256_of_json, write_json
+from lockscale.files import full_disk_is_one_sentence, locked, sha256_of, sha256_of_json, write_json
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
-from lockscale.kernels.steps import run_step
-from lockscale.programs import need
+from lockscale.kernels.steps import make_in, need_all, run_step
 from lockscale.progress import told_if_long
 
 LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
@@ -35,7 +33,10 @@ FIXED = {  # so that the same input gives the same build-id
     "KBUILD_BUILD_VERSION": "1",
 }
 
+TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl")
+RECORD = "kernel.json"
 TIMES = "times.json"  # beside the record: how long the build took decides nothing
+K = TypeVar("K", bound="Kernel")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,11 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
     found, wanted = find_source(source), kind_for(series.study, kind)
     whole = with_on_top(series, wanted.on_top)
     key = key_of(whole, found, wanted.sha256)
-    return cached_kernel(key) or _build(whole, found, key, wanted)
+    if kernel := cached_kernel(key):
+        return kernel
+    need_all(TOOLS)
+    with build_folder(found) as (tree, room), series_in(whole, tree, room):
+        return _compile(whole, found, key, wanted, tree, room)
 
 
 def key_of(whole: Series, source: Source, config_sha256: str) -> str:
@@ -100,10 +105,15 @@ def built_before(series: Series) -> Kernel | None:
 
 def cached_kernel(key: str) -> Kernel | None:
     """The kernel kept under `key`, if its record and its image are whole."""
-    record = paths.KERNEL_CACHE / key / "kernel.json"
+    return kept_in(paths.KERNEL_CACHE / key, Kernel)
+
+
+def kept_in(folder: Path, kind: type[K]) -> K | None:
+    """The kernel that keep() put into a folder, unless its record or its image is gone."""
+    record = folder / RECORD
     if not (record.is_file() and record.with_name("bzImage").is_file()):
         return None
-    return Kernel(**json.loads(record.read_text()))
+    return kind(**json.loads(record.read_text()))
 
 
 def newest(kernels: Iterable[Kernel]) -> Kernel:
@@ -113,16 +123,9 @@ def newest(kernels: Iterable[Kernel]) -> Kernel:
 
 def cached_kernels(kind: str | None = None) -> list[Kernel]:
     """Every kernel in the cache, or those of one kind."""
-    found = sorted(paths.KERNEL_CACHE.glob("*/kernel.json"))
+    found = sorted(paths.KERNEL_CACHE.glob(f"*/{RECORD}"))
     kernels = [Kernel(**json.loads(path.read_text())) for path in found]
     return [kernel for kernel in kernels if kind in (None, kernel.kind)]
-
-
-def _build(series: Series, source: Source, key: str, kind: Kind) -> Kernel:
-    for tool in ("gcc", "ld", "make", "flex", "bison", "bc", "perl"):
-        need(tool)
-    with build_folder(source) as (tree, room), series_in(series, tree, room):
-        return _compile(series, source, key, kind, tree, room)
 
 
 @contextlib.contextmanager
@@ -211,42 +214,45 @@ def objects_in(room: Path, suffix: str) -> Path:
 
 def _compile(series: Series, source: Source, key: str, kind: Kind, tree: Path, room: Path) -> Kernel:
     objects = objects_in(room, kind.suffix)
-    version = version_in(room)
     local = f"-lockscale-{series.sha256[:8]}{kind.suffix}"
-    configure(tree, objects, kind, version)
-    config = (objects / ".config").read_text()
-    argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}"]
+    configure(tree, objects, kind, version_in(room))
     started_s = time.monotonic()
-    log = room / f"build-{key}.log"
     what = f"build kernel {series.name}{'' if kind.name == RATE else f' ({kind.name})'}"
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES_OF_A_BUILD
-    run_step([*argv, f"LOCALVERSION={local}", "bzImage"], what, lines, log, FIXED)
-    kernel = Kernel(
-        key=key,
-        version=version,
-        release=f"{version}{local}",
-        build_id=build_id_of(objects / "vmlinux"),
-        series=series.name,
-        series_sha256=series.sha256,
-        source_sha256=source.sha256,
-        config_sha256=hashlib.sha256(config.encode()).hexdigest(),
-        compiler=compiler(),
-        spin_lock=spin_lock_kind(config),
-        kind=kind.name,
-    )
-    _keep(kernel, objects, time.monotonic() - started_s)
+    argv = make_in(tree, objects, f"LOCALVERSION={local}", "bzImage")
+    run_step(argv, what, lines, room / f"build-{key}.log", FIXED)
+    spin_lock = spin_lock_kind((objects / ".config").read_text())
+    said = linked(series, source, key, room, objects, local)
+    kernel = Kernel(**said, spin_lock=spin_lock, kind=kind.name)
+    keep(kernel, objects, time.monotonic() - started_s)
     return kernel
 
 
-def _keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
-    """Move image, config and record into the cache; the record last, so it vouches for the rest."""
+def linked(series: Series, source: Source, key: str, room: Path, objects: Path, local: str) -> dict[str, str]:
+    """What the record of a kernel that was linked in `objects` says, whatever it was built for."""
+    version = version_in(room)
+    return {
+        "key": key,
+        "version": version,
+        "release": f"{version}{local}",
+        "build_id": build_id_of(objects / "vmlinux"),
+        "series": series.name,
+        "series_sha256": series.sha256,
+        "source_sha256": source.sha256,
+        "config_sha256": sha256_of(objects / ".config"),
+        "compiler": compiler(),
+    }
+
+
+def keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
+    """Copy image, config and record into the cache; the record last, so it vouches for the rest."""
     kernel.folder.mkdir(parents=True, exist_ok=True)
     with full_disk_is_one_sentence(kernel.folder):
         shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
         shutil.copyfile(objects / ".config", kernel.folder / "config")
         shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
     write_json(kernel.folder / TIMES, {"build_seconds": round(build_seconds, 1)})
-    write_json(kernel.folder / "kernel.json", asdict(kernel))
+    write_json(kernel.folder / RECORD, asdict(kernel))
 
 
 def refuse_one_identity(kernels: dict[str, tuple[Kernel, str]]) -> None:

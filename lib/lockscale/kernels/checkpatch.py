@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lockscale.errors import RunFailed
 from lockscale.kernels.series import Series, touched_files
-from lockscale.kernels.steps import run_step
+from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?, (\d+) checks?, \d+ lines checked$", re.MULTILINE)
@@ -130,8 +130,7 @@ def _compile(targets: Sequence[str], tree: Path, objects: Path, what: str) -> Co
         for path in old:
             path.unlink(missing_ok=True)
     log = objects / "warnings.log"
-    argv = [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}", "W=1", *targets]
-    run_step(argv, f"compile {what} with W=1", LINES_OF_A_COMPILE, log)
+    run_step(make_in(tree, objects, "W=1", *targets), f"compile {what} with W=1", LINES_OF_A_COMPILE, log)
     return warnings_in(log.read_text(errors="replace").splitlines(), tree)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
 from lockscale.kernels.mail import read_text
-from lockscale.kernels.steps import run_step
-from lockscale.programs import need
+from lockscale.kernels.steps import make_in, run_step
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
 DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
@@ -43,10 +42,9 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
     fragment = objects / "fragment.config"
     asked = read_config(kind.fragment)
     fragment.write_text("".join(f"{name}={value}\n" for name, value in asked.items()))
-    argv = [need("make"), f"--directory={tree}", f"O={objects}", "allnoconfig"]
-    run_step([*argv, f"KCONFIG_ALLCONFIG={fragment}"], "configure the kernel", 20, objects / "config.log")
-    refused = not_taken(kind.fragment, (objects / ".config").read_text())
-    if refused:
+    argv = make_in(tree, objects, "allnoconfig", f"KCONFIG_ALLCONFIG={fragment}")
+    run_step(argv, "configure the kernel", 20, objects / "config.log")
+    if refused := not_taken(kind.fragment, (objects / ".config").read_text()):
         raise BadInput(
             f"{_home_of(refused[0], kind)} asks for {refused[0]}, which Linux {version} does not take "
             f"({len(refused)} such line(s)): a dependency is missing or the option is gone"

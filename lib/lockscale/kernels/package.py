@@ -7,31 +7,33 @@ dpkg-dev here, and would always make the C library's headers as well.
 """
 
 import hashlib
-import json
-import os
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.files import (
-    full_disk_is_one_sentence,
-    need_free_space,
-    sha256_of,
-    write_json,
-    write_text,
-)
+from lockscale.files import full_disk_is_one_sentence, need_free_space, sha256_of, write_text
+from lockscale.kernels import build
 from lockscale.kernels.base import RATE, base
-from lockscale.kernels.build import FIXED, TIMES, Kernel, build_folder, key_of, objects_in, series_in
-from lockscale.kernels.identity import build_id_of
+from lockscale.kernels.build import (
+    FIXED,
+    Kernel,
+    build_folder,
+    keep,
+    kept_in,
+    key_of,
+    linked,
+    objects_in,
+    series_in,
+)
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
-from lockscale.kernels.source import Source, compiler, find_source, version_in
-from lockscale.kernels.steps import run_step
+from lockscale.kernels.source import Source, find_source, version_in
+from lockscale.kernels.steps import make_in, need_all, run_step
 from lockscale.programs import need
 
-TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl", "gzip", "depmod", "dpkg-deb")
+TOOLS = (*build.TOOLS, "gzip", "depmod", "dpkg-deb")
 OBJECTS_MIB = {"localmodconfig": 1500, "full": 9000, "file": 3000}
 LINES = {"localmodconfig": 6000, "full": 30_000, "file": 3000}  # only scale the progress bar
 LINES_OF_A_FURTHER_ARM = 400
@@ -68,27 +70,21 @@ def build_package(series: Series, config: ServerConfig, source: str | None = Non
     found = find_source(source)
     whole = with_on_top(series, base().kind(config.kind).on_top)
     key = key_of(whole, found, config.sha256)
-    return cached_package(key) or _build(whole, found, key, config)
+    if kernel := cached_package(key):
+        return kernel
+    need_all(TOOLS)
+    with build_folder(found) as (tree, room), series_in(whole, tree, room):
+        return _package(whole, found, key, config, tree, room)
 
 
 def cached_package(key: str) -> ServerKernel | None:
     """The package kept under `key`, if its record, its image and the package itself are whole."""
-    record = _folder(key) / "kernel.json"
-    if not record.is_file():
-        return None
-    kernel = ServerKernel(**json.loads(record.read_text()))
-    return kernel if kernel.image.is_file() and kernel.package.is_file() else None
+    kernel = kept_in(_folder(key), ServerKernel)
+    return kernel if kernel and kernel.package.is_file() else None
 
 
 def _folder(key: str) -> Path:
     return paths.PACKAGE_CACHE / key
-
-
-def _build(series: Series, source: Source, key: str, config: ServerConfig) -> ServerKernel:
-    for tool in TOOLS:
-        need(tool)
-    with build_folder(source) as (tree, room), series_in(series, tree, room):
-        return _package(series, source, key, config, tree, room)
 
 
 def _package(
@@ -97,21 +93,12 @@ def _package(
     objects = _objects(config, room)
     suffix = "" if config.kind == RATE else f"-{config.kind}"
     local = f"-lockscale-{series.sha256[:8]}-{key[:8]}{suffix}"
-    release = f"{version_in(room)}{local}"
-    make = [need("make"), f"--directory={tree}", f"O={objects}", f"LOCALVERSION={local}"]
+    make = make_in(tree, objects, f"LOCALVERSION={local}")
     started_s = time.monotonic()
     _compile(make, f"build kernel {series.name}{suffix} for the server", key, config, objects, room)
-    name = _pack(make, release, version_in(room), objects, room / f"package-{key}.log")
+    name = _pack(make, local, version_in(room), objects, room / f"package-{key}.log")
     kernel = ServerKernel(
-        key=key,
-        version=version_in(room),
-        release=release,
-        build_id=build_id_of(objects / "vmlinux"),
-        series=series.name,
-        series_sha256=series.sha256,
-        source_sha256=source.sha256,
-        config_sha256=sha256_of(objects / ".config"),
-        compiler=compiler(),
+        **linked(series, source, key, room, objects, local),
         spin_lock=config.spin_lock,
         kind=config.kind,
         package_name=name,
@@ -120,7 +107,11 @@ def _package(
         server_release=config.server_release,
         mode=config.mode,
     )
-    _keep(kernel, objects, time.monotonic() - started_s)
+    build_seconds = time.monotonic() - started_s
+    kernel.folder.mkdir(parents=True, exist_ok=True)
+    with full_disk_is_one_sentence(kernel.folder):
+        shutil.move(objects / kernel.package.name, kernel.package)
+    keep(kernel, objects, build_seconds)
     return kernel
 
 
@@ -138,17 +129,15 @@ def _compile(make: list[str], what: str, key: str, config: ServerConfig, objects
     lines = LINES_OF_A_FURTHER_ARM if (objects / "vmlinux").exists() else LINES[config.mode]
     (objects / ".config").write_text(config.text)
     run_step([*make, "olddefconfig"], "configure the server's kernel", 20, objects / "config.log")
-    argv = [*make, f"-j{os.cpu_count()}", "bzImage", "modules"]
-    run_step(argv, what, lines, room / f"build-{key}.log", FIXED)
+    run_step([*make, "bzImage", "modules"], what, lines, room / f"build-{key}.log", FIXED)
 
 
-def _pack(make: list[str], release: str, version: str, objects: Path, log: Path) -> str:
+def _pack(make: list[str], local: str, version: str, objects: Path, log: Path) -> str:
     """Leave the package in `objects`; its name without .deb."""
-    image = f"linux-image-{release}"
+    image = f"linux-image-{version}{local}"
     shutil.rmtree(objects / "debian", ignore_errors=True)
     build = f"+$(srctree)/scripts/package/builddeb {image}"
-    argv = [*make, f"-j{os.cpu_count()}", "run-command", f"KBUILD_RUN_COMMAND={build}"]
-    run_step(argv, "collect the package", 100, log, FIXED)
+    run_step([*make, "run-command", f"KBUILD_RUN_COMMAND={build}"], "collect the package", 100, log, FIXED)
     content = objects / "debian" / image
     write_text(content / "DEBIAN" / "control", control(image, version))
     # Whatever the user's umask, the server's programs can read what the package installs.
@@ -176,15 +165,3 @@ def _code_of_modules(objects: Path) -> str:
     for name in sorted((objects / "modules.order").read_text().split()):
         whole.update(f"{name} {sha256_of(objects / name)}\n".encode())
     return whole.hexdigest()
-
-
-def _keep(kernel: ServerKernel, objects: Path, build_seconds: float) -> None:
-    """Move package, image, config and record into the cache; the record last, so it vouches for the rest."""
-    kernel.folder.mkdir(parents=True, exist_ok=True)
-    with full_disk_is_one_sentence(kernel.folder):
-        shutil.move(objects / kernel.package.name, kernel.package)
-        shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
-        shutil.copyfile(objects / ".config", kernel.folder / "config")
-        shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
-    write_json(kernel.folder / TIMES, {"build_seconds": round(build_seconds, 1)})
-    write_json(kernel.folder / "kernel.json", asdict(kernel))

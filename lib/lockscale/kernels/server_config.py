@@ -13,10 +13,16 @@ from lockscale.errors import BadInput
 from lockscale.files import expanded, sha256_of_json, write_text
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build import build_folder
-from lockscale.kernels.config import read_config, refuse_malformed, refuse_unknown, spin_lock_kind
+from lockscale.kernels.config import (
+    not_taken,
+    read_config,
+    refuse_malformed,
+    refuse_unknown,
+    spin_lock_kind,
+)
 from lockscale.kernels.mail import read_text
 from lockscale.kernels.source import Source, compiler, find_source, version_in
-from lockscale.kernels.steps import run_step
+from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 MODULE = re.compile(r"^(\w+)\b", re.ASCII | re.MULTILINE)
@@ -123,7 +129,10 @@ def server_config(
     not know takes its default. study: its own options go on top.
     """
     found, wanted = find_source(source), of_servers(kind_for(study, kind))
-    given = _given(chosen) if isinstance(chosen, Path) else _of_server(facts)
+    if isinstance(chosen, Path):
+        given = Given(read_text(expanded(str(chosen))), f"the configuration {str(chosen)!a}")
+    else:
+        given = Given(facts.config, f"the configuration of the server's Linux {facts.release!a}")
     own, modules = own_options(given), loaded(facts, keep) if chosen == "localmodconfig" else None
     parts = {
         "source": found.sha256,
@@ -145,14 +154,6 @@ class Given:
 
     text: str
     called: str
-
-
-def _of_server(facts: ServerFacts) -> Given:
-    return Given(facts.config, f"the configuration of the server's Linux {facts.release!a}")
-
-
-def _given(path: Path) -> Given:
-    return Given(read_text(expanded(str(path))), f"the configuration {str(path)!a}")
 
 
 def of_servers(kind: Kind) -> Kind:
@@ -191,25 +192,29 @@ def _configured(
         objects = room / "objects-configure"
         objects.mkdir(exist_ok=True)
         final = objects / ".config"
-        make = [need("make"), f"--directory={tree}", f"O={objects}"]
+
+        def make(*targets: str) -> None:
+            argv = make_in(tree, objects, *targets)
+            run_step(argv, "configure the server's kernel", LINES_OF_A_CONFIGURE, objects / "config.log")
+
         final.write_text(written(own))
-        _step([*make, "olddefconfig"], objects)
+        make("olddefconfig")
         if modules is not None:
             need("perl")
             listing = objects / "lsmod.txt"
             listing.write_text("Module Size Used by\n" + "".join(f"{name} 0 0\n" for name in modules))
             listing.chmod(0o644)  # the kernel's script would run one that is executable
-            _step([*make, "localmodconfig", f"LSMOD={listing}"], objects)
+            make("localmodconfig", f"LSMOD={listing}")
         final.write_text(written({**read_config(final.read_text()), **read_config(kind.fragment)}))
-        _step([*make, "olddefconfig"], objects)
+        make("olddefconfig")
         version = version_in(room)
         refuse_unknown(kind, tree, version)
-        _refuse_not_taken(kind, final.read_text(), version, called)
+        if lines := refused(kind.fragment, final.read_text()):
+            raise BadInput(
+                f"{lines[0]} does not go with {called} in Linux {version} ({len(lines)} such line(s)): "
+                "a dependency is off there, or the option is gone"
+            )
         return final.read_text()
-
-
-def _step(argv: list[str], objects: Path) -> None:
-    run_step(argv, "configure the server's kernel", LINES_OF_A_CONFIGURE, objects / "config.log")
 
 
 def written(options: dict[str, str]) -> str:
@@ -221,14 +226,4 @@ def written(options: dict[str, str]) -> str:
 def refused(fragment: str, config: str) -> list[str]:
     """The lines of a fragment that a configuration does not hold; a text that is not there is empty."""
     got = read_config(config)
-    asked = read_config(fragment).items()
-    return [f"{k}={v}" for k, v in asked if got.get(k, '""' if v == '""' else "n") != v]
-
-
-def _refuse_not_taken(kind: Kind, config: str, version: str, called: str) -> None:
-    lines = refused(kind.fragment, config)
-    if lines:
-        raise BadInput(
-            f"{lines[0]} does not go with {called} in Linux {version} ({len(lines)} such line(s)): "
-            "a dependency is off there, or the option is gone"
-        )
+    return [line for line in not_taken(fragment, config) if not line.endswith('=""') or line[:-3] in got]

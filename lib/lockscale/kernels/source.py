@@ -51,17 +51,25 @@ def refuse_address(said: str) -> str:
 def find_source(override: str | None = None) -> Source:
     """The source to build from: `override`, else LOCKSCALE_KERNEL_SOURCE, else the package's."""
     said = override or os.environ.get(VARIABLE)
+    whose = "kernel_source of the study's file or of -p" if override else VARIABLE
     if said and (why := refuse_address(said)):
-        raise BadInput(f"the kernel source ({VARIABLE} or -p kernel_source): {why}")
+        raise BadInput(f"{whose}: {why}")
     path = expanded(said).resolve() if said else base().tarball
-    if not path.exists():
-        fix = "give a kernel tarball or tree" if said else f"apt-get install {base().package}"
-        raise BadInput(f"the kernel source {path} is not there: {fix}")
-    if not path.is_dir() and not (path.is_file() and tarfile.is_tarfile(path)):
-        raise BadInput(f"{path} is neither a tarball nor a folder: give a kernel tarball or tree")
-    if path.is_dir() and not (path / "Kbuild").is_file():
-        raise BadInput(f"{path} is not a kernel tree (it has no Kbuild file): name its top folder")
+    if why := _no_source(path):
+        raise BadInput(f"{whose}: {why}" if said else f"{why}, or apt-get install {base().package}")
     return Source(path, _sha256_of_tree(path) if path.is_dir() else _sha256_of_tarball(path))
+
+
+def _no_source(path: Path) -> str:
+    """Why `path` is neither a kernel's tarball nor its tree, or nothing."""
+    if not path.exists():
+        return f"the kernel source {path} is not there: give a kernel tarball or tree"
+    if path.is_dir():
+        there = (path / "Kbuild").is_file()
+        return "" if there else f"{path} is not a kernel tree (it has no Kbuild file): name its top folder"
+    if path.is_file() and tarfile.is_tarfile(path):
+        return ""
+    return f"{path} is neither a tarball nor a folder: give a kernel tarball or tree"
 
 
 def _sha256_of_tarball(path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lockscale.errors import FullDisk, RunFailed
 from lockscale.files import MAKE_ROOM, full_disk_is_one_sentence
+from lockscale.programs import need
 from lockscale.progress import progress
 
 NO_SPACE = re.compile("No space left on device|Disk quota exceeded")
@@ -22,11 +23,7 @@ SAYS_WHY = re.compile(r"error: |undefined reference|\*\*\* |Error \d|^tar: |^\w+
 
 
 def run_step(
-    argv: Sequence[str],
-    what: str,
-    lines_expected: int,
-    log: Path,
-    env: dict[str, str] | None = None,
+    argv: Sequence[str], what: str, lines_expected: int, log: Path, env: dict[str, str] | None = None
 ) -> None:
     """Run `argv`; each line of output is a step of about `lines_expected`; all of it goes to `log`.
 
@@ -35,6 +32,8 @@ def run_step(
     that we held (files.locked), so that nobody else builds in the same folder meanwhile.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    # Without what a `make` around this process hands down: a kernel's make is no part of it.
+    own = {name: value for name, value in os.environ.items() if name not in HANDED_DOWN}
     with (
         full_disk_is_one_sentence(log.parent),
         log.open("w") as kept,
@@ -46,7 +45,7 @@ def run_step(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env={**_own_environment(), **ENGLISH, **(env or {})},
+            env={**own, **ENGLISH, **(env or {})},
             start_new_session=True,
             close_fds=False,
         ) as process,
@@ -60,6 +59,17 @@ def run_step(
         raise _failure(argv, what, log)
 
 
+def need_all(tools: Sequence[str]) -> None:
+    """Raises BadInput for the first that is not there, before hours are spent on what it would end."""
+    for tool in tools:
+        need(tool)
+
+
+def make_in(tree: Path, objects: Path, *more: str) -> list[str]:
+    """argv of the kernel's make in `tree`, on all processors, with what it makes in `objects`."""
+    return [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}", *more]
+
+
 @contextlib.contextmanager
 def _ended_with_us(process: subprocess.Popen[str]) -> Iterator[None]:
     try:
@@ -68,11 +78,6 @@ def _ended_with_us(process: subprocess.Popen[str]) -> Iterator[None]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)  # make removes what it has half made
         raise
-
-
-def _own_environment() -> dict[str, str]:
-    """Without what a `make` around this process hands down: a kernel's make is no part of it."""
-    return {name: value for name, value in os.environ.items() if name not in HANDED_DOWN}
 
 
 def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
