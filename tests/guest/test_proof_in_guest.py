@@ -36,7 +36,7 @@ def total(counted: list[Counted], arm: str) -> Counter[str]:
 def test_every_arm_of_the_shared_build_keeps_its_file_system_whole(kernels: dict[str, Kernel]):
     for arm, kernel in kernels.items():
         said = runs_its_load(read_series("inode-claim", arm), load_target("qemu"))
-        assert kernel.build_id in said and "e2fsck -fn clean" in said
+        assert kernel.build_id in said and "e2fsck -f -n clean" in said
 
 
 def test_the_trace_point_counts_every_create(counted: list[Counted]):

@@ -13,6 +13,7 @@ from lockscale.errors import BadInput
 from lockscale.measure import target_ssh
 from lockscale.measure.server_recovery import host_facts, machine_of, refuse_other_kind, server_lock
 from lockscale.measure.target import read_holder
+from lockscale.prove import check
 from lockscale.study.file import SshTarget, load_target
 from loopback_sshd import Sshd, free_port
 
@@ -137,3 +138,33 @@ def test_a_damaged_target_file_hides_no_other(lockscale: Lockscale, target: SshT
     told = lockscale("target", "list", "--json")
     assert told.status == 2 and "torn.yaml: its kind is missing" in told.err
     assert "example-server" in told.out
+
+
+@pytest.mark.parametrize("token", ["", "0000-481GB", " 0000-480GB"])
+def test_a_wrong_token_is_refused_before_its_server_is_asked(
+    lockscale: Lockscale, target: SshTarget, tmp_path: Path, token: str
+):
+    said = yaml.safe_load((tmp_path / "example-server.yaml").read_text())
+    (tmp_path / "example-server.yaml").write_text(yaml.safe_dump({**said, "port": free_port()}))
+    told = lockscale("target", "prepare", "example-server", "--token", token)
+    assert told.status == 2 and "is not formatted: the token is wrong: type the last four" in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "cpus", "more", "said"),
+    [
+        ("qemu", "4", {"memory_mib": 1 << 21}, "memory_mib: Input should be less than or equal to 1048576"),
+        ("manycore", "48", {"most_cpus": 32}, "target manycore has 32 CPUs, not 48: ask for fewer"),
+        ("local", "4", {}, "target local is of kind local"),
+    ],
+)
+@pytest.mark.parametrize("options", [("--show-command",), ()])
+def test_a_guest_that_cannot_be_is_refused_before_its_kernel_is_built(
+    lockscale: Lockscale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name, cpus, more, said, options
+):
+    written = yaml.safe_load((paths.TARGETS / f"{name}.yaml").read_text())
+    (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({**written, **more}))
+    monkeypatch.setattr(paths, "TARGETS", tmp_path)
+    monkeypatch.setattr(check, "build", lambda _: pytest.fail("a kernel was built"))
+    told = lockscale("target", "boot", name, "inode-claim/steal-retry", "--cpus", cpus, *options)
+    assert told.status == 2 and said in told.err

@@ -45,6 +45,7 @@ def test_the_shell_reads_the_configuration_as_it_was_meant(tmp_path: Path):
         "/dev/disk/by-id/a-part1",
         "/dev/disk/by-id/a-part2",
         "/runs/it's here",
+        filesystem="xfs",
         mkfs=["-O", "^orphan_file", "-J", "size=64"],
         mount=["mb_optimize_scan=0"],
     )
@@ -53,10 +54,10 @@ def test_the_shell_reads_the_configuration_as_it_was_meant(tmp_path: Path):
     said = output(["sh", "-c", f'. "$1"; echo "{names}"', "sh", str(tmp_path / "local.config")])
     assert said == (
         "/dev/disk/by-id/a-part1 /dev/disk/by-id/a-part2|-O ^orphan_file -J size=64|-o mb_optimize_scan=0|"
-        "-o mb_optimize_scan=0|/runs/it's here|ext4\n"
+        "-o mb_optimize_scan=0|/runs/it's here|xfs\n"
     )
 
 
 def test_one_device_for_both_is_refused():
     with pytest.raises(BadInput, match="needs two devices, not /dev/vdb twice"):
-        xfstests.local_config("/dev/vdb", "/dev/vdb", "/r", mkfs=[], mount=[])
+        xfstests.local_config("/dev/vdb", "/dev/vdb", "/r", filesystem="ext4", mkfs=[], mount=[])

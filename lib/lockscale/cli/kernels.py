@@ -137,20 +137,14 @@ def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: b
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
     from lockscale.measure.target_ssh import boot_arm
     from lockscale.prove.check import boot_once, example_line
-    from lockscale.study.file import ManycoreTarget, SshTarget, guest_target, load_target
+    from lockscale.study.file import SshTarget, load_target
 
-    said = load_target(name)
-    if isinstance(said, SshTarget) and not show_command:
-        found = boot_arm(said, which)
-        show(found, as_json, f"{found['release']}\n{found['build_id']}")
-        return
-    if not isinstance(said, ManycoreTarget):
-        guest_target(said)
     if show_command:
         line = example_line(name, which, cpus)
         show({"qemu_line": line}, as_json, line)
         return
-    found = boot_once(name, which, cpus)
+    said = load_target(name)
+    found = boot_arm(said, which) if isinstance(said, SshTarget) else boot_once(name, which, cpus)
     show(found, as_json, f"{found['release']}\n{found['build_id']}")
 
 

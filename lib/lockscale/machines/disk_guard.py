@@ -50,6 +50,15 @@ class NamedDisk:
         """What a person types, reading it off the disk or lsblk: never kept in a file."""
         return f"{self.serial[-4:]}-{self.size_bytes // 10**9}GB"
 
+    def wrong(self, token: str | None) -> str:
+        """Why a token that was typed is not this disk's; nothing for one that is, or for none."""
+        return f"the token is wrong: type {HOW_TO_TYPE}" if token not in (None, self.token) else ""
+
+    def refuse_token(self, token: str | None) -> None:
+        """Raises BadInput for a wrong token, which the target file tells before its machine is asked."""
+        if why := self.wrong(token):
+            raise _refused(self, [why])
+
 
 @dataclass(frozen=True)
 class _Case:
@@ -202,8 +211,8 @@ def _token(case: _Case) -> Iterator[str]:
     """A blank disk may hold data without a signature: a person answers for it, once."""
     typed_before = case.look.said["typed"][1].strip() not in ("", "0")
     known = case.disk.disposable or typed_before or case.look.signatures != ()
-    if case.token is not None and case.token != case.disk.token:
-        yield f"the token is wrong: type {HOW_TO_TYPE}"
+    if wrong := case.disk.wrong(case.token):
+        yield wrong
     elif case.token is None and not known:
         yield f"this project never used it: the first time give --token, {HOW_TO_TYPE}"
 

@@ -205,9 +205,11 @@ def prepare_disk(target: SshTarget, token: str | None, dry_run: bool) -> dict[st
     dry_run: only say what would be done; nothing is written there, nor is the server held. It is
     never rebooted. Raises BadInput with every reason against the disk.
     """
+    disk = disk_of(target)
+    disk.refuse_token(token)
     with nullcontext() if dry_run else server_lock(target, "target prepare"), machine_of(target) as server:
         refuse_other_kind(target, server)
-        planned = formatting(server, disk_of(target), token=token)
+        planned = formatting(server, disk, token=token)
         if not dry_run:
             planned.carry_out(server)
         return {"device": planned.device, "commands": planned.dry_run(), "done": not dry_run}

@@ -35,9 +35,11 @@ from lockscale.prove.series_checks import (
 )
 from lockscale.study.file import (
     DEFAULT_TARGET,
+    ManycoreTarget,
     QemuTarget,
     Study,
     Target,
+    guest_target,
     load_target,
     load_whole_study,
     named_series,
@@ -49,21 +51,22 @@ def runs_its_load(series: Series, target: Target) -> str:
     """What the booted arm did; RunFailed when anything of it went wrong."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
+    fs, operations = fs_type(study.filesystem), study.check.processes * study.check.items_per_process
     with booted_guest(target, kernel, study.check.cpus) as (machine, disk):
         file_system = make(machine, study.options_of(series.arm), disk)
         said = must(machine, check_load(study), timeout_s=LOAD_TIMEOUT_S)
-        operations = study.check.processes * study.check.items_per_process
         assert fsload.parse(said).rows
         unmount_and_check(machine, file_system)
+    clean = f", {' '.join(fs.check('')).strip()} clean" if fs.on_disk else ""
     return (
         f"{kernel.release} runs with build-id {kernel.build_id}; {operations} operations of "
-        f"{study.workload} by {study.check.processes} processes; unmounted, e2fsck -fn clean"
+        f"{study.workload} by {study.check.processes} processes; unmounted{clean}"
     )
 
 
 def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
     """Boot an arm, assert uname and build-id from inside, power off."""
-    said = load_target(target)  # a misspelt one is refused before a kernel is built
+    said = _guest_target(target, cpus)
     series = named_series(which)
     refuse_unsafe(series, disposable=said.disposable, target=target)
     kernel = build(series)
@@ -75,9 +78,19 @@ def boot_once(target: str, which: str, cpus: int) -> dict[str, str]:
     return {"release": kernel.release, "build_id": build_id, "accel": guest.accel}
 
 
+def _guest_target(name: str, cpus: int) -> QemuTarget | ManycoreTarget:
+    """A target that boots guests of so many CPUs; BadInput before a kernel is built for another."""
+    target = load_target(name)
+    if not isinstance(target, ManycoreTarget):
+        return guest_target(target)
+    if cpus > target.most_cpus:
+        raise BadInput(f"target {name} has {target.most_cpus} CPUs, not {cpus}: ask for fewer")
+    return target
+
+
 def example_line(target: str, which: str, cpus: int) -> str:
     """The exact qemu line that would boot an arm with a target's disk."""
-    said = load_target(target)
+    said = _guest_target(target, cpus)
     kernel = build(named_series(which))
     disk = scratch_in(Path(tempfile.gettempdir()), said) if isinstance(said, QemuTarget) else None
     return qemu_line(guest_on(said, kernel, cpus, disk))

@@ -6,7 +6,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from lockscale.filesystems import Options
+from lockscale.errors import BadInput
+from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.machines.disk_guard import device_to_format
@@ -30,6 +31,8 @@ def compare_with_base(series: Series, target: Target, group: str) -> CheckCompar
     """`check -g group` on the base and on `series`, with the arm's mkfs and mount on both."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     options = load_whole_study(series.study).options_of(series.arm)
+    if not fs_type(options.filesystem).on_disk:
+        raise BadInput(f"{options.filesystem} is on no disk, and xfstests needs two: name another arm")
     base = replace(series, arm="base", patches=(), unsafe="")
     with progress(f"xfstests -g {group}", 2) as shown:
         found = []
@@ -64,12 +67,12 @@ def _told() -> list[str]:
 
 
 def _prepare(machine: Machine, options: Options, disks: tuple[Scratch, ...]) -> None:
-    """An ext4 on the test disk, an empty scratch disk, and our configuration in place of the user's."""
+    """The arm's file system on the test disk, an empty scratch disk, our configuration for the user's."""
     made = make(machine, options, named_disk(disks[0]))
     scratch = device_to_format(machine, named_disk(disks[1]))
     text = xfstests.local_config(
-        made.device, scratch, RESULTS, mkfs=options.mkfs, mount=options.mount,
-        test_dir=TEST, scratch_dir=SCRATCH,
+        made.device, scratch, RESULTS, filesystem=options.filesystem, mkfs=options.mkfs,
+        mount=options.mount, test_dir=TEST, scratch_dir=SCRATCH,
     )  # fmt: skip
     must_all(
         machine,

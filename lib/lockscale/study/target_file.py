@@ -26,6 +26,7 @@ def _whole_path(folder: str) -> str:
 
 Name = Annotated[str, spelt(*NAME, 64)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
+Memory = Annotated[int, pydantic.Field(gt=0, le=1 << 20, strict=True)]  # of a guest, in MiB: up to 1 TiB
 Host = Annotated[
     str,
     spelt(
@@ -75,7 +76,7 @@ class QemuTarget(_Strict):
     name: Name
     kind: Literal["qemu"]
     disposable: Annotated[bool, pydantic.Field(strict=True)]
-    memory_mib: Count
+    memory_mib: Memory
     boot_timeout_s: Count
     disk: TargetDisk
 
@@ -139,7 +140,7 @@ class ManycoreTarget(_Strict):
     name: Name
     kind: Literal["manycore"]
     disposable: Annotated[bool, pydantic.Field(strict=True)]
-    memory_mib: Count
+    memory_mib: Memory
     boot_timeout_s: Count
     most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
     cpus_per_socket: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]

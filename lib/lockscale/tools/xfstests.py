@@ -234,21 +234,22 @@ def local_config(
     scratch_device: str,
     results: str,
     *,
+    filesystem: str,
     mkfs: Sequence[str],
     mount: Sequence[str],
     test_dir: str = "/mnt/lockscale-test",
     scratch_dir: str = "/mnt/lockscale-scratch",
 ) -> str:
-    """The file that HOST_OPTIONS names: an ext4 run on two devices, BOTH of which lose their content.
+    """The file that HOST_OPTIONS names: a run on two devices, BOTH of which lose their content.
 
-    The caller has made the folders and an ext4 on `test_device`; check formats `scratch_device` itself,
-    again and again, with the options in `mkfs`. `mount` is used for both.
+    The caller has made the folders and a `filesystem` on `test_device`; check formats `scratch_device`
+    itself, again and again, with the options in `mkfs`. `mount` is used for both.
     """
     if test_device == scratch_device:
         raise BadInput(f"xfstests needs two devices, not {test_device} twice: give a partition to each")
     options = f"-o {','.join(mount)}" if mount else ""
     values = {
-        "FSTYP": "ext4",
+        "FSTYP": filesystem,
         "CANON_DEVS": "yes",  # so that by-id links are taken
         "TEST_DEV": test_device,
         "TEST_DIR": test_dir,
