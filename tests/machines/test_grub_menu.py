@@ -44,7 +44,7 @@ def test_entries_are_found_in_their_submenus_and_named_as_grub_names_them():
     assert ours.release == "6.12.117-lockscale-0badcafe"
     assert recovery.arguments == "root=UUID=AAAA ro single"
     assert own.release is None
-    assert (own.path, own.titles) == ("own", ("Somebody's own",))
+    assert own.ways == (("own", "Somebody's own", "2"),)
 
 
 @pytest.mark.parametrize(

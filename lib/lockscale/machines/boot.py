@@ -37,7 +37,6 @@ class _Asked:
     guard: BootWatchdog
     timeout_s: int
     home: str
-    boot_id: str
     clock_s: int  # the server's own
 
 
@@ -62,14 +61,19 @@ def boot_once(
     prepare_trial(server, guard, timeout_s)
     arguments = " ".join((*ARGUMENTS, *guard.kernel_arguments))
     must(server, ["sync"], timeout_s=SYNC_S)  # before anything is armed: it may take long
+    entry = grub.entry_of(kernel.release)
     if method == "kexec":
-        load_kexec(server, grub.entry_of(kernel.release), arguments)
+        load_kexec(server, entry, arguments)
     else:
-        boot_next(server, grub.entry_of(kernel.release), guard.grub_commands, arguments)
-    clock_s = int(must(server, ["date", "+%s"]))
-    asked = _Asked(kernel, guard, timeout_s, home, server.boot_id(), clock_s)
-    verb = "kexec" if method == "kexec" else "reboot"
-    _restart(server, verb, asked.boot_id, _longest_s(asked), _never_back(asked))
+        boot_next(server, entry, guard.grub_commands, arguments)
+    asked = _Asked(kernel, guard, timeout_s, home, int(must(server, ["date", "+%s"])))
+    # Until the trial's own end, by timer or guard, and the boot of the old kernel after it.
+    longest_s = SHUTDOWN_S + max(timeout_s, guard.timeout_s or 0) + SHUTDOWN_S + timeout_s
+    never_back = (
+        f"Linux {kernel.release} hangs and nothing reset the server within {longest_s} s: "
+        f"switch it off and on, it then boots Linux {home}"
+    )
+    _restart(server, "kexec" if method == "kexec" else "reboot", longest_s, never_back)
     return _judge(server, asked)
 
 
@@ -97,12 +101,9 @@ def go_home(server: RemoteServer, timeout_s: int) -> None:
     disarm(server)  # whoever armed it was ended before the reboot
     if _running(server) == home and not is_on_trial(server):
         return
-    stuck = (
-        f"the server did not come back from the kernel on trial within {timeout_s} s: switch it off and on"
-    )
-    _restart(server, "reboot", server.boot_id(), timeout_s + SHUTDOWN_S, stuck)
-    running = _running(server)
-    if running != home:
+    stuck = f"did not come back from the kernel on trial within {timeout_s} s: switch it off and on"
+    _restart(server, "reboot", timeout_s + SHUTDOWN_S, f"the server {stuck}")
+    if (running := _running(server)) != home:
         raise RunFailed(
             f"the server came back on Linux {running}, not on its default {home}: look at its GRUB"
         )
@@ -131,27 +132,17 @@ def _what_happened(server: RemoteServer, asked: _Asked) -> str:
     if note == UNREACHED:
         return f"{name} booted, but its network never came up: nobody reached it within {asked.timeout_s} s"
     where = "before user space" if note == ASKED else "in user space"
-    took_s = _booted_at_s(server) - asked.clock_s
+    # by the server's clock; proc(5), stat, btime: when the running kernel started
+    took_s = int(must(server, ["grep", "^btime", "/proc/stat"]).split()[1]) - asked.clock_s
     limit_s = asked.guard.timeout_s
     if limit_s and took_s >= limit_s:
         return f"{name} hangs {where}: the guard reset it, {took_s} s after the reboot was asked for{UNLESS}"
     return f"{name} panicked {where}: it reset the server {took_s} s after the reboot was asked for{UNLESS}"
 
 
-def _never_back(asked: _Asked) -> str:
-    return (
-        f"Linux {asked.kernel.release} hangs and nothing reset the server within {_longest_s(asked)} s: "
-        f"switch it off and on, it then boots Linux {asked.home}"
-    )
-
-
-def _longest_s(asked: _Asked) -> int:
-    """Until the trial's own end, by timer or guard, and the boot of the old kernel after it."""
-    return SHUTDOWN_S + max(asked.timeout_s, asked.guard.timeout_s or 0) + SHUTDOWN_S + asked.timeout_s
-
-
-def _restart(server: RemoteServer, verb: str, boot_id: str, timeout_s: int, if_never: str) -> None:
-    """`systemctl VERB`, and wait for another boot than `boot_id`: that ssh answers says nothing by itself."""
+def _restart(server: RemoteServer, verb: str, timeout_s: int, if_never: str) -> None:
+    """`systemctl VERB`, and wait for another boot than this one: that ssh answers says nothing by itself."""
+    boot_id = server.boot_id()
     # A moment later, so that the answer comes before the connection goes.
     later = ["systemd-run", "--quiet", "--on-active=1s", "--timer-property=AccuracySec=100ms"]
     must(server, ["sync"], timeout_s=SYNC_S)
@@ -167,12 +158,6 @@ def _restart(server: RemoteServer, verb: str, boot_id: str, timeout_s: int, if_n
 
 def _running(server: RemoteServer) -> str:
     return must(server, ["uname", "-r"]).strip()
-
-
-def _booted_at_s(server: RemoteServer) -> int:
-    """When the running kernel started, by the server's clock in seconds (proc(5), stat, btime)."""
-    lines = must(server, ["grep", "^btime", "/proc/stat"])
-    return int(lines.split()[1])
 
 
 def load_kexec(server: Machine, entry: MenuEntry, arguments: str) -> None:

@@ -9,59 +9,42 @@ power) have to give the same five things.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import Machine, Write, must, must_all
 
 
-class BootWatchdog(Protocol):
-    """`timeout_s`: when it resets a server that does not tend it; None for never."""
+class BootWatchdog:
+    """Nothing, which is what a kind of watchdog overrides.
 
-    @property
-    def timeout_s(self) -> int | None: ...
-
-    def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
-        """Why it cannot guard the kernel `release` on this server."""
-        ...
-
-    @property
-    def grub_commands(self) -> tuple[str, ...]:
-        """What arms it, before GRUB starts the kernel."""
-        ...
-
-    @property
-    def kernel_arguments(self) -> tuple[str, ...]:
-        """What makes the kernel on trial tend it."""
-        ...
-
-    @property
-    def module(self) -> str | None:
-        """Its driver, which Debian's list of unwanted modules keeps from loading by itself."""
-        ...
-
-
-@dataclass(frozen=True)
-class NoWatchdog:
-    """Nothing: a kernel that hangs before user space waits for a person."""
+    timeout_s: when it resets a server that does not tend it; None for never. module: its driver, which
+    Debian's list of unwanted modules keeps from loading by itself.
+    """
 
     timeout_s: int | None = None
     module: str | None = None
 
     def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
+        """Why it cannot guard the kernel `release` on this server."""
         yield from ()
 
     @property
     def grub_commands(self) -> tuple[str, ...]:
+        """What arms it, before GRUB starts the kernel."""
         return ()
 
     @property
     def kernel_arguments(self) -> tuple[str, ...]:
+        """What makes the kernel on trial tend it."""
         return ()
 
 
+class NoWatchdog(BootWatchdog):
+    """A kernel that hangs before user space waits for a person."""
+
+
 @dataclass(frozen=True)
-class I6300esb:
+class I6300esb(BootWatchdog):
     """Intel 6300ESB watchdog, as QEMU has it: GRUB arms and locks it, so no kernel can disarm it.
 
     Registers and the unlocking sequence: drivers/watchdog/i6300esb.c. Two equal stages run one after
@@ -69,15 +52,12 @@ class I6300esb:
     """
 
     timeout_s: int = 180
-    module: str = "i6300esb"
+    module = "i6300esb"
 
     def reasons_against(self, server: Machine, release: str) -> Iterator[str]:
-        found, driver = server.run_all(
-            [
-                ["sh", "-c", "grep -lsx 0x25ab /sys/bus/pci/devices/*/device"],
-                ["grep", "-sE", "^CONFIG_I6300ESB_WDT=[ym]$", f"/boot/config-{release}"],
-            ]
-        )
+        find = ["sh", "-c", "grep -lsx 0x25ab /sys/bus/pci/devices/*/device"]
+        built = ["grep", "-sE", "^CONFIG_I6300ESB_WDT=[ym]$", f"/boot/config-{release}"]
+        found, driver = server.run_all([find, built])
         if not found.stdout.strip():
             yield "the server has no i6300esb watchdog (PCI 8086:25ab): choose another guard"
         if driver.status:
@@ -114,7 +94,6 @@ NOTE = "/var/lib/lockscale/trial"
 ASKED, USER_SPACE, UNREACHED = "asked", "user-space", "unreached"
 UNITS = "/etc/systemd/system"
 TIMER = "lockscale-trial.timer"
-SERVICE = "lockscale-trial.service"
 REACHED = "lockscale-trial-reached.service"
 ARGUMENT = "lockscale.trial"
 
@@ -129,56 +108,48 @@ ARGUMENTS = (
     f"systemd.wants={REACHED}",
 )
 
-_REACHED = """\
+_UNITS = {
+    REACHED: f"""\
 [Unit]
 Description=lockscale: the kernel on trial reached user space
-ConditionKernelCommandLine={argument}
+ConditionKernelCommandLine={ARGUMENT}
 DefaultDependencies=no
 After=local-fs.target
 Conflicts=shutdown.target
 [Service]
 Type=oneshot
-{load}ExecStart=/bin/sh -c 'echo {user_space} > {note} && sync {note}'
-"""
-_TIMER = """\
+{{load}}ExecStart=/bin/sh -c 'echo {USER_SPACE} > {NOTE} && sync {NOTE}'
+""",
+    TIMER: f"""\
 [Unit]
 Description=lockscale: ends the trial of a kernel that nobody reached
-ConditionKernelCommandLine={argument}
+ConditionKernelCommandLine={ARGUMENT}
 [Timer]
-OnBootSec={timeout_s}s
+OnBootSec={{timeout_s}}s
 AccuracySec=1s
-"""
-_SERVICE = """\
+""",
+    "lockscale-trial.service": f"""\
 [Unit]
 Description=lockscale: nobody reached the kernel on trial
-ConditionKernelCommandLine={argument}
+ConditionKernelCommandLine={ARGUMENT}
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'echo {unreached} > {note}; sync {note}; systemctl --no-block --force reboot'
-"""
+ExecStart=/bin/sh -c 'echo {UNREACHED} > {NOTE}; sync {NOTE}; systemctl --no-block --force reboot'
+""",
+}
 
 
 def prepare_trial(server: Machine, guard: BootWatchdog, timeout_s: int) -> None:
     """Write the units of the next trial, which ends `timeout_s` after its boot unless confirmed."""
     load = f"ExecStart=-/sbin/modprobe {guard.module}\n" if guard.module else ""
-    names = {"argument": ARGUMENT, "note": NOTE, "timeout_s": timeout_s, "load": load}
-    names |= {"user_space": USER_SPACE, "unreached": UNREACHED}
-    must_all(
-        server,
-        [
-            ["mkdir", "-p", NOTE.rpartition("/")[0]],
-            Write(NOTE, ASKED + "\n"),
-            Write(f"{UNITS}/{REACHED}", _REACHED.format(**names)),
-            Write(f"{UNITS}/{TIMER}", _TIMER.format(**names)),
-            Write(f"{UNITS}/{SERVICE}", _SERVICE.format(**names)),
-            ["systemctl", "daemon-reload"],
-        ],
-    )
+    units = [Write(f"{UNITS}/{k}", v.format(load=load, timeout_s=timeout_s)) for k, v in _UNITS.items()]
+    folder = ["mkdir", "-p", NOTE.rpartition("/")[0]]
+    must_all(server, [folder, Write(NOTE, ASKED + "\n"), *units, ["systemctl", "daemon-reload"]])
 
 
 def forget_trials(server: Machine) -> None:
     """Take the units and the note away: nothing of a trial is left on the server."""
-    must(server, ["rm", "-f", NOTE, *(f"{UNITS}/{unit}" for unit in (REACHED, TIMER, SERVICE))])
+    must(server, ["rm", "-f", NOTE, *(f"{UNITS}/{unit}" for unit in _UNITS)])
 
 
 def confirm(server: Machine) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from lockscale.files import write_text
-from lockscale.machines.machine import Completed, Step, Write
+from lockscale.machines.machine import Completed, Step, Write, argv_of
 
 AGENT = """\
 #!/bin/sh
@@ -47,11 +47,7 @@ class Channel:
         self._wait(self.folder / "ready", alive, timeout_s, "boot")
 
     def run_all(
-        self,
-        steps: Sequence[Step],
-        doorbell: IO[bytes],
-        alive: Callable[[], None],
-        timeout_s: float,
+        self, steps: Sequence[Step], doorbell: IO[bytes], alive: Callable[[], None], timeout_s: float
     ) -> list[Completed]:
         """Run `steps` in order in the guest and return what each printed and its status."""
         self.jobs += 1
@@ -59,15 +55,13 @@ class Channel:
         write_text(self.folder / f"job.{n}", "".join(_job_line(n, k, s) for k, s in enumerate(steps)))
         doorbell.write(f"{n}\n".encode())
         doorbell.flush()
-        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(_argv(steps[-1])))
+        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])))
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
-        stem = f"job.{n}.{k}"
-        out, err, status = (
-            (self.folder / f"{stem}.{end}").read_text(errors="replace") for end in ("out", "err", "status")
-        )
-        return Completed(tuple(_argv(step)), int(status), out, err)
+        files = (self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status"))
+        out, err, status = (file.read_text(errors="replace") for file in files)
+        return Completed(tuple(argv_of(step)), int(status), out, err)
 
     def _wait(self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str) -> None:
         deadline_s = time.monotonic() + timeout_s
@@ -80,11 +74,7 @@ class Channel:
 
 def _job_line(n: int, k: int, step: Step) -> str:
     stem = f"job.{n}.{k}"
-    command = shlex.join(_argv(step))
+    command = shlex.join(argv_of(step))
     if isinstance(step, Write):  # printf is built into the shell: no process for a write
         command = f"{{ {command} > {shlex.quote(step.path)}; }}"
     return f"{command} > {stem}.out 2> {stem}.err; echo $? > {stem}.status\n"
-
-
-def _argv(step: Step) -> Sequence[str]:
-    return ("printf", "%s", step.text) if isinstance(step, Write) else step

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockscale.errors import RunFailed, printable
+from lockscale.errors import RunFailed
 from lockscale.filesystems import FIRST, FsType
 from lockscale.machines import guest_disks
 from lockscale.machines.disk_guard import OUR_LABEL, NamedDisk, judged
@@ -65,8 +65,7 @@ class Formatting:
                 f"{self.disk.by_id} is not formatted: it changed while it was looked at, try again"
             )
         if done.status:
-            said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[-1]
-            raise RunFailed(f"`{shlex.join(self.command)}` ended with {done.status}: {printable(said, 200)}")
+            raise RunFailed(f"`{shlex.join(self.command)}` ended with {done.status}: {done.last_words}")
         return shlex.join(self.command)
 
 

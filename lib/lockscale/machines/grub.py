@@ -8,11 +8,11 @@ fills up meanwhile leaves the old file whole. The menu is read as grub-mkconfig 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines.machine import Completed, Machine, Write, must, must_all
+from lockscale.machines.machine import Machine, Write, must, must_all
 
 _OPENS = re.compile(r"^\s*(menuentry|submenu)\s+(?:'((?:[^']|'\\'')*)'|\"([^\"]*)\")(.*)\{\s*$")
 _ID = re.compile(r"(?:\$menuentry_id_option|--id)[ =](?:'([^']*)'|(\S+))")
@@ -21,18 +21,16 @@ _LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+(\S*?vmlinuz-(\S+))(?:\s+(.*?))?\s*
 
 @dataclass(frozen=True)
 class MenuEntry:
-    """One bootable entry. `ids` leads to it through its submenus; `places` and `titles` likewise."""
+    """One bootable entry. `ways`: (id, title, place) of each submenu that leads to it, and its own."""
 
-    ids: tuple[str, ...]
-    titles: tuple[str, ...]
-    places: tuple[int, ...]
+    ways: tuple[tuple[str, str, str], ...]
     body: tuple[str, ...]
     is_unrestricted: bool = False  # reached and booted without a password, whatever the menu asks for
 
     @property
     def path(self) -> str:
         """What grub-set-default and grub-reboot take, whatever is added to the menu later."""
-        return ">".join(self.ids)
+        return ">".join(name for name, _, _ in self.ways)
 
     @property
     def _linux(self) -> re.Match[str] | None:
@@ -51,9 +49,8 @@ class MenuEntry:
     def is_called(self, name: str) -> bool:
         """Whether `name`, as saved_entry or next_entry may hold it, means this entry."""
         parts = name.split(">")
-        known = zip(self.ids, self.titles, map(str, self.places), strict=True)
-        return len(parts) == len(self.ids) and all(
-            part in ways for part, ways in zip(parts, known, strict=True)
+        return len(parts) == len(self.ways) and all(
+            part in way for part, way in zip(parts, self.ways, strict=True)
         )
 
     def with_arguments(self, more: str) -> tuple[str, ...]:
@@ -63,16 +60,11 @@ class MenuEntry:
 
 def entries(grub_cfg: str) -> list[MenuEntry]:
     """Every entry of a generated grub.cfg, in the menu's order."""
-    return list(_entries(iter(grub_cfg.splitlines()), (), (), (), is_free=True))
+    return list(_entries(iter(grub_cfg.splitlines()), (), is_free=True))
 
 
 def _entries(
-    lines: Iterator[str],
-    ids: tuple[str, ...],
-    titles: tuple[str, ...],
-    places: tuple[int, ...],
-    *,
-    is_free: bool,
+    lines: Iterator[str], above: tuple[tuple[str, str, str], ...], *, is_free: bool
 ) -> Iterator[MenuEntry]:
     """The entries up to the brace that closes this menu; GRUB counts entries and submenus alike.
 
@@ -86,14 +78,14 @@ def _entries(
             title = single.replace(r"'\''", "'") if single is not None else double
             named = _ID.search(rest)
             name = (named.group(1) or named.group(2)) if named else title
-            here = ((*ids, name), (*titles, title), (*places, place))
+            here = (*above, (name, title, str(place)))
             free = is_free and "--unrestricted" in rest.split()
             if kind == "submenu":
-                yield from _entries(lines, *here, is_free=free)
+                yield from _entries(lines, here, is_free=free)
             else:
-                yield MenuEntry(*here, tuple(_body(lines)), free)
+                yield MenuEntry(here, tuple(_body(lines)), free)
             place += 1
-        elif line.strip() == "}" and ids:
+        elif line.strip() == "}" and above:
             return
 
 
@@ -142,7 +134,7 @@ def write_custom(server: Machine, lines: list[str], path: str = CUSTOM) -> None:
     part = "".join(f"{line}\n" for line in [BEGIN, *lines, END]) if lines else ""
     done = server.run(["sh", "-c", REPLACE, "sh", path, BEGIN, END, part])
     if done.status:
-        why = (done.stderr.strip().splitlines() or ["nothing was said"])[0]
+        why = (done.stderr.strip() or "nothing was said").splitlines()[0]
         raise RunFailed(f"{path} on the server cannot be written, and is what it was: {printable(why, 300)}")
 
 
@@ -159,17 +151,17 @@ TRIAL = "lockscale-trial-"  # how our entries are called
 CANNOT_WRITE = ("btrfs", "zfs")  # GRUB reads these only (grub manual, "Environment block")
 SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
-_QUESTIONS: tuple[Sequence[str], ...] = (
-    ("cat", f"{FOLDER}/grub.cfg"),
-    ("grub-editenv", "-", "list"),
-    ("grub-probe", "--target=fs", FOLDER),
-    ("grub-probe", "--target=abstraction", FOLDER),
-    ("grep", "-rsh", "^GRUB_DEFAULT=", "/etc/default/grub", "/etc/default/grub.d"),
-    ("grep", "-sx", "LOAD_KEXEC=true", "/etc/default/kexec"),
-    ("od", "-A", "n", "-t", "u1", "-j", "4", SECURE_BOOT),
-    ("grep", "-shE", r"^\s*set superusers=", f"{FOLDER}/grub.cfg", CUSTOM),
-    ("uname", "-r"),
-)
+_QUESTIONS: dict[str, Sequence[str]] = {
+    "menu": ("cat", f"{FOLDER}/grub.cfg"),
+    "environment": ("grub-editenv", "-", "list"),
+    "file system": ("grub-probe", "--target=fs", FOLDER),
+    "abstraction": ("grub-probe", "--target=abstraction", FOLDER),
+    "configured": ("grep", "-rsh", "^GRUB_DEFAULT=", "/etc/default/grub", "/etc/default/grub.d"),
+    "kexec": ("grep", "-sx", "LOAD_KEXEC=true", "/etc/default/kexec"),
+    "secure boot": ("od", "-A", "n", "-t", "u1", "-j", "4", SECURE_BOOT),
+    "password": ("grep", "-shE", r"^\s*set superusers=", f"{FOLDER}/grub.cfg", CUSTOM),
+    "running": ("uname", "-r"),
+}
 
 
 @dataclass(frozen=True)
@@ -188,15 +180,14 @@ class Grub:
 
 def read_grub(server: Machine) -> Grub:
     """What the server's GRUB would do. Raises BadInput when it cannot boot a kernel once and go back."""
-    answers = server.run_all(_QUESTIONS)
-    asks_password, running = answers[-2].stdout.strip(), answers[-1].stdout.strip()
-    reasons = list(_reasons(*answers[:-2]))
-    if reasons:
+    answers = dict(zip(_QUESTIONS, server.run_all(list(_QUESTIONS.values())), strict=True))
+    said = {name: done.stdout.strip() for name, done in answers.items()}
+    if reasons := list(_reasons(said, {name for name, done in answers.items() if done.status})):
         raise BadInput(f"the server's GRUB cannot boot a kernel once: {'; '.join(reasons)}")
-    menu = tuple(entry for entry in entries(answers[0].stdout) if entry.release)
-    saved = environment(answers[1].stdout).get("saved_entry", "")
-    default = _default_of(menu, saved) if saved else _entry_of(menu, running)
-    if asks_password and not default.is_unrestricted:
+    menu = tuple(entry for entry in entries(said["menu"]) if entry.release)
+    saved = environment(said["environment"]).get("saved_entry", "")
+    default = _default_of(menu, saved) if saved else _entry_of(menu, said["running"])
+    if said["password"] and not default.is_unrestricted:
         raise BadInput(
             "the server's GRUB asks for a password before it boots its default, and nobody is there to type "
             "it: give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
@@ -213,35 +204,27 @@ def _default_of(menu: Sequence[MenuEntry], saved: str) -> MenuEntry:
     return found
 
 
-def _reasons(
-    menu: Completed,
-    environment_block: Completed,
-    file_system: Completed,
-    abstraction: Completed,
-    configured: Completed,
-    kexec: Completed,
-    secure_boot: Completed,
-) -> Iterator[str]:
-    if menu.status:
+def _reasons(said: dict[str, str], failed: Collection[str]) -> Iterator[str]:
+    if "menu" in failed:
         yield f"it has no {FOLDER}/grub.cfg: run update-grub"
         return
-    if environment_block.status:
+    if "environment" in failed:
         yield f"its environment block cannot be read: make it by `grub-editenv {FOLDER}/grubenv create`"
         return
-    if SAVED_ONE not in menu.stdout:
-        line = configured.stdout.strip().splitlines()
+    if SAVED_ONE not in said["menu"]:
+        line = (said["configured"] or "GRUB_DEFAULT").splitlines()[-1]
         yield (
-            f"its default is not a saved one: change {line[-1] if line else 'GRUB_DEFAULT'} in "
-            "/etc/default/grub to GRUB_DEFAULT=saved, then run update-grub"
+            f"its default is not a saved one: change {line} in /etc/default/grub to GRUB_DEFAULT=saved, "
+            "then run update-grub"
         )
-    if "custom.cfg" not in menu.stdout:
+    if "custom.cfg" not in said["menu"]:
         yield "its menu does not read custom.cfg: make /etc/grub.d/41_custom executable, then run update-grub"
-    kind = " ".join((file_system.stdout + abstraction.stdout).split())
-    if abstraction.stdout.strip() or file_system.stdout.strip() in CANNOT_WRITE:
+    if said["abstraction"] or said["file system"] in CANNOT_WRITE:
+        kind = " ".join((said["file system"], said["abstraction"])).strip()
         yield f"GRUB cannot write on {kind}, so the trial would boot for ever: put {FOLDER} elsewhere"
-    if kexec.stdout.strip():
+    if said["kexec"]:
         yield "kexec-tools takes reboots past GRUB: set LOAD_KEXEC=false in /etc/default/kexec"
-    if secure_boot.stdout.split()[:1] == ["1"]:
+    if said["secure boot"].split()[:1] == ["1"]:
         yield "Secure Boot is on and our kernels are not signed: turn it off in the firmware's set-up"
 
 

@@ -29,6 +29,11 @@ class Write:
 Step = Sequence[str] | Write
 
 
+def argv_of(step: Step) -> Sequence[str]:
+    """The command that a step is; that of a Write prints what is to go into the file."""
+    return ("printf", "%s", step.text) if isinstance(step, Write) else step
+
+
 @dataclass(frozen=True)
 class Completed:
     """A step that ended on the machine."""
@@ -38,14 +43,18 @@ class Completed:
     stdout: str
     stderr: str
 
+    @property
+    def last_words(self) -> str:
+        """The last line that it printed, of its errors if there are any."""
+        return printable(
+            (self.stderr.strip() or self.stdout.strip() or "it said nothing").splitlines()[-1], 500
+        )
+
     def check(self) -> None:
         """Raise RunFailed with the command's last words unless it succeeded."""
         if self.status:
-            said = (self.stderr.strip() or self.stdout.strip()).splitlines()
-            raise RunFailed(
-                f"`{printable(' '.join(self.argv), 500)}` ended with status {self.status} on the target: "
-                f"{printable(said[-1], 500) if said else 'it said nothing'}"
-            )
+            shown = printable(" ".join(self.argv), 500)
+            raise RunFailed(f"`{shown}` ended with status {self.status} on the target: {self.last_words}")
 
 
 class Machine(Protocol):
@@ -54,11 +63,11 @@ class Machine(Protocol):
     `emulated`: its processors are threads of an emulator (TCG), not of a processor.
     """
 
-    emulated: bool
+    emulated: bool = False
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         """Run one command to its end, whatever its status."""
-        ...
+        return self.run_all([argv], timeout_s=timeout_s)[0]
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         """Carry out steps one after the other in one go; later ones run even if one fails."""
@@ -96,25 +105,20 @@ class RemoteServer(Machine, Protocol):
         ...
 
 
-class LocalMachine:
+class LocalMachine(Machine):
     """A machine without a boot. What runs here ends with its caller, a killed one too."""
-
-    emulated = False
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
-        return self.run_all([argv], timeout_s=timeout_s)[0]
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         return [_written(step) if isinstance(step, Write) else _run(step, timeout_s) for step in steps]
 
 
 def _written(step: Write) -> Completed:
-    argv = ("printf", "%s", step.text)
+    said = ""
     try:
         Path(step.path).write_text(step.text)
     except OSError as error:
-        return Completed(argv, 1, "", f"{step.path}: {error.strerror}")
-    return Completed(argv, 0, "", "")
+        said = f"{step.path}: {error.strerror}"
+    return Completed(tuple(argv_of(step)), int(bool(said)), "", said)
 
 
 def _run(argv: Sequence[str], timeout_s: float) -> Completed:
@@ -130,11 +134,8 @@ def _run(argv: Sequence[str], timeout_s: float) -> Completed:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    return Completed(tuple(argv), process.returncode, _text(out), _text(err))
-
-
-def _text(said: bytes) -> str:
-    return said.decode(errors="replace")
+    text, errors = (said.decode(errors="replace") for said in (out, err))
+    return Completed(tuple(argv), process.returncode, text, errors)
 
 
 NOTES = "/sys/kernel/notes"
@@ -155,12 +156,8 @@ def assert_runs(machine: Machine, kernel: Built) -> str:
     uname, notes = must_all(machine, [["uname", "-r"], ["od", "-A", "n", "-v", "-t", "x1", NOTES]])
     release = uname.stdout.strip()
     build_id = build_id_from_notes(bytes.fromhex("".join(notes.stdout.split())))
-    if release != kernel.release:
-        raise RunFailed(
-            f"the target runs Linux {release}, not the built {kernel.release}: no number is taken"
-        )
-    if build_id != kernel.build_id:
-        raise RunFailed(
-            f"the target runs build-id {build_id}, not the built {kernel.build_id}: no number is taken"
-        )
+    asserted = (("Linux", release, kernel.release), ("build-id", build_id, kernel.build_id))
+    for what, runs, built in asserted:
+        if runs != built:
+            raise RunFailed(f"the target runs {what} {runs}, not the built {built}: no number is taken")
     return build_id

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines.machine import Completed, Machine, Write, must, must_all
+from lockscale.machines.machine import Machine, Write, must, must_all
 from lockscale.machines.noise import BOOST, CPUFREQ, NO_TURBO, NUMA_BALANCING, THP, read
 from lockscale.yaml_text import spelt
 
@@ -133,7 +133,7 @@ def prepare(machine: Machine, wanted: Preparation, root: str = "") -> dict[str, 
             ["sh", "-c", CHANGE, "sh", root + JOURNAL, line, *change.command(root)], timeout_s=300
         )
         if done.status:
-            raise RunFailed(f"the target did not take {change.text}: {_said(done)}")
+            raise RunFailed(f"the target did not take {change.text}: {done.last_words}")
     left = [change.text for change in needed(read(machine, root), wanted) if change.old != change.new]
     if left:
         raise RunFailed(f"the target took {', '.join(left)} without an error, but it is not so")
@@ -151,7 +151,7 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
     for change in reversed(since):
         done = machine.run(change.undo(root), timeout_s=300)
         if done.status:
-            failed.append(f"{change.target} ({_said(done)})")
+            failed.append(f"{change.target} ({done.last_words})")
     if failed:
         raise RunFailed(
             f"the target could not be put back: {', '.join(failed)}; its {JOURNAL} still says how"
@@ -195,11 +195,6 @@ def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[SettingChange
     if wanted.numa_balancing is not None:
         old = str(_known(found, "numa_balancing"))
         yield SettingChange("file", NUMA_BALANCING, old, str(int(wanted.numa_balancing)))
-
-
-def _said(done: Completed) -> str:
-    """The last words of a command that failed."""
-    return printable((done.stderr.strip() or "it gave no reason").splitlines()[-1])
 
 
 def _known(found: dict[str, Any], name: str) -> Any:

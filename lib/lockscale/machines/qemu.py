@@ -22,7 +22,7 @@ from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
 from lockscale.machines.channel import Channel
-from lockscale.machines.machine import Completed, Step
+from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.machines.virtual_time import (
     KERNEL_ARGUMENTS,
     SECTIONS,
@@ -129,7 +129,7 @@ class NeverReady(RunFailed):
     """QEMU is gone, the guest did not panic, and none of its commands has run."""
 
 
-class QemuMachine:
+class QemuMachine(Machine):
     """A booted guest, from `with` to its power-off. A hang or panic ends in the console's last lines."""
 
     def __init__(self, guest: Guest, room: Path | None = None) -> None:
@@ -175,9 +175,6 @@ class QemuMachine:
             self.channel.wait_ready(self._boots, self.guest.boot_timeout_s)
         except TimeoutError:
             raise self._end(f"the guest did not boot within {self.guest.boot_timeout_s:.0f} s") from None
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
-        return self.run_all([argv], timeout_s=timeout_s)[0]
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin

@@ -46,39 +46,35 @@ class Qemu:
 
 def version_of(program: Path) -> str | None:
     """What `program --version` says, as "10.0.2"; None where it does not run."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    done = _run([str(program), "--version"], 30)
     found = re.match(r"QEMU emulator version (\d+\.\d+\.\d+)", done.stdout)
-    return found[1] if found and done.returncode == 0 else None
+    return found[1] if found and not done.returncode else None
 
 
-def is_enough(program: Path, version: str | None) -> bool:
+def is_enough(program: Path, version: str) -> bool:
     """Whether it is new enough and exports what a machine in virtual time needs of it."""
-    if version is None or tuple(map(int, version.split(".")[:2])) < LEAST:
-        return False
-    return NEEDS in program.read_bytes()
+    return tuple(map(int, version.split(".")[:2])) >= LEAST and NEEDS in program.read_bytes()
+
+
+def _enough(program: Path, firmware: Sequence[Path] = ()) -> Qemu | None:
+    version = version_of(program)
+    if version is None or not is_enough(program, version):
+        return None
+    return Qemu(program, version, tuple(folder for folder in firmware if folder.is_dir()))
 
 
 def installed() -> Qemu | None:
     """The machine's own, where it is enough."""
     where = find("qemu-system-x86_64")
-    if where is None:
-        return None
-    version = version_of(Path(where))
-    return Qemu(Path(where), version) if version and is_enough(Path(where), version) else None
+    return _enough(Path(where)) if where else None
 
 
 def unpacked() -> Qemu | None:
     """The backport, where an earlier call unpacked it."""
-    program = UNPACKED / "usr/bin/qemu-system-x86_64"
-    version = version_of(program) if program.is_file() else None
-    if version is None or not is_enough(program, version):
-        return None
-    share = UNPACKED / "usr/share"
-    folders = (share / "qemu", share / "seabios", Path("/usr/share/seabios"), Path("/usr/share/qemu"))
-    return Qemu(program, version, tuple(folder for folder in folders if folder.is_dir()))
+    firmware = [
+        share / name for share in (UNPACKED / "usr/share", Path("/usr/share")) for name in ("qemu", "seabios")
+    ]
+    return _enough(UNPACKED / "usr/bin/qemu-system-x86_64", firmware)
 
 
 def known_qemu() -> Qemu | None:
@@ -148,28 +144,13 @@ def can_fetch() -> bool:
     with tempfile.TemporaryDirectory(prefix="lockscale-") as scratch:
         quick = [f"-oAcquire::{name}" for name in ("Retries=0", "http::Timeout=5", "https::Timeout=5")]
         argv = ["/usr/lib/apt/apt-helper", *quick, "download-file", release, f"{scratch}/InRelease"]
-        try:
-            done = subprocess.run(argv, capture_output=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-    return done.returncode == 0
+        return not _run(argv, 20).returncode
 
 
 def _mirror() -> str:
     """Where this machine has its packages from: asked of apt, kept nowhere."""
-    argv = [
-        "apt-get",
-        "indextargets",
-        "--format",
-        "$(REPO_URI)",
-        "Created-By: Packages",
-        f"Codename: {_codename()}",
-    ]
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        done = None
-    found = (done.stdout if done else "").split()
+    argv = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
+    found = _run([*argv, f"Codename: {_codename()}"], 60).stdout.split()
     if not found:
         raise BadInput(
             f"{WANTED}, and this machine has none and no Debian mirror to fetch it from: install one; {STILL}"
@@ -183,15 +164,21 @@ def _codename() -> str:
 
 
 def _apt(argv: Sequence[str], what: str, folder: Path | None = None) -> None:
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False, cwd=folder)
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        failed = done.returncode != 0
-    except (OSError, subprocess.TimeoutExpired) as error:
-        said, failed = [type(error).__name__], True
-    if failed:
+    done = _run(argv, 900, folder)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
         # apt names the mirror, which is nobody's business
-        last = re.sub(r"\w+://\S+", "the mirror", said[-1]) if said else "it said nothing"
+        last = re.sub(r"\w+://\S+", "the mirror", said[-1])
         raise BadInput(
             f"{WANTED}, and apt could not {what} ({last[:120]}): connect this machine or install it; {STILL}"
         )
+
+
+def _run(
+    argv: Sequence[str], timeout_s: float, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What a command said; one that is not there or does not end has failed by that name."""
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, cwd=folder)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(argv, 1, "", type(error).__name__)

@@ -29,10 +29,6 @@ class BlockLayer:
     type: str
     table: str
 
-    @property
-    def is_disk(self) -> bool:
-        return self.type == "disk"
-
 
 def said(machine: Machine, argv: Sequence[str]) -> str:
     """What a command printed; empty if it failed or is not there."""
@@ -64,14 +60,9 @@ def mounts_in(text: str) -> tuple[str, tuple[str, ...]]:
     """What is mounted at / and the kinds of all mounted file systems, that one first: of findmnt --json."""
     mounts = list(_tree(_listed(text, "filesystems")))
     mounts.sort(key=lambda one: one.get("target") != "/")
-    kinds = tuple(dict.fromkeys(str(one.get("fstype")) for one in mounts if one.get("fstype")))
+    kinds = _unique(str(one.get("fstype")) for one in mounts if one.get("fstype"))
     at_root = next((one for one in mounts if one.get("target") == "/"), {})
     return str(at_root.get("source") or ""), kinds
-
-
-def below_root(machine: Machine, root: str) -> list[BlockLayer]:
-    """The block devices from the root file system down to its disks; none if it lies on no such device."""
-    return blocks_in(said(machine, [*LSBLK, root])) if root.startswith("/dev/") else []
 
 
 def blocks_in(text: str) -> list[BlockLayer]:
@@ -101,7 +92,7 @@ def cards_below(
         lower = [str(one["ifname"]) for one in links if one.get("master") == name and "ifname" in one]
         lower += [str(one["link"]) for one in links if one.get("ifname") == name and one.get("link")]
         wanted += [one for one in lower if kinds.get(name) and one not in wanted]
-    layers = tuple(dict.fromkeys(str(kinds[name]) for name in wanted if kinds.get(name)))
+    layers = _unique(str(kinds[name]) for name in wanted if kinds.get(name))
     return [name for name in wanted if not kinds.get(name)], layers
 
 
@@ -111,17 +102,11 @@ def devices_of(machine: Machine, places: Sequence[str]) -> list[Device]:
     chains = [_upwards(one.stdout.strip()) if one.status == 0 else [] for one in real]
     drivers = _links(machine, "driver", [folder for chain in chains for folder in chain])
     modules = _links(machine, "module", [f"{folder}/driver/" for folder in drivers])
-    return [
-        Device(
-            PurePosixPath(place).name,
-            tuple(
-                Driver(drivers[folder], modules.get(f"{folder}/driver", ""))
-                for folder in chain
-                if folder in drivers
-            ),
-        )
-        for place, chain in zip(places, chains, strict=True)
-    ]
+    found = []
+    for place, chain in zip(places, chains, strict=True):
+        own = (Driver(drivers[at], modules.get(f"{at}/driver", "")) for at in chain if at in drivers)
+        found.append(Device(PurePosixPath(place).name, tuple(own)))
+    return found
 
 
 def _upwards(path: str) -> list[str]:
@@ -134,8 +119,18 @@ def _links(machine: Machine, name: str, folders: list[str]) -> dict[str, str]:
     """Folder -> where its link `name` points, by the last part alone; for those that have one."""
     if not folders:
         return {}
-    unique = list(dict.fromkeys(folders))
-    argv = ["find", *unique, "-maxdepth", "1", "-name", name, "-type", "l", "-printf", "%h\\t%l\\n"]
+    argv = [
+        "find",
+        *dict.fromkeys(folders),
+        "-maxdepth",
+        "1",
+        "-name",
+        name,
+        "-type",
+        "l",
+        "-printf",
+        "%h\\t%l\\n",
+    ]
     lines = (line.split("\t") for line in machine.run(argv).stdout.splitlines())
     return {at[0].rstrip("/"): PurePosixPath(at[1]).name for at in lines if len(at) == 2}
 
@@ -153,9 +148,13 @@ def server_facts(machine: Machine) -> ServerFacts:
     if OURS.fullmatch(release):
         raise BadInput(f"the server runs {release!a}, a kernel of ours: start its own first")
     root, file_systems = mounts_in(said(machine, ["findmnt", "--json", "--real", "--nofsroot"]))
-    blocks = below_root(machine, root)
+    blocks = blocks_in(said(machine, [*LSBLK, root])) if root.startswith("/dev/") else []
     cards, network_layers = interfaces(machine)
-    devices = _devices(machine, [one.name for one in blocks if one.is_disk], cards)
+    devices = _devices(machine, [one.name for one in blocks if one.type == "disk"], cards)
+    has_initrd = any(
+        machine.run(["test", "-s", f"/boot/{name}"]).status == 0
+        for name in (f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}")
+    )  # under the names that Debian, Fedora and SUSE give it
     return ServerFacts(
         release=release,
         architecture=architecture,
@@ -163,15 +162,15 @@ def server_facts(machine: Machine) -> ServerFacts:
         lsmod=said(machine, ["cat", "/proc/modules"]),  # there is none in a kernel without modules
         root=root,
         asked_root=_asked_root(cmdline),
-        layers=_unique(one.type for one in blocks if not one.is_disk),
-        partition_tables=_tables(blocks),
+        layers=_unique(one.type for one in blocks if one.type != "disk"),
+        partition_tables=_unique(one.table for one in blocks if one.table),
         disks=devices[BLOCK],
         file_systems=file_systems,
         network=devices[NET],
         network_layers=network_layers,
         efi=machine.run(["test", "-d", "/sys/firmware/efi"]).status == 0,
         secure_boot=_secure_boot(machine),
-        has_initrd=_has_initrd(machine, release),
+        has_initrd=has_initrd,
         consoles=tuple(said(machine, ["cat", CONSOLES]).split()),
         watchdogs=devices[WATCHDOG],
         package_architecture=said(machine, ["dpkg", "--print-architecture"]).strip(),
@@ -211,16 +210,6 @@ def _secure_boot(machine: Machine) -> bool | None:
         return False if variables else None
     value = said(machine, ["od", "-A", "n", "-t", "u1", f"{EFI_VARIABLES}/{SECURE_BOOT}"]).split()
     return value[-1] == "1" if value else None  # four bytes of attributes, then the value
-
-
-def _has_initrd(machine: Machine, release: str) -> bool:
-    """Under the names that Debian, Fedora and SUSE give it."""
-    names = (f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}")
-    return any(machine.run(["test", "-s", f"/boot/{name}"]).status == 0 for name in names)
-
-
-def _tables(blocks: Iterable[BlockLayer]) -> tuple[str, ...]:
-    return _unique(one.table for one in blocks if one.table)
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 """The kernels that this project put on a server: install, list, remove; the default stays what it is."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from lockscale.machines.boot_watchdog import forget_trials
 from lockscale.machines.grub import disarm, forget_custom, pin_default, read_grub, unpin_default
 from lockscale.machines.machine import RemoteServer, must, must_all
 
-OURS = re.compile(
-    r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+"
-)  # uname -r: our mark and the series' hash
+# uname -r: our mark and the series' hash
+OURS = re.compile(r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+")
 PARCEL = "/var/tmp"
 INSTALL_S = 1800  # dpkg makes the initrd: minutes on an emulated server
 PACKAGE_MIB = 400  # modules and an initrd with all of them
@@ -32,20 +30,20 @@ class OnServer:
 def install_package(server: RemoteServer, release: str, deb: Path) -> None:
     """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
     parcel = f"{PARCEL}/{deb.name}"
-    with_room = _before_install(server, release)
+    before = _ready_for(server, release)
     server.put(deb, parcel)
+    install = ["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "--install", parcel]
     try:
-        must(
-            server,
-            ["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "--install", parcel],
-            timeout_s=INSTALL_S,
-        )
+        must(server, install, timeout_s=INSTALL_S)
     finally:
         server.run(["rm", "-f", parcel])
-    _after_install(server, release, with_room)
+    grub = read_grub(server)
+    grub.entry_of(release)
+    if grub.default.release != before or not grub.is_pinned:
+        raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
 
 
-def _before_install(server: RemoteServer, release: str) -> str:
+def _ready_for(server: RemoteServer, release: str) -> str:
     """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
     if not OURS.fullmatch(release):
         raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
@@ -59,27 +57,17 @@ def _before_install(server: RemoteServer, release: str) -> str:
     return str(grub.default.release)
 
 
-def _after_install(server: RemoteServer, release: str, default: str) -> None:
-    grub = read_grub(server)
-    grub.entry_of(release)
-    if grub.default.release != default or not grub.is_pinned:
-        raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
-
-
 def installed_kernels(server: RemoteServer) -> list[OnServer]:
     """Every kernel of ours in the server's /boot."""
-    return list(_installed(server))
-
-
-def _installed(server: RemoteServer) -> Iterator[OnServer]:
     listing, uname = must_all(server, [["ls", "/boot"], ["uname", "-r"]])
-    default = read_grub(server).default.release
+    default, found = read_grub(server).default.release, []
     for name in listing.stdout.split():
         release = name.removeprefix("vmlinuz-")
-        if name.startswith("vmlinuz-") and OURS.fullmatch(release):
+        if name != release and OURS.fullmatch(release):
             owner = server.run(["dpkg-query", "--search", f"/boot/{name}"])
             package = owner.stdout.partition(":")[0] if owner.status == 0 else None
-            yield OnServer(release, package, release == uname.stdout.strip(), release == default)
+            found.append(OnServer(release, package, release == uname.stdout.strip(), release == default))
+    return found
 
 
 def remove_kernel(server: RemoteServer, release: str) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import secrets
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.ssh_host import Lost, SshHost, Unreachable
+from lockscale.machines.ssh_host import Lost, SshHost
 from lockscale.machines.ssh_shell import Connection
 
 FOLDER = "/var/lib/lockscale"
@@ -73,18 +73,17 @@ class ServerLock:
     def take(self) -> None:
         """Hold the server, or go on holding it. Raises HeldByOther with what the holder wrote."""
         self._let_go()
+        self._connection = Connection(self.host, _TAKE, self.arguments)
         try:
-            self._connection = Connection(self.host, _TAKE, self.arguments)
             word = self._connection.line()
-            said = self._connection.line() if word == "held" else ""
-        except Lost:
-            self._let_go()
-            raise Unreachable(f"{self.host.host} closes the connection after the login") from None
-        if word != "mine":
-            self._let_go()
             if word == "held":
-                raise HeldByOther(said)
-            raise BadInput(f"{self.folder} on {self.host.host} cannot be written: is it full or read-only?")
+                raise HeldByOther(self._connection.line())
+            if word != "mine":
+                home = f"{self.folder} on {self.host.host}"
+                raise BadInput(f"{home} cannot be written: is it full or read-only?")
+        except BaseException:
+            self._let_go()
+            raise
 
     def keep(self) -> None:
         """Take it again where its connection was lost meanwhile."""

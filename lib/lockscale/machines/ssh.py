@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import ssh_job, ssh_transfer
-from lockscale.machines.machine import Completed, Step
+from lockscale.machines.machine import Completed, RemoteServer, Step
 from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, Lost, SshHost, Unreachable
 from lockscale.machines.ssh_job import Job, JobFolder
 from lockscale.machines.ssh_shell import Connection
@@ -25,7 +25,7 @@ MOST_LOSSES = 20  # in one command or copy
 T = TypeVar("T")
 
 
-class SshMachine:
+class SshMachine(RemoteServer):
     """A server, from `with` to leaving it. Nothing is installed on it and nothing is left there.
 
     jobs_folder: where on the server what commands print waits to be fetched.
@@ -33,8 +33,6 @@ class SshMachine:
     Every command runs as root, by `sudo -n` where the user is not root. A command whose connection is
     lost runs on; it is found again, and never started twice. Calls come from one thread at a time.
     """
-
-    emulated = False
 
     def __init__(self, host: SshHost, jobs_folder: str = JOBS) -> None:
         self.host = host
@@ -54,9 +52,6 @@ class SshMachine:
             if self._connection is not None:
                 self._connection.leave("leave")
         self._hang_up()
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
-        return self.run_all([argv], timeout_s=timeout_s)[0]
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         self._jobs += 1
@@ -149,10 +144,8 @@ class SshMachine:
                 raise BadInput(f"{rest} is missing on {self.host.host}: a target is a Debian with systemd")
             if word != "open":
                 raise BadInput(f"{self.jobs_folder} on {self.host.host} cannot be written: is its disk full?")
-        except BaseException as error:
+        except BaseException:
             connection.close()
-            if isinstance(error, Lost):
-                raise Unreachable(f"{self.host.host} closes the connection after the login") from None
             raise
         self._connection = connection
         return rest

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines.machine import Completed, Step, Write
+from lockscale.machines.machine import Completed, Step, Write, argv_of
 from lockscale.machines.ssh_host import Lost
 from lockscale.machines.ssh_shell import Connection
 
@@ -161,7 +161,7 @@ class Job:
             if word == "cut":
                 raise Lost("the job did not arrive whole")
             if word != "done":
-                raise RunFailed(self._no_result(word, result, connection.host.host))
+                raise RunFailed(self._no_result(word, result, connection.host.host, len(self.steps) - 1))
             answers = []
             for _ in self.steps:
                 status, out_bytes, err_bytes = shell.line().split()
@@ -192,24 +192,20 @@ class Job:
         done = []
         for number, (status, out, err) in enumerate(answers):
             if not status.isdigit():
-                raise RunFailed(
-                    {
-                        "timeout": f"`{self._shown(number)}` did not end within {self.timeout_s:.0f} s "
-                        "and was ended",
-                        "success": f"`{self._shown(number)}` was ended on {name}, or what it printed did "
-                        f"not fit under {self.session.above}",
-                        "canceled": f"`{self._shown(number)}` was ended before: it does not run again",
-                    }.get(result, self._no_result("died", result, name))
-                )
-            argv = tuple(_argv(self.steps[number]))
-            done.append(
-                Completed(argv, int(status), out.decode(errors="replace"), err.decode(errors="replace"))
-            )
+                word = result if result in ("timeout", "success", "canceled") else "died"
+                raise RunFailed(self._no_result(word, result, name, number))
+            text, errors = (said.decode(errors="replace") for said in (out, err))
+            done.append(Completed(tuple(argv_of(self.steps[number])), int(status), text, errors))
         return done
 
-    def _no_result(self, word: str, detail: str, name: str) -> str:
-        shown = self._shown(len(self.steps) - 1)
+    def _no_result(self, word: str, detail: str, name: str, number: int) -> str:
+        """What the word of ATTEND, or systemd's result of the unit, means for a step."""
+        shown = self._shown(number)
         return {
+            "timeout": f"`{shown}` did not end within {self.timeout_s:.0f} s and was ended",
+            "success": f"`{shown}` was ended on {name}, or what it printed did not fit under "
+            f"{self.session.above}",
+            "canceled": f"`{shown}` was ended before: it does not run again",
             "rebooted": f"{name} booted anew while `{shown}` ran: nothing is known of its end",
             "gone": f"this session's folder on {name} is gone: `{shown}` did not run",
             "full": f"the disk under {self.session.above} on {name} is full: `{shown}` did not run",
@@ -220,12 +216,12 @@ class Job:
         }.get(word, f"{name} answers `{printable(word)}` instead of the end of `{shown}`")
 
     def _shown(self, number: int) -> str:
-        return printable(shlex.join(_argv(self.steps[number])), 200)
+        return printable(shlex.join(argv_of(self.steps[number])), 200)
 
 
 def _line(stem: str, step: Step) -> str:
     """In a subshell: no step changes the next. A quoted first word is neither keyword nor variable."""
-    first, *others = _argv(step)
+    first, *others = argv_of(step)
     command = " ".join([_quoted(first), *map(shlex.quote, others)])
     if isinstance(step, Write):  # printf is built into the shell: no process for a write
         command = f"{command} > {shlex.quote(step.path)}"
@@ -234,7 +230,3 @@ def _line(stem: str, step: Step) -> str:
 
 def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
-
-
-def _argv(step: Step) -> Sequence[str]:
-    return ("printf", "%s", step.text) if isinstance(step, Write) else step

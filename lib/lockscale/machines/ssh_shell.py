@@ -200,8 +200,11 @@ class Connection:
             raise
 
     def line(self) -> str:
-        """The next line of the connection's own script."""
-        return self._first.line()
+        """The next line of the connection's own script, which is over where there is none."""
+        try:
+            return self._first.line()
+        except Lost:
+            raise Unreachable(f"{self.host.host} closes the connection after the login") from None
 
     def shell(self, script: str, arguments: list[str], timeout_s: float, data: bytes = b"") -> RootShell:
         """A further script over this connection, and over no other: without it ssh ends at once."""
