@@ -6,7 +6,7 @@ from pathlib import Path
 from lockscale.machines.machine import Completed
 from lockscale.measure.tools_on_target import detect
 from lockscale.tools import fsload
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 
 FSLOAD = fsload.on_target(Path("/opt/lockscale/fsload"))
 ALL = (*TARGET_TOOLS, FSLOAD)

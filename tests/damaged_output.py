@@ -11,7 +11,7 @@ import math
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 from lockscale.tools.seal import UNSEALED, seal
 
 

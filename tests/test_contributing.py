@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from damaged_output import Output, Profile, changed, interleaved, lost_or_repeated
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.tools import parsing
+from lockscale.tools import registry
 
 TEXT = (paths.ROOT / "CONTRIBUTING.md").read_text()
 CODE = dict(re.findall(r"```python\n# (\S+)\n(.*?)```\n", TEXT, re.DOTALL))
@@ -32,9 +32,9 @@ def tools(monkeypatch):
     """The modules of both examples, listed as the last example lists them."""
     names = ("touchmany", "context_switches")
     modules = {name: run(f"lib/lockscale/tools/{name}.py") for name in names}
-    listed = run("lib/lockscale/tools/parsing.py", Tool=parsing.Tool, Reader=parsing.Reader, **modules)
+    listed = run("lib/lockscale/tools/registry.py", Tool=registry.Tool, Reader=registry.Reader, **modules)
     for tool in listed.TOOLS:
-        monkeypatch.setitem(parsing.READERS, tool.name, tool.reader)
+        monkeypatch.setitem(registry.READERS, tool.name, tool.reader)
     return modules
 
 
@@ -56,7 +56,7 @@ def test_every_file_that_it_names_is_there():
 
 
 def test_the_load_generator_is_recognised_and_read(touchmany):
-    parsed = parsing.parse(OUTPUT)
+    parsed = registry.parse(OUTPUT)
     (row,) = parsed.rows
     assert (parsed.tool, parsed.version, parsed.warnings) == ("touchmany", "1.2", ())
     assert (row.test, row.threads, row.unit, row.value, row.statistic) == (
@@ -76,12 +76,12 @@ def test_damage_to_its_output_never_gives_another_number(touchmany):
 
 def test_a_version_that_nobody_looked_up_is_refused(touchmany):
     with pytest.raises(BadInput, match=r"run of touchmany 1\.2"):
-        parsing.parse(OUTPUT.replace("1.2", "2.0"), "touchmany")
+        registry.parse(OUTPUT.replace("1.2", "2.0"), "touchmany")
 
 
 def test_the_profiler_reads_what_the_kernel_counts(context_switches):
     done = subprocess.run(context_switches.READ, capture_output=True, text=True, check=True)
-    parsed = parsing.parse(done.stdout)
+    parsed = registry.parse(done.stdout)
     assert parsed.warnings == () and parsed.rows[0].value > 0
     assert parsed.rows[0].metric == "context_switches"
 

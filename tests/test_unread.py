@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsing import parse, parse_file
+from lockscale.tools.registry import parse, parse_file
 from lockscale.tools.seal import seal
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -32,7 +32,7 @@ def test_a_log_of_several_commands(name, tools):
 
 def test_several_tables_of_one_tool():
     text = (SAMPLES / "several-perf_lock-6.12.95.txt").read_text()
-    with pytest.raises(BadInput, match="holds 7 of perf lock's tables: give one at a time"):
+    with pytest.raises(BadInput, match="holds 7 tables: choose one with --table: 1 "):
         parse(text, "perf_lock")
     begin, end = text.index("$ perf lock contention -t -E 4"), text.index("$ perf lock contention -x, -i")
     waits = {(row.test, row.metric, row.statistic): row.value for row in parse(text[begin:end]).rows}

@@ -25,7 +25,7 @@ from lockscale.programs import packages
 from lockscale.progress import progress
 from lockscale.study.file import SshTarget, Target, load_target
 from lockscale.tools import fsload, lock_events
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 
 NEED_FREE_MIB = 6000  # kernel tree 1.7 GiB, objects 0.3, scratch disk and image copies the rest
 LOAD_CPUS, LOAD_PROCESSES, LOAD_ITEMS, LOADS = 4, 8, 200, 7

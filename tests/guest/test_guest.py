@@ -18,7 +18,7 @@ from lockscale.machines.qemu import Guest, QemuMachine, choose_accel
 from lockscale.measure import file_system, target_qemu
 from lockscale.programs import find
 from lockscale.study.file import load_target
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 
 pytestmark = pytest.mark.guest
 SIZE_MIB = 256

@@ -25,7 +25,7 @@ from lockscale.machines.ssh import SshMachine
 from lockscale.measure import server_recovery
 from lockscale.measure.tools_on_target import Found
 from lockscale.study.file import load_target
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 from loopback_sshd import Sshd, free_port
 
 HOSTILE = [

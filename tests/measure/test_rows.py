@@ -13,7 +13,7 @@ from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import rate_repeats, rates
 from lockscale.measure.profiling import UNDER_PROFILER, overheads
 from lockscale.measure.rows import of_all_processes, rate_note, read_rows
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 FSLOAD_PRINTS, MDTEST_3_2_PRINTS, MDTEST_4_PRINTS = (

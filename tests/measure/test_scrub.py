@@ -16,7 +16,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure import curate as module
 from lockscale.measure.curate import TOOL_WORDS, scrub
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 from lockscale.tools.seal import seal, unseal
 
 FILES = [path for path in sorted((paths.ROOT / "data").rglob("*")) if path.is_file()]

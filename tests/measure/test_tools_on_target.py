@@ -16,7 +16,7 @@ from lockscale import doctor, tools
 from lockscale.machines.machine import Completed
 from lockscale.measure.tools_on_target import ANSWER_S
 from lockscale.tools import fsload
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 from lockscale.tools.target_tools import TargetTool
 
 SAMPLES = Path(__file__).parents[1] / "samples"

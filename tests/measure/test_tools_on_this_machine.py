@@ -10,7 +10,7 @@ import pytest
 
 from answers import Answers, found
 from lockscale.machines.machine import Completed
-from lockscale.tools.parsing import TARGET_TOOLS
+from lockscale.tools.registry import TARGET_TOOLS
 
 
 class ThisMachine(Answers):

@@ -15,7 +15,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.tables import published
 from lockscale.tools import changelog_table
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 ORPHAN, COLUMNS, BLOCKS = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from damaged_output import Output, Profile, changed, interleaved, lost_or_repeated
 from kernel_files import EVENTS, FC_INFO, FUNCTION_GRAPH, JBD2, LOCK_EVENTS, LOCK_STAT
 from lockscale.errors import BadInput
-from lockscale.tools.parsing import READERS
+from lockscale.tools.registry import READERS
 from lockscale.tools.seal import unseal
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.tools import fio
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 FILES, CREATE, RANDRW = (

@@ -11,7 +11,7 @@ from fsload_process import error_sentence, run, session_members
 
 from lockscale.errors import BadInput
 from lockscale.tools import fsload
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 CASES = {
     "creat_clo": "creat", "fallocate2": "fallocate", "open_close": "open", "rename_own_dir": "rename",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockscale.paths import FSLOAD
 from lockscale.tools import fsload
 from lockscale.tools.fsload import BINS_PER_OCTAVE, RELATIVE_ERROR
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 PERCENTILES = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9}
 CALLABLE = """

@@ -15,7 +15,7 @@ from fsload_process import error_sentence, run, session_members
 from lockscale.errors import BadInput
 from lockscale.paths import FSLOAD
 from lockscale.tools import fsload
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 PROCESSES, ITEMS = 4, 200
 

@@ -10,7 +10,7 @@ import pytest
 from fsload_process import children, end, error_sentence, lines_of, run
 
 from lockscale.tools import fsload
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 
 def tasks(pid):

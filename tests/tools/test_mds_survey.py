@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.tables import published
 from lockscale.tools import mds_survey
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = {path.name: path.read_text() for path in sorted(SAMPLES.glob("mds-survey-*"))}

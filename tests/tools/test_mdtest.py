@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.tools import mdtest
-from lockscale.tools.parsing import parse, recognise
+from lockscale.tools.registry import parse, recognise
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = {path.stem: path.read_text() for path in sorted(SAMPLES.glob("mdtest-*"))}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsing import parse, recognise
+from lockscale.tools.registry import parse, recognise
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXT = (SAMPLES / "mdtest-4.0.0-processes.txt").read_text()  # 3 ranks, 2 iterations, 3000 items each

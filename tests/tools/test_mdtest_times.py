@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TIMES_4_1 = (SAMPLES / "mdtest-4.1.0-times.txt").read_text()

@@ -17,7 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.tables import published
 from lockscale.tools import mmtests
 from lockscale.tools.parsed_rows import change_fits, runs_averaged
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 CREAT_CLO, NETPERF, KERNBENCH = (

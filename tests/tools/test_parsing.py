@@ -9,7 +9,7 @@ import pytest
 from kernel_files import EVENTS, FUNCTION_GRAPH, LOCK_EVENTS, LOCK_STAT
 from lockscale.errors import BadInput
 from lockscale.tools import perf_record
-from lockscale.tools.parsing import READERS, parse, parse_file, recognise
+from lockscale.tools.registry import READERS, parse, parse_file, recognise
 from lockscale.tools.seal import UNSEALED, seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"

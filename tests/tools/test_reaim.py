@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools import reaim
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 MULTI = (SAMPLES / "reaim-multiuser.txt").read_text()

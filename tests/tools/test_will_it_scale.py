@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.tools import will_it_scale
 from lockscale.tools.parsed_rows import shown
-from lockscale.tools.parsing import parse
+from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 SIX_RUNS = (SAMPLES / "will-it-scale-fallocate2.txt").read_text()

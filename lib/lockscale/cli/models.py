@@ -132,7 +132,7 @@ def doctor(target: str | None, as_json: bool) -> int:
 @as_json
 def parse(file: str, tool: str | None, as_json: bool) -> None:
     """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
-    from lockscale.tools.parsing import parse_file
+    from lockscale.tools.registry import parse_file
 
     found = parse_file(Path(file), tool).to_json()
     for warning in found["warnings"]:

@@ -17,8 +17,8 @@ from lockscale.measure.rows import of_all_processes
 from lockscale.measure.run_folder import Run
 from lockscale.study.file import ProfilerName
 from lockscale.tools.parsed_rows import Number
-from lockscale.tools.parsing import PROFILERS
 from lockscale.tools.perf_record import Folded, merge, read_folded
+from lockscale.tools.registry import PROFILERS
 from lockscale.tools.target_tools import LoadProfiler
 
 

@@ -32,7 +32,7 @@ from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel
-from lockscale.tools.parsing import parse_file
+from lockscale.tools.registry import parse_file
 
 IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much more
 

@@ -8,7 +8,7 @@ import pydantic
 
 from lockscale.kernels.source import refuse_address
 from lockscale.study.target_file import Count, Name
-from lockscale.tools.parsing import PROFILERS
+from lockscale.tools.registry import PROFILERS
 from lockscale.yaml_text import spelt
 
 # It reaches a command line as no path, no second option and no control character.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lockscale.errors import BadInput
+from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.parsed_rows import Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.seal import unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
@@ -265,6 +266,35 @@ def rows(text: str) -> Parsed:
         )
     shared = [f"{use.name} names several lock classes: they are added" for use in found.uses if use.ambiguous]
     return Parsed(TOOL, "0.4", tuple(of_locks), (*(() if is_sealed else found.warnings), *shared))
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """The classes, an Entry each and mode; `kind` is what the mode says, and the first caller unknown."""
+    body, is_sealed = unseal(text)
+    found = parse(body)
+    lines = {name: number for number, line in enumerate(body.split("\n"), 1) if (name := _name_of_row(line))}
+    entries = [
+        Entry(
+            use.name,
+            lines.get((use.name, use.mode), 1),
+            kind="read" if use.mode == "read" else None,
+            contentions=use.waits.count,
+            wait_ns=use.waits.total_us * 1e3,
+            mean_ns=use.waits.avg_us * 1e3,
+            max_ns=use.waits.max_us * 1e3,
+            acquisitions=use.holds.count,
+            hold_ns=use.holds.total_us * 1e3,
+        )
+        for use in found.uses
+    ]
+    return [
+        LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, () if is_sealed else found.warnings)
+    ]
+
+
+def _name_of_row(line: str) -> tuple[str, str] | None:
+    row = _ROW.fullmatch(line)
+    return (row[1], "read" if row[2] == "R" else "write") if row else None
 
 
 def _numbers(metric: str, times: Times) -> list[Number]:

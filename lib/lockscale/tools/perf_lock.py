@@ -10,9 +10,11 @@ where they end: sealed() commands do.
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lockscale.errors import BadInput
+from lockscale.tools.lock_profile import Entry, LockProfile, chosen, function_of
+from lockscale.tools.mail_text import TextLine, lines_of
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_stat import plain
 from lockscale.tools.seal import UNSEALED, sealed, unseal
@@ -36,6 +38,8 @@ PARTS = (
 MOST_LOCKS = 20
 """Locks of a load's profile that become rows, by time waited; its raw output has all of them."""
 
+# perf's words for a kind of lock, where ours is another
+_KINDS = {"spinlock": "spin", "pcpu-sem:R": "percpu-rwsem:R", "pcpu-sem:W": "percpu-rwsem:W"}
 _COUNTS = ("acquired", "contended")
 _TIMES = ("total wait", "max wait", "min wait", "avg wait")
 _LABELS = {
@@ -61,7 +65,8 @@ _TIME = r" *(\d{1,15}\.\d\d (?:[hms] |[mu]s)|\d{1,3} ns) "
 _NS = {"h ": 3_600_000_000_000, "m ": 60_000_000_000, "s ": 1_000_000_000, "ms": 1_000_000, "us": 1000}
 # perf lock contention -b goes on, and exits with 0, after some of these
 _FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
-_STACK_LINE = re.compile(r"\t\t\t0x[0-9a-f]+  .*")
+_STACK_LINE = re.compile(r"(?:\t\t\t| {6,})0x[0-9a-f]+  (.*)")
+_ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:")  # a prompt, and what another command says
 _DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
 _BAD = re.compile(
     r"(?:# debug: total=(?P<all>\d+)\W* bad=(?P<bad>\d+)|bad: (?P<bad2>\d+), total: (?P<all2>\d+))\b.*"
@@ -76,7 +81,7 @@ class LockWaits:
     """Waits under one name in nanoseconds; a time is None where perf was not asked for its column.
 
     `contentions` began and `ended` ended: mean_ns is total_ns over the ended ones. `rows` rows of one
-    name were added.
+    name were added; `line` is the first's, `stack` what perf lock contention -v prints below it.
     """
 
     name: str
@@ -88,6 +93,8 @@ class LockWaits:
     min_ns: float | None
     acquired: int | None = None
     rows: int = 1
+    line: int = field(default=0, compare=False)
+    stack: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -203,6 +210,8 @@ class PerfLock:
     by: str
     waits: tuple[LockWaits, ...]
     warnings: tuple[str, ...]
+    line: int = 1
+    title: str = ""
 
 
 def record(command: Sequence[str], data: str) -> list[str]:
@@ -233,53 +242,84 @@ def recognise(text: str) -> bool:
     return "BPF" in text and any(_is_failure(line) for line in text.split("\n"))
 
 
-def parse(text: str) -> PerfLock:
-    """The one table in the text; BadInput where perf lock failed, though its exit status is then 0 too.
+def parse(text: str, table: str | int | None = None) -> PerfLock:
+    """The one table in the text, or of several that of this number (from 1) or title.
 
-    Lines that perf prints before the table are passed over. Rows of one name, which differ in what is
-    not printed, are added; two equal ones are, unless the text is sealed, one that was repeated.
+    BadInput where perf lock failed, though its exit status is then 0 too. Lines that perf prints before the
+    table are passed over. Rows of one name, which differ in what is not printed, are added; two equal ones
+    are, unless the text is sealed, one that was repeated.
     """
+    return chosen(tables(text), table)
+
+
+def tables(text: str) -> list[PerfLock]:
+    """Each table in the text, a mail or what perf printed; see parse()."""
     body, whole = unseal(text)
-    lines = body.split("\n")
-    heads = [number for number, line in enumerate(lines) if "contended" in line and columns_of(line)]
-    failed = next((line.strip() for line in lines[: heads[0] if heads else None] if _is_failure(line)), None)
-    if len(heads) > 1 and not failed:
-        raise BadInput(f"the text holds {len(heads)} of perf lock's tables: give one at a time")
+    lines = lines_of(body, strip=False)
+    heads = [at for at, one in enumerate(lines) if "contended" in one.text and columns_of(one.text)]
+    above = lines[: heads[0] if heads else None]
+    failed = next((one.text.strip() for one in above if _is_failure(one.text)), None)
     if failed or not heads:
         why = failed or "none is there"
         raise BadInput(f"perf lock printed no table of waits ({why[:70]}): record and report without -b")
-    if lines[-1]:
+    ends = [*heads[1:], len(lines)]
+    if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
         raise BadInput("perf lock's table ends in the middle of a line: report again")
-    columns = columns_of(lines[heads[0]])
-    assert columns is not None
-    return _read(columns, lines[heads[0] + 1 : -1], whole)
+    return [
+        _read(lines[head], lines[head + 1 : end], whole, _title(lines[:head]))
+        for head, end in zip(heads, ends, strict=True)
+    ]
+
+
+def _title(lines: Sequence[TextLine]) -> str:
+    """The nearest line of prose, or the command, above a table."""
+    above = (one.text.strip() for one in reversed(lines))
+    return next((text.rstrip(":") for text in above if text and not re.match(r"[\d#=*_-]", text)), "")
 
 
 def _is_failure(line: str) -> bool:
     return _FAILED.match(line.strip()) is not None
 
 
-def _read(columns: Columns, lines: Sequence[str], whole: bool) -> PerfLock:
-    end = next((number for number, line in enumerate(lines) if _DEBUG.fullmatch(line)), len(lines))
+def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str) -> PerfLock:
+    columns = columns_of(head.text)
+    assert columns is not None
+    lines, rest = _divided(below)
     warnings = [] if whole else [UNSEALED]
     waits: dict[str, LockWaits] = {}
-    widest = max(map(len, lines[:end]), default=0)
+    widest = max((len(one.text) for one in lines), default=0)
     seen: set[str] = set()
-    for line in lines[:end]:
-        if not line or _STACK_LINE.fullmatch(line):
+    last = ""
+    for number, line in lines:
+        if found := _STACK_LINE.fullmatch(line):
+            if last and found[1]:
+                waits[last] = replace(waits[last], stack=(*waits[last].stack, found[1]))
             continue
         if line in seen and not whole:
             raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}, report again")
         seen.add(line)
         if columns.is_cut(line, widest):
             warnings.append(f"a row is left out, its name is or may be cut: {line[-40:].strip()}")
+            last = ""
             continue
-        row = columns.row(line)
+        row = replace(columns.row(line), line=number)
+        last = "" if row.name in waits else row.name
         waits[row.name] = _sum(waits[row.name], row) if row.name in waits else row
-    warnings += _broken(lines[end:])
+    warnings += _broken([one.text for one in rest])
     if not waits:
         warnings.append("perf lock saw no wait: was the load running, and on these CPUs?")
-    return PerfLock(columns.by, tuple(waits.values()), tuple(warnings))
+    return PerfLock(columns.by, tuple(waits.values()), tuple(warnings), head.number, title)
+
+
+def _divided(below: Sequence[TextLine]) -> tuple[list[TextLine], list[TextLine]]:
+    """The rows of a table, up to an empty line or a prompt, and what perf says of itself below them."""
+    start = next((at for at, one in enumerate(below) if one.text), len(below))
+    lines = below[start:]
+    ends = [at for at, one in enumerate(lines) if not one.text or _ENDS.match(one.text)]
+    end = ends[0] if ends else len(lines)
+    debug = next((at for at, one in enumerate(lines) if _DEBUG.fullmatch(one.text)), len(lines))
+    prompt = next((at for at in ends if at > debug and lines[at].text), len(lines))
+    return list(lines[: min(end, debug)]), list(lines[debug:prompt])
 
 
 def _broken(lines: Sequence[str]) -> list[str]:
@@ -315,12 +355,58 @@ def _both(of: Callable[[float, float], float], a: float | None, b: float | None)
     return None if a is None or b is None else of(a, b)
 
 
-def rows(text: str) -> Parsed:
+def rows(text: str, table: str | int | None = None) -> Parsed:
     """The numbers of parse() for each name."""
-    found = parse(text)
+    found = parse(text, table)
     of_names = [row for waits in found.waits for row in rows_of(waits.name, *_numbers(waits))]
-    added = [f"{waits.rows} rows of {waits.name} are added" for waits in found.waits if waits.rows > 1]
-    return Parsed(TOOL, NOT_STATED, tuple(of_names), (*found.warnings, *added))
+    return Parsed(TOOL, NOT_STATED, tuple(of_names), (*found.warnings, *_added(found)))
+
+
+def _added(found: PerfLock) -> list[str]:
+    return [f"{waits.rows} rows of {waits.name} are added" for waits in found.waits if waits.rows > 1]
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """Each table whose rows are of locks or of callers; BadInput where all are of threads or cgroups."""
+    found = [
+        LockProfile(
+            TOOL,
+            "lock waits",
+            tuple(_entry(one.by, waits) for waits in one.waits),
+            one.title or f"by {one.by}",
+            one.line,
+            None,
+            (*one.warnings, *_added(one)),
+        )
+        for one in tables(text)
+        if one.by in ("caller", "address", "lock")
+    ]
+    if not found:
+        raise BadInput("perf lock's table is of threads or cgroups, and names no lock: print it by caller")
+    return found
+
+
+def _entry(by: str, waits: LockWaits) -> Entry:
+    """Of a table by caller the name is the function; by address the symbol, where the lock has one."""
+    kind, name = None, waits.name
+    if by == "caller":
+        kind, _, name = waits.name.rpartition(" ")
+        name = function_of(name)
+    elif by == "address" and (found := re.fullmatch(r"([0-9a-f]+) (?:(\S+) )?\((.+)\)", name)):
+        name, kind = found[2] or found[1], found[3]
+    above = [function_of(one) for one in waits.stack]
+    callers = tuple(above[above.index(name) + 1 :] if name in above else above)
+    return Entry(
+        name,
+        waits.line,
+        callers or None,
+        _KINDS.get(kind or "", kind),
+        contentions=waits.contentions,
+        wait_ns=waits.total_ns,
+        mean_ns=waits.mean_ns,
+        max_ns=waits.max_ns,
+        acquisitions=waits.acquired,
+    )
 
 
 def _numbers(waits: LockWaits) -> list[Number]:

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from lockscale.errors import BadInput
 from lockscale.tools import perf_stat
+from lockscale.tools.lock_profile import Entry, LockProfile, wait_of
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_stat import plain
 from lockscale.tools.seal import UNSEALED, sealed, unsealed_bytes
@@ -298,6 +299,26 @@ def rows(folded: Folded) -> Parsed:
         )
     ]
     return Parsed(SCRIPT, NOT_STATED, tuple(of_functions), folded.warnings)
+
+
+def profile_of(folded: Folded) -> LockProfile:
+    """An Entry for each stack; the samples are of CPUs, so a process that sleeps is in none."""
+    entries = [
+        Entry(
+            stack[-1],
+            1,
+            tuple(reversed(stack[1:-1])),
+            wait_of(stack[:0:-1]),
+            stack[0],
+            "self",
+            100 * count / folded.samples,
+        )
+        for stack, count in folded.stacks.items()
+        if len(stack) > 1
+    ]
+    return LockProfile(
+        SCRIPT, "on-CPU samples", tuple(entries), folded.event, 1, folded.samples, folded.warnings, True
+    )
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:

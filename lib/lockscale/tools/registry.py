@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every tool that is known, one line each, and long-form rows from the output of any of them.
+"""Every tool that is known, one line each; of the output of any of them the long-form rows, or the profiles.
 
 A text that no reader reads is several outputs in one file, or a form that is not read: the error says which.
 """
@@ -22,6 +22,7 @@ from lockscale.tools import (
     event_counts,
     ext4_stats,
     fio,
+    folded,
     fsload,
     ftrace_cost,
     function_graph,
@@ -32,12 +33,15 @@ from lockscale.tools import (
     mmtests,
     perf_lock,
     perf_record,
+    perf_report,
     perf_stat,
     reaim,
+    robot_mail,
     target_tools,
     will_it_scale,
     xfstests,
 )
+from lockscale.tools.lock_profile import LockProfile, chosen
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.target_tools import LoadProfiler, TargetTool
 
@@ -53,6 +57,7 @@ class Reader(NamedTuple):
 class Tool:
     """A tool: how it is read, how a target is asked for it, and how a study profiles with it.
 
+    profiles: each profile in a text, for the predictor.
     on_load: of a profiler that a study may ask for; it gets what `asks` prints on the machine, how many
     CPUs that has, and the functions that the study names.
     """
@@ -62,6 +67,7 @@ class Tool:
     on_target: Sequence[TargetTool] = ()
     on_load: Callable[[str, int, Sequence[str]], LoadProfiler] | None = None
     asks: Sequence[str] = ()
+    profiles: Callable[[str], list[LockProfile]] | None = None
 
 
 _PERF = replace(perf_stat.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS))
@@ -83,10 +89,19 @@ TOOLS = (
         Reader(perf_lock.recognise, perf_lock.rows),
         on_load=perf_lock.on_load,
         asks=perf_lock.CONTENTION_HELP,
+        profiles=perf_lock.profiles,
     ),
+    Tool(
+        perf_report.TOOL,
+        Reader(perf_report.recognise, perf_report.rows),
+        profiles=perf_report.profiles,
+    ),
+    Tool(folded.TOOL, Reader(folded.recognise, folded.rows), profiles=folded.profiles),
+    Tool(robot_mail.TOOL, Reader(robot_mail.recognise, robot_mail.rows), profiles=robot_mail.profiles),
     Tool(
         perf_record.SCRIPT,
         Reader(perf_record.recognise, lambda text: perf_record.rows(perf_record.parse(text))),
+        profiles=lambda text: [perf_record.profile_of(perf_record.parse(text))],
     ),
     Tool(perf_record.TOOL, on_load=perf_record.on_load, asks=perf_record.COUNTS_CYCLES),
     Tool(
@@ -98,7 +113,12 @@ TOOLS = (
     Tool(ftrace_cost.TABLE, Reader(ftrace_cost.recognise_table, ftrace_cost.rows_of_table)),
     Tool(function_graph.TOOL, Reader(function_graph.recognise, function_graph.rows)),
     Tool(event_counts.TOOL, Reader(event_counts.recognise, event_counts.rows)),
-    Tool(lock_stat.TOOL, Reader(lock_stat.recognise, lock_stat.rows), (lock_stat.ON_TARGET,)),
+    Tool(
+        lock_stat.TOOL,
+        Reader(lock_stat.recognise, lock_stat.rows),
+        (lock_stat.ON_TARGET,),
+        profiles=lock_stat.profiles,
+    ),
     Tool(lock_events.TOOL, Reader(lock_events.recognise, lock_events.rows), (lock_events.ON_TARGET,)),
     Tool(ext4_stats.TOOL, Reader(ext4_stats.recognise, ext4_stats.rows), (ext4_stats.ON_TARGET,)),
     Tool(xfstests.TOOL, on_target=(xfstests.ON_TARGET,)),
@@ -160,6 +180,20 @@ def parse(text: str, tool: str | None = None) -> Parsed:
     if name not in READERS:
         raise BadInput(f"tool {name} is not known: use one of {', '.join(READERS)}")
     return READERS[name].parse(text)
+
+
+def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
+    """Each profile in `text`, in its order; BadInput where its tool does not say who waits."""
+    name = tool or recognise(text)
+    known = {one.name: one.profiles for one in TOOLS if one.profiles}
+    if name not in known:
+        raise BadInput(f"the output of {name} is no profile: give that of {', '.join(known)}")
+    return known[name](text)
+
+
+def profile_of(text: str, tool: str | None = None, table: str | int | None = None) -> LockProfile:
+    """The profile in `text`; where there are several the one of this number, from 1, or title."""
+    return chosen(profiles_of(text, tool), table)
 
 
 def parse_file(path: Path, tool: str | None = None) -> Parsed:

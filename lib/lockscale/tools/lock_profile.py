@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: MIT
+"""What every profile becomes for the predictor: entries, and which of them a name is of.
+
+`registry.profiles_of(text, tool=None)` gives the profiles of a text, in its order;
+`registry.profile_of(text, tool=None, table=None)` the one, chosen by number (from 1) or title where there
+are several, never the first by chance. `profile.match(name)` says which entries a lock or function is of.
+
+Three kinds of profile (`LockProfile.of`) fill different fields of an Entry:
+
+- `on-CPU samples` (perf report, perf top, perf script, a robot's perf-profile rows): `share_pct` in percent
+  of all samples, and `counts`, in which of them: `self`, the function itself ran; `children`, it was
+  anywhere on the stack.
+- `off-CPU time` (offcputime): the same fields, in percent of the time that threads slept, and `wait_ns`.
+- `lock waits` (perf lock, lock_stat, klockstat, a histogram of waits): `contentions`, `wait_ns`,
+  `mean_ns`, `max_ns`, and where the tool says them `acquisitions`, `hold_ns`.
+
+Entries of samples overlap: a row's children hold its self, a branch of a call graph is part of its row, and
+the caller's row holds both. So shares are never to be summed by hand: Match.share_pct and Match.wait_pct
+count each sample once (see inside()).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Literal, Protocol, TypeVar
+
+from lockscale.errors import BadInput, printable
+
+Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
+Counts = Literal["self", "children"]
+
+IDLE = re.compile(
+    r"(?:intel_idle\w*|mwait_idle\w*|acpi_idle_\w+|acpi_safe_halt|native_safe_halt|pv_native_safe_halt"
+    r"|default_idle|poll_idle|io_idle|arch_cpu_idle|cpuidle_enter\w*|cpuidle_idle_call|do_idle"
+    r"|cpu_startup_entry|start_secondary|cpu_idle_poll|default_idle_call|cpu_do_idle)"
+)
+# kind -> the functions that wait for such a lock; the first that fits
+WAITS = {
+    "rwlock:R": r"queued_read_lock_slowpath|(?:do_)?_?raw_read_lock\w*|__raw_read_lock\w*",
+    "rwlock:W": r"queued_write_lock_slowpath|(?:do_)?_?raw_write_lock\w*|__raw_write_lock\w*",
+    "spin": r"(?:(?:native|pv|__pv)_)?queued_spin_lock_slowpath|(?:do_)?_?raw_spin_(?:try)?lock\w*"
+    r"|__raw_spin_lock\w*|spin_lock\w*|ticket_spin_lock\w*|__ticket_spin_lock\w*",
+    "rwsem:R": r"rwsem_down_read_slowpath|rwsem_down_read_failed\w*|call_rwsem_down_read\w*|down_read\w*",
+    "rwsem:W": r"rwsem_(?:optimistic_spin|spin_on_owner|down_write_slowpath|down_write_failed\w*)"
+    r"|call_rwsem_down_write\w*|down_write\w*",
+    "mutex": r"mutex_spin_on_owner|mutex_optimistic_spin|__mutex_lock\w*|mutex_lock\w*|__ww_mutex_lock\w*",
+    "rt-mutex": r"rt_mutex_slowlock\w*|rtlock_slowlock\w*|rt_mutex_adjust_prio_chain|rt_spin_lock\w*",
+    "percpu-rwsem:R": r"__percpu_down_read|percpu_down_read\w*",
+    "percpu-rwsem:W": r"percpu_down_write\w*",
+    "semaphore": r"__down\w*|down(?:_interruptible|_killable|_timeout)?",
+    "mutex or rwsem": r"osq_lock",
+    "buffer": r"__lock_buffer|lock_buffer|__wait_on_buffer",
+    "futex": r"(?:__GI_)?_{0,3}pthread_mutex_(?:lock|timedlock)\w*|__lll_lock_wait\w*|futex_wait\w*",
+    "user spin": r"(?:__GI_)?_{0,2}pthread_spin_lock",
+}
+_WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
+_LOCK_WAITS: Of = "lock waits"
+# what gcc appends to a function of which it made another one
+_MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
+_OFFSET = re.compile(r"\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: \[\w+\])?$")
+_MOST_NEAR = 5
+
+
+def function_of(symbol: str) -> str:
+    """The function of `vfs_create.isra.0+0x51/0x90`."""
+    return _MADE.sub("", _OFFSET.sub("", symbol.strip()))
+
+
+def kind_of(function: str) -> str | None:
+    """The kind of lock for which this function waits; None where it is no wait for a lock."""
+    name = function_of(function)
+    return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
+
+
+def wait_of(path: Iterable[str]) -> str | None:
+    """The kind of the outermost lock that a stack, the nearest first, waits for."""
+    kinds = [kind for name in path if (kind := kind_of(name))]
+    return kinds[-1] if kinds else None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row, or one branch of a call graph; a field is None where the tool does not say it.
+
+    name: the function that ran or slept; of lock waits the lock, or where the tool knows no lock, the caller.
+    callers: who called it, the nearest first, as far up as the tool printed; None: the tool does not say.
+    kind: of the lock, `spin`, `mutex`, `rwsem:R`, `rwlock:W`, `percpu-rwsem:R`, ... (a key of WAITS, or the
+    tool's own word); of samples None where the function is no wait for a lock.
+    line: in the text, from 1.
+    """
+
+    name: str
+    line: int
+    callers: tuple[str, ...] | None = None
+    kind: str | None = None
+    process: str | None = None
+    counts: Counts | None = None
+    share_pct: float | None = None
+    contentions: int | None = None
+    wait_ns: float | None = None
+    mean_ns: float | None = None
+    max_ns: float | None = None
+    acquisitions: int | None = None
+    hold_ns: float | None = None
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The function and its callers, without what gcc appends."""
+        return tuple(function_of(one) for one in (self.name, *(self.callers or ())))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What this entry can be called: functions; `wb_lock` of `&(&bdi->wb_lock)->rlock`."""
+        lock = self.name.removesuffix("->rlock").rstrip(")").rstrip()
+        member = re.search(r"(\w+)(?:\[\w+\])?(?:#\d+)?(?:/\d)?$", re.sub(r"\)?->wait_lock$", "", lock))
+        own = {member[1]} if member and self.counts is None else set()
+        return frozenset({self.name, *(self.callers or ()), *self.path, *own})
+
+
+def inside(part: Entry, whole: Entry) -> bool:
+    """Whether the samples of `part` are among those of `whole`, as far as the two printed paths tell.
+
+    Of `self` entries: the same function, with callers that begin alike. Of `children`: the path of `whole`
+    begins somewhere in the path of `part` and they agree as far as both go.
+    """
+    if part is whole or (whole.process and part.process != whole.process):
+        return False
+    mine, theirs = part.path, whole.path
+    if whole.counts == "self":
+        return part.counts == "self" and len(mine) > len(theirs) and mine[: len(theirs)] == theirs
+    if mine == theirs and part.counts != "self":  # f may call f.part.0
+        share, more = part.share_pct or 0.0, whole.share_pct or 0.0
+        return ".part." in part.name and ".part." not in whole.name and share <= more
+    if mine == theirs:
+        return True
+    starts = (at for at, name in enumerate(mine) if name == theirs[0])
+    return any(
+        all(a == b for a, b in zip(mine[at:], theirs, strict=False))
+        for at in starts
+        if at or len(mine) > len(theirs)
+    )
+
+
+def once(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries that are inside no other one: their shares can be summed."""
+    by_name: dict[str, list[Entry]] = {}
+    for one in entries:
+        by_name.setdefault(one.path[0], []).append(one)
+    return [
+        one
+        for one in entries
+        if not any(inside(one, other) for name in set(one.path) for other in by_name.get(name, ()))
+    ]
+
+
+def _pct(entries: Sequence[Entry]) -> float | None:
+    return sum(one.share_pct or 0.0 for one in entries) if entries else None
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a profile says of one lock or function; a number is None where nothing says it.
+
+    entries: all that carry the name, whether as function, as lock or as caller.
+    as_caller: the name occurs only as a caller.
+    share_pct: of the samples, those with the name on the stack, each counted once.
+    wait_pct: of them, those in which a lock was waited for: all, when the name is a lock's function; else
+    the lock functions that the name called (None when the profile has no callers). At most share_pct.
+    waits: the entries that wait_pct or the sums of lock waits are made of.
+    contentions, wait_ns, acquisitions, hold_ns: sums of lock waits; mean_ns is wait_ns / contentions, or as
+    printed where there is one entry; max_ns the longest.
+    """
+
+    name: str
+    entries: tuple[Entry, ...]
+    as_caller: bool
+    share_pct: float | None
+    wait_pct: float | None
+    waits: tuple[Entry, ...]
+    contentions: int | None = None
+    wait_ns: float | None = None
+    mean_ns: float | None = None
+    max_ns: float | None = None
+    acquisitions: int | None = None
+    hold_ns: float | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of lock among the waits."""
+        return tuple(dict.fromkeys(one.kind for one in self.waits if one.kind))
+
+    def said(self) -> str:
+        """What was matched, for a person: names with their lines, and the sum."""
+        shown = self.waits or self.entries
+        of = [f"{' < '.join((one.name, *(one.callers or ())))} (line {one.line})" for one in shown]
+        return "; ".join(of[:4]) + (f"; and {len(of) - 4} more" if len(of) > 4 else "")
+
+
+@dataclass(frozen=True)
+class LockProfile:
+    """One table of one tool.
+
+    title: what stands above it, or what it is of; unique among the profiles of a text as far as it says so.
+    line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
+    disjoint: the entries are whole stacks, so that no sample is in two of them.
+    """
+
+    tool: str
+    of: Of
+    entries: tuple[Entry, ...]
+    title: str = ""
+    line: int = 1
+    samples: int | None = None
+    warnings: tuple[str, ...] = ()
+    disjoint: bool = False
+
+    @cached_property
+    def covered_pct(self) -> float | None:
+        """Percent of the samples of which the profile says what ran; None where it lists callers alone."""
+        return _pct(self._once([one for one in self.entries if one.counts == "self"]))
+
+    @cached_property
+    def idle_pct(self) -> float | None:
+        """Percent of the samples of CPUs with nothing to do; None where no idle function is listed."""
+        found = [one for one in self.entries if any(map(IDLE.fullmatch, one.path))]
+        return _pct(self._once([one for one in found if one.counts == "children"] or found))
+
+    @cached_property
+    def waits(self) -> tuple["Match", ...]:
+        """Who waits, the longest first: of samples one Match for each function that called for a lock, or for
+        each lock function where no callers are known; of lock waits one for each entry."""
+        if self.of == _LOCK_WAITS:
+            return tuple(
+                _match_of_waits(one.name, [one])
+                for one in sorted(self.entries, key=lambda one: -(one.wait_ns or 0.0))
+            )
+        by_caller: dict[str, list[Entry]] = {}
+        for one in self.entries:
+            if one.kind and (caller := _first_that_is_no_lock(one.path)):
+                by_caller.setdefault(caller, []).append(one)
+        known = {name for of in by_caller.values() for one in of for name in one.path}
+        flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
+        found = [self._match(name, of, as_caller=True) for name, of in by_caller.items()]
+        found += [self._match(one.name, [one], as_caller=False) for one in self._once(flat)]
+        return tuple(sorted(found, key=lambda one: -(one.wait_pct or 0.0)))
+
+    def _once(self, entries: Sequence[Entry]) -> list[Entry]:
+        return list(entries) if self.disjoint else once(entries)
+
+    def _match(self, name: str, entries: Sequence[Entry], *, as_caller: bool) -> "Match":
+        of = self._once([one for one in entries if one.kind])
+        return Match(name, tuple(entries), as_caller, None, _pct(of), tuple(of))
+
+    def match(self, name: str) -> Match:
+        """The entries that carry `name`, a lock or function, exactly; BadInput with near names where none do.
+
+        `a < b` asks for `a` where `b` called it.
+        """
+        first, *above = (function_of(one) or one for one in re.split(r" *< *", name.strip()))
+        found = [one for one in self.entries if first in one.names or name in one.names]
+        if above:
+            found = [one for one in found if one.callers and _calls(one.path, (first, *above))]
+        if not found:
+            raise BadInput(f"{printable(name)} is not in the profile ({self._shown()}){self._near(first)}")
+        if self.of == _LOCK_WAITS:
+            return _match_of_waits(name, found)
+        own = [one for one in found if one.path[0] == first]
+        # each is a part of the samples with the name on the stack; the rest was below what the tool prints
+        parts = [
+            self._once(found) if self.disjoint or not own else self._once(of)
+            for of in (
+                [one for one in own if one.counts == "children"],
+                [one for one in own if one.counts == "self"],
+                [one for one in found if one.counts == "self"],
+            )
+        ]
+        shares = max(parts, key=lambda of: _pct(of) or 0.0)
+        waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
+        whole, part = _pct(shares), _pct(waits)
+        if part is not None and whole is not None:
+            part = min(part, whole)
+        return Match(name, tuple(found), not own, whole, part, tuple(waits))
+
+    def _shown(self) -> str:
+        where = f"{self.tool}, {self.title}" if self.title else self.tool
+        return f"{printable(where)}, {len(self.entries)} entries"
+
+    def _near(self, name: str) -> str:
+        known = sorted({one for entry in self.entries for one in entry.names})
+        inner = [one for one in known if name and name in one]
+        near = list(dict.fromkeys([*get_close_matches(name, known, _MOST_NEAR), *inner]))[:_MOST_NEAR]
+        return f": did you mean {', '.join(map(printable, near))}?" if near else ": nothing is named like it"
+
+
+def _first_that_is_no_lock(path: Sequence[str]) -> str | None:
+    return next((name for name in path if not kind_of(name)), None)
+
+
+def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether all of `wanted` are in the path, in this order."""
+    rest = iter(path)
+    return all(name in rest for name in wanted)
+
+
+def _match_of_waits(name: str, found: Sequence[Entry]) -> Match:
+    def total(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
+
+    contentions = total(one.contentions for one in found)
+    wait_ns = total(one.wait_ns for one in found)
+    mean_ns = found[0].mean_ns if len(found) == 1 else None
+    if mean_ns is None and wait_ns is not None and contentions:
+        mean_ns = wait_ns / contentions
+    acquisitions = total(one.acquisitions for one in found)
+    return Match(
+        name,
+        tuple(found),
+        all(one.path[0] != function_of(name) for one in found) and all(one.callers for one in found),
+        None,
+        None,
+        tuple(found),
+        contentions=None if contentions is None else int(contentions),
+        wait_ns=wait_ns,
+        mean_ns=mean_ns,
+        max_ns=max((one.max_ns for one in found if one.max_ns is not None), default=None),
+        acquisitions=None if acquisitions is None else int(acquisitions),
+        hold_ns=total(one.hold_ns for one in found),
+    )
+
+
+class Titled(Protocol):
+    """One of several tables in a text: its title, and the line where it begins."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+
+
+Table = TypeVar("Table", bound=Titled)
+
+
+def chosen(tables: Sequence[Table], table: str | int | None) -> Table:
+    """The table of this number, from 1, or of this title; BadInput that lists them where it is not one."""
+    listed = ", ".join(
+        f"{n} ({printable(one.title, 50)}, line {one.line})" for n, one in enumerate(tables, 1)
+    )
+    if table is None:
+        if len(tables) == 1:
+            return tables[0]
+        raise BadInput(f"the text holds {len(tables)} tables: choose one with --table: {listed}")
+    by_title = [one for one in tables if one.title.casefold() == str(table).strip().casefold()]
+    if len(by_title) == 1:
+        return by_title[0]
+    if str(table).isdecimal() and 1 <= int(table) <= len(tables):
+        return tables[int(table) - 1]
+    raise BadInput(f"table {printable(table)} is not one of the {len(tables)} in the text: {listed}")
+
+
+def repeats(entries: Sequence[Entry]) -> list[str]:
+    """A warning for each row that is there twice, to the last digit: one of the two may be a copy."""
+    flat = [one for one in entries if one.callers is None]
+    seen = Counter((one.name, one.process, one.counts, one.share_pct) for one in flat)
+    return [
+        f"{name} is there {n} times with {share}%: if a line was repeated, it counts twice"
+        for (name, _, _, share), n in seen.items()
+        if n > 1 and share
+    ]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Lines of a mail: without the marks of quoting, and with what the transport wrote in its place put back.
+
+Every line keeps the number it has in the text, so that a message can name it.
+"""
+
+import quopri
+import re
+from typing import NamedTuple
+
+_QUOTE = re.compile(r"(?:[ \t]?>)+ ?")
+_QUOTED_PRINTABLE = re.compile(r"^Content-Transfer-Encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
+_SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\r": ""})
+
+
+class TextLine(NamedTuple):
+    """number: in the text, from 1. text: without quoting; tabs are spaces."""
+
+    number: int
+    text: str
+
+
+def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
+    """The lines of a mail, or of anything else; of `> > 1.5%` it is `1.5%` that is read.
+
+    strip: without the spaces at their ends.
+    """
+    if _QUOTED_PRINTABLE.search(text):
+        text = quopri.decodestring(text.encode(errors="replace")).decode(errors="replace")
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        plain = line.translate(_SPACES)
+        plain = _QUOTE.sub("", plain, count=1) if _QUOTE.match(plain) else plain
+        found.append(TextLine(number, plain.expandtabs().rstrip() if strip else plain.expandtabs()))
+    return found

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""Shares of samples as perf report and perf top print them, or as a mail quotes them.
+
+Read in perf's source: ui/stdio/hist.c (hist_entry__fprintf, callchain__fprintf_graph), ui/browsers/hists.c
+(hist_browser__show_callchain_list), util/sort.c. Read are the text of --stdio and a copy of the terminal's
+browser (`-`, `+` before a row), with columns Overhead or Children and Self, call graphs `--N.NN%--func` and
+`- N.NN% func`, in either order: caller first or callee first.
+
+A text has no sum to check: a lost row is not noticed, a lost line of a call graph is by its indentation.
+What stands below a break in a graph is left out, with a warning that names the line.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from lockscale.errors import BadInput, printable
+from lockscale.tools.call_graph import STEP, Graph, Mark, entries_of
+from lockscale.tools.lock_profile import Entry, LockProfile, kind_of, repeats
+from lockscale.tools.mail_text import TextLine, lines_of
+from lockscale.tools.parsed_rows import Parsed
+from lockscale.tools.profile_rows import rows_of_profiles
+from lockscale.tools.seal import UNSEALED, unseal
+
+TOOL = "perf_report"
+
+_PCT = r"(\d{1,3}\.\d{1,2})%"
+_ROW = re.compile(rf" *(?:[-+] )? *{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
+_ROW_BEGUN = re.compile(rf" *(?:[-+] )? *{_PCT}(?: +{_PCT})* +[^%\[]*\[?[\w.-]\S*\]?", re.ASCII)
+_SYMBOL_ALONE = re.compile(r" *\[[.kguH]\] +\S")
+_HEAD = re.compile(r"#? *(?:Overhead|Children +Self)\b.*\bSymbol\b.*")
+_SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of event '([^']*)')?.*")
+_OTHER_HEAD = re.compile(r" *PerfTop: .*|# To display the perf\.data header info.*|# ========")
+_NOTHING = re.compile(r" *(?:#.*|[-.]{3}[-. ]*|[ |]*)")
+_BRANCH = re.compile(rf"[ |]*?(\||)--(?:{_PCT}--|-) ?(\S.*)", re.ASCII)
+_BROWSERS = re.compile(rf" *([-+] +)?(?:{_PCT} +)?(\S.*)", re.ASCII)
+_BARE = re.compile(rf" *[-+] +{_PCT} +[A-Za-z_]\S*", re.ASCII)
+_FOLDED = re.compile(rf"{_PCT} (\S[^;]*(?:;[^;]+)*)", re.ASCII)
+_NAME = re.compile(
+    r"0x[0-9a-f]+|(?!\d)[^\s%|:;,#*-](?:[^\s%|,]*[^\s%|:,;.?!])?(?: \(inlined\))?|\S+[(<].*[>)\w]"
+)
+_MULTIPLE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+# columns behind the symbol: of IPC, and whatever else
+_TAIL = re.compile(r" {2,}.*| +(?:-|\d+\.\d+) .*")
+
+
+@dataclass
+class _Table:
+    """One report as it is read: its rows, each with the call graph below it."""
+
+    line: int
+    title: str = ""
+    samples: int | None = None
+    event: str = ""
+    shares: int | None = None  # columns of percent, where the head says so
+    rows: list[Graph] = field(default_factory=list)
+    skipping: bool = False  # the graph of a row that is left out
+    warnings: list[str] = field(default_factory=list)
+
+
+def recognise(text: str) -> bool:
+    """Whether there is a row of perf report or perf top, or a call graph of its browser."""
+    lines = lines_of(text)
+    return any(_ROW.fullmatch(one.text) for one in lines) or (
+        sum(_BARE.fullmatch(one.text) is not None for one in lines) > 1
+    )
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """Each report in the text, in its order; BadInput where there is none."""
+    body, whole = unseal(text)
+    sure = [] if whole else [UNSEALED]
+    found = [_profile(table, sure) for table in _tables(lines_of(body))]
+    found = [one for one in found if one.entries]
+    if not found:
+        raise BadInput(
+            "perf report: no row `N.NN% ... [k] function` could be read: give what perf report --stdio prints"
+        )
+    return found
+
+
+def rows(text: str) -> Parsed:
+    """The share of each function, and of each branch of a call graph."""
+    return rows_of_profiles(TOOL, profiles(text))
+
+
+def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
+    """The reports in the text: prose, or a new head, between two rows divides them."""
+    table = _Table(1)
+    for number, line in _unwrapped(lines):
+        kind = _kind(line, bool(table.rows))
+        if kind in ("head", "prose") and table.rows:
+            yield table
+            table = _Table(number, table.title if kind == "head" else "")
+        if kind == "prose":
+            table.title, table.line = line.strip().rstrip(":"), number
+        elif kind == "head":
+            _read_head(table, line)
+        elif kind == "row":
+            _read_row(table, number, line)
+        elif kind == "graph":
+            _read_graph(table, number, line)
+    if table.rows:
+        yield table
+
+
+def _unwrapped(lines: Sequence[TextLine]) -> Iterator[TextLine]:
+    """The lines, a row that a mailer broke before its symbol in one piece."""
+    held: TextLine | None = None
+    for one in lines:
+        line = one
+        if held and _SYMBOL_ALONE.match(one.text):
+            line = TextLine(held.number, f"{held.text} {one.text.strip()}")
+        elif held:
+            yield held
+        held = line if _ROW_BEGUN.fullmatch(line.text) and not _ROW.fullmatch(line.text) else None
+        if not held:
+            yield line
+    if held:
+        yield held
+
+
+def _kind(line: str, in_table: bool) -> str:
+    if _SAMPLES.fullmatch(line) or _HEAD.fullmatch(line) or _OTHER_HEAD.fullmatch(line):
+        return "head"
+    if _NOTHING.fullmatch(line):
+        return "nothing"
+    if _ROW.fullmatch(line):
+        return "row"
+    return "graph" if _is_graph(line, in_table) else "prose"
+
+
+def _is_graph(line: str, in_table: bool) -> bool:
+    if _BARE.fullmatch(line):
+        return True
+    if not in_table:
+        return False
+    text = line.lstrip(" |")
+    indented = len(text) < len(line) - STEP
+    browsers = _BROWSERS.fullmatch(line)
+    shared = browsers is not None and browsers[2] is not None and _NAME.fullmatch(browsers[3]) is not None
+    named = browsers is not None and _NAME.fullmatch(browsers[3] if browsers[1] else text) is not None
+    return bool(_BRANCH.fullmatch(line) or _FOLDED.fullmatch(line) or (indented and (shared or named)))
+
+
+def _read_head(table: _Table, line: str) -> None:
+    if found := _SAMPLES.fullmatch(line):
+        table.samples = int(found[1]) * _MULTIPLE[found[2]]
+        table.event = found[3] or ""
+    elif _HEAD.fullmatch(line):
+        before = re.split(r"Command|Pid|Shared|Object|Symbol|Samples|Period", line, maxsplit=1)[0]
+        table.shares = len(before.strip("# ").split())
+        if table.shares > 2 or "sys" in before.split():
+            raise BadInput(
+                f"perf report: the columns {printable(before.strip('# '))} are not read: report without "
+                "--showcpuutilization"
+            )
+
+
+def _read_row(table: _Table, number: int, line: str) -> None:
+    found = _ROW.fullmatch(line)
+    assert found is not None
+    shares = [float(one) for one in re.findall(_PCT, line[: found.start(4)])]
+    table.skipping = True
+    if len(shares) > 2 or len(shares) != (table.shares or len(shares)):
+        table.warnings.append(
+            f"line {number} is left out, it has not the columns of its table: {printable(line.strip())}"
+        )
+    elif shares[0] > 100 or shares[-1] > shares[0]:
+        table.warnings.append(
+            f"line {number} is left out, {shares[-1]:g}% is more than can hold it: {printable(line.strip())}"
+        )
+    else:
+        table.skipping = False
+        process = re.split(r" {2,}| (?=\[)", found[4].strip())[0]
+        process = "" if process.startswith("[") or " " not in found[4].strip() else process
+        children = shares[0] if len(shares) == 2 else None
+        name = _clean(_TAIL.sub("", found[5]))
+        table.rows.append(Graph(number, name, process or None, children, shares[-1]))
+
+
+def _read_graph(table: _Table, number: int, line: str) -> None:
+    if table.skipping:
+        return
+    if not table.rows:
+        table.rows.append(Graph(number))
+    graph = table.rows[-1]
+    if graph.broken_at:
+        return
+    if found := _BRANCH.fullmatch(line):
+        share = float(found[2]) if found[2] else None
+        mark = found.start(1) if found[1] or share is None else found.start(1) - 1
+        graph.add_text(Mark(number, mark, found.start(3), share, _clean(found[3])))
+    elif found := _FOLDED.fullmatch(line):
+        graph.add_folded(number, float(found[1]), [_clean(name) for name in found[2].split(";")])
+    elif graph.is_text:
+        text = line.lstrip(" |")
+        column = len(line) - len(text)
+        graph.add_text(Mark(number, column, column, None, _clean(text)))
+    else:
+        found = _BROWSERS.fullmatch(line)
+        assert found is not None
+        start = found.start(1) if found[1] else len(line) - len(line.lstrip()) - 2
+        share = float(found[2]) if found[2] else None
+        graph.add_browsers(Mark(number, start, start, share, _clean(found[3])))
+
+
+def _clean(name: str) -> str:
+    return name.removesuffix(" (inlined)").strip()
+
+
+def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
+    found: list[Entry] = []
+    for row in table.rows:
+        flat = partial(Entry, row.function, row.line, None, kind_of(row.function), row.process)
+        if row.children_pct is not None:
+            found.append(flat("children", row.children_pct))
+        if row.self_pct is not None:
+            found.append(flat("self", row.self_pct))
+    branches, warnings = entries_of(table.rows)
+    found = sorted([*found, *branches], key=lambda one: one.line)
+    return LockProfile(
+        TOOL,
+        "on-CPU samples",
+        tuple(found),
+        table.title or table.event,
+        table.line,
+        table.samples,
+        (*sure, *table.warnings, *warnings, *repeats(found)),
+    )

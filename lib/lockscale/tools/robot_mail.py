@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: MIT
+"""Reports of the kernel test robot (0day, lkp): a table that compares two commits, and what was run.
+
+As lkp-tests prints it (sbin/compare): each row is a number of the base, its change, the same number of the
+patched commit, and the number's name; a change with `%` is relative, one without is a difference. Of a
+perf-profile row `calltrace.cycles-pp.a.b.c` is the share of the samples in which `a` was called by `b`, and
+that by `c`; `children` and `self` are of one function. Lines that a mailer broke are put together again.
+
+A row whose change is not that of its two numbers is left out with a warning: so no number is of another row.
+A mail has a table for each set of parameters, each a Report.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from lockscale.errors import BadInput, printable
+from lockscale.tools.lock_profile import Entry, LockProfile, kind_of
+from lockscale.tools.mail_text import TextLine, lines_of
+from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
+
+TOOL = "robot_mail"
+
+_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *(\d+)%)?"
+_NUMBERS = rf" *({_NUMBER}){_SPREAD} +([+-]{_NUMBER}%?) +({_NUMBER}){_SPREAD}"
+_ROW = re.compile(rf"{_NUMBERS} +([A-Za-z][\w-]*(?:\.\S+)+)", re.ASCII)
+_BEGUN = re.compile(rf" *{_NUMBER}{_SPREAD}(?: +[+-]{_NUMBER}%?(?: +{_NUMBER}{_SPREAD})?)?", re.ASCII)
+_COLUMNS = re.compile(r" *%stddev +%change +%stddev")
+_MORE_COLUMNS = re.compile(r" *%stddev(?: +%change +%stddev){2,}")
+_DASHES = re.compile(r" *-{8,} +-{8,}")
+_COMMIT = re.compile(r" +([0-9a-f]{7,40}|v\d\S*)(?: +\(.*)?", re.ASCII)
+_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(?:improvement|regression)\s+(?:of|in)\s+([\w.-]+)")
+_MACHINE = re.compile(r"(?:on test machine|test machine): *(.*)")
+_TESTCASE = re.compile(r"(?:in testcase|testcase): *(.*)")
+_PARAMETER = re.compile(r" +([a-z][\w-]*): +(\S.*)")
+_KEYS = re.compile(r"([a-z_]\w*(?:/[\w-]+)+):")
+_PROFILE = re.compile(r"perf-profile\.(calltrace|children|self)\.[\w-]+\.(\S+)")
+_LOCK_STAT = re.compile(r"lock_stat\.(.+)\.(\S+)")
+_PART = re.compile(r"(?:isra|constprop|part|llvm|lto_priv|cold|\d+)")
+_MOST_LINES = 3
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row: base and patched as printed, with their standard deviations in percent where printed."""
+
+    name: str
+    line: int
+    base: float
+    patched: float
+    base_sd_pct: float | None = None
+    patched_sd_pct: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """One table. headline: the metric in the mail's first sentence; parameters: as the mail lists them."""
+
+    line: int
+    commits: tuple[str, str]
+    metrics: Mapping[str, Metric]
+    headline: str = ""
+    testcase: str = ""
+    machine: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def cpus(self) -> int | None:
+        """Of `64 threads 2 sockets ...`."""
+        found = re.match(r"(\d{1,5}) threads", self.machine)
+        return int(found[1]) if found else None
+
+    @property
+    def threads(self) -> int | None:
+        """How many the load ran: nr_threads, nr_task or the like, a number or percent of the CPUs."""
+        names = ("nr_threads", "nr_task", "nr_tasks", "nr_processes", "nr_job", "threads", "load")
+        said = next((self.parameters[name] for name in names if name in self.parameters), "")
+        if found := re.fullmatch(r"(\d{1,5})(%?)(?:cpu|t)?", said):
+            if not found[2]:
+                return int(found[1])
+            return max(1, self.cpus * int(found[1]) // 100) if self.cpus else None
+        return None
+
+    @property
+    def title(self) -> str:
+        """Testcase and parameters that tell the table from others."""
+        telling = ("test", "nr_threads", "nr_task")
+        said = [f"{key}={self.parameters[key]}" for key in telling if key in self.parameters]
+        return " ".join([self.testcase, *said]).strip() or self.headline
+
+    def profile(self, *, patched: bool = False) -> LockProfile:
+        """The perf-profile and lock_stat rows of the base, or of the patched commit."""
+        entries, waits = [], []
+        for metric in self.metrics.values():
+            value = metric.patched if patched else metric.base
+            if found := _PROFILE.fullmatch(metric.name):
+                name, *callers = _functions(found[2])
+                of_calls = found[1] == "calltrace"
+                counts = "self" if found[1] == "self" else "children"
+                above = tuple(callers) if of_calls else None
+                entries.append(Entry(name, metric.line, above, kind_of(name), None, counts, value))  # type: ignore[arg-type]
+            elif metric.name.startswith("lock_stat."):
+                waits.append((metric, value))
+        if entries:
+            return LockProfile(
+                TOOL, "on-CPU samples", tuple(entries), self.title, self.line, None, self.warnings
+            )
+        if waits:
+            return LockProfile(
+                TOOL, "lock waits", _lock_waits(waits), self.title, self.line, None, self.warnings
+            )
+        raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
+
+
+def _functions(dotted: str) -> list[str]:
+    """`a.isra.0.b` is `a.isra.0`, `b`."""
+    names: list[str] = []
+    for part in dotted.split("."):
+        if names and _PART.fullmatch(part):
+            names[-1] += f".{part}"
+        else:
+            names.append(part)
+    return names
+
+
+# lkp's names of lock_stat's columns: times in us
+_LOCK_COLUMNS = {
+    "contentions": ("contentions", 1),
+    "waittime-total": ("wait_ns", 1000),
+    "waittime-avg": ("mean_ns", 1000),
+    "waittime-max": ("max_ns", 1000),
+    "acquisitions": ("acquisitions", 1),
+    "holdtime-total": ("hold_ns", 1000),
+}
+
+
+def _lock_waits(rows: Sequence[tuple[Metric, float]]) -> tuple[Entry, ...]:
+    by_lock: dict[str, dict[str, float]] = {}
+    lines: dict[str, int] = {}
+    for metric, value in rows:
+        found = _LOCK_STAT.fullmatch(metric.name)
+        if found and found[2] in _LOCK_COLUMNS:
+            name, scale = _LOCK_COLUMNS[found[2]]
+            by_lock.setdefault(found[1], {})[name] = value * scale
+            lines.setdefault(found[1], metric.line)
+    return tuple(Entry(lock, lines[lock], **of) for lock, of in by_lock.items())  # type: ignore[arg-type]
+
+
+def recognise(text: str) -> bool:
+    """Whether a table that compares two commits is in the text."""
+    return any(_COLUMNS.match(one.text) for one in lines_of(text))
+
+
+def parse(text: str) -> list[Report]:
+    """Each table in the mail; BadInput where there is none, or one of more than two commits."""
+    lines = lines_of(text)
+    heads = [at for at, one in enumerate(lines) if _COLUMNS.match(one.text)]
+    if not heads:
+        raise BadInput("this is no report of the test robot: there is no line `%stddev %change %stddev`")
+    for at in heads:
+        if _MORE_COLUMNS.match(lines[at].text):
+            raise BadInput(
+                f"line {lines[at].number}: the table has more than two commits: leave the first and one other"
+            )
+    ends = [*heads[1:], len(lines)]
+    plain = "\n".join(one.text for one in lines)
+    headline = _HEADLINE.search(plain)
+    said = headline[1].rstrip(".") if headline else ""
+    before = 0
+    found = []
+    for head, end in zip(heads, ends, strict=True):
+        about = _about(lines[before:head])
+        metrics, warnings = _metrics(lines[head + 1 : end])
+        if not metrics:
+            raise BadInput(f"line {lines[head].number}: the robot's table has no whole row")
+        found.append(Report(lines[head].number, about[0], metrics, said, *about[1:], warnings))
+        before = head
+    return found
+
+
+def _about(lines: Sequence[TextLine]) -> tuple[tuple[str, str], str, str, dict[str, str]]:
+    """Commits, testcase, machine and parameters in the lines above a table; what is nearest counts."""
+    commits: list[str] = []
+    testcase = machine = ""
+    parameters: dict[str, str] = {}
+    keys: list[str] = []
+    in_parameters = in_commits = False
+    for _, line in lines:
+        text = line.strip()
+        if keys and text:
+            values = text.split("/")
+            if len(values) == len(keys):
+                parameters.update(zip(keys, values, strict=True))
+                testcase = parameters.get("testcase", testcase)
+            keys = []
+        elif found := _KEYS.fullmatch(text):
+            keys = found[1].split("/")
+        elif found := _TESTCASE.fullmatch(text):
+            testcase = found[1]
+        elif found := _MACHINE.fullmatch(text):
+            machine = found[1]
+        elif text in ("parameters:", "with following parameters:"):
+            in_parameters = True
+        elif text == "commit:":
+            in_commits, commits = True, []
+        elif in_commits and (found := _COMMIT.fullmatch(line if line.startswith(" ") else f" {line}")):
+            commits.append(found[1])
+        elif in_parameters and (found := _PARAMETER.fullmatch(line)):
+            parameters[found[1]] = found[2].strip()
+        elif text:
+            in_parameters = in_commits = False
+    base, patched = commits[-2:] if len(commits) >= 2 else ("base", "patched")
+    return (base, patched), testcase, machine, parameters
+
+
+def _metrics(lines: Sequence[TextLine]) -> tuple[dict[str, Metric], tuple[str, ...]]:
+    """Rows by name; one that is broken, or of which the numbers contradict each other, is a warning."""
+    found: dict[str, Metric] = {}
+    warnings: list[str] = []
+    for number, line in _joined(lines):
+        row = _ROW.fullmatch(line)
+        if row is None:
+            if _BEGUN.match(line) and "perf-profile" in line:
+                warnings.append(f"line {number} is left out, it is no whole row: {printable(line.strip())}")
+            continue
+        base, base_sd, change, patched, patched_sd, name = row.groups()
+        if not _change_fits(base, change, patched):
+            warnings.append(f"line {number} is left out, {change} is not the change from {base} to {patched}")
+        elif name in found:
+            warnings.append(f"line {number} is left out, {printable(name)} is there already")
+        else:
+            spread = (float(base_sd) if base_sd else None, float(patched_sd) if patched_sd else None)
+            found[name] = Metric(name, number, float(base), float(patched), *spread)
+    return found, tuple(warnings)
+
+
+def _joined(lines: Sequence[TextLine]) -> Iterator[TextLine]:
+    """The lines; a row that was broken at a space is one again."""
+    at = 0
+    while at < len(lines):
+        number, line = lines[at]
+        taken = 1
+        if _BEGUN.match(line) and not _ROW.fullmatch(line):
+            for count in range(2, _MOST_LINES + 1):
+                whole = " ".join(one.text.strip() for one in lines[at : at + count])
+                if _ROW.fullmatch(whole):
+                    line, taken = whole, count
+                    break
+        yield TextLine(number, line)
+        at += taken
+
+
+def _change_fits(base: str, change: str, patched: str) -> bool:
+    """Whether the change can be that of the two numbers, each rounded or cut to its last digit."""
+    (old, of_old), (new, of_new), (by, of_by) = (
+        (float(one), float(Decimal(10) ** Decimal(one).as_tuple().exponent))  # type: ignore[operator]
+        for one in (base, patched, change.rstrip("%"))
+    )
+    if not change.endswith("%"):
+        return abs(old + by - new) <= of_old + of_new + of_by
+    if old <= of_old:
+        return by > 0 or new <= of_new or abs(by) <= 100
+    low, high = (((new + s * of_new) / (old - s * of_old) - 1) * 100 - -s * of_by for s in (-1, 1))
+    return low <= by <= high
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """The base's profile of each table that has one."""
+    reports = parse(text)
+    found = []
+    for one in reports:
+        if any(name.startswith(("perf-profile.", "lock_stat.")) for name in one.metrics):
+            found.append(one.profile())
+    if not found:
+        raise BadInput("the robot's mail has no perf-profile and no lock_stat rows: it is read for its rates")
+    return found
+
+
+def rows(text: str) -> Parsed:
+    """Every row, of both commits; `arm` is the commit, and where there are several tables its number."""
+    reports = parse(text)
+    found = []
+    for number, report in enumerate(reports, 1):
+        prefix = f"{number} " if len(reports) > 1 else ""
+        for metric in report.metrics.values():
+            what = metric.name.rpartition(".")[2]
+            unit = "%" if metric.name.startswith("perf-profile.") else NOT_STATED
+            for commit, value in zip(report.commits, (metric.base, metric.patched), strict=True):
+                test = (metric.name, report.threads, None)
+                found.append(ParsedRow(*test, what, unit, value, NOT_STATED, prefix + commit))
+    warnings = dict.fromkeys(warning for one in reports for warning in one.warnings)
+    return Parsed(TOOL, NOT_STATED, tuple(found), tuple(warnings))
