@@ -105,7 +105,7 @@ def test_a_model_or_a_parameter_of_it_that_is_not_there(place: Path):
 
 def test_a_study_beside_which_nothing_published_stands(place: Path):
     change(place, "tables: [s1_rates, s1_function_cost]", "tables: []")
-    assert refusal(place).startswith("inode-claim.yaml: tables: List should have at least 1 item")
+    assert refusal(place).startswith("inode-claim.yaml: tables: it has 0 entries: write at least 1")
 
 
 def test_a_counter_that_nothing_counts(place: Path):
@@ -120,13 +120,13 @@ def test_a_table_that_was_not_published(place: Path):
 
 @pytest.mark.parametrize("said", ["environment", "parameter"])
 def test_a_kernel_source_that_is_not_there(place: Path, monkeypatch, said: str):
+    sentence = "the kernel source /nonexistent is not there: give a kernel tarball or tree"
     if said == "environment":
         monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", "/nonexistent")
-        changes, whose = {}, "LOCKSCALE_KERNEL_SOURCE"
+        assert refusal(place) == f"LOCKSCALE_KERNEL_SOURCE: {sentence}"
     else:
-        changes, whose = {"kernel_source": "/nonexistent"}, "kernel_source of the study's file or of -p"
-    sentence = f"{whose}: the kernel source /nonexistent is not there: give a kernel tarball or tree"
-    assert refusal(place, **changes) == sentence
+        asked = refusal(place, kernel_source="/nonexistent")
+        assert asked == f"inode-claim.yaml: parameters.kernel_source: {sentence}"
 
 
 @pytest.mark.parametrize("missing", [*TOOLS, "chromium"])

@@ -104,8 +104,8 @@ def test_an_arm_of_another_folder_that_is_not_there_is_one_sentence(series: Path
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"arms": [{"name": "a", "role": "old"}]}, "arms.0.role: Input should be 'unpatched', 'patched',"),
-        ({"check": {"processes": 0}}, "check.processes: Input should be greater than 0"),
+        ({"arms": [{"name": "a", "role": "old"}]}, "arms.0.role: write 'unpatched', 'patched',"),
+        ({"check": {"processes": 0}}, "check.processes: write a number above 0"),
         ({"check": {"variants": {}}}, "check.variants: "),
         ({"workload": "creat"}, "workload: fsload has no test 'creat': use one of app"),
         (

@@ -39,11 +39,25 @@ def test_every_study_names_what_there_is(name: str):
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("model: inode_claim", "model: inode-clam", "no model 'inode-clam'"),
-        ("search_locked: true", "search_lock: true", "has no parameter 'search_lock'"),
+        ("model: inode_claim", "model: inode-clam", "model: no model 'inode-clam'"),
+        (
+            "search_locked: true",
+            "search_lock: true",
+            "arm search-locked: model_parameters: model inode_claim has no parameter 'search_lock'",
+        ),
         ("s1_rates", "s1_ratios", "s1_ratios"),
         (f"counter: {ACCESS}", "counter: lost claims", "neither in profiled_functions nor"),
         (f"- {ACCESS}", "- ext4_evict_inode", "neither in profiled_functions nor"),
+        (
+            "operations_per_point: ",
+            "operations_per_point: 9999999999",
+            "at most 4096 processes with 100000000",
+        ),
+        (
+            'kernel_source: ""',
+            "kernel_source: /nowhere",
+            "parameters.kernel_source: the kernel source /nowhere",
+        ),
     ],
 )
 def test_what_is_not_there_is_one_sentence_of_study_show(
@@ -52,6 +66,7 @@ def test_what_is_not_there_is_one_sentence_of_study_show(
     change(old, new)
     shown = lockscale("study", "show", "inode-claim")
     assert shown.status != 0 and why in shown.err and "Traceback" not in shown.err
+    assert shown.err.removeprefix("lockscale: ").startswith("inode-claim.yaml: ")
     assert shown.out == ""
 
 

@@ -165,6 +165,8 @@ def test_a_name_or_an_address_is_a_host(targets: Path, host: str):
 def test_a_file_without_a_kind_says_which_there_are(targets: Path):
     without = {name: value for name, value in SERVER.items() if name != "kind"}
     assert "kind is missing: say kind: manycore, qemu, ssh or local" in refused(targets, without)
+    said = refused(targets, without | {"kind": "kvm"})
+    assert said.endswith("kind: there is no such kind: write 'qemu', 'manycore', 'ssh', 'local'")
 
 
 def test_a_file_is_named_as_its_target(targets: Path):

@@ -6,10 +6,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.files import expanded
 from lockscale.filesystems import fs_type
 from lockscale.measure.count_calls import observed_counters
+from lockscale.measure.target import refuse_beyond_fsload
 from lockscale.sim import load_model
 from lockscale.study.file import Study
+from lockscale.study.mistakes import told_of
 from lockscale.study.tables import beside, study_tables
 
 PROFILER = "ftrace_cost"
@@ -48,22 +51,23 @@ def _matched(function: str, patterns: list[str]) -> bool:
 
 
 def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
-    """Refuse models and parameters of them, tables and a counter that there are not, with BadInput.
+    """Refuse models, their parameters, tables, loads, a kernel source and a counter that cannot be: BadInput.
 
     folders: where a run keeps the study's own tables, beside those by the study file.
     """
     for arm in study.arms:
-        load_model(study.model_of(arm)).bind(arm.model_parameters)
-    for name in study.arm_names:
-        _refuse_options(study, name)
+        with told_of(study.name, f"arm {arm.name}: model" if arm.model else "model"):
+            model = load_model(study.model_of(arm))
+        with told_of(study.name, f"arm {arm.name}: model_parameters"):
+            model.bind(arm.model_parameters)
+        options = study.options_of(arm.name)
+        with told_of(study.name, f"arm {arm.name}"):  # what its mkfs would refuse once its kernel was built
+            fs_type(options.filesystem).refuse_options(options.mkfs, "")
+    with told_of(study.name, "parameters"):
+        refuse_beyond_fsload(study)
+    source = study.parameters.kernel_source
+    with told_of(study.name, "parameters.kernel_source"):
+        if source and not expanded(source).exists():
+            raise BadInput(f"the kernel source {source} is not there: give a kernel tarball or tree")
     study_tables(study, [beside(study), *folders])
     refuse_unprovable(study)
-
-
-def _refuse_options(study: Study, arm: str) -> None:
-    """BadInput for what the mkfs of an arm would refuse, or must not do, after its kernel was built."""
-    options = study.options_of(arm)
-    try:
-        fs_type(options.filesystem).refuse_options(options.mkfs, "")
-    except BadInput as error:
-        raise BadInput(f"study {study.name}, arm {arm}: {error}") from None

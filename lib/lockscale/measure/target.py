@@ -4,7 +4,7 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from lockscale.measure.build_arms import build_arms
 from lockscale.measure.load import CREATES
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.study.file import LocalTarget, ManycoreTarget, QemuTarget, Study, Target
+from lockscale.study.file import GuestPoints, LocalTarget, ManycoreTarget, QemuTarget, Study, Target
 from lockscale.study.target_file import ServerDisk
 
 
@@ -174,6 +174,22 @@ def refuse_too_large(study: Study, target: Target) -> None:
             raise BadInput(
                 f"the study asks for {guest.cpus} CPUs and target {target.name} has {has}: ask for fewer"
             )
+    for asked, operations in _loads_of(study, study.parameters.guests):
+        if creates and disk_bytes is not None and operations > disk_bytes // LEAST_FILE_BYTES:
+            raise BadInput(
+                f"{asked}, and the disk of target {target.name} has {disk_bytes >> 20} MiB, place for at "
+                f"most {disk_bytes // LEAST_FILE_BYTES} files: ask for fewer"
+            )
+
+
+def refuse_beyond_fsload(study: Study) -> None:
+    """Raises BadInput where a load of the study is larger than any target can carry out."""
+    list(_loads_of(study, [*study.parameters.guests, *study.parameters.manycore]))
+
+
+def _loads_of(study: Study, guests: Sequence[GuestPoints]) -> Iterator[tuple[str, int]]:
+    """How a sentence about each load begins, and its operations; BadInput for more than fsload takes."""
+    for guest in guests:
         for processes in guest.processes:
             each = study.parameters.items_each(guest, processes)
             asked = f"the study asks for {processes * each} operations by {processes} processes"
@@ -182,11 +198,7 @@ def refuse_too_large(study: Study, target: Target) -> None:
                     f"{asked}, and a load has at most {MOST_PROCESSES} processes with {MOST_ITEMS} "
                     "operations each: ask for fewer"
                 )
-            if creates and disk_bytes is not None and processes * each > disk_bytes // LEAST_FILE_BYTES:
-                raise BadInput(
-                    f"{asked}, and the disk of target {target.name} has {disk_bytes >> 20} MiB, place for at "
-                    f"most {disk_bytes // LEAST_FILE_BYTES} files: ask for fewer"
-                )
+            yield asked, processes * each
 
 
 def most_cpus(target: Target) -> int | None:

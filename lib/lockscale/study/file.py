@@ -4,21 +4,18 @@
 A study's file says all of it but the patches: those lie in kernel-patches/<study>/<arm>/, in `series`.
 """
 
-import difflib
-import re
-import reprlib
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic_core import ErrorDetails
 
 from lockscale import paths
-from lockscale.errors import BadInput, printable
+from lockscale.errors import BadInput
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, has_series, read_series
 from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
-from lockscale.study.parameters import RENAMED, ROLES, Function, GuestPoints, Parameters, ProfilerName
+from lockscale.study.mistakes import checked, near, read_names, short, told_of
+from lockscale.study.parameters import RENAMED, Function, GuestPoints, Parameters, ProfilerName
 from lockscale.study.target_file import (
     LocalTarget,
     ManycoreTarget,
@@ -30,7 +27,7 @@ from lockscale.study.target_file import (
     guest_target,
 )
 from lockscale.tools.fsload import PHASES
-from lockscale.yaml_text import UNREADABLE, parse_yaml, read_yaml, spelt
+from lockscale.yaml_text import UNREADABLE, parse_yaml, spelt
 
 __all__ = [
     "DEFAULT_TARGET",
@@ -54,8 +51,6 @@ __all__ = [
     "named_series",
     "parse_parameter",
 ]  # fmt: skip
-
-M = TypeVar("M", bound=pydantic.BaseModel)
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
 Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
@@ -88,9 +83,6 @@ TableName = Annotated[
         "name a published table, or a CSV file that lies right beside the study file, such as rates.csv",
     ),
 ]
-
-_SECRET = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
-_WITH_PASSWORD = re.compile(r":.*@", re.DOTALL)
 
 DEFAULT_TARGET = "qemu"  # where kernels are proven and counted when no target is named
 RATES_TARGET = "manycore"  # where a study is run then
@@ -143,7 +135,7 @@ class Constant(_Strict):
     run: the one of data/measured that it is of, if it is.
     """
 
-    value: float
+    value: pydantic.FiniteFloat
     unit: Text
     source: Text
     run: Annotated[str, spelt(r"[a-z0-9][A-Za-z0-9_-]*", "name a run of data/measured")] | None = None
@@ -224,7 +216,7 @@ class Study(_Strict):
     def arm(self, name: str) -> Arm:
         """Raises BadInput for one that the study does not have, or that the run leaves out."""
         if name not in self.arm_names:
-            raise BadInput(f"study {self.name} has no arm {name!r}{_near(name, self.arm_names)}")
+            raise BadInput(f"study {self.name} has no arm {name!r}{near(name, self.arm_names)}")
         return next(arm for arm in self.arms if arm.name == name)
 
     @property
@@ -251,12 +243,14 @@ class Study(_Strict):
         return PHASES[self.workload][0]
 
     def with_arms(self, names: list[str]) -> "Study":
-        """The same with these arms alone. ValueError for unknown ones, or where a side is missing."""
-        unknown = sorted(set(names) - set(self.arm_names))
-        if unknown:
-            raise ValueError(f"the study has no arm {unknown[0]!r}{_near(unknown[0], self.arm_names)}")
-        kept = [arm for arm in self.arms if arm.name in names] if names else self.arms
-        return self.model_copy(update={"arms": _with_two_sides(kept)})
+        """The same with these arms alone, or all where none is named. BadInput where a side is missing."""
+        for name in names:
+            self.arm(name)
+        try:
+            kept = _with_two_sides([arm for arm in self.arms if arm.name in names or not names])
+        except ValueError as error:
+            raise BadInput(str(error)) from None
+        return self.model_copy(update={"arms": kept})
 
 
 def list_studies() -> list[str]:
@@ -270,23 +264,19 @@ def list_targets() -> list[str]:
 def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
     """The study `name` with parameters changed; an unknown one or a wrong type is one sentence."""
     path = _named(paths.STUDIES, name, "study", list_studies())
-    said = _read_yaml(path)
-    known = set(Parameters.model_fields)
+    said = read_names(path)
     for key in changes or {}:
         if key in RENAMED:
             raise BadInput(f"parameter {key} is called {RENAMED[key]} now: rename it")
-        if key not in known:
-            raise BadInput(f"study {name} has no parameter {key!r}{_near(key, known)}")
+        if key not in Parameters.model_fields:
+            raise BadInput(f"study {name} has no parameter {key!r}{near(key, Parameters.model_fields)}")
     if isinstance(said.get("parameters"), dict):
         said["parameters"] = {**said["parameters"], **(changes or {})}
-    study = _checked(Study, said, path)
-    if study.name != path.stem:
-        raise BadInput(f"{path.name} names its study {study.name!r}: let the file be {study.name}.yaml")
+    study = checked(Study, said, path)
+    _refuse_other_name(path, study.name, "study")
     _refuse_arms_toml(study)
-    try:
+    with told_of(study.name, "parameters.arms"):
         return study.with_arms(study.parameters.arms)
-    except ValueError as error:
-        raise BadInput(f"{path.name}: parameters.arms: {error}") from None
 
 
 def load_whole_study(name: str) -> Study:
@@ -317,9 +307,8 @@ def _refuse_arms_toml(study: Study) -> None:
 def load_target(name: str) -> Target:
     """The target `name`; a file that is none is one sentence."""
     path = _named(paths.TARGETS, name, "target", list_targets())
-    target = _checked(TargetFile, _read_yaml(path), path).root
-    if target.name != path.stem:
-        raise BadInput(f"{path.name} names its target {target.name!r}: let the file be {target.name}.yaml")
+    target = checked(TargetFile, read_names(path), path).root
+    _refuse_other_name(path, target.name, "target")
     return target
 
 
@@ -331,7 +320,7 @@ def parse_parameter(text: str) -> tuple[str, Any]:
     try:
         return name, parse_yaml(value)
     except UNREADABLE:
-        raise BadInput(f"the value of parameter {name} is not YAML: {_short(value)}") from None
+        raise BadInput(f"the value of parameter {name} is not YAML: {short(value)}") from None
 
 
 def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
@@ -341,74 +330,10 @@ def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
     if not inside or folder.parts[-len(inside) :] == inside:
         name = given.name.removesuffix(".yaml")
     if name not in known:
-        raise BadInput(f"there is no {what} {name!r} in {folder.name}/{_near(name, known)}")
+        raise BadInput(f"there is no {what} {name!r} in {folder.name}/{near(name, known)}")
     return folder / f"{name}.yaml"
 
 
-def _near(name: str, known: set[str] | list[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), n=1)
-    listed = ", ".join(sorted(known)) or "none"
-    return f": did you mean {near[0]}?" if near else f" (there are: {listed})"
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    said = read_yaml(path)
-    if not isinstance(said, dict):
-        raise BadInput(f"{path} has to hold names with values, not a {type(said).__name__}")
-    return said
-
-
-def _checked(model: type[M], said: dict[str, Any], path: Path) -> M:
-    try:
-        return model.model_validate(said)
-    except pydantic.ValidationError as error:
-        found = error.errors()
-        # a misspelt name is also one that is missing; it is the one that the user can see in the file
-        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
-        within = first["loc"]
-        if issubclass(model, TargetFile):  # its kind is pydantic's first word, not one of the file's
-            within = within[1:]
-        where = ".".join(printable(part) for part in within)
-        where = f"{where}: " if where else ""
-        raise BadInput(f"{path.name}: {where}{_why(first)}{_meant(first, found)}") from None
-
-
-def _meant(first: ErrorDetails, found: list[ErrorDetails]) -> str:
-    """For a name that is none, the missing one beside it that is near."""
-    if first["type"] != "extra_forbidden" or not (loc := first["loc"]) or loc[-1] in RENAMED:
-        return ""
-    missing = [
-        str(one["loc"][-1]) for one in found if one["type"] == "missing" and one["loc"][:-1] == loc[:-1]
-    ]
-    near = difflib.get_close_matches(str(loc[-1]), missing, n=1)
-    return f": did you mean {near[0]}?" if near else ""
-
-
-def _why(first: ErrorDetails) -> str:
-    """The sentence of pydantic's error, and the value where it is sure to be no secret."""
-    unknown = str(first["loc"][-1]) if first["type"] == "extra_forbidden" and first["loc"] else ""
-    if _SECRET.search(unknown):
-        return "no password is stored in such a file: take the line out, and log in with a key or an agent"
-    if unknown in RENAMED:
-        where = "" if "parameters" in first["loc"] else ", a key of parameters"
-        return f"is called {RENAMED[unknown]} now{where}: rename it"
-    if first["loc"][-1:] == ("role",) and (role := ROLES.get(str(first["input"]))):
-        return f"{first['input']} is called {role} now: rename it"
-    if first["type"] == "extra_forbidden":
-        return "there is no such key: take it out, or mend its name"
-    if first["type"] == "union_tag_not_found":
-        return "its kind is missing: say kind: manycore, qemu, ssh or local"
-    said = printable(first["msg"].removeprefix("Value error, "), 200)
-    untold = first["type"] in ("missing", "extra_forbidden") or isinstance(first["input"], dict | list)
-    untold |= first["loc"][-1:] == ("user",) and ":" in str(first["input"])  # as in user:password
-    return said if untold else f"{said} (got {_short(first['input'])})"
-
-
-def _short(value: Any) -> str:
-    """What was said, cut to a readable length; YAML's aliases can make it enormous."""
-    if isinstance(value, str) and _WITH_PASSWORD.search(value):
-        return "a text that looks like an address with a password"
-    try:
-        return reprlib.repr(value)[:80]
-    except ValueError:  # an integer of more digits than Python prints
-        return "a number of thousands of digits"
+def _refuse_other_name(path: Path, name: str, what: str) -> None:
+    if name != path.stem:
+        raise BadInput(f"{path.name} names its {what} {name!r}: let the file be {name}.yaml")

@@ -57,11 +57,18 @@ def _once(numbers: list[int]) -> list[int]:
 
 
 Counts = Annotated[list[Count], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
+# What the simulator takes (sim/replicate.py).
+Seed = Annotated[int, pydantic.Field(ge=0, le=2**63 - 1, strict=True)]
+Threads = Annotated[int, pydantic.Field(gt=0, le=4096, strict=True)]
+SimulatedThreads = Annotated[list[Threads], pydantic.Field(min_length=1), pydantic.AfterValidator(_once)]
 
 
 def _key(said: object) -> object:
     """A number as JSON writes it before a colon, as the number that it is."""
     return int(said) if isinstance(said, str) and said.isdecimal() else said
+
+
+Processes = Annotated[Count, pydantic.BeforeValidator(_key)]
 
 
 def _path(source: str) -> str:
@@ -86,10 +93,10 @@ class GuestPoints(_Strict):
     # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
     operations_per_point: Count | None = None
     # Of some of them, by their number of processes, in place of that.
-    operations_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    operations_at: dict[Processes, Count] = {}
     # Loads one after another that give one rate, at some numbers of processes; at others one load does. The
     # order in which many processes start decides the rate of a load for as long as it lasts.
-    loads_at: dict[Annotated[Count, pydantic.BeforeValidator(_key)], Count] = {}
+    loads_at: dict[Processes, Annotated[int, pydantic.Field(gt=0, le=1000, strict=True)]] = {}
     # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
 
@@ -155,8 +162,8 @@ class Parameters(_Strict):
     profilers: Annotated[list[ProfilerName], pydantic.Field(min_length=1)] = ["ftrace_cost"]
     tool: Literal["auto", "fsload", "mdtest"]
     accel: Literal["auto", "kvm", "tcg"]
-    seed: Annotated[int, pydantic.Field(ge=0, strict=True)]
-    simulated_threads: Counts
+    seed: Seed
+    simulated_threads: SimulatedThreads
     replications: Annotated[int, pydantic.Field(ge=2, le=1000, strict=True)]
     # Blocks before the A/A pair whose rows are compared with nothing.
     warm_up_blocks: Annotated[int, pydantic.Field(ge=0, le=100, strict=True)] = 0

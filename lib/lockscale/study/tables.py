@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tables that a study names: published ones, and CSV files of its own beside the study file."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from lockscale import paths
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of, write_bytes
 from lockscale.study.file import Study
+from lockscale.study.mistakes import told_of
 from lockscale.tables import AuditRow, describe, published
 from lockscale.tables.audit_file import audit_file
 
@@ -57,7 +57,7 @@ def study_tables(study: Study, folders: Sequence[Path] = ()) -> list[StudyTable]
 
     folders: by default the study file's own. Raises BadInput with the study file and the table at fault.
     """
-    with _named(study):
+    with told_of(study.name, "tables"):
         found = [_table(study, name, folders or [beside(study)]) for name in study.tables]
         for table in found:
             if table.path:
@@ -101,16 +101,8 @@ def changed_tables(study: Study, kept: Path) -> list[str]:
     return [name for name, *two in pairs if all(map(Path.is_file, two)) and len(set(map(sha256_of, two))) > 1]
 
 
-@contextlib.contextmanager
-def _named(study: Study) -> Iterator[None]:
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput(f"{study.name}.yaml: tables: {error}") from None
-
-
 def _files(study: Study, folders: Sequence[Path]) -> dict[str, Path]:
-    with _named(study):
+    with told_of(study.name, "tables"):
         return {name: _file(study, name, folders) for name in study.own_tables}
 
 

@@ -133,6 +133,7 @@ def _resources() -> dict[str, dict[str, Any]]:
 def _resource(name: str) -> dict[str, Any]:
     resources = _resources()
     if name not in resources:
-        near = difflib.get_close_matches(name, resources, cutoff=0.4) or list(resources)
-        raise BadInput(f"no published table is called {name!r}; did you mean {' or '.join(near)}?")
+        near = " or ".join(difflib.get_close_matches(name, resources, cutoff=0.4))
+        known = f"did you mean {near}?" if near else f"name one of {', '.join(resources)}"
+        raise BadInput(f"no published table is called {name!r}; {known}")
     return resources[name]

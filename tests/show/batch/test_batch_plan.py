@@ -118,7 +118,7 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
         ),
         (
             {"grid": {"seed": ["one"]}},
-            "storm.yaml: inode-claim.yaml: parameters.seed: Input should be a valid integer",
+            "storm.yaml: inode-claim.yaml: parameters.seed: write a whole number",
         ),
         ({"grid": {"seed": [float("nan")]}}, "storm.yaml: a parameter is a date, NaN or another value"),
         (
