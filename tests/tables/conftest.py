@@ -8,6 +8,9 @@ import shutil
 import pytest
 
 from lockscale import paths
+from lockscale.studies.registry import studies
+
+studies()  # a module imported while a test has replaced published() would keep the replacement
 
 
 @pytest.fixture
