@@ -9,7 +9,7 @@ import numba
 import pytest
 
 from lockscale.paths import CACHE
-from lockscale.sim.engine import compiled, loop
+from lockscale.sim.engine import compiled, run_ops
 
 
 def test_a_change_in_any_source_file_changes_the_folder(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_a_users_cache_folder_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_other_users_of_numba_keep_their_cache() -> None:
-    assert loop.run is not None
+    assert run_ops.run is not None
     config: Any = numba.config
     assert os.environ.get("NUMBA_CACHE_DIR", "") == config.CACHE_DIR
 

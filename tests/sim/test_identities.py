@@ -10,17 +10,8 @@ from random_paths import programs, unnested_spin_locks
 
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import Delay, ns
-from lockscale.sim.engine.layout import (
-    HOLDING,
-    HOLDS,
-    NOBODY,
-    READ_UNLOCK,
-    READY,
-    SLEEPING,
-    SPINNING,
-    UNLOCK,
-    WAITS,
-)
+from lockscale.sim.engine.layout import HOLDING, HOLDS, NOBODY, READY, SLEEPING, SPINNING, WAITS
+from lockscale.sim.engine.op_codes import READ_UNLOCK, UNLOCK
 from lockscale.sim.program import Program
 from lockscale.sim.replicate import Counts, replicate
 

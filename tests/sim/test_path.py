@@ -9,7 +9,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import ns, us
-from lockscale.sim.engine.layout import DONE, SPEND
+from lockscale.sim.engine.op_codes import DONE, SPEND
 from lockscale.sim.path import Path
 from lockscale.sim.primitives import Bitmap, Lock
 from lockscale.sim.program import Program

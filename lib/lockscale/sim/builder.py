@@ -9,17 +9,8 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.sim.delays import NO_TIME, Delay
-from lockscale.sim.engine.layout import (
-    BITMAP,
-    DONE,
-    GATE,
-    LINE,
-    LOCK_RECORD,
-    OP,
-    PATH,
-    PLACE,
-    SLOTS,
-)
+from lockscale.sim.engine.layout import BITMAP, GATE, LINE, LOCK_RECORD, OP, PATH, PLACE, SLOTS
+from lockscale.sim.engine.op_codes import DONE
 from lockscale.sim.lock_kinds import LockKinds, SharedKinds
 from lockscale.sim.path import Path
 from lockscale.sim.primitives import whole_number

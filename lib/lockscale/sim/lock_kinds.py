@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The kinds of locks that a model can have; each is a record of costs and flags for the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lockscale.errors import BadInput
 from lockscale.sim.delays import MAX_DELAY_PS, NO_TIME, Delay
@@ -34,7 +34,7 @@ class LockKinds(Parts):
         holder ran on another socket; both count as hold time. Source: kernel/locking/qspinlock.c;
         Mellor-Crummey and Scott, ACM TOCS 9 (1991) 21.
         """
-        return self._lock(name, shards, hold, handover, remote_ps=fixed_ps(remote))
+        return self._lock(name, shards, hold, handover, {"remote_ps": fixed_ps(remote)})
 
     def ticket_lock(
         self,
@@ -53,11 +53,11 @@ class LockKinds(Parts):
         Symposium 2012.
         """
         costs = {"per_waiter_ps": fixed_ps(per_waiter), "remote_ps": fixed_ps(remote)}
-        return self._lock(name, shards, hold, handover, **costs)
+        return self._lock(name, shards, hold, handover, costs)
 
     def unfair_lock(self, name: str, *, hold: Delay, handover: Delay = NO_TIME, shards: int = 1) -> Lock:
         """A spin lock that any waiter gets, drawn at random (a guest's virt_spin_lock())."""
-        return self._lock(name, shards, hold, handover, order=RANDOM_ORDER)
+        return self._lock(name, shards, hold, handover, {"order": RANDOM_ORDER})
 
     def test_and_set_lock(
         self,
@@ -74,7 +74,7 @@ class LockKinds(Parts):
         after the release. Source: Anderson, IEEE TPDS 1 (1990) 6.
         """
         costs = {"per_waiter_ps": fixed_ps(per_waiter), "order": RANDOM_ORDER, "barging": ALL_OVERTAKEN}
-        return self._lock(name, shards, hold, handover, **costs)
+        return self._lock(name, shards, hold, handover, costs)
 
     def sleeping_lock(
         self,
@@ -92,9 +92,9 @@ class LockKinds(Parts):
         the end, if another was faster. Without ``barging`` it owns the lock from the release on.
         ``wake_cost`` is what waking costs the thread that releases (try_to_wake_up()).
         """
-        costs = {"spin_ps": 0, "wake_ps": fixed_ps(wake), "wake_cost_ps": fixed_ps(wake_cost)}
-        overtaken = SLEEPERS_OVERTAKEN if barging else IN_TURN
-        return self._lock(name, shards, hold, NO_TIME, barging=overtaken, **costs)
+        costs = _sleepers(NO_TIME, wake, wake_cost)
+        costs["barging"] = SLEEPERS_OVERTAKEN if barging else IN_TURN
+        return self._lock(name, shards, hold, NO_TIME, costs)
 
     def mutex(
         self,
@@ -113,13 +113,8 @@ class LockKinds(Parts):
         sleeper may be overtaken once, by a spinner or a newcomer, and is then next. Source:
         kernel/locking/mutex.c (optimistic spinning, MUTEX_FLAG_HANDOFF).
         """
-        costs = {
-            "spin_ps": fixed_ps(spin),
-            "wake_ps": fixed_ps(wake),
-            "wake_cost_ps": fixed_ps(wake_cost),
-            "handoff": 1,
-        }
-        return self._lock(name, shards, hold, handover, barging=SLEEPERS_OVERTAKEN, **costs)
+        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1}
+        return self._lock(name, shards, hold, handover, costs)
 
     def rwsem(
         self,
@@ -136,18 +131,19 @@ class LockKinds(Parts):
         A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
         readers get it. A sleeper may be overtaken once, as in ``mutex``. Source: kernel/locking/rwsem.c.
         """
-        costs = {
-            "spin_ps": fixed_ps(spin),
-            "wake_ps": fixed_ps(wake),
-            "wake_cost_ps": fixed_ps(wake_cost),
-            "handoff": 1,
-        }
-        lock = self._lock(name, shards, hold, NO_TIME, barging=SLEEPERS_OVERTAKEN, **costs)
-        shared = Lock(lock.first, name, shards, shared=True)
-        self._made["lock"][-1] = (shared, self._made["lock"][-1][1])
-        return shared
+        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1}
+        return self._lock(name, shards, hold, NO_TIME, costs, shared=True)
 
-    def _lock(self, name: str, shards: int, hold: Delay, handover: Delay, **costs: int) -> Lock:
+    def _lock(
+        self,
+        name: str,
+        shards: int,
+        hold: Delay,
+        handover: Delay,
+        costs: Mapping[str, int],
+        *,
+        shared: bool = False,
+    ) -> Lock:
         check_delay(handover)
         if handover.kind not in (FIXED, EXPONENTIAL):
             raise BadInput(f"the hand-over of '{name}' is neither fixed nor exponential: use one of these")
@@ -164,7 +160,13 @@ class LockKinds(Parts):
             **self._delay("hold", hold),
             **costs,
         }
-        return self._make("lock", Lock, name, shards, row)
+        return self._make("lock", Lock, name, shards, row, shared=shared)
+
+
+def _sleepers(spin: Delay, wake: Delay, wake_cost: Delay) -> dict[str, int]:
+    """Waiters that spin for so long, then sleep; a sleeper may be overtaken."""
+    times = {"spin_ps": fixed_ps(spin), "wake_ps": fixed_ps(wake), "wake_cost_ps": fixed_ps(wake_cost)}
+    return {**times, "barging": SLEEPERS_OVERTAKEN}
 
 
 MAX_SLOTS = 4096

@@ -7,7 +7,8 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.sim.delays import Delay
-from lockscale.sim.engine import layout as op
+from lockscale.sim.engine import op_codes as op
+from lockscale.sim.engine.layout import FIXED
 from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, ShardChoice, Slots, Variable, whole_number
 from lockscale.sim.steps import Label, Steps
 
@@ -103,7 +104,7 @@ class Path(Steps):
     def find_slot(self, slots: Slots, scan: Delay, at: ShardChoice | None = None) -> None:
         """Look for the block's first free slot and remember it; ``scan`` is the time a slot takes."""
         self._of(Slots, slots)
-        if scan.kind != op.FIXED:
+        if scan.kind != FIXED:
             raise BadInput(f"{self._where()}: the time to look at a slot varies: give a fixed one")
         self._add(f"find slot in {slots.name}", op.FIND_SLOT, slots, at, delay=scan, register=slots.register)
 

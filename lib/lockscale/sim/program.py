@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.engine.layout import (
-    BUCKETS,
-    CPU,
-    EVENT,
-    NEVER,
-    NOBODY,
-    READ_UNLOCK,
-    SLEEPING,
-    STATES,
-    THREAD,
-    UNLOCK,
-)
+from lockscale.sim.engine.layout import BUCKETS, CPU, EVENT, NEVER, NOBODY, SLEEPING, STATES, THREAD
+from lockscale.sim.engine.op_codes import READ_UNLOCK, UNLOCK
 from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World, tree_size
 from lockscale.sim.primitives import Primitive
 

@@ -19,8 +19,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.sim.engine.layout import NOBODY, SPINNING
+from lockscale.sim.engine.layout import (
+    DEADLOCK,
+    FINISHED,
+    FRUITLESS,
+    LOCKS_CROSS,
+    NO_PROGRESS,
+    NO_TIME_PASSES,
+    NOBODY,
+    NOT_OWNER,
+    SPINNING,
+    TOO_LATE,
+)
 from lockscale.sim.engine.world import RETRIES, TRACED, TRANSITIONS, World
+from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Program
 
 
@@ -200,12 +212,12 @@ def replicate(
     Raises BadInput for numbers out of range and for a program that cannot go on.
     """
     threads = len(program.classes())
-    whole("threads", program.threads, 1, MAX_THREADS)
-    whole("threads with those added by paths", threads, 1, MAX_THREADS)
-    whole("operations", operations, 1, MAX_OPERATIONS)
-    whole("seed", seed, 0, 2**63 - 1)
+    whole_number("threads", program.threads, 1, MAX_THREADS)
+    whole_number("threads with those added by paths", threads, 1, MAX_THREADS)
+    whole_number("operations", operations, 1, MAX_OPERATIONS)
+    whole_number("seed", seed, 0, 2**63 - 1)
     # imported here because listing and checking models needs no compiler
-    from lockscale.sim.engine import loop
+    from lockscale.sim.engine.run_ops import run
 
     world = program.world(batches=BATCHES, trace_events=trace_events, trace_ps=trace_ps)
     start = np.zeros(threads, np.int64) if start_ps is None else np.asarray(start_ps, np.int64)
@@ -213,8 +225,8 @@ def replicate(
         raise BadInput(f"start_ps has shape {start.shape}: give {threads} times from 0, one a thread")
     if warm_up is None:
         warm_up = warm_up_operations(program.threads, operations)
-    status, thread, step, window_ps = loop.run(world, seed, replication, start, warm_up, operations)
-    if status != loop.FINISHED:
+    status, thread, step, window_ps = run(world, seed, replication, start, warm_up, operations)
+    if status != FINISHED:
         raise BadInput(_why(program, world, status, thread, step))
     if stuck := deadlocked(program, world):
         raise BadInput(_circle(program, world, *stuck))
@@ -231,20 +243,17 @@ def replicate(
 
 
 def _why(program: Program, world: World, status: int, thread: int, step: int) -> str:
-    from lockscale.sim.engine import loop
-
-    if status == loop.DEADLOCK:
+    if status == DEADLOCK:
         return _stuck(program, world)
     lock = program.primitive_at("lock", _record(program, world, thread, step))
+    lost = f"releases lock '{lock}', which this thread does not hold"
     why = {
-        loop.LOCKS_CROSS: f"waits for lock '{lock}', whose holder waits for a lock of this thread: "
+        LOCKS_CROSS: f"waits for lock '{lock}', whose holder waits for a lock of this thread: "
         "deadlock; take the locks in one order",
-        loop.TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
-        loop.NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
-        loop.NO_PROGRESS: f"no operation is completed in {loop.FRUITLESS} steps: the retries feed themselves",
-        loop.NOT_OWNER: f"releases lock '{lock}', which this thread does not hold"
-        if program.is_unlock(step)
-        else "frees a slot that is not taken",
+        TOO_LATE: "simulated time runs beyond what 64 bits hold: use shorter times",
+        NO_TIME_PASSES: "steps repeat while no time passes: give one of them a time",
+        NO_PROGRESS: f"no operation is completed in {FRUITLESS} steps: the retries feed themselves",
+        NOT_OWNER: lost if program.is_unlock(step) else "frees a slot that is not taken",
     }
     return f"thread {thread} at step '{program.steps[step]}': {why[status]}"
 
@@ -276,12 +285,6 @@ def _circle(program: Program, world: World, thread: int, name: str) -> str:
 def _record(program: Program, world: World, thread: int, step: int) -> int:
     op = program.ops[step]
     return int(op["operand"] + world.registers[thread, op["place"]])
-
-
-def whole(name: str, value: object, low: int, high: int) -> None:
-    """Raises BadInput unless the value is a whole number from low to high."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadInput(f"{name} is {value!r}: give a whole number from {low} to {high}")
 
 
 def bucket_edge_ns(index: int) -> float:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """``simulate``: a model at a number of threads, replicated."""
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,9 +11,9 @@ from lockscale.sim.delays import PS_PER_NS, PS_PER_S
 from lockscale.sim.engine.layout import HOLDS, STATES, WAITS
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
-from lockscale.sim.primitives import Primitive
+from lockscale.sim.primitives import Primitive, whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_THREADS, Counts, bucket_edge_ns, replicate, whole
+from lockscale.sim.replicate import MAX_THREADS, Counts, bucket_edge_ns, cpus, replicate
 from lockscale.sim.results import (
     ClassStatistics,
     GateStatistics,
@@ -51,10 +50,10 @@ def simulate(
     numbers out of range.
     """
     replications, threads, seed, operations = map(plain, (replications, threads, seed, operations))
-    workers = len(os.sched_getaffinity(0)) if workers is None else plain(workers)
-    whole("replications", replications, 1, MAX_REPLICATIONS)
-    whole("threads", threads, 1, MAX_THREADS)
-    whole("workers", workers, 1, MAX_REPLICATIONS)
+    workers = cpus() if workers is None else plain(workers)
+    whole_number("replications", replications, 1, MAX_REPLICATIONS)
+    whole_number("threads", threads, 1, MAX_THREADS)
+    whole_number("workers", workers, 1, MAX_REPLICATIONS)
     known = load_model(model)
     values = known.bind(parameters or {})
     program = known.program(values, threads)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.sim.delays import NO_TIME, PS_PER_US, Delay
-from lockscale.sim.engine import layout as op
+from lockscale.sim.engine import op_codes as op
 from lockscale.sim.engine.layout import FIXED
 from lockscale.sim.primitives import Lock, Primitive, ShardChoice, Variable, whole_number
 from lockscale.sim.program import records

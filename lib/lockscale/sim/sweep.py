@@ -19,7 +19,8 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.sim.model import Model, plain
 from lockscale.sim.models import AnyModel, is_shipped, load_model
-from lockscale.sim.replicate import MAX_THREADS, Client, Dask, Threads, whole
+from lockscale.sim.primitives import whole_number
+from lockscale.sim.replicate import MAX_THREADS, Client, Dask, Threads
 from lockscale.sim.simulation import simulate
 
 MAX_POINTS = 100_000
@@ -45,8 +46,8 @@ def latin_hypercube(ranges: Mapping[str, tuple[float, float]], samples: int, see
     Technometrics 21 (1979); scipy's implementation.
     """
     samples, seed = plain(samples), plain(seed)
-    whole("samples", samples, 1, MAX_POINTS)
-    whole("seed", seed, 0, 2**63 - 1)
+    whole_number("samples", samples, 1, MAX_POINTS)
+    whole_number("seed", seed, 0, 2**63 - 1)
     if not ranges:
         raise BadInput("a Latin hypercube needs a range: give at least one parameter low and high")
     for name, ends in ranges.items():
@@ -145,7 +146,7 @@ def plan(model: AnyModel, threads: Sequence[int], design: Iterable[Mapping[str, 
     tasks: dict[str, Task] = {}
     threads = [plain(n) for n in threads]
     for n in threads:
-        whole("threads", n, 1, MAX_THREADS)
+        whole_number("threads", n, 1, MAX_THREADS)
     for given in design:
         values = known.bind(given)
         for n in threads:

@@ -19,25 +19,24 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.sim.delays import PS_PER_US
-from lockscale.sim.engine.layout import (
+from lockscale.sim.engine.layout import HOLDING, SPINNING, STATES
+from lockscale.sim.engine.op_codes import (
     DONE,
     ENTER,
     FIND_SLOT,
-    HOLDING,
     LOCK,
     READ,
     READ_LOCK,
     READ_UNLOCK,
     RMW,
-    SPINNING,
-    STATES,
     TRYLOCK,
     UNLOCK,
 )
 from lockscale.sim.model import Value, plain
 from lockscale.sim.models import AnyModel, load_model
+from lockscale.sim.primitives import whole_number
 from lockscale.sim.program import Program
-from lockscale.sim.replicate import MAX_OPERATIONS, Counts, replicate, warm_up_operations, whole
+from lockscale.sim.replicate import MAX_OPERATIONS, Counts, replicate, warm_up_operations
 
 
 class EventRun(NamedTuple):
@@ -243,7 +242,7 @@ def record(
 
     The warm-up stays that of ``operations``, however many more or fewer the window needs.
     """
-    whole("operations", operations, 1, MAX_OPERATIONS)
+    whole_number("operations", operations, 1, MAX_OPERATIONS)
     warm_up = warm_up_operations(program.threads, operations)
     operations = min(operations, OPERATIONS)
     while True:

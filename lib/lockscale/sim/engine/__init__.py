@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is compiled: the event loop (``loop.run``), and all that it calls. Nothing here knows a model."""
+"""What is compiled: ``run_ops.run``, which runs every op of ``op_codes``, and all that it calls.
+
+Nothing here knows a model.
+"""

@@ -1,48 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The records that a compiled model and the engine share, and the codes in them.
+"""The records that a compiled model and the engine share, and the codes in them but for those of ops.
 
 All whole numbers are int64; times end in ``_ps``. A record holds a primitive's costs, its state and
 what is counted of it, in this order; a sharded primitive has one record a shard.
 """
 
 import numpy as np
-
-# codes of an op
-(
-    SPEND,
-    SLEEP,
-    LOCK,
-    TRYLOCK,
-    UNLOCK,
-    READ_LOCK,
-    READ_UNLOCK,
-    RMW,
-    READ,
-    SNAPSHOT,
-    COMPARE,
-    FIND_ZERO,
-    CLAIM,
-    RESERVE,
-    FIND_SLOT,
-    TAKE_SLOT,
-    FREE_SLOT,
-    ENTER,
-    ENTERED,
-    LEAVE,
-    PICK_OWN,
-    PICK_CPU,
-    PICK_NEXT,
-    PICK_RANDOM,
-    LOAD,
-    STORE,
-    RETRY_IF_LOST,
-    SKIP_IF_WON,
-    SKIP_IF_SAME,
-    SKIP_BY_CHANCE,
-    RESET,
-    LOOP,
-    DONE,
-) = range(33)
 
 # kinds of delay
 FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
@@ -60,6 +23,13 @@ NEVER = 2**63 - 1
 NOBODY = -1
 ANYWHERE = -1
 """A cache line that no CPU has written yet."""
+
+# how a run ends
+FINISHED, DEADLOCK, LOCKS_CROSS, TOO_LATE, NO_TIME_PASSES, NO_PROGRESS, NOT_OWNER = range(7)
+STANDSTILL = 10_000_000
+"""Transitions at one instant after which no time is going to pass."""
+FRUITLESS = 50_000_000
+"""Transitions without an operation done after which none is going to be."""
 
 # histograms: four buckets an octave, by the exponent and two bits of the float's fraction
 BUCKETS = 256
@@ -133,16 +103,8 @@ CPU = _record("running", "first", "ready", "slice_end_ps")
 """A CPU that threads share; there are none where each thread has its own."""
 
 PATH = _record(
-    "first",
-    "share",
-    "threads",
-    "counted",
-    "done",
-    "start_kind",
-    "start_ps",
-    "start_shape",
-    "start_first",
-    "start_count",
+    *("first", "share", "threads", "counted", "done"),
+    *("start_kind", "start_ps", "start_shape", "start_first", "start_count"),
     share="f8",
     start_shape="f8",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One event loop for any op table.
+"""One event loop for any op table: what each op does.
 
 An event is a thread that has done its work, slept, or spun enough. It then runs its steps until
 one takes time or waits. Equal times go by thread id. One transition = one step of one thread; a
@@ -10,10 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.engine import layout as op
+from lockscale.sim.engine import op_codes as op
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.cpus import has_cpu, leave_cpu, preempt, work_for
-from lockscale.sim.engine.layout import HOLDING, NEVER, NOBODY, RUNNING, SLEEPING, SPINNING
+from lockscale.sim.engine.layout import (
+    DEADLOCK,
+    FINISHED,
+    FRUITLESS,
+    HOLDING,
+    LOCKS_CROSS,
+    NEVER,
+    NO_PROGRESS,
+    NO_TIME_PASSES,
+    NOBODY,
+    NOT_OWNER,
+    RUNNING,
+    SLEEPING,
+    SPINNING,
+    STANDSTILL,
+    TOO_LATE,
+)
 from lockscale.sim.engine.locks import CROSSED, SPINS, TAKEN, hold_of, release, request, stop_spinning
 from lockscale.sim.engine.random import delay_ps, fresh_exponential, next_below, next_unit, stream_key
 from lockscale.sim.engine.shared import (
@@ -38,13 +54,7 @@ from lockscale.sim.engine.world import (
     sleep_until,
 )
 
-FINISHED, DEADLOCK, LOCKS_CROSS, TOO_LATE, NO_TIME_PASSES, NO_PROGRESS, NOT_OWNER = range(7)
 GO_ON, TRY_AGAIN, PARKED = range(3)
-
-STANDSTILL = 10_000_000
-"""Transitions at one instant after which no time is going to pass."""
-FRUITLESS = 50_000_000
-"""Transitions without an operation done after which none is going to be."""
 
 
 @compiled
