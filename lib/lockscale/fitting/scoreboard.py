@@ -4,7 +4,7 @@
 How well a model should describe each curve stands in data/fit-targets.yaml.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from lockscale.queueing.fitted import Fit, error_pct
 from lockscale.yaml_text import read_yaml
 
 FILE = paths.DATA / "fit-targets.yaml"
+Row = dict[str, float | None]
 
 
 class _Strict(BaseModel):
@@ -156,12 +157,11 @@ def _figures(found: Comparison, target: ColumnTarget | None) -> dict[str, Any]:
     }
 
 
-def _curve(best: Fit) -> list[dict[str, float]]:
+def _curve(best: Fit) -> list[Row]:
     """What a figure draws of the model at each thread count."""
     table = best.points
     rates = np.exp(table.log_rate + best.problem.misses(best.best.x))
-    values = zip(table.threads.tolist(), rates.tolist(), best.residuals_pct.tolist(), strict=True)
-    return [{"threads": n, "model": rate, "residual_pct": off} for n, rate, off in values]
+    return _rows({"threads": table.threads, "model": rates, "residual_pct": best.residuals_pct})
 
 
 SMALL_N = 8
@@ -251,24 +251,28 @@ def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
         return {"extrapolation_pct": None, "coverage_pct": None, "extrapolated": []}
     ahead = small.predict(there.threads, column)
     inside = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
-    rows = zip(*map(_plain, (ahead.threads, ahead.value, ahead.low, ahead.high)), strict=True)
     return {
         "extrapolation_pct": _mean_of(error_pct(np.log(ahead.value) - there.log_rate)),
         "coverage_pct": 100 * float(np.mean(inside)),
-        "extrapolated": [dict(zip(("threads", "value", "low", "high"), row, strict=True)) for row in rows],
+        "extrapolated": _rows(vars(ahead)),
     }
 
 
-def _simulated_curve(whole: Fit, column: str) -> list[dict[str, float | None]]:
+def _simulated_curve(whole: Fit, column: str) -> list[Row]:
     """threads, value, model, low, high, residual_pct of each point; the interval is of one more run."""
     mine = whole.points.column == whole.points.names.index(column)
     found = whole.points.keep(mine)
     band = whole.predict(found.threads, column)
-    names = ("threads", "value", "model", "low", "high", "residual_pct")
-    values = (found.threads, found.rate_per_s, band.value, band.low, band.high, whole.residuals_pct[mine])
-    return [dict(zip(names, row, strict=True)) for row in zip(*map(_plain, values), strict=True)]
+    curve = {
+        "model": band.value,
+        "low": band.low,
+        "high": band.high,
+        "residual_pct": whole.residuals_pct[mine],
+    }
+    return _rows({"threads": found.threads, "value": found.rate_per_s, **curve})
 
 
-def _plain(values: Any) -> list[float | None]:
+def _rows(columns: Mapping[str, Any]) -> list[Row]:
     """For JSON, which has no infinity: None where an end is open."""
-    return [float(v) if np.isfinite(v) else None for v in values]
+    plain = [[float(v) if np.isfinite(v) else None for v in values] for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]

@@ -10,7 +10,7 @@ search then sees a continuous function, and every node is simulated once.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -33,14 +33,6 @@ LONGEST = 16
 Values = Mapping[str, float]
 
 
-def _rate(run: Result) -> float:
-    return run.rate_per_s
-
-
-def _as_they_are(threads: int, free: Values) -> Values:
-    return free
-
-
 @dataclass(frozen=True)
 class SimulatedColumn:
     """`held`: switches and numbers of this column alone; `depends_on`: its free parameters, () for all.
@@ -52,12 +44,9 @@ class SimulatedColumn:
 
     held: Mapping[str, object] = field(default_factory=dict)
     depends_on: tuple[str, ...] = ()
-    at: Callable[[int, Values], Values] = _as_they_are
-    figure: Callable[[Result], float] = _rate
+    at: Callable[[int, Values], Values] = lambda threads, free: free
+    figure: Callable[[Result], float] = lambda run: run.rate_per_s
     power: int = -1
-
-    def depending_on(self, names: Collection[str]) -> "SimulatedColumn":
-        return replace(self, depends_on=tuple(names))
 
     def value(
         self, model: AnyModel, threads: int, values: Mapping[str, object], *, seed: int, operations: int
@@ -131,7 +120,7 @@ class SimulatedModel:
     def each_arm(self) -> tuple[SimulatedColumn, ...]:
         """The arms, each with the free parameters on which it depends; one where none is given."""
         given = self.arms or (SimulatedColumn(),)
-        return tuple(one if one.depends_on else one.depending_on(self.free) for one in given)
+        return tuple(one if one.depends_on else replace(one, depends_on=tuple(self.free)) for one in given)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ table nor the points that are out have a say. Where very different rates at a po
 equally good fits of the others (a ridge), there is no such rate.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -88,18 +88,6 @@ def without(whole: Problem, out: Mask) -> Without:
     return Without(out, rest, optima[0], seen[0], np.ptp(seen, axis=0) < LOOSE)
 
 
-def each_without(whole: Problem) -> Iterator[Without]:
-    """Without each point in turn; beyond FOLDS points FOLDS fits leave out every FOLDS-th."""
-    fold = np.arange(len(whole.points)) % FOLDS
-    return (without(whole, fold == k) for k in range(int(fold.max()) + 1))
-
-
-def can_leave_out(whole: Problem) -> bool:
-    """Whether what is left has more points than free parameters: else a fit of it says nothing."""
-    folds = -(-len(whole.points) // FOLDS)
-    return len(whole.points) - folds > len(whole.free)
-
-
 @dataclass(frozen=True)
 class Estimate:
     """One parameter and its 95% interval.
@@ -175,8 +163,14 @@ class Fit:
 
     @cached_property
     def left_out(self) -> tuple[Without, ...]:
-        """Fits of all but one thread count, for each in turn; none without a degree of freedom left."""
-        return tuple(each_without(self.problem)) if can_leave_out(self.problem) else ()
+        """Fits of all but one thread count, for each in turn; beyond FOLDS of all but every FOLDS-th.
+
+        None where what is left has no more points than free parameters: a fit of it says nothing.
+        """
+        fold = np.arange(len(self.points)) % FOLDS
+        if np.count_nonzero(fold) <= self.free_parameters:
+            return ()
+        return tuple(without(self.problem, fold == k) for k in range(int(fold.max()) + 1))
 
     @property
     def not_determined(self) -> tuple[int, ...]:
@@ -189,9 +183,7 @@ class Fit:
     def held_out_pct(self) -> FloatArray | None:
         """`residuals_pct` of each thread count from a fit made without it, shape (points,).
 
-        Beyond FOLDS thread counts each of FOLDS fits leaves out every FOLDS-th of them. None where
-        what is left has no more thread counts than free parameters, and where some rate is
-        `not_determined`.
+        None where nothing can be `left_out`, and where some rate is `not_determined`.
         """
         if not self.left_out or self.not_determined:
             return None

@@ -121,13 +121,22 @@ def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayL
     if not len(n):
         raise BadInput("the table has no rows: add one for each thread count.")
     check_threads(n)
-    for what, column in (("values", rates), ("weights", runs)):
-        if bad := np.flatnonzero((column < SMALLEST) | (column > LARGEST)).tolist():
+    for what, given in (("values", rates), ("weights", runs)):
+        if bad := np.flatnonzero((given < SMALLEST) | (given > LARGEST)).tolist():
             raise BadInput(
-                f"{what} row {bad[0] + 1} is {column[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so check "
+                f"{what} row {bad[0] + 1} is {given[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so check "
                 "the unit and leave out runs that did not work."
             )
-    return _grouped(n, np.log(rates), runs)
+    distinct, place = np.unique(n, return_inverse=True)
+    weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
+    log_rate = np.log(rates)
+    mean = np.bincount(place, weights=runs * log_rate) / weight
+    deviations = np.sqrt(runs) * (log_rate - mean[place])
+    repeat_ss, repeat_dof = float(deviations @ deviations), len(n) - len(distinct)
+    column = np.zeros(len(distinct), dtype=np.intp)
+    said = uneven_spread(distinct, place, deviations)
+    warnings = (said,) if said else ()
+    return Points(distinct, mean, weight, repeat_ss, repeat_dof, column, warnings=warnings)
 
 
 def stacked(columns: Mapping[str, Points]) -> Points:
@@ -143,14 +152,3 @@ def stacked(columns: Mapping[str, Points]) -> Points:
         tuple(columns),
         tuple(f"{name}: {said}" for name, part in columns.items() for said in part.warnings),
     )
-
-
-def _grouped(n: FloatArray, log_rate: FloatArray, runs: FloatArray) -> Points:
-    distinct, place = np.unique(n, return_inverse=True)
-    weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
-    mean = np.bincount(place, weights=runs * log_rate) / weight
-    deviations = np.sqrt(runs) * (log_rate - mean[place])
-    said = uneven_spread(distinct, place, deviations)
-    repeats = float(deviations @ deviations), len(n) - len(distinct)
-    column = np.zeros(len(distinct), dtype=np.intp)
-    return Points(distinct, mean, weight, *repeats, column, warnings=(said,) if said else ())
