@@ -36,7 +36,15 @@ def ticket(k):
 
 
 CASES = {
-    "machine repairman": (MACHINE_REPAIRMAN, {"Z_us": Z, "s_us": S}, Z, [queue(S)]),
+    **{
+        f"machine repairman, {think} and {demand}": (
+            MACHINE_REPAIRMAN,
+            {"Z_us": think, "s_us": demand},
+            think,
+            [queue(demand)],
+        )
+        for think, demand in ((Z, S), (59.1, 0.2885), (59.1, 2.0), (10.0, 10.0), (1.0, 7.0))
+    },
     "Boyd-Wickizer": (BOYD_WICKIZER, {"Z_us": Z, "s_us": S, "c_us": C}, Z, [ticket]),
     "hand-over": (
         HAND_OVER,
@@ -55,7 +63,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8, 20, 31])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 24, 31])
 @pytest.mark.parametrize("case", CASES)
 def test_the_model_is_its_markov_chain(case, threads):
     law, params, think, stations = CASES[case]
@@ -137,12 +145,27 @@ def test_two_queues_in_series_by_hand():
     assert in_series_us(np.zeros(2), 0.0).tolist() == [0, 0]
 
 
-@given(st.permutations([1, 3, 3, 17, 64]), st.floats(0, 100), st.floats(1e-3, 10))
+@pytest.mark.parametrize(("law", "more"), [(MACHINE_REPAIRMAN, {}), (BOYD_WICKIZER, {"c_us": 0.1})])
+@given(st.permutations([1, 3, 3, 17, 64]), st.floats(0, 1e4), st.floats(1e-3, 1e4))
 @settings(max_examples=50)
-def test_order_and_repeats_of_thread_counts_do_not_matter(threads, think_us, serial_us):
-    together = BOYD_WICKIZER(threads, Z_us=think_us, s_us=serial_us, c_us=0.1)
-    alone = [BOYD_WICKIZER([n], Z_us=think_us, s_us=serial_us, c_us=0.1)[0] for n in threads]
+def test_order_and_repeats_of_thread_counts_do_not_matter(law, more, threads, think_us, serial_us):
+    together = law(threads, Z_us=think_us, s_us=serial_us, **more)
+    alone = [law([n], Z_us=think_us, s_us=serial_us, **more)[0] for n in threads]
     assert together.tolist() == pytest.approx(alone, rel=1e-12)
+
+
+@given(st.floats(1e-3, 1e4), st.floats(1e-3, 1e4), st.integers(2, 300))
+def test_the_repairmans_rate_rises_with_threads_below_both_bounds(think_us, service_us, top):
+    n = np.arange(1, top + 1)
+    rate = MACHINE_REPAIRMAN(n, Z_us=think_us, s_us=service_us)
+    bound = np.minimum(1e6 * n / (think_us + service_us), 1e6 / service_us)
+    assert np.all(rate > 0) and np.all(np.diff(rate) >= -1e-12 * rate[1:])
+    assert np.all(rate <= bound * (1 + 1e-12))
+
+
+def test_two_threads_and_a_repairman_by_hand():
+    # Z = s: Q(1) = 1/2, R(2) = 1.5 s, X(2) = 2 / (1 + 1.5) per s
+    assert MACHINE_REPAIRMAN([2], Z_us=1, s_us=1) == pytest.approx([0.8e6])
 
 
 def test_one_hundred_thousand_threads_are_solved_and_as_many_columns_refused():

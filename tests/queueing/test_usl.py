@@ -17,20 +17,6 @@ def test_rate_by_hand():
     assert USL([8], lambda_per_s=1000, sigma=0.05, kappa=0.01) == pytest.approx([8000 / 1.91])
 
 
-def test_amdahl_is_the_case_without_crosstalk():
-    serial = 0.1
-    speedup = 1 / (serial + (1 - serial) / THREADS)
-    rate = USL(THREADS, lambda_per_s=1, sigma=serial, kappa=0)
-    assert rate == pytest.approx(speedup)
-
-
-def test_fit_recovers_the_coefficients_of_its_own_curve():
-    found = fit_model((THREADS, USL(THREADS, **TRUTH)), USL)
-    assert found.params == pytest.approx(TRUTH, rel=1e-6)
-    assert [p.status for p in found.parameters] == ["identified"] * 3
-    assert found.mape_pct == pytest.approx(0, abs=1e-6)
-
-
 def test_fit_agrees_with_curve_fit_on_noisy_data():
     rng = np.random.default_rng(3)
     noisy = USL(THREADS, **TRUTH) * np.exp(rng.normal(0, 0.03, THREADS.size))
