@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.fitting import fit
 from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, MODELS, USL
 from lockscale.queueing.fit import fit_model
 from lockscale.queueing.points import points
@@ -132,13 +131,6 @@ def test_rates_that_fall_with_threads_are_a_curve_like_any_other():
 )
 def test_the_sentence_names_the_row_and_the_cure(threads, values, says):
     assert says in refusal((threads, values), AMDAHL)
-
-
-def test_rates_below_a_hundred_thousand_in_the_place_of_threads_are_odd_and_a_table_says_so():
-    """Whoever gives two arrays has put them in order by hand; a table's columns may be misnamed."""
-    swapped = pd.DataFrame({"threads": [16954, 34050, 68201], "value": [1, 2, 4]})
-    with pytest.warns(UserWarning, match="check that the columns are not swapped"):
-        fit(swapped, "amdahl")
 
 
 @pytest.mark.parametrize(

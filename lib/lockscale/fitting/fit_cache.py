@@ -38,13 +38,8 @@ def source_hash() -> str:
 
 
 def _data_hash() -> str:
-    return _hash(
-        [
-            *sorted(paths.PUBLISHED.glob("*.csv")),
-            paths.DATA / "fit-targets.yaml",
-            paths.DATA / "datapackage.json",
-        ]
-    )
+    described = [paths.DATA / "fit-targets.yaml", paths.DATA / "datapackage.json"]
+    return _hash([*sorted(paths.PUBLISHED.glob("*.csv")), *described])
 
 
 def _hash(files: list[Path]) -> str:

@@ -36,7 +36,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from lockscale.errors import BadInput
-from lockscale.queueing.fitted import Fit, Without, error_pct, without
+from lockscale.queueing.fitted import Fit, error_pct, without
 from lockscale.queueing.interval import NOISE_FLOOR, noise
 from lockscale.queueing.model import check_threads
 from lockscale.queueing.points import Points
@@ -147,15 +147,15 @@ def coverage_pct(one: Fit) -> float | None:
     """
     if not one.left_out:
         return None
-    return float(100 * np.mean(np.concatenate([_inside(one, apart) for apart in one.left_out])))
-
-
-def _inside(one: Fit, apart: Without) -> list[bool]:
-    problem, best = apart.problem, apart.best
-    refit = Fit(problem, best, noise(problem.points, best.ss, one.free_parameters), ())
-    out = one.points.keep(apart.out)
-    ahead = [refit.predict([n], one.points.names[k]) for n, k in zip(out.threads, out.column, strict=True)]
-    return [bool(a.low[0] <= rate <= a.high[0]) for a, rate in zip(ahead, out.rate_per_s, strict=True)]
+    inside = []
+    for apart in one.left_out:
+        problem, best = apart.problem, apart.best
+        refit = Fit(problem, best, noise(problem.points, best.ss, one.free_parameters), ())
+        out = one.points.keep(apart.out)
+        for n, k, rate in zip(out.threads, out.column, out.rate_per_s, strict=True):
+            ahead = refit.predict([n], one.points.names[k])
+            inside.append(ahead.low[0] <= rate <= ahead.high[0])
+    return float(100 * np.mean(inside))
 
 
 @dataclass(frozen=True)

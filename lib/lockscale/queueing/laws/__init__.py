@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rate against thread count, one family of models a file: formula, source, units, domain."""
+"""Rates per second against thread count, one family of models a file: formula and source.
+
+Units and bounds stand in each law's parameters, whose names end in the unit. Domain of all: whole N >= 1, and
+not every time 0.
+"""

@@ -50,8 +50,7 @@ collapse, while a queued (MCS) lock would stay at 1/s. With c = 0 it is the mach
 
 Source: S. Boyd-Wickizer, M. F. Kaashoek, R. Morris and N. Zeldovich, "Non-scalable locks are
 dangerous", Linux Symposium 2012, section 3: their a, s and c, their s_k = 1 / (s + c k / 2) from
-k + 1 at the lock to k. In it each arrival slows the service that is going on. Units: microseconds,
-rates per second. Domain: N >= 1, Z >= 0, s >= 0, c >= 0, not all 0.
+k + 1 at the lock to k. In it each arrival slows the service that is going on.
 """
 
 
@@ -84,8 +83,7 @@ passes through either.
 
 Sources: boyd_wickizer.py for the lock; F. Baskett, K. M. Chandy, R. R. Muntz and F. G. Palacios,
 "Open, Closed, and Mixed Networks of Queues with Different Classes of Customers", J. ACM 22(2),
-1975 (product form). Units: microseconds, rates per second. Domain: N >= 1, Z, s, c, j >= 0,
-not all 0.
+1975 (product form).
 """
 
 
@@ -135,8 +133,7 @@ waits for a line.
     repairman_sharing   machine repairman, Z(N) in place of Z
     two_queue_sharing   lock with collapse and second queue, Z(N) in place of Z
 
-Derived here. Units: microseconds, rates per second. Domain: as those laws; c >= 0. c and Z are told
-apart by the smallest thread counts alone.
+Derived here. c and Z are told apart by the smallest thread counts alone.
 """
 TWO_QUEUE_SHARING = Law(
     "two_queue_sharing", (*TWO_QUEUE.parameters, _MOVED), _two_queue_sharing_per_s, _with_moved(TWO_QUEUE)

@@ -67,8 +67,7 @@ X rises with N to 1/s and never falls: what falls is not this model.
 
 Sources: M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing
 Networks", J. ACM 27(2), 1980; the same chain is Erlang's loss system, X = (1 - B(N, Z/s)) / s.
-Units: Z_us and s_us in microseconds, X per second. Domain: N whole >= 1, Z >= 0, s >= 0, not both
-0. Cost: O(largest N) until the lock is saturated.
+Cost: O(largest N) until the lock is saturated.
 """
 
 
@@ -95,8 +94,7 @@ rates can still tell apart: a bottleneck s and a second queue ratio x s. Exact f
 service; solved by closed_chain.py, to which mean value analysis is equal.
 
 Source: M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks",
-J. ACM 27(2), 1980. Units: Z_us and s_us in microseconds, rates per second. Domain: N whole >= 1,
-Z >= 0, s >= 0, not both 0, ratio 0 to 1.
+J. ACM 27(2), 1980.
 """
 
 
@@ -135,8 +133,7 @@ is never free, and goes down to 1/(s + h). With h = 0 it is the machine repairma
 
 Sources: J. M. Mellor-Crummey and M. L. Scott, "Algorithms for Scalable Synchronization on
 Shared-Memory Multiprocessors", ACM TOCS 9(1), 1991 (the lock); a closed network with one
-load-dependent station. Units: microseconds, rates per second. Domain: N >= 1, Z >= 0, s >= 0,
-h >= 0, not all 0.
+load-dependent station.
 """
 
 
@@ -178,8 +175,7 @@ again, X grows less. A single thread never waits; if its operation is also cheap
 cache line ever moves, fit from two threads on (`n_min=2`).
 
 Source: the M/M/1 queue with reneging of C. J. Ancker and A. V. Gafarian, "Some Queuing Problems
-with Balking and Reneging", Operations Research 11(1), 1963, here with N threads in all. Units:
-microseconds, rates per second. Domain: N >= 1, Z >= 0, s >= 0, T > 0, not both Z and s 0.
+with Balking and Reneging", Operations Research 11(1), 1963, here with N threads in all.
 """
 
 IMPATIENT_SATURATED = Law(

@@ -17,8 +17,7 @@ together (mdtest's barrier) fall into the storm, threads that start spread out m
 says what each state gives, not which one is reached. `RETRY_STORM` takes the storm wherever it
 exists. A single thread has nobody to lose to: N = 1 is always the good state.
 
-Derived here; reproduced by simulation. Units: microseconds, rates per second. Domain: N >= 1,
-Z >= 0, s >= 0, not both 0.
+Derived here; reproduced by simulation.
 """
 
 from collections.abc import Mapping

@@ -47,7 +47,7 @@ cost of keeping every pair of threads coherent (crosstalk). kappa = 0 is Amdahl'
 kappa > 0 the rate has its maximum at N = sqrt((1 - sigma) / kappa) and falls after it.
 
 Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007, chapter 4, with lambda for
-the rate at one thread. Domain: N >= 1, lambda > 0, 0 <= sigma <= 1, 0 <= kappa <= 1.
+the rate at one thread.
 """
 
 
@@ -87,8 +87,7 @@ they spread over more locks as they become more. Unlike the USL's, sigma may exc
 other thread also takes the cache lines away. For b > 1 the rate has its maximum where
 sigma (N-1)^(b-1) (b N - N + 1) = 1; for b <= 1 it does not fall.
 
-An empirical law: b stands for no mechanism of its own. Units: rates per second. Domain: N >= 1,
-lambda > 0, sigma >= 0, 0 <= b <= 4.
+An empirical law: b stands for no mechanism of its own.
 """
 
 
@@ -108,8 +107,7 @@ waits for all the others, N/X = 1/lambda + (N - 1) s with s = sigma / lambda.
 
 Sources: G. M. Amdahl, "Validity of the single processor approach ...", AFIPS Spring Joint
 Computer Conference 1967; the queue: N. J. Gunther, "A General Theory of Computational Scalability
-Based on Rational Functions", arXiv:0808.1431, 2008. Units: rates per second. Domain: N >= 1,
-lambda > 0, 0 <= sigma <= 1.
+Based on Rational Functions", arXiv:0808.1431, 2008.
 """
 
 
@@ -145,6 +143,5 @@ has a kink, and goes to lambda / (sigma + rho) for many threads.
 Derived here from Amdahl's law as a queue (see `AMDAHL`): N/X = 1/lambda plus one hand-over for each
 other thread. M is where the curve bends; it is not read from the machine's topology. A table tells
 all four apart only if it has two thread counts up to M and two beyond it; else a range of M with
-its own sigma fits alike. Units: rates per second. Domain: N >= 1, lambda > 0, 0 <= sigma <= 1,
-rho >= 0, M >= 1.
+its own sigma fits alike.
 """
