@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -38,18 +39,7 @@ def run_step(
         full_disk_is_one_sentence(log.parent),
         log.open("w") as kept,
         progress(what, lines_expected) as shown,
-        subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env={**own, **ENGLISH, **(env or {})},
-            start_new_session=True,
-            close_fds=False,
-        ) as process,
-        _ended_with_us(process),
+        _started(argv, {**own, **ENGLISH, **(env or {})}) as process,
     ):
         assert process.stdout is not None
         for done, line in enumerate(process.stdout, start=1):
@@ -59,25 +49,44 @@ def run_step(
         raise _failure(argv, what, log)
 
 
-def need_all(tools: Sequence[str]) -> None:
-    """Raises BadInput for the first that is not there, before hours are spent on what it would end."""
-    for tool in tools:
-        need(tool)
-
-
 def make_in(tree: Path, objects: Path, *more: str) -> list[str]:
     """argv of the kernel's make in `tree`, on all processors, with what it makes in `objects`."""
     return [need("make"), f"--directory={tree}", f"O={objects}", f"-j{os.cpu_count()}", *more]
 
 
 @contextlib.contextmanager
-def _ended_with_us(process: subprocess.Popen[str]) -> Iterator[None]:
+def _started(argv: Sequence[str], env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """The command, which ends with whoever waits for it."""
+    process = None
+    with contextlib.ExitStack() as stack:
+        try:
+            with _interrupts_later():
+                process = subprocess.Popen(
+                    argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    text=True, errors="replace", env=env, start_new_session=True, close_fds=False,
+                )  # fmt: skip
+                stack.enter_context(process)
+            yield process
+        except BaseException:
+            if process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)  # make removes what it has half made
+            raise
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Signals come at its end: one while a process starts would leave it to nobody."""
+    came: list[int] = []
+    mine = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in mine}
     try:
         yield
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)  # make removes what it has half made
-        raise
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
