@@ -42,7 +42,6 @@ SERVER = ServerFacts(
     secure_boot=None,
     has_initrd=True,
     consoles=("ttyS0",),
-    watchdogs=(),
     package_architecture="amd64",
 )
 

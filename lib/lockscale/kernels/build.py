@@ -22,7 +22,8 @@ from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
-from lockscale.kernels.steps import make_in, need_all, run_step
+from lockscale.kernels.steps import make_in, run_step
+from lockscale.programs import need
 from lockscale.progress import told_if_long
 
 LINES_OF_A_BUILD, LINES_OF_A_FURTHER_ARM = 1600, 90  # only scale the progress bar
@@ -81,7 +82,8 @@ def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel
     key = key_of(whole, found, wanted.sha256)
     if kernel := cached_kernel(key):
         return kernel
-    need_all(TOOLS)
+    for tool in TOOLS:
+        need(tool)
     with build_folder(found) as (tree, room), series_in(whole, tree, room):
         return _compile(whole, found, key, wanted, tree, room)
 

@@ -5,7 +5,7 @@ import functools
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,8 +41,6 @@ def modules_in(makefile: str) -> list[tuple[str, str]]:
 
 
 OptionsOf = Mapping[str, frozenset[str]]
-NEEDED, UNKNOWN = True, False
-Finding = tuple[bool, str]
 LONGEST = 300  # characters of a sentence
 
 # Drivers that no Makefile knows by the name that sysfs gives them, where no module is named.
@@ -77,18 +75,6 @@ class Coverage:
         return not self.lacks
 
 
-@dataclass(frozen=True)
-class _Config:
-    values: Mapping[str, str]
-    options_of: OptionsOf
-
-    def on(self, option: str) -> bool:
-        return self.values.get(option) in ("y", "m")
-
-    def built_in(self, options: Iterable[str]) -> bool:
-        return any(self.values.get(option) == "y" for option in options)
-
-
 def check_coverage(
     facts: ServerFacts, config: ServerConfig, watchdog: str | None = None, source: str | None = None
 ) -> Coverage:
@@ -102,156 +88,151 @@ def coverage(
 ) -> Coverage:
     """What `config`, a .config of Linux `version`, lacks for the server to start and to be reached.
 
-    options_of: module -> options, of the tree that is built (module_options). watchdog: the module of
+    options_of: module -> options, of the tree that is built (options_of_modules). watchdog: the module of
     the watchdog that the boot guard relies on.
     """
-    has = _Config(read_config(config), options_of)
-    found = [
-        *_boot(facts, has),
-        *_package(facts),
-        *_consoles(facts, has),
-        *_root(facts, has, version),
-        *_mounted(facts, has, version),
-        *_network(facts, has, version),
-        *_guard(watchdog, has, version),
-    ]
-    return Coverage(_sentences(NEEDED, found), _sentences(UNKNOWN, found))
+    look = _Look(facts, read_config(config), options_of, version)
+    look.at_boot()
+    look.at_package()
+    look.at_consoles()
+    look.at_root()
+    look.at_mounts()
+    look.at_network()
+    if watchdog:
+        look.module(watchdog, "the watchdog that guards the boot")
+    # Each once; what the server said of itself must not steer a terminal.
+    lacks, unknown = (
+        tuple(printable(one, LONGEST) for one in dict.fromkeys(said)) for said in (look.lacks, look.unknown)
+    )
+    return Coverage(lacks, unknown)
 
 
-def _sentences(wanted: bool, found: list[Finding]) -> tuple[str, ...]:
-    """Each once; what the server said of itself must not steer a terminal."""
-    said = dict.fromkeys(sentence for needed, sentence in found if needed is wanted)
-    return tuple(printable(sentence, LONGEST) for sentence in said)
+class _Look:
+    """A server beside a configuration; the sentences of a Coverage as they are found."""
 
+    def __init__(
+        self, facts: ServerFacts, values: Mapping[str, str], options_of: OptionsOf, version: str
+    ) -> None:
+        self.facts, self.values, self.options_of = facts, values, options_of
+        self.linux = f"Linux {version}"
+        self.lacks: list[str] = []
+        self.unknown: list[str] = []
 
-def _boot(facts: ServerFacts, has: _Config) -> Iterator[Finding]:
-    """What the firmware and the boot loader ask for, and what the first program finds."""
-    yield from _option("CONFIG_DEVTMPFS", "udev on the server", has)
-    if facts.efi:
-        yield from _option("CONFIG_EFI_STUB", "the server is started by EFI and", has)
-        if facts.secure_boot is None:
-            yield UNKNOWN, "whether Secure Boot is on cannot be read: a kernel of ours is unsigned"
-    if facts.secure_boot:
-        yield NEEDED, "Secure Boot is on, and a kernel of ours is unsigned: turn it off in the firmware"
-    if _initrd_names_root(facts) and not facts.has_initrd:
-        yield NEEDED, f"root={facts.asked_root} needs an initrd, and the running kernel has none in /boot"
-    elif facts.has_initrd:
-        yield from _option("CONFIG_BLK_DEV_INITRD", "the server starts with an initrd, which", has)
+    def option(self, option: str, what: str) -> None:
+        if self.values.get(option) not in ("y", "m"):
+            self.lacks.append(f"{what} needs {option}, which the configuration has not")
 
+    def module(self, name: str, what: str, early: bool = False) -> None:
+        """`early`: it must be built in, because no initrd could bring it."""
+        options = sorted(self.options_of.get(name, ()))
+        values = {self.values.get(option) for option in options}
+        if not options:
+            self.lacks.append(f"{what} needs the module {name!a}, which is no part of {self.linux}")
+        elif not values & {"y", "m"}:
+            asked = " or ".join(options)
+            self.lacks.append(f"{what} needs {name} ({asked}), which the configuration has not")
+        elif early and "y" not in values:
+            built_in = f"{name} built in ({options[0]}=y)"
+            self.lacks.append(f"{what} needs {built_in}: the server starts without an initrd")
 
-def _initrd_names_root(facts: ServerFacts) -> bool:
-    return facts.asked_root.startswith(NAMED_BY_INITRD)
+    def device(self, device: Device, what: str, early: bool = False) -> None:
+        if not device.drivers:
+            self.unknown.append(f"the driver of the {what} {device.name} is not known: look whether it is on")
+        for driver in device.drivers:
+            self._driver(driver, f"the {what} {device.name}", early)
 
-
-def _package(facts: ServerFacts) -> Iterator[Finding]:
-    if not facts.package_architecture:
-        yield NEEDED, "the server has no dpkg, and the kernel comes as a Debian package"
-    elif facts.package_architecture != "amd64" or facts.architecture != "x86_64":
-        machine = f"{facts.architecture} with packages for {facts.package_architecture}"
-        yield NEEDED, f"the server is {machine}, and kernels are built for x86_64 alone"
-
-
-def _consoles(facts: ServerFacts, has: _Config) -> Iterator[Finding]:
-    for console in facts.consoles:
-        option = next((SERIAL[kind] for kind in SERIAL if console.startswith(kind)), None)
-        if option:
-            yield from _option(option, f"the server's console {console}", has)
-    if not facts.consoles:
-        yield UNKNOWN, "the server's console is not known: if a kernel panics, nobody may see why"
-
-
-def _option(option: str, what: str, has: _Config) -> Iterator[Finding]:
-    if not has.on(option):
-        yield NEEDED, f"{what} needs {option}, which the configuration has not"
-
-
-def _root(facts: ServerFacts, has: _Config, version: str) -> Iterator[Finding]:
-    """Everything between the boot loader and the root file system."""
-    early = not facts.has_initrd
-    if not facts.disks:
-        yield UNKNOWN, f"which disk holds the server's root ({facts.root}) is not known"
-    for disk in facts.disks:
-        yield from _device(disk, "root disk", has, version, early)
-    if "part" in facts.layers:
-        yield from _tables(facts, has)
-    for layer in facts.layers:
-        if layer not in LAYERS:
-            yield UNKNOWN, f"which module makes the layer {layer} under the server's root is not known"
-        elif LAYERS[layer]:
-            yield from _module(
-                LAYERS[layer], f"the layer {layer} under the server's root", has, version, early
-            )
-    for kind in facts.file_systems[:1]:
-        yield from _module(_module_of(kind), f"the root file system ({kind})", has, version, early)
-    if not facts.file_systems:
-        yield UNKNOWN, f"the file system of the server's root ({facts.root}) is not known"
-
-
-def _tables(facts: ServerFacts, has: _Config) -> Iterator[Finding]:
-    for table in facts.partition_tables or ("",):
-        if table in TABLES:
-            yield from _option(TABLES[table], f"the partition table ({table}) of the root disk", has)
+    def _driver(self, driver: Driver, what: str, early: bool) -> None:
+        name = driver.module or driver.name.replace("-", "_")
+        if not driver.module and driver.name in BUILT_IN:
+            self.option(BUILT_IN[driver.name], what)
+        elif driver.module or name in self.options_of:
+            self.module(name, what, early)
         else:
-            yield UNKNOWN, f"which option reads the partition table ({table}) of the root disk is not known"
+            built_in = f"the driver {driver.name!a}, built into the server's kernel"
+            self.unknown.append(f"{what} has {built_in}: its option is not known")
+
+    def at_boot(self) -> None:
+        """What the firmware and the boot loader ask for, and what the first program finds."""
+        facts = self.facts
+        self.option("CONFIG_DEVTMPFS", "udev on the server")
+        if facts.efi:
+            self.option("CONFIG_EFI_STUB", "the server is started by EFI and")
+            if facts.secure_boot is None:
+                self.unknown.append("whether Secure Boot is on cannot be read: a kernel of ours is unsigned")
+        if facts.secure_boot:
+            self.lacks.append(
+                "Secure Boot is on, and a kernel of ours is unsigned: turn it off in the firmware"
+            )
+        if facts.has_initrd:
+            self.option("CONFIG_BLK_DEV_INITRD", "the server starts with an initrd, which")
+        elif facts.asked_root.startswith(NAMED_BY_INITRD):
+            self.lacks.append(
+                f"root={facts.asked_root} needs an initrd, and the running kernel has none in /boot"
+            )
+
+    def at_package(self) -> None:
+        packages, machine = self.facts.package_architecture, self.facts.architecture
+        if not packages:
+            self.lacks.append("the server has no dpkg, and the kernel comes as a Debian package")
+        elif packages != "amd64" or machine != "x86_64":
+            what = f"{machine} with packages for {packages}"
+            self.lacks.append(f"the server is {what}, and kernels are built for x86_64 alone")
+
+    def at_consoles(self) -> None:
+        for console in self.facts.consoles:
+            for kind, option in SERIAL.items():
+                if console.startswith(kind):
+                    self.option(option, f"the server's console {console}")
+        if not self.facts.consoles:
+            self.unknown.append("the server's console is not known: if a kernel panics, nobody may see why")
+
+    def at_root(self) -> None:
+        """Everything between the boot loader and the root file system."""
+        facts, early = self.facts, not self.facts.has_initrd
+        if not facts.disks:
+            self.unknown.append(f"which disk holds the server's root ({facts.root}) is not known")
+        for disk in facts.disks:
+            self.device(disk, "root disk", early)
+        for table in (facts.partition_tables or ("",)) if "part" in facts.layers else ():
+            what = f"the partition table ({table}) of the root disk"
+            if table in TABLES:
+                self.option(TABLES[table], what)
+            else:
+                self.unknown.append(f"which option reads {what} is not known")
+        for layer in facts.layers:
+            what = f"the layer {layer} under the server's root"
+            if layer not in LAYERS:
+                self.unknown.append(f"which module makes {what} is not known")
+            elif LAYERS[layer]:
+                self.module(LAYERS[layer], what, early)
+        for kind in facts.file_systems[:1]:
+            self.module(_module_of(kind), f"the root file system ({kind})", early)
+        if not facts.file_systems:
+            self.unknown.append(f"the file system of the server's root ({facts.root}) is not known")
+
+    def at_mounts(self) -> None:
+        """A file system of fstab that cannot be mounted stops systemd on its way to ssh."""
+        for kind in self.facts.file_systems[1:]:
+            if _module_of(kind) in self.options_of:
+                self.module(_module_of(kind), f"a file system that is mounted ({kind})")
+            else:
+                no_part = f"{kind} is mounted and no part of {self.linux}"
+                self.unknown.append(f"{no_part}: can the server do without it?")
+
+    def at_network(self) -> None:
+        if not self.facts.network:
+            self.unknown.append("through which network interface the server is reached is not known")
+        for card in self.facts.network:
+            self.device(card, "network interface")
+        for layer in self.facts.network_layers:
+            if layer in NETWORK_LAYERS:
+                self.module(NETWORK_LAYERS[layer], f"the server's {layer} interface")
+            else:
+                self.unknown.append(
+                    f"which module makes the server's interface of kind {layer!a} is not known"
+                )
 
 
 def _module_of(file_system: str) -> str:
     kind = file_system.partition(".")[0]  # fuse.sshfs
     return FILE_SYSTEM_MODULES.get(kind, kind)
-
-
-def _mounted(facts: ServerFacts, has: _Config, version: str) -> Iterator[Finding]:
-    """A file system of fstab that cannot be mounted stops systemd on its way to ssh."""
-    for kind in facts.file_systems[1:]:
-        if _module_of(kind) in has.options_of:
-            yield from _module(_module_of(kind), f"a file system that is mounted ({kind})", has, version)
-        else:
-            yield UNKNOWN, f"{kind} is mounted and no part of Linux {version}: can the server do without it?"
-
-
-def _network(facts: ServerFacts, has: _Config, version: str) -> Iterator[Finding]:
-    if not facts.network:
-        yield UNKNOWN, "through which network interface the server is reached is not known"
-    for card in facts.network:
-        yield from _device(card, "network interface", has, version)
-    for layer in facts.network_layers:
-        if layer in NETWORK_LAYERS:
-            yield from _module(NETWORK_LAYERS[layer], f"the server's {layer} interface", has, version)
-        else:
-            yield UNKNOWN, f"which module makes the server's interface of kind {layer!a} is not known"
-
-
-def _guard(watchdog: str | None, has: _Config, version: str) -> Iterator[Finding]:
-    if watchdog:
-        yield from _module(watchdog, "the watchdog that guards the boot", has, version)
-
-
-def _device(device: Device, what: str, has: _Config, version: str, early: bool = False) -> Iterator[Finding]:
-    if not device.drivers:
-        yield UNKNOWN, f"the driver of the {what} {device.name} is not known: look whether it is on"
-    for driver in device.drivers:
-        yield from _driver(driver, f"the {what} {device.name}", has, version, early)
-
-
-def _driver(driver: Driver, what: str, has: _Config, version: str, early: bool) -> Iterator[Finding]:
-    name = driver.module or driver.name.replace("-", "_")
-    if not driver.module and driver.name in BUILT_IN:
-        yield from _option(BUILT_IN[driver.name], what, has)
-    elif driver.module or name in has.options_of:
-        yield from _module(name, what, has, version, early)
-    else:
-        yield (
-            UNKNOWN,
-            f"{what} has the driver {driver.name!a}, built into the server's kernel: its option is not known",
-        )
-
-
-def _module(name: str, what: str, has: _Config, version: str, early: bool = False) -> Iterator[Finding]:
-    """`early`: it must be built in, because no initrd could bring it."""
-    options = sorted(has.options_of.get(name, ()))
-    if not options:
-        yield NEEDED, f"{what} needs the module {name!a}, which is no part of Linux {version}"
-    elif not any(has.on(option) for option in options):
-        yield NEEDED, f"{what} needs {name} ({' or '.join(options)}), which the configuration has not"
-    elif early and not has.built_in(options):
-        yield NEEDED, f"{what} needs {name} built in ({options[0]}=y): the server starts without an initrd"

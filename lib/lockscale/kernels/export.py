@@ -76,12 +76,14 @@ def _write_folder(path: Path, files: dict[str, bytes]) -> None:
         shutil.rmtree(half, ignore_errors=True)
 
 
+def _title(series: Series) -> str:
+    return f"{series.name}, for Linux {base().line}.y"
+
+
 def _head(series: Series) -> str:
     """Where the patches are from, and what they may do."""
     warning = f"UNSAFE: {series.unsafe}\n" if series.unsafe else ""
-    return (
-        f"{series.name}, for Linux {base().line}.y (lockscale, series sha256 {series.sha256[:16]})\n{warning}"
-    )
+    return f"{_title(series)} (lockscale, series sha256 {series.sha256[:16]})\n{warning}"
 
 
 def _note(series: Series) -> str:
@@ -96,28 +98,28 @@ def _mbox(series: Series) -> tuple[bytes, bytes]:
     Indented, no line of it can be taken for a diff or for the start of a mail.
     """
     mails = numbered([read_mail(patch) for patch in series.patches])
-    letter = cover_letter(f"{series.name}, for Linux {base().line}.y", _note(series), mails)
+    letter = cover_letter(_title(series), _note(series), mails)
     head = textwrap.indent(_head(series), "  ").encode()
     mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + head + b"\n", 1)
     return letter, b"".join(mails)
 
 
-def _names(series: Series) -> list[str]:
-    """The patches' names as a series file can list them, where a blank ends a name."""
-    names = [patch.relative_to(series.folder).as_posix() for patch in series.patches]
-    for name in names:
+def _files(series: Series) -> dict[str, bytes]:
+    """The patches by their names as a series file can list them, where a blank ends a name."""
+    files = {patch.relative_to(series.folder).as_posix(): patch.read_bytes() for patch in series.patches}
+    for name in files:
         if name.split() != [name]:
             raise BadInput(f"series {series.name} lists {name!r}: a name with a blank cannot be exported")
-    return names
+    return files
 
 
 def _quilt(series: Series) -> dict[str, bytes]:
     """patches/ as quilt(1) wants it at the top of a kernel tree; `quilt push -a` or `patch -p1`."""
-    names = _names(series)
-    comments = [f"# {series.name}, for Linux {base().line}.y"]
+    patches = _files(series)
+    comments = [f"# {_title(series)}"]
     comments += [f"# unsafe: {series.unsafe}"] if series.unsafe else []
-    files = {f"patches/{n}": p.read_bytes() for n, p in zip(names, series.patches, strict=True)}
-    listing = "".join(f"{line}\n" for line in [*comments, *names])
+    files = {f"patches/{name}": content for name, content in patches.items()}
+    listing = "".join(f"{line}\n" for line in [*comments, *patches])
     return {**files, "patches/README": _note(series).encode(), "patches/series": listing.encode()}
 
 
@@ -135,9 +137,9 @@ def _ldiskfs(series: Series) -> dict[str, bytes]:
             )
     own = f"lockscale-{series.study}-{series.arm}"
     folder, listing = f"ldiskfs/kernel_patches/patches/{own}", f"ldiskfs-{base().line}-{own}.series"
-    names = _names(series)
-    files = {f"{folder}/{n}": p.read_bytes() for n, p in zip(names, series.patches, strict=True)}
-    lines = "".join(f"{own}/{name}\n" for name in names)
+    patches = _files(series)
+    files = {f"{folder}/{name}": content for name, content in patches.items()}
+    lines = "".join(f"{own}/{name}\n" for name in patches)
     files[f"ldiskfs/kernel_patches/series/{listing}"] = lines.encode()
     return {**files, f"{folder}/README": (HOW.format(listing=listing) + _note(series)).encode()}
 

@@ -30,7 +30,7 @@ from lockscale.kernels.build import (
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, find_source, version_in
-from lockscale.kernels.steps import make_in, need_all, run_step
+from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 TOOLS = (*build.TOOLS, "gzip", "depmod", "dpkg-deb")
@@ -52,7 +52,7 @@ class ServerKernel(Kernel):
 
     @property
     def folder(self) -> Path:
-        return _folder(self.key)
+        return paths.PACKAGE_CACHE / self.key
 
     @property
     def package(self) -> Path:
@@ -72,19 +72,16 @@ def build_package(series: Series, config: ServerConfig, source: str | None = Non
     key = key_of(whole, found, config.sha256)
     if kernel := cached_package(key):
         return kernel
-    need_all(TOOLS)
+    for tool in TOOLS:
+        need(tool)
     with build_folder(found) as (tree, room), series_in(whole, tree, room):
         return _package(whole, found, key, config, tree, room)
 
 
 def cached_package(key: str) -> ServerKernel | None:
     """The package kept under `key`, if its record, its image and the package itself are whole."""
-    kernel = kept_in(_folder(key), ServerKernel)
+    kernel = kept_in(paths.PACKAGE_CACHE / key, ServerKernel)
     return kernel if kernel and kernel.package.is_file() else None
-
-
-def _folder(key: str) -> Path:
-    return paths.PACKAGE_CACHE / key
 
 
 def _package(

@@ -56,22 +56,19 @@ def has_series(study: str, arm: str) -> bool:
 def read_series(study: str, arm: str, folder_name: str | None = None) -> Series:
     """The series of an arm, its own or that of another folder; or one sentence on what is lacking."""
     folder = paths.KERNEL_PATCHES / study / (folder_name or arm)
-    listing = folder / "series"
-    if not listing.exists():
-        known = ", ".join("/".join(at) for at in _found()) or "none"
-        raise BadInput(f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (there are: {known})")
-    unsafe = " ".join(_unsafe(line, listing) for line in _comments(listing) if "unsafe" in line.lower())
-    return Series(study, arm, folder, _listed(folder), unsafe)
+    if not (folder / "series").exists():
+        raise BadInput(
+            f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (there are: {_known()})"
+        )
+    patches, comments = _listed(folder)
+    return Series(study, arm, folder, patches, " ".join(comments))
 
 
-def _comments(listing: Path) -> list[str]:
-    return [line.strip() for line in read_text(listing).splitlines() if line.strip().startswith("#")]
-
-
-def _listed(folder: Path) -> tuple[Path, ...]:
-    """The patches that the file `series` of a folder lists, each of which lies beside it."""
+def _listed(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
+    """The patches that the file `series` of a folder lists, which lie beside it; why they are unsafe."""
     listing = folder / "series"
     names = [line.strip() for line in read_text(listing).splitlines()]
+    unsafe = [_unsafe(name, listing) for name in names if name.startswith("#") and "unsafe" in name.lower()]
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
     for patch in patches:
         if not _is_beside(patch, folder):
@@ -79,7 +76,7 @@ def _listed(folder: Path) -> tuple[Path, ...]:
             raise BadInput(
                 f"{listing} lists {said!r}, which is not a file beside it: add it or drop the line"
             )
-    return patches
+    return patches, unsafe
 
 
 def _is_beside(patch: Path, folder: Path) -> bool:
@@ -93,7 +90,7 @@ def with_on_top(series: Series, on_top: str | None) -> Series:
     """`series` with the patches of kernel-patches/`on_top` behind its own."""
     if on_top is None:
         return series
-    patches = _listed(paths.KERNEL_PATCHES / on_top)
+    patches, _ = _listed(paths.KERNEL_PATCHES / on_top)
     return replace(series, patches=(*series.patches, *patches))
 
 
@@ -137,9 +134,12 @@ def chosen_names(which: str | None) -> list[tuple[str, str]]:
     """Study and arm of every series of `which`, readable or not: a study, a study/arm, or None for all."""
     chosen = [(study, arm) for study, arm in _found() if which in (None, study, f"{study}/{arm}")]
     if not chosen:
-        known = ", ".join("/".join(at) for at in _found()) or "none"
-        raise BadInput(f"there is no series {which!r} (there are: {known})")
+        raise BadInput(f"there is no series {which!r} (there are: {_known()})")
     return chosen
+
+
+def _known() -> str:
+    return ", ".join("/".join(at) for at in _found()) or "none"
 
 
 def chosen_series(which: str | None) -> list[Series]:
@@ -161,8 +161,7 @@ def touched_files(series: Series) -> list[str]:
 
 
 def _changed_by(patch: Path) -> list[str]:
-    argv = ["apply", "--numstat", "--summary", "-z", str(patch.resolve())]
-    done = _git(argv, patch.resolve().parent)
+    done = _git(["apply", "--numstat", "--summary", "-z", str(patch.resolve())], patch.resolve().parent)
     if done.returncode:
         raise BadInput(
             f"{patch} is not a patch that git can read ({_error_of(done)}): make it with git format-patch"
@@ -202,14 +201,10 @@ def _apply_one(series: Series, at: int, stage: Path) -> None:
     if done.returncode == 0:
         return
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
-        raise BadInput(
-            f"series {series.name}: {patch.name} is already in this kernel source: "
-            "leave it out, or name a source without it"
-        )
-    raise BadInput(
-        f"series {series.name}: {patch.name} does not apply to this kernel source ({_error_of(done)}): "
-        "rebase it, no fuzz is taken"
-    )
+        why = "is already in this kernel source: leave it out, or name a source without it"
+    else:
+        why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, no fuzz is taken"
+    raise BadInput(f"series {series.name}: {patch.name} {why}")
 
 
 def _is_in(patches: tuple[Path, ...], stage: Path) -> bool:

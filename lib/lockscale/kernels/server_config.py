@@ -38,7 +38,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Device:
-    """A disk, network interface or watchdog, and the drivers from it up to its bus.
+    """A disk or network interface, and the drivers from it up to its bus.
 
     No drivers: sysfs does not say, as for a device that another one stands for.
     """
@@ -75,7 +75,6 @@ class ServerFacts:
     secure_boot: bool | None
     has_initrd: bool
     consoles: tuple[str, ...]
-    watchdogs: tuple[Device, ...]
     package_architecture: str
 
     @property

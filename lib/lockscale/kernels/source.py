@@ -57,7 +57,7 @@ def find_source(override: str | None = None) -> Source:
     path = expanded(said).resolve() if said else base().tarball
     if why := _no_source(path):
         raise BadInput(f"{whose}: {why}" if said else f"{why}, or apt-get install {base().package}")
-    return Source(path, _sha256_of_tree(path) if path.is_dir() else _sha256_of_tarball(path))
+    return Source(path, _sha256_of(path, *_state_of(path)))
 
 
 def _no_source(path: Path) -> str:
@@ -72,31 +72,26 @@ def _no_source(path: Path) -> str:
     return f"{path} is neither a tarball nor a folder: give a kernel tarball or tree"
 
 
-def _sha256_of_tarball(path: Path) -> str:
-    """Hashed once per process as long as the file is the same; each step of a check asks for it."""
-    now = path.stat()
-    return _sha256_while(path, now.st_ino, now.st_size, now.st_mtime_ns)
-
-
-@functools.cache
-def _sha256_while(path: Path, inode: int, size: int, mtime_ns: int) -> str:
-    return sha256_of(path)
-
-
-def _sha256_of_tree(tree: Path) -> str:
-    """Hashed again as soon as a file has another size or time of change, which a writer cannot set back."""
-    listing = hashlib.sha256()
-    for path in _files_of(tree):
+def _state_of(path: Path) -> tuple[int | bytes, ...]:
+    """What changes with a tarball or tree: sizes and times of change, which a writer cannot set back."""
+    if not path.is_dir():
         now = path.stat()
-        listing.update(os.fsencode(f"{path.relative_to(tree)}\0{now.st_size} {now.st_ctime_ns}\0"))
-    return _sha256_while_listed(tree, listing.digest())
+        return now.st_ino, now.st_size, now.st_mtime_ns
+    listing = hashlib.sha256()
+    for one in _files_of(path):
+        now = one.stat()
+        listing.update(os.fsencode(f"{one.relative_to(path)}\0{now.st_size} {now.st_ctime_ns}\0"))
+    return (listing.digest(),)
 
 
 @functools.cache
-def _sha256_while_listed(tree: Path, listing: bytes) -> str:
+def _sha256_of(path: Path, *_state: int | bytes) -> str:
+    """Hashed once per process as long as it is the same; each step of a check asks for it."""
+    if not path.is_dir():
+        return sha256_of(path)
     whole = hashlib.sha256()
-    for path in _files_of(tree):
-        whole.update(os.fsencode(f"{path.relative_to(tree)} {sha256_of(path)}\n"))
+    for one in _files_of(path):
+        whole.update(os.fsencode(f"{one.relative_to(path)} {sha256_of(one)}\n"))
     return whole.hexdigest()
 
 
@@ -125,7 +120,11 @@ def unpacked(source: Source, into: Path) -> Path:
     shutil.rmtree(half, ignore_errors=True)
     try:
         _unpack(source, half, into / "unpack.log")
-        version = _version_or_refused(half, source)
+        try:
+            version = _version_of(half, source)
+        except BadInput as error:
+            _REFUSED[source] = str(error)
+            raise
         write_json(into / "tree.json", {"version": version, "sha256": source.sha256})
         half.rename(tree)
     finally:
@@ -151,14 +150,6 @@ def _unpack(source: Source, half: Path, log: Path) -> None:
 def version_in(room: Path) -> str:
     """The version of the tree that was unpacked in `room`."""
     return str(json.loads((room / "tree.json").read_text())["version"])
-
-
-def _version_or_refused(tree: Path, source: Source) -> str:
-    try:
-        return _version_of(tree, source)
-    except BadInput as error:
-        _REFUSED[source] = str(error)
-        raise
 
 
 def _version_of(tree: Path, source: Source) -> str:
