@@ -11,7 +11,7 @@ from pathlib import Path
 from lockscale.errors import RunFailed
 from lockscale.files import write_text
 from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import Series, refuse_unsafe
+from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure.count_calls import count_points, sources_of
 from lockscale.measure.load import check_load
 from lockscale.measure.plan import in_turn
@@ -51,50 +51,33 @@ def campaign(
     series = {arm: study.series_of(arm) for arm in arms}
     for one in series.values():
         refuse_unsafe(one, disposable=target.disposable, target=target.name)
-    kernels = _observers(study, series)
-    found: list[Counted] = []
-    boots = list(in_turn(arms, iterations))
-    with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
-        for done, (iteration, arm) in enumerate(boots):
-            shown.update(done, f"{arm}, iteration {iteration}")
-            boot = _Boot(study, arm, iteration, kernels[arm], target)
-            found += boot.count()
-            write_counts(folder / f"counts-{study.name}.csv", found)
-        shown.update(len(boots))
-    return found
-
-
-def _observers(study: Study, series: dict[str, Series]) -> dict[str, Kernel]:
     kernels, kind = {}, sources_of(study).kind
     with progress(f"observe kernels of {study.name}", len(series)) as shown:
         for done, (arm, one) in enumerate(series.items(), start=1):
             kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
-    return kernels
+    found: list[Counted] = []
+    boots = list(in_turn(arms, iterations))
+    with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
+        for done, (iteration, arm) in enumerate(boots):
+            shown.update(done, f"{arm}, iteration {iteration}")
+            found += _counted(study, arm, iteration, kernels[arm], target)
+            write_counts(folder / f"counts-{study.name}.csv", found)
+        shown.update(len(boots))
+    return found
 
 
-@dataclass(frozen=True)
-class _Boot:
+def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
     """One boot of one arm, and in it one new file system a variant."""
-
-    study: Study
-    arm: str
-    iteration: int
-    kernel: Kernel
-    target: Target
-
-    def count(self) -> Iterator[Counted]:
-        study = self.study
-        cpus, processes = study.check.cpus, study.check.processes
-        with booted_guest(self.target, self.kernel, cpus) as (machine, disk):
-            for variant in study.check.variants:
-                options, loads = study.options_of(self.arm, variant), {processes: check_load(study)}
-                counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
-                for source, value in counted[processes].items():
-                    yield Counted(
-                        study.name, self.arm, variant, self.iteration, processes, cpus, source, value,
-                        self.kernel.build_id,
-                    )  # fmt: skip
+    cpus, processes = study.check.cpus, study.check.processes
+    with booted_guest(target, kernel, cpus) as (machine, disk):
+        for variant in study.check.variants:
+            options, loads = study.options_of(arm, variant), {processes: check_load(study)}
+            counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
+            for source, value in counted[processes].items():
+                yield Counted(
+                    study.name, arm, variant, iteration, processes, cpus, source, value, kernel.build_id
+                )
 
 
 def write_counts(path: Path, counts: Sequence[Counted]) -> None:
@@ -108,14 +91,13 @@ def write_counts(path: Path, counts: Sequence[Counted]) -> None:
 
 @dataclass(frozen=True)
 class Judged:
-    """A relation beside what was counted: means, and the interval of left minus right.
+    """What was counted for a relation: means, the interval of left minus right, and whether it holds.
 
     ">" holds when the interval of 95% or more lies above 0. ">=" holds unless its whole interval lies below
     0: it was not refuted, which is no proof that the left is more. "= 0" holds when nothing was counted in
     any repeat.
     """
 
-    relation: Relation
     found: Difference
     holds: bool
 
@@ -125,11 +107,12 @@ def judge(relation: Relation, values: Mapping[str, Sequence[float]]) -> Judged:
     left = values[relation.left]
     right = values.get(relation.right, [0.0] * len(left))
     found = difference(right, left)
-    if relation.sign == "=":
-        return Judged(relation, found, all(value == 0 for value in left))
-    if relation.sign == ">":
-        return Judged(relation, found, found.significant and found.low > 0)
-    return Judged(relation, found, found.high >= 0)
+    holds = {
+        "=": all(value == 0 for value in left),
+        ">": found.significant and found.low > 0,
+        ">=": found.high >= 0,
+    }
+    return Judged(found, holds[relation.sign])
 
 
 @dataclass(frozen=True)
@@ -210,25 +193,23 @@ def _entries(
     sides = [(relation.left, relation.right, judged.found)]
     if relation.sign != "=":
         sides.append((relation.right, relation.left, judged.found.turned))
-    found = []
-    for arm, base, d in sides:
-        found.append(
-            CounterEntry(
-                name=counter.name,
-                unit=counter.unit,
-                variant=variant,
-                threads=threads,
-                arm_name=arm,
-                base_name=base,
-                base=d.before,
-                arm=d.after,
-                low=d.low,
-                high=d.high,
-                level_pct=100 * d.level,
-                iterations=len(values[arm]),
-                expected=str(relation),
-                ok=judged.holds,
-                reason=counter.not_shown.get(str(relation), ""),
-            )
+    return [
+        CounterEntry(
+            name=counter.name,
+            unit=counter.unit,
+            variant=variant,
+            threads=threads,
+            arm_name=arm,
+            base_name=base,
+            base=d.before,
+            arm=d.after,
+            low=d.low,
+            high=d.high,
+            level_pct=100 * d.level,
+            iterations=len(values[arm]),
+            expected=str(relation),
+            ok=judged.holds,
+            reason=counter.not_shown.get(str(relation), ""),
         )
-    return found
+        for arm, base, d in sides
+    ]

@@ -89,13 +89,9 @@ def differs(series: Series) -> CheckResult:
     with build_folder(find_source()) as (tree, _):
         own = _changed_code(series, tree)
         twins = [o.name for o in _same_options(series) if _changed_code(o, tree) == own]
-    if twins:
-        return CheckResult(
-            False, f"same code (comments and spacing are none), mkfs, mount and knobs as {', '.join(twins)}"
-        )
-    return CheckResult(
-        True, "no other arm has this code, mkfs, mount and knobs (patched sources compared, not kernels)"
-    )
+    said = f"same code (comments and spacing are none), mkfs, mount and knobs as {', '.join(twins)}"
+    none = "no other arm has this code, mkfs, mount and knobs (patched sources compared, not kernels)"
+    return CheckResult(not twins, said if twins else none)
 
 
 def kernels_differ(series: Series) -> CheckResult:
@@ -108,14 +104,11 @@ def kernels_differ(series: Series) -> CheckResult:
     own = build(series).code_sha256
     twins = [name for name, kernel in built.items() if kernel.code_sha256 == own]
     if twins:
-        return CheckResult(
-            False, f"same kernel but for its name, mkfs, mount and knobs as {', '.join(twins)}"
-        )
-    by_source = [other.name for other in others if other.name not in built]
-    said = "no other arm has this kernel, mkfs, mount and knobs"
-    return CheckResult(
-        True, f"{said} ({', '.join(by_source)}: not built, sources compared)" if by_source else said
-    )
+        said = f"same kernel but for its name, mkfs, mount and knobs as {', '.join(twins)}"
+        return CheckResult(False, said)
+    by_source = ", ".join(other.name for other in others if other.name not in built)
+    how = f" ({by_source}: not built, sources compared)" if by_source else ""
+    return CheckResult(True, f"no other arm has this kernel, mkfs, mount and knobs{how}")
 
 
 def _same_options(series: Series) -> Iterator[Series]:
@@ -139,11 +132,8 @@ def _changed_code(series: Series, tree: Path) -> Code | str:
     except BadInput:
         return series.sha256
     after = {(name, code_of(name, content)) for name, content in changed.items()}
-    return frozenset(after - {(name, code_of(name, _content(tree / name))) for name in changed})
-
-
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+    before = {name: (tree / name).read_bytes() for name in changed if (tree / name).is_file()}
+    return frozenset(after - {(name, code_of(name, before.get(name))) for name in changed})
 
 
 EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """An arm's debug kernel under its load for some minutes: lockdep, KASAN or KCSAN must have nothing to say."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
@@ -128,19 +129,20 @@ def soak_all(chosen: Sequence[Series], kind: str, target: Target, guest_seconds:
     bases = [s for s in all_series() if s.study in studies and not s.patches] if kind == KCSAN else []
     order = [*bases, *(series for series in safe if series not in bases)]
     folder, done = new_run("soak").folder, list[Soaked]()
+    load = partial(_outcome, kind=kind, target=target, guest_seconds=guest_seconds)
     with progress(f"{kind} kernels under load", len(order)) as shown:
         for at, series in enumerate(order):
             own_bases = [] if series in bases else [one for one in bases if one.study == series.study]
-            for loaded in _loads(series, own_bases, done, kind, target, guest_seconds):
+            for loaded in _loads(series, own_bases, done, load):
                 shown.update(at, f"{series.name}: {loaded.name} was loaded")
                 done.append(loaded)
-                write_json(folder / "soak.json", [one.as_json() for one in held_against(bases, done)])
+                write_json(folder / "soak.json", [one.as_json() for one in _held_against(bases, done)])
         shown.update(len(order))
-    return held_against(bases, done)
+    return _held_against(bases, done)
 
 
 def _loads(
-    series: Series, bases: Sequence[Series], done: list[Soaked], kind: str, target: Target, guest_seconds: int
+    series: Series, bases: Sequence[Series], done: list[Soaked], load: Callable[[Series], Soaked]
 ) -> Iterator[Soaked]:
     """`series` under its load; then its base again for as long as a race of `series` is not the base's.
 
@@ -148,14 +150,14 @@ def _loads(
     all that it has. `done` grows by what this yields.
     """
     if bases and all(one.failure for one in done if one.name in {base.name for base in bases}):
-        yield _failed(series, kind, "not loaded: its base has no races to hold it against")
+        yield _failed(series, KCSAN, "not loaded: its base has no races to hold it against")
         return
-    found = _outcome(series, kind, target, guest_seconds)
+    found = load(series)
     yield found
     for _ in range(BASE_AGAIN):
         for base in bases:
-            if new_races(found, _of(bases, done)):
-                yield replace(_outcome(base, kind, target, guest_seconds), again=True)
+            if new_races(found, _of(found, bases, done)):
+                yield replace(load(base), again=True)
 
 
 def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
@@ -165,26 +167,25 @@ def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> S
         return _failed(series, kind, str(error))
 
 
-def held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+def _failed(series: Series, kind: str, failure: str) -> Soaked:
+    return Soaked(series.study, series.arm, kind, 0, 0, (), (), failure=failure)
+
+
+def _held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
     """`done` with the new races of each arm that is no base, against all loads of its study's base."""
-    if not bases:
-        return list(done)
     names = {base.name for base in bases}
     return [
         one
-        if one.name in names
-        else replace(one, new_races=new_races(one, _of([b for b in bases if b.study == one.study], done)))
+        if not bases or one.name in names
+        else replace(one, new_races=new_races(one, _of(one, bases, done)))
         for one in done
     ]
 
 
-def _of(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
-    names = {base.name for base in bases}
+def _of(soaked: Soaked, bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
+    """The loads of its study's base."""
+    names = {base.name for base in bases if base.study == soaked.study}
     return [one for one in done if one.name in names]
-
-
-def _failed(series: Series, kind: str, failure: str) -> Soaked:
-    return Soaked(series.study, series.arm, kind, 0, 0, (), (), failure=failure)
 
 
 def new_races(soaked: Soaked, base: Sequence[Soaked]) -> tuple[tuple[str, ...], ...]:

@@ -90,7 +90,18 @@ class PowerCuts:
                 shown.update(done + len(checked), f"{self.name}: cut {len(checked)}")
         finally:
             disk.remove()
-        return self._outcome(log, checked)
+        study, arm = self.name.split("/")
+        faults = [f"cut {one.cut}: {fault}" for one in checked for fault in one.faults]
+        return CutOutcome(
+            study=study,
+            arm=arm,
+            cuts=len(checked),
+            replayed=sum(one.replayed for one in checked),
+            orphans=sum(one.orphans for one in checked),
+            promised_files=sum(one.promised_files for one in checked),
+            flushes=flushes(log),
+            faults=(*faults, *_untested(checked)),
+        )
 
     def _load(self, disk: LoggedDisk) -> None:
         with self._guest(disk, KERNEL_ARGUMENTS) as machine:
@@ -120,20 +131,6 @@ class PowerCuts:
     def _guest(self, disk: Attached, arguments: tuple[str, ...] = ()) -> QemuMachine:
         guest = guest_of(self.target, self.kernel, CPUS, disk=disk)
         return QemuMachine(replace(guest, kernel_arguments=arguments))
-
-    def _outcome(self, log: WriteLog, checked: Sequence[CheckedCut]) -> CutOutcome:
-        study, arm = self.name.split("/")
-        faults = [f"cut {one.cut}: {fault}" for one in checked for fault in one.faults]
-        return CutOutcome(
-            study=study,
-            arm=arm,
-            cuts=len(checked),
-            replayed=sum(one.replayed for one in checked),
-            orphans=sum(one.orphans for one in checked),
-            promised_files=sum(one.promised_files for one in checked),
-            flushes=flushes(log),
-            faults=(*faults, *_untested(checked)),
-        )
 
 
 def _untested(checked: Sequence[CheckedCut]) -> Iterator[str]:
@@ -189,17 +186,15 @@ def _options(series: Series) -> Options:
 
 def as_text(outcomes: Sequence[CutOutcome]) -> str:
     """One line an arm."""
-    return "\n".join(_line(one) for one in outcomes)
+    return "\n".join(f"{'ok ' if one.ok else 'NO '} {one.study}/{one.arm}: {_said(one)}" for one in outcomes)
 
 
-def _line(one: CutOutcome) -> str:
-    name = f"{one.study}/{one.arm}"
+def _said(one: CutOutcome) -> str:
     if one.same_as:
-        return f"{'ok ' if one.ok else 'NO '} {name}: same as {one.same_as}"
+        return f"same as {one.same_as}"
     if one.faults:
-        return f"NO  {name}: {one.cuts} power cuts, {len(one.faults)} fault(s), first: {one.faults[0]}"
+        return f"{one.cuts} power cuts, {len(one.faults)} fault(s), first: {one.faults[0]}"
     return (
-        f"ok  {name}: {one.cuts} power cuts, {one.replayed} journals replayed, "
-        f"{one.orphans} orphans cleaned up, {one.promised_files} promised files kept, "
-        f"{one.flushes} flushes ({one.origin})"
+        f"{one.cuts} power cuts, {one.replayed} journals replayed, {one.orphans} orphans cleaned up, "
+        f"{one.promised_files} promised files kept, {one.flushes} flushes ({one.origin})"
     )

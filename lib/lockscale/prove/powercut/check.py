@@ -59,13 +59,7 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
     if not (mount.status or read.status):
         faults += broken(said, read_files(read.stdout))
     faults += [report.title for report in reports(dmesg)]
-    return CheckedCut(
-        cut=cut,
-        promised_files=len(said),
-        orphans=orphans(dmesg),
-        replayed=replayed(dmesg),
-        faults=tuple(faults),
-    )
+    return CheckedCut(cut, len(said), orphans(dmesg), replayed(dmesg), tuple(faults))
 
 
 def _failed(step: Completed) -> str:

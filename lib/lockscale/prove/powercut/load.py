@@ -10,6 +10,7 @@ from lockscale.errors import RunFailed
 from lockscale.files import need_free_space
 from lockscale.filesystems import Options
 from lockscale.machines.disk_guard import NamedDisk
+from lockscale.machines.guest_disks import escaped
 from lockscale.machines.machine import Machine, must, must_all
 from lockscale.measure.file_system import MOUNT_POINT, make
 from lockscale.prove.kernel_reports import reports
@@ -56,7 +57,7 @@ class LoggedDisk:
         No write-zeroes: QEMU 7.2 logs a write of zeros in two steps, and another request may come between
         them. No merging: merged requests can have more parts than one write of the log takes.
         """
-        image, log = _escaped(self.image), _escaped(self.log)
+        image, log = escaped(self.image), escaped(self.log)
         return (
             f"-blockdev driver=file,node-name=file0,filename={image},cache.no-flush=on "
             f"-blockdev driver=file,node-name=log0,filename={log},cache.no-flush=on "
@@ -77,14 +78,10 @@ class CutDisks:
 
     def qemu_options(self) -> str:
         return " ".join(
-            f"-drive file={_escaped(image)},if=none,id=cut{n},format=raw,cache=unsafe,snapshot=on "
+            f"-drive file={escaped(image)},if=none,id=cut{n},format=raw,cache=unsafe,snapshot=on "
             f"-device virtio-blk-pci,drive=cut{n},serial=CUT{n}"
             for n, image in enumerate(self.images)
         )
-
-
-def _escaped(path: Path) -> str:
-    return str(path).replace(",", ",,")
 
 
 # The records are written to the disk beside a mounted file system, which the kernel else refuses.
