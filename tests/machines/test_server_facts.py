@@ -62,7 +62,6 @@ SAID = {
     "lsblk": LSBLK,
     "ip -json route": ROUTES,
     "ip -json -details link": LINKS,
-    "ls /sys/class/watchdog": "watchdog0\n",
     "test -d /sys/firmware/efi": "",
     "ls /sys/firmware/efi/efivars": f"BootOrder-8be4\n{SECURE}\n",
     f"od -A n -t u1 /sys/firmware/efi/efivars/{SECURE}": "   6   0   0   0   1\n",
@@ -126,7 +125,6 @@ def test_a_server_of_raid_crypt_bond_and_efi_is_read_whole():
         secure_boot=True,
         has_initrd=True,
         consoles=("tty0", "ttyS0"),
-        watchdogs=(Device("watchdog0", (Driver("iTCO_wdt", "iTCO_wdt"),)),),
         package_architecture="amd64",
     )
 

@@ -13,7 +13,8 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import qemu_backport
-from lockscale.machines.guest_disks import CHECK, InMemory, formatting
+from lockscale.machines.format import formatting_in_memory
+from lockscale.machines.guest_disks import CHECK, InMemory
 from lockscale.machines.qemu_backport import find_qemu, is_enough, version_of
 from lockscale.machines.virtual_time import PARTS, read_sections, refuse_broken
 from lockscale.measure.provenance import run_command
@@ -221,7 +222,7 @@ def test_the_disk_in_memory_is_whole_gibibytes_with_a_timer_for_its_latency():
     assert {"null_blk.gb=3", "null_blk.irqmode=2", "null_blk.completion_nsec=20000"} < set(
         disk.kernel_arguments
     )
-    assert formatting(disk, ["mkfs.ext4", "/dev/nullb0"]).sectors == 3 << 21
+    assert formatting_in_memory(disk, []).sectors == 3 << 21
     assert disk.qemu_options() == ""
     assert "memory_backed" in CHECK
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lockscale.errors import BadInput, printable
 from lockscale.filesystems import FIRST, FS_TYPES, FsType
-from lockscale.machines.disk_look import BlockDevice, Look, Signature, look
+from lockscale.machines.disk_look import BlockDevice, Look, look
 from lockscale.machines.machine import Machine
 
 OUR_LABEL = "lockscale"  # the mark that mkfs leaves, so that the next run knows its own disk
@@ -195,10 +195,11 @@ def _unreadable(case: _Case) -> Iterator[str]:
 
 def _signature(case: _Case) -> Iterator[str]:
     for one in case.look.signatures or []:
-        if not _is_ours(one):
+        if one.type not in FS_TYPES or one.label != OUR_LABEL:
+            article = "an" if one.type[0] in "aeioxLAEIO" else "a"
             what = "partition table" if one.usage == "partition-table" else "signature"
             called = f" ({KINDS[one.type]})" if one.type in KINDS else ""
-            yield f"it carries {_article(one.type)} {one.type} {what}{called}"
+            yield f"it carries {article} {one.type} {what}{called}"
 
 
 def _refused_by_mkfs(case: _Case) -> Iterator[str]:
@@ -215,14 +216,6 @@ def _token(case: _Case) -> Iterator[str]:
         yield wrong
     elif case.token is None and not known:
         yield f"this project never used it: the first time give --token, {HOW_TO_TYPE}"
-
-
-def _is_ours(one: Signature) -> bool:
-    return one.type in FS_TYPES and one.label == OUR_LABEL
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeioxLAEIO" else "a"
 
 
 REASONS: dict[str, Callable[[_Case], Iterator[str]]] = {

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
 from lockscale.filesystems import FIRST, FsType
-from lockscale.machines import guest_disks
 from lockscale.machines.disk_guard import OUR_LABEL, NamedDisk, judged
 from lockscale.machines.disk_look import TOKENS_TYPED, look_function
-from lockscale.machines.guest_disks import InMemory
+from lockscale.machines.guest_disks import DEVICE, InMemory, MemoryFormatting
 from lockscale.machines.machine import Machine, must
 
 # While file 9 is open the kernel gives the disk's number to no other disk, so mkfs writes to the very
@@ -90,10 +89,11 @@ def formatting(
 
 def formatting_in_memory(
     disk: InMemory, options: Sequence[str], size: str = "", *, fs: FsType = FIRST
-) -> guest_disks.MemoryFormatting:
+) -> MemoryFormatting:
     """The same of a disk in a guest's own memory, which is nobody's. Raises BadInput for such an option."""
     fs.refuse_options(options, size)
-    return guest_disks.formatting(disk, fs.mkfs(options, OUR_LABEL, guest_disks.DEVICE, size))
+    command = fs.mkfs(options, OUR_LABEL, DEVICE, size)
+    return MemoryFormatting(DEVICE, tuple(command), disk.size_gib << 21)
 
 
 def _sha256(text: str) -> str:

@@ -6,7 +6,6 @@ only device, memory backed, of the asked size, on no list of mounts or swaps.
 """
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,11 @@ class Disks:
 
     def qemu_options(self) -> str:
         return " ".join(disk.qemu_options() for disk in self.disks)
+
+
+def escaped(path: Path) -> str:
+    """A path as QEMU's options take one."""
+    return str(path).replace(",", ",,")
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,8 @@ class Scratch:
 
     def qemu_options(self) -> str:
         """Attached with cache=unsafe: no flush reaches the host, so the host's disk is not measured."""
-        escaped = str(self.image).replace(",", ",,")
         return (
-            f"-drive file={escaped},if=none,id=disk-{self.serial},format=raw,cache=unsafe "
+            f"-drive file={escaped(self.image)},if=none,id=disk-{self.serial},format=raw,cache=unsafe "
             f"-device virtio-blk-pci,drive=disk-{self.serial},serial={self.serial}"
         )
 
@@ -78,11 +81,16 @@ class InMemory:
         return ""
 
     @property
+    def size_gib(self) -> int:
+        """Sizes of null_blk are whole GiB."""
+        return -(-self.size_mib // 1024)
+
+    @property
     def kernel_arguments(self) -> tuple[str, ...]:
-        """For the guest's kernel; sizes of null_blk are whole GiB."""
+        """For the guest's kernel."""
         said = {
             "nr_devices": 1,
-            "gb": -(-self.size_mib // 1024),
+            "gb": self.size_gib,
             "memory_backed": 1,
             "irqmode": 2,  # a timer: its latency is of virtual time
             "completion_nsec": self.completion_ns,
@@ -101,13 +109,7 @@ class MemoryFormatting:
 
     def carry_out(self, machine: Machine) -> str:
         """mkfs, if it is that disk. The mkfs line."""
-        done = machine.run(["sh", "-c", CHECK, "sh", str(self.sectors)])
-        if done.status:
+        if machine.run(["sh", "-c", CHECK, "sh", str(self.sectors)]).status:
             raise RunFailed(f"{self.device} is not formatted: it is not the guest's own disk in memory")
         must(machine, self.command, timeout_s=600)
         return shlex.join(self.command)
-
-
-def formatting(disk: InMemory, command: Sequence[str]) -> MemoryFormatting:
-    """`command` is mkfs with DEVICE as its device."""
-    return MemoryFormatting(DEVICE, tuple(command), -(-disk.size_mib // 1024) << 21)

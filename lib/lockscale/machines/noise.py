@@ -46,8 +46,9 @@ def read(machine: Machine, root: str = "") -> dict[str, Any]:
     }
     done = machine.run_all([argv for argv, _ in asked.values()])
     found = {name: _value(one, asked[name][1]) for name, one in zip(asked, done, strict=True)}
-    found["turbo"], found["turbo_switch"] = _turbo(found.pop("no_turbo"), found.pop("boost"))
-    services = found.pop("services")
+    no_turbo, boost, services = (found.pop(name) for name in ("no_turbo", "boost", "services"))
+    found["turbo"] = boost if no_turbo is None else not no_turbo
+    found["turbo_switch"] = NO_TURBO if no_turbo is not None else None if boost is None else BOOST
     known = {f"{name}.service" for name in SERVICES}
     found["noisy_services"] = None if services is None else [x for x in services if x in known]
     found["irqbalance"] = None if services is None else "irqbalance.service" in services
@@ -83,13 +84,6 @@ def _zero_or_one(text: str) -> bool:
     return {"0": False, "1": True}[text.strip()]
 
 
-def _turbo(no_turbo: bool | None, boost: bool | None) -> tuple[bool | None, str | None]:
-    """Whether it is on, and the file that says so."""
-    if no_turbo is not None:
-        return not no_turbo, NO_TURBO
-    return boost, None if boost is None else BOOST
-
-
 def _bracketed(text: str) -> str:
     """always [madvise] never -> madvise; a file that was written in a test has no brackets."""
     chosen = re.search(r"\[(\w+)\]", text)
@@ -99,10 +93,8 @@ def _bracketed(text: str) -> str:
 def _swaps(text: str) -> list[dict[str, Any]]:
     """Columns of /proc/swaps: file name, type, size and use in KiB, priority."""
     rows = [line.split() for line in text.splitlines()[1:]]
-    return [
-        {"device": row[0], "size_kib": int(row[2]), "used_kib": int(row[3]), "priority": int(row[4])}
-        for row in rows
-    ]
+    names = ("size_kib", "used_kib", "priority")
+    return [{"device": row[0], **dict(zip(names, map(int, row[2:5]), strict=True))} for row in rows]
 
 
 def _list_units(kind: str) -> list[str]:

@@ -6,7 +6,7 @@ was changed is known whoever dies. A reboot undoes every change by itself: lines
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -129,9 +129,8 @@ def prepare(machine: Machine, wanted: Preparation, root: str = "") -> dict[str, 
     made = [change for change in needed(found, wanted) if change.old != change.new]
     boot_id = must(machine, ["cat", root + BOOT_ID]).strip()
     for change, line in [(change, change.line(boot_id)) for change in made]:
-        done = machine.run(
-            ["sh", "-c", CHANGE, "sh", root + JOURNAL, line, *change.command(root)], timeout_s=300
-        )
+        argv = ["sh", "-c", CHANGE, "sh", root + JOURNAL, line, *change.command(root)]
+        done = machine.run(argv, timeout_s=300)
         if done.status:
             raise RunFailed(f"the target did not take {change.text}: {done.last_words}")
     left = [change.text for change in needed(read(machine, root), wanted) if change.old != change.new]
@@ -147,12 +146,8 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
         return []
     lines = [line for line in journal.stdout.splitlines(keepends=True) if line.endswith("\n")]
     since = [change for boot_id, change in map(of_line, lines) if boot_id == boot.stdout.strip()]
-    failed = []
-    for change in reversed(since):
-        done = machine.run(change.undo(root), timeout_s=300)
-        if done.status:
-            failed.append(f"{change.target} ({done.last_words})")
-    if failed:
+    undone = [(change, machine.run(change.undo(root), timeout_s=300)) for change in reversed(since)]
+    if failed := [f"{change.target} ({done.last_words})" for change, done in undone if done.status]:
         raise RunFailed(
             f"the target could not be put back: {', '.join(failed)}; its {JOURNAL} still says how"
         )
@@ -166,12 +161,12 @@ def needed(found: dict[str, Any], wanted: Preparation) -> list[SettingChange]:
     if wanted.swap is False:
         rows = _known(found, "swap")
         changes += [SettingChange("swap", row["device"], str(row["priority"]), "off") for row in rows]
-    units: Sequence[str] = []
+    units: list[str] = []
     if wanted.timers == "stop":
-        noisy = [name for name in _known(found, "noisy_services") if name != "irqbalance.service"]
-        units = [*_known(found, "timers"), *noisy]
+        noisy = (name for name in _known(found, "noisy_services") if name != "irqbalance.service")
+        units += [*_known(found, "timers"), *noisy]
     if wanted.irqbalance is False and _known(found, "irqbalance"):
-        units = [*units, "irqbalance.service"]
+        units.append("irqbalance.service")
     return [*changes, *(SettingChange("unit", unit, "active", "stopped") for unit in units)]
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from lockscale import paths
@@ -77,11 +76,8 @@ def vng() -> str:
 
 def environment() -> dict[str, str]:
     """vng starts its own helpers by name: they lie beside it, which PATH may not name."""
-    return {
-        **os.environ,
-        "LC_ALL": "C",
-        "PATH": f"{Path(vng()).parent}:{os.environ.get('PATH', '')}",
-    }
+    path = f"{Path(vng()).parent}:{os.environ.get('PATH', '')}"
+    return {**os.environ, "LC_ALL": "C", "PATH": path}
 
 
 def command(guest: Guest, shared: Path, script: str) -> list[str]:
@@ -96,12 +92,8 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
     for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
     if guest.virtual_time:
-        argv += [
-            "--disable-kvm",
-            "--disable-microvm",
-            "--qemu",
-            str(guest.virtual_time.starter(shared.parent)),
-        ]
+        argv += ["--disable-kvm", "--disable-microvm"]
+        argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
         argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
     elif guest.accel != "kvm":
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
@@ -117,9 +109,8 @@ def qemu_line(guest: Guest) -> str:
         shared = Path(room) / "shared"
         shared.mkdir()
         argv = [*command(guest, shared, "true"), "--dry-run"]
-        done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment()
-        )
+        silent = subprocess.DEVNULL
+        done = subprocess.run(argv, stdin=silent, capture_output=True, text=True, env=environment())
     if done.returncode:
         raise RunFailed(f"vng --dry-run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout.strip()
@@ -162,13 +153,9 @@ class QemuMachine(Machine):
         # Append: qemu opens the same file again, and two offsets would overwrite each other.
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=console,
-                stderr=console,
-                start_new_session=True,
+                argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
                 env=environment(),
-            )
+            )  # fmt: skip
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was ended while it started")
         try:
@@ -198,12 +185,7 @@ class QemuMachine(Machine):
         self.abandoned = True
         self._kill()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self.process and self.process.stdin:
             self.process.stdin.close()
             try:
@@ -238,8 +220,7 @@ class QemuMachine(Machine):
         self._kill()
         lines = [x.rstrip() for x in self._console_text().splitlines() if x.strip()]
         said = "\n    ".join(lines[-CONSOLE_LINES_SHOWN:]) or "nothing"
-        panic = next((line for line in lines if PANIC in line), None)
-        if panic:
+        if panic := next((line for line in lines if PANIC in line), None):
             why = f"the guest ended in a panic ({panic.strip()})"
         return RunFailed(f"{why}; its console said last:\n    {said}")
 

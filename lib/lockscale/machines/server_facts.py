@@ -5,7 +5,7 @@ Its disks and network interfaces are asked for with what they stand on, and the 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -119,18 +119,8 @@ def _links(machine: Machine, name: str, folders: list[str]) -> dict[str, str]:
     """Folder -> where its link `name` points, by the last part alone; for those that have one."""
     if not folders:
         return {}
-    argv = [
-        "find",
-        *dict.fromkeys(folders),
-        "-maxdepth",
-        "1",
-        "-name",
-        name,
-        "-type",
-        "l",
-        "-printf",
-        "%h\\t%l\\n",
-    ]
+    unique = dict.fromkeys(folders)
+    argv = ["find", *unique, "-maxdepth", "1", "-name", name, "-type", "l", "-printf", "%h\\t%l\\n"]
     lines = (line.split("\t") for line in machine.run(argv).stdout.splitlines())
     return {at[0].rstrip("/"): PurePosixPath(at[1]).name for at in lines if len(at) == 2}
 
@@ -138,7 +128,7 @@ def _links(machine: Machine, name: str, folders: list[str]) -> dict[str, str]:
 EFI_VARIABLES = "/sys/firmware/efi/efivars"
 SECURE_BOOT = "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 CONSOLES = "/sys/class/tty/console/active"
-BLOCK, NET, WATCHDOG = "/sys/class/block/", "/sys/class/net/", "/sys/class/watchdog/"
+BLOCK, NET = "/sys/class/block/", "/sys/class/net/"
 
 
 def server_facts(machine: Machine) -> ServerFacts:
@@ -150,7 +140,8 @@ def server_facts(machine: Machine) -> ServerFacts:
     root, file_systems = mounts_in(said(machine, ["findmnt", "--json", "--real", "--nofsroot"]))
     blocks = blocks_in(said(machine, [*LSBLK, root])) if root.startswith("/dev/") else []
     cards, network_layers = interfaces(machine)
-    devices = _devices(machine, [one.name for one in blocks if one.type == "disk"], cards)
+    disks = [BLOCK + one.name for one in blocks if one.type == "disk"]
+    devices = tuple(devices_of(machine, [*disks, *(NET + card for card in cards)]))
     has_initrd = any(
         machine.run(["test", "-s", f"/boot/{name}"]).status == 0
         for name in (f"initrd.img-{release}", f"initramfs-{release}.img", f"initrd-{release}")
@@ -164,26 +155,16 @@ def server_facts(machine: Machine) -> ServerFacts:
         asked_root=_asked_root(cmdline),
         layers=_unique(one.type for one in blocks if one.type != "disk"),
         partition_tables=_unique(one.table for one in blocks if one.table),
-        disks=devices[BLOCK],
+        disks=devices[: len(disks)],
         file_systems=file_systems,
-        network=devices[NET],
+        network=devices[len(disks) :],
         network_layers=network_layers,
         efi=machine.run(["test", "-d", "/sys/firmware/efi"]).status == 0,
         secure_boot=_secure_boot(machine),
         has_initrd=has_initrd,
         consoles=tuple(said(machine, ["cat", CONSOLES]).split()),
-        watchdogs=devices[WATCHDOG],
         package_architecture=said(machine, ["dpkg", "--print-architecture"]).strip(),
     )
-
-
-def _devices(machine: Machine, disks: list[str], cards: list[str]) -> Mapping[str, tuple[Device, ...]]:
-    """The devices of each class, asked for in one go."""
-    watchdogs = said(machine, ["ls", WATCHDOG]).split()
-    asked = {BLOCK: disks, NET: cards, WATCHDOG: watchdogs}
-    paths = [folder + name for folder, names in asked.items() for name in names]
-    found = dict(zip(paths, devices_of(machine, paths), strict=True))
-    return {folder: tuple(found[folder + name] for name in names) for folder, names in asked.items()}
 
 
 def _config(machine: Machine, release: str) -> str:

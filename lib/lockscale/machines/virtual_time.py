@@ -51,12 +51,9 @@ class VirtualTime:
     def starter(self, room: Path) -> Path:
         """A script in `room` that starts QEMU with the clock before everything else."""
         path = room / "qemu-in-virtual-time"
-        words = [str(self.qemu.program), *self.qemu.options]
         # by env: a shell that had the clock preloaded itself would not start
-        write_text(
-            path,
-            f'#!/bin/sh\nexec env LD_PRELOAD={shlex.quote(str(self.library))} {shlex.join(words)} "$@"\n',
-        )
+        words = ["env", f"LD_PRELOAD={self.library}", str(self.qemu.program), *self.qemu.options]
+        write_text(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         path.chmod(0o755)
         return path
 
@@ -66,13 +63,8 @@ class VirtualTime:
         words = [f"{name}={value}" for name, value in said.items()]
         words += [f"setting={option}:{value}" for option, value in self.settings.values()]
         plugin = ",".join([str(self.library), *words])
-        return [
-            "-accel tcg,thread=single,tb-size=1024",
-            f"-plugin {plugin}",
-            f"-cpu {CPU}",
-            "-rtc clock=vm",
-            *FEW_REGIONS,
-        ]
+        one_thread = "-accel tcg,thread=single,tb-size=1024"
+        return [one_thread, f"-plugin {plugin}", f"-cpu {CPU}", "-rtc clock=vm", *FEW_REGIONS]
 
 
 def build_library() -> Path:
@@ -127,22 +119,20 @@ def _section(said: dict[str, Any]) -> Section:
     return Section(said["virtual_ns"], said["real_ns"], said["cpu_ns"], shares, counts)
 
 
+BROKEN = {
+    "late_timers": "the host starved QEMU's main loop for 5 s, so a timer came late: run it again",
+    "held_jumps": "a request to the host was in flight while all CPUs were idle, which has no price: keep "
+    "the load's files on the disk under test, and run it once before it is measured",
+    "broken_waits": "{} waits between CPUs were broken off: a CPU stopped in a way that the plugin does not "
+    "see, so its time is unknown",
+}
+
+
 def refuse_broken(section: Section, what: str) -> None:
     """Raises RunFailed where the section's rates are no rates of the machine that is described."""
-    if section.counts["late_timers"]:
-        raise RunFailed(
-            f"{what}: the host starved QEMU's main loop for 5 s, so a timer came late: run it again"
-        )
-    if section.counts["held_jumps"]:
-        raise RunFailed(
-            f"{what}: a request to the host was in flight while all CPUs were idle, which has no price: "
-            "keep the load's files on the disk under test, and run it once before it is measured"
-        )
-    if broken := section.counts["broken_waits"]:
-        raise RunFailed(
-            f"{what}: {broken} waits between CPUs were broken off: a CPU stopped in a way that the plugin "
-            "does not see, so its time is unknown"
-        )
+    for name, why in BROKEN.items():
+        if count := section.counts[name]:
+            raise RunFailed(f"{what}: {why.format(count)}")
 
 
 def refuse_library(console: str) -> None:
