@@ -6,7 +6,7 @@ host key's fingerprint is passed on. Its wording is that of OpenSSH 8.4 (Debian 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.ssh_host import CONNECT_S, HostKeyRefused, LoginRefused, SshHost, Unreachable
@@ -25,12 +25,23 @@ def refusal_of(host: SshHost, log: str) -> Refusal:
     debug = "\n".join(line for line in lines if line.startswith("debug"))
     said = "\n".join(line for line in lines if not line.startswith("debug"))
     name = f"the jump host of {host.host}" if _at_jump_host(said, debug) else host.host
-    for pattern, make in _REFUSALS:
-        if re.search(pattern, said, re.MULTILINE | re.IGNORECASE):
-            return make(name, host.by_hand(), said, debug)
+    by_hand = host.by_hand()
+    sent = _KEY_SENT.findall(debug)
+    reasons = "; ".join(_why_no_key_opens(said, debug))
+    words = {
+        "name": name,
+        "by_hand": by_hand,
+        "key": f"({' '.join(sent[-1])})" if sent else "(of an unknown kind)",
+        "reasons": f" ({reasons})" if reasons else "",
+        "cause": "the connection broke",
+    }
+    for kind, sentences in _REFUSALS:
+        for pattern, sentence in sentences.items():
+            if found := re.search(pattern, said, re.MULTILINE | re.IGNORECASE):
+                return kind(sentence.format_map(words | {k: v for k, v in found.groupdict().items() if v}))
     if "Authenticated to" in debug:
         return Unreachable(f"{name} closes the connection after the login")
-    return Unreachable(f"{name} cannot be reached: `{host.by_hand()}` says why")
+    return Unreachable(f"{name} cannot be reached: `{by_hand}` says why")
 
 
 def refusal_of_sudo(name: str, said: str) -> LoginRefused | None:
@@ -54,38 +65,6 @@ def _at_jump_host(said: str, debug: str) -> bool:
     )
 
 
-def _key(debug: str) -> str:
-    """(type fingerprint) of the host key that was sent last."""
-    sent = _KEY_SENT.findall(debug)
-    return f"({' '.join(sent[-1])})" if sent else "(of an unknown kind)"
-
-
-def _revoked(name: str, by_hand: str, said: str, debug: str) -> Refusal:
-    return HostKeyRefused(f"the host key of {name} {_key(debug)} is revoked in known_hosts")
-
-
-def _changed(name: str, by_hand: str, said: str, debug: str) -> Refusal:
-    return HostKeyRefused(
-        f"the host key of {name} has changed {_key(debug)}: another server may be answering; where you know "
-        f"the reason, `{by_hand}` names the old line of known_hosts to remove"
-    )
-
-
-def _unknown(name: str, by_hand: str, said: str, debug: str) -> Refusal:
-    return HostKeyRefused(
-        f"the host key of {name} {_key(debug)} is not in known_hosts: compare it with the server's own "
-        f"(`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` there), then run `{by_hand}` once to add it"
-    )
-
-
-def _login(name: str, by_hand: str, said: str, debug: str) -> Refusal:
-    reasons = "; ".join(_why_no_key_opens(said, debug))
-    return LoginRefused(
-        f"{name} accepts none of this user's keys{f' ({reasons})' if reasons else ''}: put the public key "
-        "into the server's authorized_keys, and name the user and the key in the target file or ~/.ssh/config"
-    )
-
-
 def _why_no_key_opens(said: str, debug: str) -> Iterator[str]:
     if "Too many authentication failures" in said:
         yield "it closed the connection after the keys so far: set `IdentitiesOnly yes` for it"
@@ -103,46 +82,54 @@ def _why_no_key_opens(said: str, debug: str) -> Iterator[str]:
         yield "there is no key to offer, in an agent or in a file"
 
 
-def _saying(sentence: str, kind: Callable[[str], Refusal] = Unreachable) -> Callable[..., Refusal]:
-    return lambda name, by_hand, said, debug: kind(f"{name} {sentence}")
-
-
-def _cannot(name: str, by_hand: str, said: str, debug: str) -> Refusal:
-    found = re.search(r"^ssh: connect to host .*: (.+)$", said, re.MULTILINE)
-    return Unreachable(f"{name} cannot be reached ({found[1] if found else 'the connection broke'})")
-
-
-_REFUSALS: tuple[tuple[str, Callable[[str, str, str, str], Refusal]], ...] = (
-    (r"^\S*sh: .*(not found|No such file)", _saying("has a ProxyCommand that is not on this machine")),
-    (r" line \d+: |^Bad owner or permissions|terminating, \d+ bad", lambda *_: BadInput(UNREADABLE)),
-    (r"REVOKED HOST KEY", _revoked),
-    (r"IDENTIFICATION HAS CHANGED", _changed),
-    (r"Host key verification failed", _unknown),
+# What ssh says -> what is wrong, the first that fits. {key}: type and fingerprint of the host key sent last.
+_REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
     (
-        r"Could not resolve hostname",
-        _saying("has no address: is the name right, and does ~/.ssh/config or DNS know it?"),
+        Unreachable,
+        {r"^\S*sh: .*(not found|No such file)": "{name} has a ProxyCommand that is not on this machine"},
+    ),
+    (BadInput, {r" line \d+: |^Bad owner or permissions|terminating, \d+ bad": UNREADABLE}),
+    (
+        HostKeyRefused,
+        {
+            r"REVOKED HOST KEY": "the host key of {name} {key} is revoked in known_hosts",
+            r"IDENTIFICATION HAS CHANGED": "the host key of {name} has changed {key}: another server may be "
+            "answering; where you know the reason, `{by_hand}` names the old line of known_hosts to remove",
+            r"Host key verification failed": "the host key of {name} {key} is not in known_hosts: compare it "
+            "with the server's own (`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` there), then run "
+            "`{by_hand}` once to add it",
+        },
     ),
     (
-        r"^ssh: connect to host .*: Connection refused",
-        _saying("refuses the connection: does sshd run there, and is the port right?"),
+        Unreachable,
+        {
+            r"Could not resolve hostname": "{name} has no address: is the name right, and does "
+            "~/.ssh/config or DNS know it?",
+            r"^ssh: connect to host .*: Connection refused": "{name} refuses the connection: does sshd run "
+            "there, and is the port right?",
+            r"^ssh: connect to host .*: (No route to host|Network is unreachable|Cannot assign)": "{name} "
+            "has no route to it: is it up, and is this machine on its network?",
+            r"^ssh: connect to host .*timed out": f"{{name}} does not answer within {CONNECT_S} s: is it up, "
+            "and does a firewall let ssh through?",
+            r"^ssh: connect to host (?:.*: (?P<cause>.+)$)?": "{name} cannot be reached ({cause})",
+        },
     ),
     (
-        r"^ssh: connect to host .*: (No route to host|Network is unreachable|Cannot assign requested)",
-        _saying("has no route to it: is it up, and is this machine on its network?"),
+        LoginRefused,
+        {
+            r"^Unable to negotiate|no matching .* found": "{name} offers no key exchange, host key or "
+            "cipher that is still safe",
+            r"^\S+: Permission denied \(|Too many authentication failures": "{name} accepts none of this "
+            "user's keys{reasons}: put the public key into the server's authorized_keys, and name the user "
+            "and the key in the target file or ~/.ssh/config",
+        },
     ),
     (
-        r"^ssh: connect to host .*timed out",
-        _saying(f"does not answer within {CONNECT_S} s: is it up, and does a firewall let ssh through?"),
-    ),
-    (r"^ssh: connect to host ", _cannot),
-    (
-        r"^Unable to negotiate|no matching .* found",
-        _saying("offers no key exchange, host key or cipher that is still safe", LoginRefused),
-    ),
-    (r"^\S+: Permission denied \(|Too many authentication failures", _login),
-    (r"stdio forwarding failed|open failed", _saying("cannot be reached from its jump host")),
-    (
-        r"kex_exchange_identification|banner|^Connection (closed|reset)|Bad packet length",
-        _saying("ends the talk before a login: is an ssh server on that port?"),
+        Unreachable,
+        {
+            r"stdio forwarding failed|open failed": "{name} cannot be reached from its jump host",
+            r"kex_exchange_identification|banner|^Connection (closed|reset)|Bad packet length": "{name} "
+            "ends the talk before a login: is an ssh server on that port?",
+        },
     ),
 )
