@@ -4,8 +4,8 @@
 STUDY ?= inode-claim
 TARGET ?= manycore
 PYTHON = .venv/bin/python
-# two at a time what boots nothing; a file's tests stay together, as they share what is costly
-BESIDE = -n 2 --dist loadfile
+# two at a time; a file's tests stay together, as they share what is costly, and conftest.py says which come first
+BESIDE = -n 2 --dist loadfile --no-loadscope-reorder
 # where the time of the tests goes
 SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1
@@ -28,8 +28,8 @@ study: env  ## run one study end to end, at few points (STUDY=inode-claim TARGET
 	.venv/bin/lockscale study run $(STUDY) --target $(TARGET) --short
 
 test: env test-env check kernels  ## every check and every test, with real kernels booted
-	$(PYTHON) -m pytest $(BESIDE) $(SLOWEST) -m "not guest and not long"
-	$(PYTHON) -m pytest $(SLOWEST) -m "guest and not long"
+	$(PYTHON) -m pytest $(BESIDE) $(SLOWEST) -m "not alone and not long"
+	$(PYTHON) -m pytest $(SLOWEST) -m "alone and not long"
 
 test-fast: env test-env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q $(BESIDE) -m "not guest and not long and not slow"

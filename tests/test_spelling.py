@@ -33,6 +33,11 @@ def terms() -> list[str]:
     return TERMS.read_text().split()
 
 
+@cache
+def known() -> frozenset[str]:
+    return dictionary() | set(terms())
+
+
 def words(text: str) -> set[str]:
     """The words of a text that are no code, link or name."""
     prose = NAME.sub(" ", NO_PROSE.sub(" ", LINKED.sub(" ", FENCED.sub(" ", text))))
@@ -40,9 +45,9 @@ def words(text: str) -> set[str]:
 
 
 def is_known(word: str) -> bool:
-    known = dictionary() | set(terms())
     return any(
-        one in known for one in (word, word.lower(), word.removesuffix("'s"), word.lower().removesuffix("'s"))
+        one in known()
+        for one in (word, word.lower(), word.removesuffix("'s"), word.lower().removesuffix("'s"))
     )
 
 

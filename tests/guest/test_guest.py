@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A real guest: what it runs is asserted, what it formats is checked, and its death is told."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,77 +17,117 @@ from lockscale.machines.guest_disks import Scratch
 from lockscale.machines.machine import assert_runs, must
 from lockscale.machines.qemu import Guest, QemuMachine, choose_accel
 from lockscale.measure import file_system, target_qemu
+from lockscale.measure.load import fsload_load
 from lockscale.programs import find
 from lockscale.study.file import load_target
 from lockscale.tools.registry import TARGET_TOOLS
 
 pytestmark = pytest.mark.guest
 SIZE_MIB = 256
+DEVICE = "/dev/vda"
 
 
-@pytest.fixture
-def guest(kernels: dict[str, Kernel], tmp_path: Path) -> Guest:
+@pytest.fixture(scope="module")
+def guest(kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """A guest of the base kernel with a scratch disk of its own."""
-    disk = Scratch(tmp_path / "scratch.img", SIZE_MIB, "LOCKSCALE0")
+    disk = Scratch(tmp_path_factory.mktemp("guest") / "scratch.img", SIZE_MIB, "LOCKSCALE0")
     disk.make()
     timeout_s = load_target("qemu").boot_timeout_s
     plain = Guest(kernels["search-locked"].image, 2, 1024, "tcg", timeout_s)
     return replace(plain, accel=choose_accel(plain), disk=disk)
 
 
-def named(guest: Guest) -> NamedDisk:
+@pytest.fixture(scope="module")
+def booted(guest: Guest) -> Iterator[QemuMachine]:
+    """That guest, booted once for all tests that do not end it."""
+    with QemuMachine(guest) as machine:
+        yield machine
+
+
+@pytest.fixture
+def machine(booted: QemuMachine) -> QemuMachine:
+    """The same, its disk not mounted and empty, whatever another test left there."""
+    booted.run(["umount", "--all-targets", DEVICE])
+    must(booted, ["wipefs", "--quiet", "--all", DEVICE])
+    return booted
+
+
+@pytest.fixture
+def right(guest: Guest) -> NamedDisk:
+    """The guest's disk, as a target names it."""
     assert guest.disk
     return target_qemu.named_disk(guest.disk)
 
 
 def test_the_kernel_is_asserted_from_inside_and_another_one_is_refused(
-    guest: Guest, kernels: dict[str, Kernel]
+    machine: QemuMachine, kernels: dict[str, Kernel]
 ):
     ours, other = kernels["search-locked"], kernels["steal-retry"]
-    with QemuMachine(guest) as machine:
-        assert assert_runs(machine, ours) == ours.build_id
-        with pytest.raises(RunFailed, match="no number is taken"):
-            assert_runs(machine, other)
-        with pytest.raises(RunFailed, match="build-id"):
-            assert_runs(machine, replace(other, release=ours.release))
+    assert assert_runs(machine, ours) == ours.build_id
+    with pytest.raises(RunFailed, match="no number is taken"):
+        assert_runs(machine, other)
+    with pytest.raises(RunFailed, match="build-id"):
+        assert_runs(machine, replace(other, release=ours.release))
 
 
-def test_only_the_named_empty_disk_may_be_formatted(guest: Guest):
-    right = named(guest)
-    with QemuMachine(guest) as machine:
-        device = device_to_format(machine, right)
-        assert device == "/dev/vda"
-        for wrong, reason in (
-            (replace(right, serial="OTHER"), "serial"),
-            (replace(right, size_bytes=right.size_bytes + 512), "bytes"),
-            (replace(right, by_id=Path("/dev/disk/by-id/absent")), "is not there"),
-        ):
-            with pytest.raises(BadInput, match=reason):
-                device_to_format(machine, wrong)
-        must(machine, ["mkswap", device])
-        with pytest.raises(BadInput, match="swap signature"):
-            device_to_format(machine, right)
-        must(machine, ["mkfs.ext4", "-q", "-F", "-L", "somebody", device])
-        with pytest.raises(BadInput, match="ext4 signature"):
-            device_to_format(machine, right)
-        must(machine, ["mkfs.ext4", "-q", "-F", "-L", "lockscale", device])
-        assert device_to_format(machine, right) == device
-        must(machine, ["mkdir", "-p", "/run/t"])
-        must(machine, ["mount", device, "/run/t"])
-        with pytest.raises(BadInput, match="mounted on /run/t"):
-            device_to_format(machine, right)
-
-
-def test_a_panic_ends_the_guest_with_its_last_words(guest: Guest):
-    with (
-        pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"),
-        QemuMachine(guest) as machine,
+def test_only_the_named_empty_disk_may_be_formatted(machine: QemuMachine, right: NamedDisk):
+    """On a guest's disk; every other reason to refuse one is in tests/machines/test_disk_matrix.py."""
+    assert device_to_format(machine, right) == DEVICE
+    for wrong, reason in (
+        (replace(right, serial="OTHER"), "serial"),
+        (replace(right, size_bytes=right.size_bytes + 512), "bytes"),
     ):
+        with pytest.raises(BadInput, match=reason):
+            device_to_format(machine, wrong)
+    must(machine, ["mkfs.ext4", "-q", "-F", "-L", "somebody", DEVICE])
+    with pytest.raises(BadInput, match="ext4 signature"):
+        device_to_format(machine, right)
+    must(machine, ["mkfs.ext4", "-q", "-F", "-L", "lockscale", DEVICE])
+    assert device_to_format(machine, right) == DEVICE
+    must(machine, ["mkdir", "-p", "/run/t"])
+    must(machine, ["mount", DEVICE, "/run/t"])
+    with pytest.raises(BadInput, match="mounted on /run/t"):
+        device_to_format(machine, right)
+
+
+def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(machine: QemuMachine, right: NamedDisk):
+    small = Options(
+        filesystem="ext4", mkfs=["-J", "size=8", "-O", "^orphan_file"], mkfs_asserts=["has_journal"]
+    )
+    made = file_system.make(machine, small, right)
+    assert "has_journal" in made.features and "orphan_file" not in made.features
+    file_system.unmount_and_check(machine, made)
+    wanting = small.added_to(Options(mkfs_asserts=["orphan_file"]))
+    with pytest.raises(RunFailed, match="did not do orphan_file"):
+        file_system.make(machine, wanting, right)
+    damage = "set_inode_field /lost+found links_count 77"
+    must(machine, ["umount", file_system.MOUNT_POINT])
+    must(machine, ["debugfs", "-w", "-R", damage, made.device])
+    must(machine, ["mount", made.device, file_system.MOUNT_POINT])
+    with pytest.raises(RunFailed, match="damaged"):
+        file_system.unmount_and_check(machine, made)
+
+
+def test_a_file_system_in_memory_is_mounted_and_needs_no_check(machine: QemuMachine, right: NamedDisk):
+    load = fsload_load("create_unlink", file_system.MOUNT_POINT)
+    made = file_system.make(machine, Options(filesystem="tmpfs", mount=["size=256m"]), right)
+    assert (made.device, made.mkfs_line, made.mount_line.split()[2]) == ("tmpfs", "", "tmpfs")
+    rows = load.parse(must(machine, load.command(8, 100, "both"), timeout_s=120)).rows
+    assert {row.test for row in rows} == {"create", "remove"}
+    file_system.unmount_and_check(machine, made)
+
+
+def test_a_panic_ends_the_guest_with_its_last_words(machine: QemuMachine):
+    """The last one on the guest that the others share."""
+    with pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"):
         machine.run(["sh", "-c", "echo c > /proc/sysrq-trigger"])
 
 
 def test_a_hang_ends_with_a_sentence_that_names_the_command(guest: Guest):
-    with pytest.raises(RunFailed, match="hangs: no end of `sleep 600`"), QemuMachine(guest) as machine:
+    with (
+        pytest.raises(RunFailed, match="hangs: no end of `sleep 600`"),
+        QemuMachine(replace(guest, disk=None)) as machine,
+    ):
         machine.run(["sleep", "600"], timeout_s=2)
 
 
@@ -117,22 +158,3 @@ def test_the_doctor_sees_tools_and_that_waiters_queue_in_the_guest(kernels: dict
     assert found["uname and build-id"]["found"] in {kernel.build_id for kernel in cached_kernels(RATE)}
     for kernel in kernels.values():
         assert found[f"guest spin lock of {kernel.release}"]["found"] == "queued (FIFO)"
-
-
-def test_a_damaged_file_system_and_a_missing_feature_give_no_numbers(guest: Guest):
-    small = Options(
-        filesystem="ext4", mkfs=["-J", "size=8", "-O", "^orphan_file"], mkfs_asserts=["has_journal"]
-    )
-    with QemuMachine(guest) as machine:
-        made = file_system.make(machine, small, named(guest))
-        assert "has_journal" in made.features and "orphan_file" not in made.features
-        file_system.unmount_and_check(machine, made)
-        wanting = small.added_to(Options(mkfs_asserts=["orphan_file"]))
-        with pytest.raises(RunFailed, match="did not do orphan_file"):
-            file_system.make(machine, wanting, named(guest))
-        damage = "set_inode_field /lost+found links_count 77"
-        must(machine, ["umount", file_system.MOUNT_POINT])
-        must(machine, ["debugfs", "-w", "-R", damage, made.device])
-        must(machine, ["mount", made.device, file_system.MOUNT_POINT])
-        with pytest.raises(RunFailed, match="damaged"):
-            file_system.unmount_and_check(machine, made)

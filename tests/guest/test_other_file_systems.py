@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.filesystems import Options
-from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.build import build
 from lockscale.machines.guest_disks import Scratch
-from lockscale.machines.machine import assert_runs, must
+from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import QemuMachine
 from lockscale.measure import file_system
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
@@ -21,20 +20,15 @@ CPUS, PROCESSES, EACH = 2, 8, 100
 LOAD = fsload_load("create_unlink", file_system.MOUNT_POINT)
 
 
-def guest(kernel: Kernel, tmp_path: Path) -> QemuMachine:
-    disk = Scratch(tmp_path / "scratch.img", 3072, "LOCKSCALE0")
-    disk.make()
-    return QemuMachine(guest_of(load_target("qemu"), kernel, CPUS, disk=disk))
-
-
 def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(tmp_path: Path):
     study = load_study("xfs-create")
     kernel = build(study.series_of("many-groups"))
     create, remove = (LOAD.command(PROCESSES, EACH, phase) for phase in LOAD.phases)
-    with guest(kernel, tmp_path) as machine:
+    scratch = Scratch(tmp_path / "scratch.img", 3072, "LOCKSCALE0")
+    scratch.make()
+    disk = named_disk(scratch)
+    with QemuMachine(guest_of(load_target("qemu"), kernel, CPUS, disk=scratch)) as machine:
         assert assert_runs(machine, kernel) == kernel.build_id
-        assert machine.guest.disk
-        disk = named_disk(machine.guest.disk)
         for arm, groups in (("four-groups", 4), ("many-groups", 32)):
             made = file_system.make(machine, study.options_of(arm), disk)
             assert (made.fs_type, made.facts["allocation_groups"]) == ("xfs", groups)
@@ -46,14 +40,3 @@ def test_both_arms_of_an_xfs_study_are_one_kernel_on_two_file_systems(tmp_path: 
             assert found["xfs_create.calls"] == PROCESSES * EACH + PROCESSES + 1
             assert found[f"{study.called_function}.calls"] == found["xfs_create.calls"]
             file_system.unmount_and_check(machine, made)
-
-
-def test_one_in_memory_is_mounted_and_needs_no_check(kernels: dict[str, Kernel], tmp_path: Path):
-    with guest(kernels["search-locked"], tmp_path) as machine:
-        assert machine.guest.disk
-        wanted = Options(filesystem="tmpfs", mount=["size=512m"])
-        made = file_system.make(machine, wanted, named_disk(machine.guest.disk))
-        assert (made.device, made.mkfs_line, made.mount_line.split()[2]) == ("tmpfs", "", "tmpfs")
-        rows = LOAD.parse(must(machine, LOAD.command(PROCESSES, EACH, "both"), timeout_s=120)).rows
-        assert {row.test for row in rows} == {"create", "remove"}
-        file_system.unmount_and_check(machine, made)

@@ -20,7 +20,7 @@ from lockscale.study.file import load_study, load_target
 from lockscale.tools import ftrace_cost
 from short_study import SHORT
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.alone]
 STUDY = load_study("inode-claim")
 
 

@@ -51,6 +51,7 @@ def test_what_fails_on_the_arm_alone_is_told(
     assert not found.ok and not found.one_sided
 
 
+@pytest.mark.long
 def test_without_a_built_xfstests_one_sentence_says_where_to_put_it(
     kernels: dict[str, Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

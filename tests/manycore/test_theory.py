@@ -20,6 +20,7 @@ from lockscale.study.target_file import HALF_QUANTUM
 from manycore.machine import Theory, booted, creates_per_s, described, with_files
 
 pytestmark = pytest.mark.guest
+LONG = pytest.mark.long
 CPUS = 64
 PROCESSES, OPERATIONS, LOADS = 8, 3200, 4
 """Of more processes a rate is a storm's, and no load is like the one before it."""
@@ -43,6 +44,7 @@ def price(name: str) -> float:
     return float(getattr(described().prices, name).ns)
 
 
+@LONG
 def test_what_shares_nothing_scales_with_the_cpus(theory: Theory):
     times, rounds = 100, 100_000
     alone = theory.ns_per_operation("private", [0], times, rounds)
@@ -60,13 +62,15 @@ def test_a_critical_section_saturates_at_one_over_its_length(theory: Theory):
         assert each == pytest.approx(hold_ns, rel=0.03)
 
 
-@pytest.mark.parametrize("cpus", [4, 16, 32])
+@pytest.mark.parametrize("cpus", [pytest.param(4, marks=LONG), 16, pytest.param(32, marks=LONG)])
 def test_a_contended_counter_runs_at_one_over_the_price_of_its_line(theory: Theory, cpus: int):
     each = theory.ns_per_operation("counter", list(range(cpus)), 4000)
     assert each == pytest.approx(price("near_line") + price("atomic"), rel=0.05)
 
 
-@pytest.mark.parametrize(("other", "line"), [(1, "near_line"), (CPUS // 2, "far_line")])
+@pytest.mark.parametrize(
+    ("other", "line"), [pytest.param(1, "near_line", marks=LONG), (CPUS // 2, "far_line")]
+)
 def test_a_line_that_goes_to_and_fro_costs_what_its_way_costs(theory: Theory, other: int, line: str):
     alone = theory.ns_per_operation("ping-pong", [0], 12_000)  # the same instructions, and no way
     each = theory.ns_per_operation("ping-pong", [0, other], 12_000)
@@ -74,6 +78,7 @@ def test_a_line_that_goes_to_and_fro_costs_what_its_way_costs(theory: Theory, ot
     assert (each - alone) / 2 == pytest.approx(price(line), rel=0.05)
 
 
+@LONG
 def test_a_second_is_a_second_idle_and_loaded(machine: QemuMachine):
     timed = ["sh", "-c", "read a b < /proc/uptime; sleep 1; read c d < /proc/uptime; echo $a $c"]
     began, ended = map(float, must(machine, timed).split())
@@ -93,14 +98,20 @@ def rates(guest: QemuMachine, setting: str = "") -> dict[str, float]:
     return {test: fmean(load[test] for load in loads) for test in loads[0]}
 
 
+@pytest.fixture(scope="module")
+def usual(machine: QemuMachine) -> dict[str, float]:
+    """The rates that the others are compared with, measured once."""
+    return rates(machine)
+
+
 def agree(ones: dict[str, float], others: dict[str, float], within: float) -> None:
     for test, rate in ones.items():
         assert others[test] == pytest.approx(rate, rel=within), test
 
 
-def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
+@LONG
+def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine, usual: dict[str, float]):
     """Four processes that spin beside it, all kept on one core, against the host as it is."""
-    before = rates(machine)
     assert machine.process
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     group = os.getpgid(machine.process.pid)
@@ -108,13 +119,12 @@ def test_a_busy_host_and_one_core_change_no_rate(machine: QemuMachine):
     try:
         _keep_on([*_threads_of(group), *(one.pid for one in spinning)], {min(allowed)})
         time.sleep(0.5)
-        agree(before, rates(machine), 0.03)
+        agree(usual, rates(machine), 0.03)
     finally:
         _keep_on(_threads_of(group), allowed)
         for process in spinning:
             process.kill()
             process.wait()
-    agree(before, rates(machine), 0.03)
 
 
 def _threads_of(group: int) -> list[int]:
@@ -133,10 +143,10 @@ def _keep_on(threads: list[int], processors: set[int]) -> None:
             os.sched_setaffinity(thread, processors)
 
 
-def test_half_the_quantum_changes_no_rate(machine: QemuMachine):
-    whole = rates(machine)
-    agree(whole, rates(machine, HALF_QUANTUM), 0.03)
+@LONG
+def test_half_the_quantum_changes_no_rate(machine: QemuMachine, usual: dict[str, float]):
+    agree(usual, rates(machine, HALF_QUANTUM), 0.03)
 
 
-def test_the_same_load_twice_gives_the_same_rates(machine: QemuMachine):
-    agree(rates(machine), rates(machine), 0.02)
+def test_the_same_load_twice_gives_the_same_rates(machine: QemuMachine, usual: dict[str, float]):
+    agree(usual, rates(machine), 0.02)

@@ -107,7 +107,7 @@ def quick(threads, rates, model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("last", [8, 16, 32, 64])
+@pytest.mark.parametrize("last", [8, *(pytest.param(n, marks=pytest.mark.long) for n in (16, 32)), 64])
 @pytest.mark.parametrize(
     ("truth", "params", "rivals"),
     [
