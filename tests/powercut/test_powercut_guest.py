@@ -13,7 +13,7 @@ from lockscale.prove.powercut.campaign import CutOutcome, PowerCuts, cut_arms, s
 from lockscale.prove.powercut.load import Plan
 from lockscale.study.file import load_study, load_target
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.alone]  # a load of seconds, which have to suffice
 BROKEN = Path(__file__).parent / "broken" / "drop-flush"
 
 

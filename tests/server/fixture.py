@@ -6,12 +6,16 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from lockscale.machines.qemu import Guest, choose_accel
 from lockscale.study.file import load_target
 from server.image import image
 from server.kernels import small_config
 from server.machine import Server, new_server
+
+WANT_SERVER = ("tests/machines/test_disk_matrix.py", "tests/server/test_server_boot.py")
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +34,19 @@ def server(
             yield made
         finally:
             made.stop()
+
+
+class _OneServer(LoadFileScheduling):
+    """The files of `make test` that want the server go to one worker: it boots there once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "server" if file in WANT_SERVER else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Asked by pytest-xdist where `-n` is given."""
+    return _OneServer(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
