@@ -4,8 +4,9 @@
 STUDY ?= inode-claim
 TARGET ?= manycore
 PYTHON = .venv/bin/python
-# two at a time; a file's tests stay together, as they share what is costly, and conftest.py says which come first
-BESIDE = -n 2 --dist loadfile --no-loadscope-reorder
+# three at a time, as some wait; a file's tests stay together, as they share what is costly, and tests/conftest.py
+# says which come first
+BESIDE = -n 3 --dist loadfile --no-loadscope-reorder
 # where the time of the tests goes
 SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1

@@ -120,6 +120,7 @@ def test_each_figure_has_its_numbers_beside_it(short_run: Run):
         assert (short_run.figures / f"{stem}.txt").stat().st_size > 0
 
 
+@pytest.mark.long
 def test_a_run_that_was_cut_short_goes_on_from_its_journal(short_run: Run, tmp_path: Path):
     copy = Run(shutil.copytree(short_run.folder, tmp_path / short_run.id))
     whole = read_rows(copy.rows)

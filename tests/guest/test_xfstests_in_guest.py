@@ -12,7 +12,7 @@ from lockscale.kernels.series import read_series
 from lockscale.prove.xfstests import compare_with_base
 from lockscale.study.file import load_target
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 # ext4/002 is made to fail on one kernel only, which it knows by uname -r.
 CHECK = """#!/bin/sh
@@ -51,7 +51,6 @@ def test_what_fails_on_the_arm_alone_is_told(
     assert not found.ok and not found.one_sided
 
 
-@pytest.mark.long
 def test_without_a_built_xfstests_one_sentence_says_where_to_put_it(
     kernels: dict[str, Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -26,7 +26,7 @@ def cut_base(kernel: Kernel, plan: Plan, folder: Path) -> CutOutcome:
 
 
 def test_the_base_keeps_what_was_fsynced(kernels: dict[str, Kernel], tmp_path: Path) -> None:
-    found = cut_base(kernels["search-locked"], Plan(cuts=4, load_s=3), tmp_path)
+    found = cut_base(kernels["search-locked"], Plan(cuts=4, load_s=5), tmp_path)
     assert found.faults == () and found.replayed == 4 and found.orphans > 0
     assert found.flushes > 50 and found.promised_files > 50
     assert list(tmp_path.iterdir()) == [], "a clean cut leaves no image"
