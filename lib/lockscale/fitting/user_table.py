@@ -44,12 +44,12 @@ def read_cells(path: Path) -> pd.DataFrame:
         ended = str(error) == "unexpected end of data"
         what = "has a quote that nothing closes" if ended else f"is none of a CSV file ({error})"
         raise BadInput(f"{path} row {len(rows) + 1} {what}: {SHAPE}") from error
-    names = _header(path, rows[0] if rows else [])
-    for number, row in enumerate(rows[1:], start=2):
+    names = _header(path, rows.pop(0) if rows else [])
+    for number, row in enumerate(rows, start=2):
         if any(row[len(names) :]):
             raise BadInput(f"{path} row {number} has more cells than the header has names: {PLAIN}")
-    whole = [(row + [""] * len(names))[: len(names)] for row in rows[1:]]
-    cells = pd.DataFrame(whole, columns=names, index=pd.RangeIndex(2, len(rows) + 1), dtype=str)
+        row[len(names) :] = [""] * (len(names) - len(row))
+    cells = pd.DataFrame(rows, columns=names, index=pd.RangeIndex(2, len(rows) + 2), dtype=str)
     return _named(path, cells[(cells != "").any(axis=1)])
 
 
