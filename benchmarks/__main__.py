@@ -21,13 +21,13 @@ COLUMNS = ("case", "engine", "events_per_s", "seconds", "ratio_to_simpy", "agree
 
 @click.command()
 @as_json
-def command(as_json: bool) -> int:
+def command() -> int:
     """The simulator beside SimPy and Ciw: whether they agree, and how fast each is.
 
     Exit 1 where engines disagree. A missed target of speed is shown, and is no failure.
     """
     rows = bench()
-    show(rows, as_json, _text(rows))
+    show(rows, _text(rows))
     return 1 if any(row["agrees"] is False for row in rows) else 0
 
 

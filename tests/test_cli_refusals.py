@@ -93,6 +93,7 @@ def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
         ("sim inode_claim --threads 48 --trace /nope/x.html", "as there is no folder /nope: make it first"),
         ("sweep inode_claim --threads 48 --keep /nope/points.jsonl", "as there is no folder /nope"),
         ("export inode-claim --format csv --output README.md/nope", "README.md is a file: name another"),
+        ("export inode-claim --format csv --output /proc/x", "as the folder /proc is not writable: name"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
@@ -117,6 +118,8 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
     ("line", "says"),
     [
         ("study run inode-claim -p iteration=3", "did you mean iterations?"),
+        ("study run inode-claim -p iterations=-1", "lockscale: parameter iterations: "),
+        ("study run inode-claim -p arms=[nope]", "lockscale: parameter arms: study inode-claim has no arm"),
         ("study show inode-clam", "did you mean inode-claim?"),
         ("sim inode_claim -p hold=3", "did you mean 'hold_ns'?"),
         ("sim inode_clam", "did you mean 'inode_claim'?"),

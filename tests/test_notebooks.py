@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lockscale import paths
-from lockscale.show.notebooks import METADATA, all_sources, clean, committed, made_from, notebook_of, sources
+from lockscale.show.execution import all_sources, notebook_of, sources
+from lockscale.show.notebooks import METADATA, clean, committed, made_from
 from lockscale.study.file import Parameters
 
 SOURCES = {source.stem: source for source in sources()}

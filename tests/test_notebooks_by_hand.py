@@ -14,8 +14,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.measure.run_folder import curated_run
-from lockscale.show.execution import private_kernel
-from lockscale.show.notebooks import notebook_of, sources
+from lockscale.show.execution import notebook_of, private_kernel, sources
 
 NOTEBOOKS = {source.stem: notebook_of(source) for source in sources()}
 TIMEOUT_S = 300

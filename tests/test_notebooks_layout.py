@@ -13,7 +13,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.show.batch.plan import read_batch
-from lockscale.show.notebooks import all_sources, notebook_names, notebook_of, sources
+from lockscale.show.execution import all_sources, notebook_names, notebook_of, sources
 
 NOTEBOOKS = notebook_names()
 NUMBERED = [notebook_of(source) for source in sources()]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockscale import paths
-from lockscale.show.notebooks import notebook_names
+from lockscale.show.execution import notebook_names
 
 DICTIONARY = Path("/usr/share/dict/british-english")  # the package wbritish of setup/test-packages.toml
 TERMS = Path(__file__).with_name("terms.txt")

@@ -11,7 +11,7 @@ from typing import Any
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.base import RATE
-from lockscale.kernels.build import Kernel, cached_kernels, newest
+from lockscale.kernels.build import cached_kernels, newest
 from lockscale.kernels.source import find_source
 from lockscale.machines.machine import Machine, assert_runs, must, must_all
 from lockscale.machines.qemu import QemuMachine
@@ -39,14 +39,9 @@ def doctor(target: str | None = None) -> dict[str, Any]:
         checks += checks_of(load_target(target), tools)
     return {
         "ok": all(check.ok for check in checks),
-        "checks": [_line(check) for check in checks],
+        "checks": [{**asdict(check), "fix": "" if check.ok else check.fix} for check in checks],
         "tools": [found.to_json() for found in tools],
     }
-
-
-def _line(check: Check) -> dict[str, Any]:
-    """A check as JSON: what is in order needs no fix."""
-    return {**asdict(check), "fix": "" if check.ok else check.fix}
 
 
 def _machine() -> Iterator[Check]:
@@ -57,8 +52,8 @@ def _machine() -> Iterator[Check]:
     fix = f"free {NEED_FREE_MIB} MiB or set LOCKSCALE_CACHE to a folder on a larger disk"
     yield Check("disk", free_mib >= NEED_FREE_MIB, f"{free_mib} MiB free", fix)
     usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    said = "opens; a trial boot decides" if usable else "absent or closed: TCG is used"
-    yield Check("kvm", True, said)  # never a fault: without it the guest is slower, not wrong
+    found = "opens; a trial boot decides" if usable else "absent or closed: TCG is used"
+    yield Check("kvm", True, found)  # never a fault: without it the guest is slower, not wrong
 
 
 def _virtual_time() -> Iterator[Check]:
@@ -92,25 +87,13 @@ def _source() -> Iterator[Check]:
 def _kernels() -> Iterator[Check]:
     kernels = cached_kernels(RATE)
     if not kernels:
-        yield Check(
-            "guest spin lock",
-            False,
-            "no kernel is built yet",
-            "make kernels, or lockscale kernel build STUDY/ARM",
-        )
+        fix = "make kernels, or lockscale kernel build STUDY/ARM"
+        yield Check("guest spin lock", False, "no kernel is built yet", fix)
     for kernel in kernels:
         fix = "set CONFIG_HYPERVISOR_GUEST=n: an unfair spin lock shows no storm"
-        found = f"{kernel.spin_lock} ({'FIFO' if _fifo(kernel) else 'not FIFO'})"
-        yield Check(
-            f"guest spin lock of {kernel.release}",
-            _fifo(kernel),
-            found,
-            fix,
-        )
-
-
-def _fifo(kernel: Kernel) -> bool:
-    return kernel.spin_lock == "queued"
+        is_fifo = kernel.spin_lock == "queued"
+        found = f"{kernel.spin_lock} ({'FIFO' if is_fifo else 'not FIFO'})"
+        yield Check(f"guest spin lock of {kernel.release}", is_fifo, found, fix)
 
 
 def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:
@@ -142,13 +125,11 @@ def _target(target: Target, tools: list[Found]) -> Iterator[Check]:
         with QemuMachine(guest) as machine:
             yield Check(f"{target.name} boots", True, guest.accel)
             yield Check("uname and build-id", True, assert_runs(machine, kernel))
-            tools += detect(
-                machine, (*TARGET_TOOLS, fsload.on_target(fsload.build(paths.CACHE / "bin"))), os.environ
-            )
+            ours = fsload.on_target(fsload.build(paths.CACHE / "bin"))
+            tools += detect(machine, (*TARGET_TOOLS, ours), os.environ)
             yield from map(_tool, tools)
             must(machine, ["mkdir", "-p", MOUNT_POINT])
-            load = choose_load(machine, "fsload", MOUNT_POINT)
-            yield _queueing(machine, load)
+            yield _queueing(machine, choose_load(machine, "fsload", MOUNT_POINT))
     except RunFailed as error:
         yield Check(f"{target.name} boots", False, "no", str(error))
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,10 +152,14 @@ def need_place_for_folder(path: Path) -> None:
 
 
 def _need_writable(folder: Path, path: Path) -> None:
-    if not os.access(folder, os.W_OK | os.X_OK):
+    """Try it: what root may do by its modes, a read-only mount or /proc still refuses."""
+    try:
+        with full_disk_is_one_sentence(folder), tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
         raise BadInput(
             f"{path} cannot be written, as the folder {folder} is not writable: name another place"
-        )
+        ) from None
 
 
 def user_name() -> str:
@@ -174,8 +179,8 @@ def now_utc() -> str:
 def locked(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
     """Hold an exclusive lock on `path`; a second holder is told who holds it, and since when, or waits."""
 
-    def refusal(said: str) -> str:
-        return f"{what} is in use by {printable(said, 120) or 'somebody unknown'}: wait until it ends"
+    def refusal(holder: str) -> str:
+        return f"{what} is in use by {printable(holder, 120) or 'somebody unknown'}: wait until it ends"
 
     with hold_lock(path, f"{user_name()} since {now_utc()} (process {os.getpid()})", refusal, wait=wait):
         yield

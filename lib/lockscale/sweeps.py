@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Sweeps for people: progress with time left, points that survive an interrupt, a data frame.
+"""Sweeps for people: progress with time left, points that survive an interrupt, a data frame, Dask.
 
 A keep file has a header with the settings, then one point a line (lockscale.journal): a line that a kill
 tore is simulated again.
 """
 
+import asyncio
 import contextlib
+import importlib
 import itertools
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from lockscale.journal import add_line, drop_torn_line, read_lines, whole_part
 from lockscale.progress import Progress, progress
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
-from lockscale.sim.replicate import Client
+from lockscale.sim.replicate import Client, cpus
 from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
 
 KIND = "points of lockscale sweep"
@@ -178,3 +181,50 @@ def sweep_table(model: AnyModel, points: Sequence[Point]) -> pd.DataFrame:
         for point in points
     ]
     return pd.DataFrame(rows)
+
+
+def _distributed() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise BadInput("Dask is not installed: install lockscale with the extra `scale`") from None
+
+
+@contextlib.contextmanager
+def dask_client(address: str) -> Iterator[Client]:
+    """A client of the scheduler there. Raises BadInput where none answers or it has no workers."""
+    distributed = _distributed()
+    try:
+        # tried first without a client: one that fails to start closes 10 s later, with a traceback
+        asyncio.run(_reach(distributed, address))
+        client = distributed.Client(address, timeout="5s", set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without certificates
+        raise BadInput(
+            f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`"
+        ) from None
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise BadInput(f"the Dask scheduler at {address} has no workers: start some with `dask worker`")
+        yield client
+
+
+async def _reach(distributed: Any, address: str) -> None:
+    """Connect and hang up; raises as a client would."""
+    options = distributed.Security().get_connection_args("client")
+    comm = await distributed.comm.connect(address, timeout=5, **options)
+    await comm.close()
+
+
+@contextlib.contextmanager
+def local_cluster() -> Iterator[Client]:
+    """A client of new worker processes, which end with it; they listen on this machine only."""
+    distributed = _distributed()
+    with (
+        tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder,
+        distributed.LocalCluster(
+            n_workers=cpus(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+            local_directory=folder, silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        yield client

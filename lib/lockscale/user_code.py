@@ -37,8 +37,8 @@ def located(path: str) -> Iterator[None]:
     except BadInput as error:
         raise BadInput(f"{_where(path, error)}: {error}") from error
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise BadInput(f"{_where(path, error)}: {said}") from error
+        fault = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise BadInput(f"{_where(path, error)}: {fault}") from error
 
 
 def _where(path: str, error: BaseException) -> str:

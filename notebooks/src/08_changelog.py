@@ -14,13 +14,12 @@ run = ""
 
 # %%
 from lockscale.files import write_text
-from lockscale.show.changelog import as_text
-from lockscale.show.exports import text_blocks
+from lockscale.show.changelog import as_text, story_blocks
 from lockscale.show.headlines import written
 from lockscale.show.story import open_story
 
 story = open_story(study, run)
-text = as_text(text_blocks(story))
+text = as_text(story_blocks(story))
 write_text(story.run.changelog, text)
 print(text)
 

@@ -15,7 +15,7 @@ from lockscale.measure.compare_arms import calls_per_operation, extra_calls
 from lockscale.measure.rows import COLUMNS, read_rows
 from lockscale.measure.run import run_plan
 from lockscale.measure.run_folder import Run
-from lockscale.show.notebooks import sources
+from lockscale.show.execution import sources
 from lockscale.study.file import load_study, load_target
 from lockscale.tools import ftrace_cost
 from short_study import SHORT

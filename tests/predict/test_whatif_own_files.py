@@ -245,7 +245,7 @@ def test_more_calls_alone_than_counted_are_refused(s1_rates: Path):
 @pytest.mark.parametrize("again", ["contended_us=2", " contended_us =1"])
 def test_a_measurement_that_is_given_twice_is_refused(lockscale: Lockscale, again: str):
     said = lockscale("whatif", "write-access", "--given", "contended_us=1", "--given", again)
-    assert said.status == 2 and "contended_us twice" in said.err
+    assert said.status == 2 and "'contended_us' twice" in said.err
 
 
 def test_the_fit_says_how_many_sets_it_tried(

@@ -77,7 +77,7 @@ def test_a_misspelt_parameter(place: Path):
 
 
 def test_a_value_of_the_wrong_type(place: Path):
-    assert refusal(place, iterations="three").startswith("inode-claim.yaml: parameters.iterations: ")
+    assert refusal(place, iterations="three").startswith("parameter iterations: ")
 
 
 def test_a_series_without_a_folder(place: Path):

@@ -17,7 +17,7 @@ FOUND = pd.DataFrame(
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(scale, "scale_study", lambda swept, client: FOUND)
-    monkeypatch.setattr(scale, "local_cluster", lambda: contextlib.nullcontext("client"))
+    monkeypatch.setattr("lockscale.sweeps.local_cluster", lambda: contextlib.nullcontext("client"))
     monkeypatch.setattr(scale, "KEPT", tmp_path / "scale.csv")
     return tmp_path / "scale.csv"
 

@@ -8,7 +8,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.show import scale
-from lockscale.show.scale import kept_scale, local_cluster, most_of, scale_study
+from lockscale.show.scale import kept_scale, most_of, scale_study
 from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.sim import load_model, simulate
 from lockscale.sim import sweep as sweep_module
@@ -18,6 +18,7 @@ from lockscale.studies.inode_claim_tables import CREATE
 from lockscale.studies.orphan_file_tables import CREATE_AND_CLOSE, TRUNCATE
 from lockscale.studies.parts import MOST, SweptPath, draws
 from lockscale.studies.registry import studies
+from lockscale.sweeps import local_cluster
 
 PATHS = [path for one in studies() for path in one.scale]
 ROWS = kept_scoreboard()

@@ -12,7 +12,6 @@ import pytest
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
-from lockscale.show.simulated import check_table
 from lockscale.sim import load_model
 from lockscale.studies import inode_claim_costs
 from lockscale.study.file import load_study
@@ -29,7 +28,7 @@ def table_of_s1() -> dict[str, dict[str, float]]:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict[str, Any]]:
-    table = check_table(inode_claim_costs.check(STUDY).rows)
+    table = pd.DataFrame(map(vars, inode_claim_costs.check(STUDY).rows))
     assert list(table.columns) == ["name", "unit", "predicted", "published", "error_pct"]
     return {str(row["name"]): row for row in table.to_dict("records")}
 

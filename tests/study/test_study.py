@@ -112,7 +112,7 @@ def test_a_misspelt_parameter_is_refused_with_the_nearest_one():
     ],
 )
 def test_a_value_of_the_wrong_type_or_range_is_refused_by_its_place(name, value):
-    with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: parameters\.{name}.*: ") as refused:
+    with pytest.raises(BadInput, match=rf"^parameter {name}.*: ") as refused:
         load_study("inode-claim", {name: value})
     assert "\n" not in str(refused.value)
 

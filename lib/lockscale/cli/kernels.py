@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`lockscale kernel`, `target` and `patches`: builds and boots, and what each series is put through."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from lockscale.cli.output import as_json, show, table
+from lockscale.cli.output import as_json, loaded, show, show_verdicts, table
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -27,29 +28,25 @@ def kernel() -> None:
     help="What for: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
 )
 @as_json
-def kernel_build(which: str, source: str | None, kind: str, as_json: bool) -> None:
+def kernel_build(which: str, source: str | None, kind: str) -> None:
     """Build one arm's kernel, or take it from the cache."""
-    from dataclasses import asdict
-
     from lockscale.kernels.build import build
     from lockscale.study.file import named_series
 
     built = build(named_series(which), source, kind)
     value = {**asdict(built), "image": str(built.image)}
-    show(value, as_json, f"{built.release}\n{built.build_id}\n{built.image}")
+    show(value, f"{built.release}\n{built.build_id}\n{built.image}")
 
 
 @kernel.command("list")
 @as_json
-def kernel_list(as_json: bool) -> None:
+def kernel_list() -> None:
     """The kernels in the cache."""
-    from dataclasses import asdict
-
     from lockscale.kernels.build import cached_kernels
 
     rows = [asdict(k) for k in cached_kernels()]
     columns = ("series", "kind", "release", "build_id", "spin_lock")
-    show(rows, as_json, table([{c: row[c] for c in columns} for row in rows]))
+    show(rows, table([{c: row[c] for c in columns} for row in rows]))
 
 
 @click.group()
@@ -59,29 +56,23 @@ def target() -> None:
 
 @target.command("list")
 @as_json
-def target_list(as_json: bool) -> None:
+def target_list() -> None:
     """Every target file."""
     from lockscale.study.file import list_targets, load_target
 
-    rows, damaged = [], []
-    for name in list_targets():
-        try:
-            rows.append(load_target(name).model_dump(mode="json"))
-        except BadInput as error:
-            damaged.append(str(error))
-    show(rows, as_json, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
+    found, damaged = loaded(list_targets(), load_target)
+    rows = [target.model_dump(mode="json") for target in found]
+    show(rows, table([{"name": r["name"], "kind": r["kind"]} for r in rows]))
     if damaged:
-        raise BadInput("; ".join(damaged))
+        raise BadInput(damaged)
 
 
 @target.command("check")
 @click.argument("name")
 @click.option("--study", metavar="STUDY", help="Ask for the tools of this study's file system.")
 @as_json
-def target_check(name: str, study: str | None, as_json: bool) -> int:
+def target_check(name: str, study: str | None) -> int:
     """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
-    from dataclasses import asdict
-
     from lockscale.filesystems import FIRST, fs_type
     from lockscale.measure.target_ssh import check_server, server_target
     from lockscale.progress import progress
@@ -94,7 +85,7 @@ def target_check(name: str, study: str | None, as_json: bool) -> int:
             rows.append(asdict(need))
             shown.update(done, need.name)
     ok = all(row["ok"] for row in rows)
-    show({"ok": ok, "checks": rows}, as_json, table(rows))
+    show({"ok": ok, "checks": rows}, table(rows))
     return 0 if ok else 1
 
 
@@ -103,28 +94,26 @@ def target_check(name: str, study: str | None, as_json: bool) -> int:
 @click.option("--token", help="The first time: what is asked for, typed off the disk or lsblk.")
 @click.option("--dry-run", is_flag=True, help="Print each command that would destroy something; do nothing.")
 @as_json
-def target_prepare(name: str, token: str | None, dry_run: bool, as_json: bool) -> None:
+def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
     """Format a server's disk with this project's mark, after every check of it."""
     from lockscale.measure.target_ssh import prepare_disk, server_target
     from lockscale.study.file import load_target
 
-    told = prepare_disk(server_target(load_target(name)), token, dry_run)
-    show(told, as_json, "\n".join(told["commands"]))
+    done = prepare_disk(server_target(load_target(name)), token, dry_run)
+    show(done, "\n".join(done["commands"]))
 
 
 @target.command("kernels")
 @click.argument("name")
 @click.option("--remove", metavar="RELEASE", help="Take this one off it first, as the list calls it.")
 @as_json
-def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
+def target_kernels(name: str, remove: str | None) -> None:
     """Our kernels on a server; the running one and the default are never removed."""
-    from dataclasses import asdict
-
     from lockscale.measure.target_ssh import kernels_on, server_target
     from lockscale.study.file import load_target
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
-    show(rows, as_json, table(rows) if rows else "no kernel of ours is on it")
+    show(rows, table(rows) if rows else "no kernel of ours is on it")
 
 
 @target.command("boot")
@@ -133,7 +122,7 @@ def target_kernels(name: str, remove: str | None, as_json: bool) -> None:
 @click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--show-command", is_flag=True, help="Print the exact qemu line, boot nothing.")
 @as_json
-def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: bool) -> None:
+def target_boot(name: str, which: str, cpus: int, show_command: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
     from lockscale.measure.target_ssh import boot_arm
     from lockscale.prove.check import boot_once, example_line
@@ -141,11 +130,11 @@ def target_boot(name: str, which: str, cpus: int, show_command: bool, as_json: b
 
     if show_command:
         line = example_line(name, which, cpus)
-        show({"qemu_line": line}, as_json, line)
+        show({"qemu_line": line}, line)
         return
-    said = load_target(name)
-    found = boot_arm(said, which) if isinstance(said, SshTarget) else boot_once(name, which, cpus)
-    show(found, as_json, f"{found['release']}\n{found['build_id']}")
+    target = load_target(name)
+    found = boot_arm(target, which) if isinstance(target, SshTarget) else boot_once(name, which, cpus)
+    show(found, f"{found['release']}\n{found['build_id']}")
 
 
 def _safe_of(chosen: "list[Series]") -> "list[Series]":
@@ -169,14 +158,14 @@ def patches() -> None:
 
 @patches.command("list")
 @as_json
-def patches_list(as_json: bool) -> None:
+def patches_list() -> None:
     """Every series with its patches."""
     from lockscale.kernels.series import all_series
 
     rows = [
         {"study": s.study, "arm": s.arm, "patches": len(s.patches), "unsafe": s.unsafe} for s in all_series()
     ]
-    show(rows, as_json, table(rows))
+    show(rows, table(rows))
 
 
 @patches.command("check")
@@ -196,9 +185,7 @@ def patches_list(as_json: bool) -> None:
     help="Put the figures into kernel-patches/README.md (with --boot, of all arms).",
 )
 @as_json
-def patches_check(
-    which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, as_json: bool
-) -> int:
+def patches_check(which: str | None, build: bool, boot: bool, iterations: int, write_table: bool) -> int:
     """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme
@@ -208,8 +195,7 @@ def patches_check(
     found = check(which, build=build or boot, boot=boot, iterations=iterations)
     if write_table:
         write_readme(found)
-    show([one.as_json() for one in found], as_json, as_text(found))
-    return 0 if all(one.ok for one in found) else 1
+    return show_verdicts(found, as_text(found))
 
 
 @patches.command("soak")
@@ -219,46 +205,43 @@ def patches_check(
     "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="In the guest."
 )
 @as_json
-def patches_soak(which: str | None, kind: str, minutes: float, as_json: bool) -> int:
+def patches_soak(which: str | None, kind: str, minutes: float) -> int:
     """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
     from lockscale.kernels.series import chosen_series
     from lockscale.prove.soak import as_text, soak_all
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
     found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
-    show([one.as_json() for one in found], as_json, as_text(found))
-    return 0 if all(one.ok for one in found) else 1
+    return show_verdicts(found, as_text(found))
 
 
 @patches.command("locality")
 @click.argument("which", metavar="STUDY[/ARM]")
 @click.option("--iterations", default=3, show_default=True, type=click.IntRange(1, 100))
 @as_json
-def patches_locality(which: str, iterations: int, as_json: bool) -> None:
+def patches_locality(which: str, iterations: int) -> None:
     """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
     from lockscale.kernels.series import chosen_series
     from lockscale.prove.locality import localities, summary
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
     found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations)
-    show([one.as_json() for one in found], as_json, table(summary(found)))
+    show([one.as_json() for one in found], table(summary(found)))
 
 
 @patches.command("xfstests")
 @click.argument("which", metavar="STUDY/ARM")
 @click.option("--group", default="quick", show_default=True, help="As check -g takes it.")
 @as_json
-def patches_xfstests(which: str, group: str, as_json: bool) -> int:
+def patches_xfstests(which: str, group: str) -> int:
     """Your own xfstests on the base and on an arm: what fails in the arm alone."""
-    from dataclasses import asdict
-
     from lockscale.prove.xfstests import compare_with_base
     from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 
     series = named_series(which)
     found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
     value = {"study": series.study, "arm": series.arm, "group": group, "ok": found.ok, **asdict(found)}
-    show(value, as_json, found.detail)
+    show(value, found.detail)
     return 0 if found.ok else 1
 
 
@@ -267,7 +250,7 @@ def patches_xfstests(which: str, group: str, as_json: bool) -> int:
 @click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
 @click.option("--output", type=click.Path(), help="The file (mbox) or folder to write.")
 @as_json
-def patches_export(which: str, form: str, output: str | None, as_json: bool) -> None:
+def patches_export(which: str, form: str, output: str | None) -> None:
     """Write an arm's patches for git am, for quilt, or for a Lustre tree."""
     from pathlib import Path
 
@@ -277,7 +260,7 @@ def patches_export(which: str, form: str, output: str | None, as_json: bool) -> 
     series = named_series(which)
     made = export(series, form, Path(output) if output else None)
     value = {"study": series.study, "arm": series.arm, "format": form}
-    show({**value, "path": str(made.path), "files": list(made.files)}, as_json, str(made.path))
+    show({**value, "path": str(made.path), "files": list(made.files)}, str(made.path))
 
 
 @patches.command("powercut")
@@ -285,7 +268,7 @@ def patches_export(which: str, form: str, output: str | None, as_json: bool) -> 
 @click.option("--cuts", default=20, show_default=True, type=click.IntRange(1, 1000), help="Of each arm.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of loads and cuts.")
 @as_json
-def patches_powercut(which: str | None, cuts: int, seed: int, as_json: bool) -> int:
+def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
     """Load each safe arm, cut the power many times, and look for what was fsynced (hours under emulation)."""
     from lockscale.prove.powercut.campaign import as_text, cut_arms, split
     from lockscale.prove.powercut.load import Plan
@@ -293,5 +276,4 @@ def patches_powercut(which: str | None, cuts: int, seed: int, as_json: bool) -> 
     safe, unsafe = split(which)
     _say_left_out(unsafe)
     found = cut_arms(safe, Plan(cuts, seed))
-    show([one.as_json() for one in found], as_json, as_text(found))
-    return 0 if all(one.ok for one in found) else 1
+    return show_verdicts(found, as_text(found))

@@ -2,118 +2,88 @@
 """`lockscale doctor`, `parse` and `sim`, with the file that `sim --trace` asks for."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockscale.cli.output import as_json, operations, parameter, show, table, thread_counts
+from lockscale.cli.output import as_json, operations, parameter, show, table, thread_counts, together
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
     from lockscale.sim.trace import Trace
 
 
-Command = TypeVar("Command", bound=Callable[..., object])
 FOR_US = 1000.0
+trace_options = together(
+    click.option(
+        "--trace",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Who holds, spins and sleeps: .json for Perfetto, .html a timeline.",
+    ),
+    click.option("--trace-from-us", type=float, help="Its start, from the end of the warm-up.  [default: 0]"),
+    click.option("--trace-for-us", type=float, help=f"How long the trace lasts.  [default: {FOR_US:g}]"),
+)
 
 
-def trace_options(command: Command) -> Command:
-    """--trace, --trace-from-us and --trace-for-us."""
-    file = click.Path(dir_okay=False, path_type=Path)
-    command = click.option(
-        "--trace-for-us", type=float, help=f"How long the trace lasts.  [default: {FOR_US:g}]"
-    )(command)
-    command = click.option(
-        "--trace-from-us", type=float, help="Its start, from the end of the warm-up.  [default: 0]"
-    )(command)
-    return click.option(
-        "--trace", type=file, help="Who holds, spins and sleeps: .json for Perfetto, .html a timeline."
-    )(command)
-
-
-class Wanted(NamedTuple):
-    """A trace that is asked for, and can be made as far as one can tell beforehand."""
-
-    file: Path
-    from_us: float
-    for_us: float
-
-    def run(
-        self, model: str, threads: int, given: Mapping[str, object], *, seed: int, operations: int
-    ) -> "Trace":
-        """Trace the first of the replications; raises BadInput for more than the file's viewer can show."""
-        from lockscale.progress import progress
-        from lockscale.show.timeline import check_size
-        from lockscale.sim.trace import trace
-
-        with progress(f"trace {model}", 1) as shown:
-            found = trace(
-                model,
-                threads,
-                given,
-                from_us=self.from_us,
-                for_us=self.for_us,
-                seed=seed,
-                operations=operations,
-                on_size=functools.partial(check_size, self.file),
-            )
-            shown.update(1, f"{len(found.spans)} spans")
-        return found
-
-    def write(self, found: "Trace") -> dict[str, Any]:
-        """Write the file; returns what `lockscale sim --json` says of it."""
-        from lockscale.show.timeline import save_trace
-        from lockscale.sim.delays import PS_PER_US
-
-        save_trace(found, self.file)
-        if found.cut:
-            click.echo(f"warning: {found.cut}", err=True)
-        return {
-            "file": str(self.file),
-            "from_us": found.from_ps / PS_PER_US,
-            "to_us": found.to_ps / PS_PER_US,
-            "spans": len(found.spans),
-            "holds": len(found.holds),
-            "cut": found.cut,
-        }
-
-
-def trace_wanted(
+def _window(
     file: Path | None, from_us: float | None, for_us: float | None, threads: Sequence[int]
-) -> Wanted | None:
-    """None without --trace. Raises BadInput before anything is simulated."""
+) -> tuple[float, float]:
+    """Start and length of the trace; BadInput, before anything is simulated, where there can be none."""
     if file is None:
         if from_us is not None or for_us is not None:
             raise BadInput("--trace-from-us and --trace-for-us say what part to trace: add --trace FILE")
-        return None
+        return 0.0, 0.0
     from lockscale.files import need_place_for_file
-    from lockscale.show.timeline import check_ending
+    from lockscale.show.timeline import check_file
     from lockscale.sim.trace import window_ps
 
-    check_ending(file)
+    check_file(file)
     need_place_for_file(file)
     if len(threads) != 1:
         raise BadInput(f"--trace is of one run, but --threads has {len(threads)} numbers: give one")
-    wanted = Wanted(file, from_us or 0.0, FOR_US if for_us is None else for_us)
-    window_ps(wanted.from_us, wanted.for_us)
-    return wanted
+    window = from_us or 0.0, FOR_US if for_us is None else for_us
+    window_ps(*window)
+    return window
 
 
-def said_of(trace: Mapping[str, Any]) -> str:
-    """The line for a person."""
-    how = "ui.perfetto.dev" if trace["file"].endswith(".json") else "a browser"
-    return (
-        f"{trace['file']}: {trace['spans']} spans, {trace['from_us']:g} to {trace['to_us']:g} us after the "
-        f"warm-up, simulated; open it in {how}"
-    )
+def _traced(
+    file: Path, model: str, threads: int, given: Mapping[str, object], window: tuple[float, float],
+    seed: int, operations: int,
+) -> "Trace":  # fmt: skip
+    """The first of the replications; raises BadInput for more than the file's viewer can show."""
+    from lockscale.progress import progress
+    from lockscale.show.timeline import check_file
+    from lockscale.sim.trace import trace
+
+    with progress(f"trace {model}", 1) as shown:
+        found = trace(
+            model, threads, given, from_us=window[0], for_us=window[1], seed=seed, operations=operations,
+            on_size=functools.partial(check_file, file),
+        )  # fmt: skip
+        shown.update(1, f"{len(found.spans)} spans")
+    return found
+
+
+def _written(file: Path, found: "Trace") -> tuple[dict[str, Any], str]:
+    """Write the trace; what --json says of it, and the line for a person."""
+    from lockscale.show.timeline import VIEWERS, save_trace
+    from lockscale.sim.delays import PS_PER_US
+
+    save_trace(found, file)
+    if found.cut:
+        click.echo(f"warning: {found.cut}", err=True)
+    from_us, to_us, spans = found.from_ps / PS_PER_US, found.to_ps / PS_PER_US, len(found.spans)
+    value = {"file": str(file), "from_us": from_us, "to_us": to_us, "spans": spans}
+    line = f"{file}: {spans} spans, {from_us:g} to {to_us:g} us after the warm-up, simulated"
+    return value | {"holds": len(found.holds), "cut": found.cut}, f"{line}; open it in {VIEWERS[file.suffix]}"
 
 
 @click.command()
 @click.option("--target", help="Also boot this target and see what it says of itself.")
 @as_json
-def doctor(target: str | None, as_json: bool) -> int:
+def doctor(target: str | None) -> int:
     """What is missing on this machine or that target, and the fix."""
     from lockscale.doctor import doctor as examine
 
@@ -122,7 +92,7 @@ def doctor(target: str | None, as_json: bool) -> int:
         f"{'ok ' if c['ok'] else 'NO '} {c['name']}: {c['found']}" + (f" -> {c['fix']}" if c["fix"] else "")
         for c in found["checks"]
     ]
-    show(found, as_json, "\n".join(lines))
+    show(found, "\n".join(lines))
     return 0 if found["ok"] else 1
 
 
@@ -130,14 +100,14 @@ def doctor(target: str | None, as_json: bool) -> int:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--tool", help="The tool that printed it, where it is not recognised.")
 @as_json
-def parse(file: str, tool: str | None, as_json: bool) -> None:
+def parse(file: str, tool: str | None) -> None:
     """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
     from lockscale.tools.registry import parse_file
 
     found = parse_file(Path(file), tool).to_json()
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
-    show(found, as_json, table(found["rows"]))
+    show(found, table(found["rows"]))
 
 
 @click.command()
@@ -161,7 +131,6 @@ def sim(
     trace: Path | None,
     trace_from_us: float | None,
     trace_for_us: float | None,
-    as_json: bool,
 ) -> None:
     """Simulate a model; every number is simulated, and says from what it is calibrated.
 
@@ -170,24 +139,24 @@ def sim(
     if listed or not model:
         from lockscale.sim import list_models
 
-        show(list_models(), as_json, "\n".join(list_models()))
+        show(list_models(), "\n".join(list_models()))
         return
     from lockscale.show.simulated import simulate_points
     from lockscale.sim.model import read_parameters
 
     given, counts = read_parameters(parameters), thread_counts(threads)
-    wanted = trace_wanted(trace, trace_from_us, trace_for_us, counts)
+    window = _window(trace, trace_from_us, trace_for_us, counts)
     # before the points, which take longer than it takes to see that a trace is too large
-    traced = wanted and wanted.run(model, counts[0], given, seed=seed, operations=operations)
+    traced = trace and _traced(trace, model, counts[0], given, window, seed, operations)
     value = simulate_points(model, counts, given, replications=replications, operations=operations, seed=seed)
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
     if "unfitted_check" in value:
         parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
-    if wanted and traced:
-        value["trace"] = wanted.write(traced)
-        parts.append(said_of(value["trace"]))
-    show(value, as_json, "\n\n".join(parts))
+    if trace and traced:
+        value["trace"], line = _written(trace, traced)
+        parts.append(line)
+    show(value, "\n\n".join(parts))
 
 
 UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: MIT
 """What commands share: options, and how they print: one JSON value, or text for a person."""
 
+import functools
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from lockscale.errors import BadInput
 
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
+
+def _remember(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    context.meta["json"] = asked
+
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., object])
+
+as_json = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_remember, help="One JSON value on stdout."
+)
 parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE")
 operations = click.option(
     "--operations",
@@ -20,8 +31,31 @@ operations = click.option(
 )
 
 
-def show(value: Any, asked_json: bool, text: str) -> None:
-    click.echo(json.dumps(value) if asked_json else text)
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order of --help."""
+    return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
+
+
+def show(value: Any, text: str) -> None:
+    """`value` with --json, else `text`."""
+    click.echo(json.dumps(value) if click.get_current_context().meta["json"] else text)
+
+
+def show_verdicts(found: Sequence[Any], text: str) -> int:
+    """What each arm or series was found to be; the exit status, 1 where one is not in order."""
+    show([one.as_json() for one in found], text)
+    return 0 if all(one.ok for one in found) else 1
+
+
+def loaded(names: Sequence[str], load: Callable[[str], T]) -> tuple[list[T], str]:
+    """Those of the named files that can be read, and what is wrong with the others."""
+    found, damaged = [], []
+    for name in names:
+        try:
+            found.append(load(name))
+        except BadInput as error:
+            damaged.append(str(error))
+    return found, "; ".join(damaged)
 
 
 def thread_counts(text: str) -> list[int]:
@@ -32,18 +66,27 @@ def thread_counts(text: str) -> list[int]:
         raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
 
 
-def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, float]:
-    """The values of an option that takes NAME=NUMBER, such as --fixed."""
-    found = {}
+def named_values(option: str, texts: Sequence[str], form: str = "NAME=...") -> dict[str, str]:
+    """What an option that takes NAME=VALUE, such as --grid, was given; each name once."""
+    found: dict[str, str] = {}
     for text in texts:
-        name, _, value = text.partition("=")
-        name = name.strip()
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals):
+            raise BadInput(f"{option} {text!r} is not of the form {form}")
         if name in found:
-            raise BadInput(f"{option} gives {name} twice: give it once")
+            raise BadInput(f"{option} names {name!r} twice: give it once")
+        found[name] = value
+    return found
+
+
+def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, float]:
+    """The same of an option that takes NAME=NUMBER, such as --fixed."""
+    form, found = f"NAME=NUMBER: write {option} {example}", {}
+    for name, value in named_values(option, texts, form).items():
         try:
             found[name] = float(value)
         except ValueError:
-            raise BadInput(f"{option} {text!r} is no NAME=NUMBER: write {option} {example}") from None
+            raise BadInput(f"{option} '{name}={value}' is not of the form {form}") from None
     return found
 
 

@@ -2,12 +2,13 @@
 """`lockscale study` (list, show, run, resume and keep), `batch` and `whatif`."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lockscale.cli.output import as_json, named_numbers, parameter, show, table
+from lockscale.cli.output import as_json, loaded, named_numbers, parameter, show, table
 from lockscale.errors import BadInput
 
 
@@ -18,35 +19,22 @@ def study() -> None:
 
 @study.command("list")
 @as_json
-def study_list(as_json: bool) -> None:
+def study_list() -> None:
     """Every study with its question, arms, workload and tables."""
     from lockscale.study.file import list_studies, load_study
 
-    found, damaged = [], []
-    for name in list_studies():
-        try:
-            found.append(load_study(name))
-        except BadInput as error:
-            damaged.append(str(error))
-    rows = [
-        {
-            "name": s.name,
-            "question": s.question,
-            "arms": [arm.name for arm in s.arms],
-            "workload": s.workload,
-            "tables": s.tables,
-        }
-        for s in found
-    ]
-    show(rows, as_json, table(rows))
+    found, damaged = loaded(list_studies(), load_study)
+    columns = ("name", "question", "arms", "workload", "tables")
+    rows = [{c: s.arm_names if c == "arms" else getattr(s, c) for c in columns} for s in found]
+    show(rows, table(rows))
     if damaged:
-        raise BadInput("; ".join(damaged))
+        raise BadInput(damaged)
 
 
 @study.command("show")
 @click.argument("name", metavar="STUDY|RUN")
 @as_json
-def study_show(name: str, as_json: bool) -> None:
+def study_show(name: str) -> None:
     """One study as its file says, or how to repeat a run: commands, versions, hashes.
 
     A study that names a model, a table or a counter that is not there is refused.
@@ -57,25 +45,25 @@ def study_show(name: str, as_json: bool) -> None:
     from lockscale.study.file import list_studies, load_study
 
     if name not in list_studies() and is_run(name):
-        told = how_to_repeat(find_run(name))
-        show(told, as_json, text_of(told))
+        recipe = how_to_repeat(find_run(name))
+        show(recipe, text_of(recipe))
         return
     found = load_study(name)
     check_study(found)
-    said = found.model_dump(mode="json")
-    show(said, as_json, json.dumps(said, indent=2))
+    value = found.model_dump(mode="json")
+    show(value, json.dumps(value, indent=2))
 
 
 @study.command("status")
 @as_json
-def study_status(as_json: bool) -> None:
+def study_status() -> None:
     """The runs on this machine: what each has."""
     from lockscale.measure.run_folder import list_runs
 
     rows = [
         {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
     ]
-    show(rows, as_json, table(rows))
+    show(rows, table(rows))
 
 
 @study.command("run")
@@ -88,7 +76,7 @@ def study_status(as_json: bool) -> None:
 @parameter
 @as_json
 def study_run(
-    name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...], as_json: bool
+    name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...]
 ) -> None:
     """Run a study's notebooks in order; ends with the changelog text and where the run is.
 
@@ -99,40 +87,40 @@ def study_run(
 
     where, changes = RATES_TARGET if target is None else target, dict(map(parse_parameter, parameters))
     if detect is not None:
-        told = iterations_to_detect(name, where, changes, detect)
-        click.echo(told.says(), err=True)
-        changes["iterations"] = told.iterations
-    _show_run(run_study(name, where, changes, short=short), as_json)
+        needed = iterations_to_detect(name, where, changes, detect)
+        click.echo(needed.says(), err=True)
+        changes["iterations"] = needed.iterations
+    _show_run(run_study(name, where, changes, short=short))
 
 
 @study.command("resume")
 @click.argument("run")
 @as_json
-def study_resume(run: str, as_json: bool) -> None:
+def study_resume(run: str) -> None:
     """Go on with a run that ended early; steps in its journal are not done again."""
     from lockscale.show.pipeline import resume_study
 
-    _show_run(resume_study(run), as_json)
+    _show_run(resume_study(run))
 
 
 @study.command("keep")
 @click.argument("run")
 @as_json
-def study_keep(run: str, as_json: bool) -> None:
+def study_keep(run: str) -> None:
     """Keep a measured run in data/measured, without the paths of this machine."""
     from lockscale.measure.curate import curate
     from lockscale.measure.run_folder import find_run
 
     kept = curate(find_run(run))
-    show({"run": kept.name, "path": str(kept)}, as_json, str(kept))
+    show({"run": kept.name, "path": str(kept)}, str(kept))
 
 
-def _show_run(run: Any, asked_json: bool) -> None:
+def _show_run(run: Any) -> None:
     from lockscale.show.pipeline import outcome
 
     text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
-    show(value, asked_json, f"{text}\nThe run is in {run.folder}")
+    show(value, f"{text}\nThe run is in {run.folder}")
 
 
 @click.command()
@@ -143,7 +131,7 @@ def _show_run(run: Any, asked_json: bool) -> None:
     help="Folder.  [default: runs/<FILE's name>]",
 )
 @as_json
-def batch(file: Path, output: Path | None, as_json: bool) -> int:
+def batch(file: Path, output: Path | None) -> int:
     """Run notebooks over a grid of parameters; ends with one line that says where the index is.
 
     FILE is YAML: `notebooks`, a list of names or patterns; `grid`, each parameter with its values (`{}`, or
@@ -154,16 +142,7 @@ def batch(file: Path, output: Path | None, as_json: bool) -> int:
     from lockscale.show.batch.work import run_batch
 
     found = run_batch(file, output)
-    value = {
-        "batch": found.batch,
-        "path": str(found.path),
-        "index": str(found.index),
-        "sets": found.sets,
-        "done": found.done,
-        "failed": found.failed,
-        "ran": found.ran,
-    }
-    show(value, as_json, found.says())
+    show({**asdict(found), "path": str(found.path), "index": str(found.index)}, found.says())
     return 1 if found.failed else 0
 
 
@@ -187,7 +166,6 @@ def whatif(
     model: str | None,
     parameters: tuple[str, ...],
     given: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """What patches would give, from base rates and a base profile alone, before one is written.
 
@@ -213,4 +191,4 @@ def whatif(
         raise BadInput(
             "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
         )
-    show(found.to_json(), as_json, answer_text(found))
+    show(found.to_json(), answer_text(found))

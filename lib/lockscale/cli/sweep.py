@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`lockscale sweep` and `scale`: a model over many parameters and numbers of threads."""
 
-import asyncio
 import contextlib
-import importlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockscale.cli.output import as_json, operations, show, table, thread_counts
+from lockscale.cli.output import as_json, named_values, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
-    from lockscale.sim.replicate import Client
     from lockscale.sim.sweep import Design, Point
 
 
@@ -44,7 +40,6 @@ def sweep(
     seed: int,
     keep: Path | None,
     dask: str | None,
-    as_json: bool,
 ) -> int:
     """Simulate a model over a grid or a Latin hypercube of its parameters.
 
@@ -54,25 +49,16 @@ def sweep(
     from lockscale.files import need_place_for_file
     from lockscale.sim import load_model
     from lockscale.sim.sweep import SweepInterrupted, version_of
-    from lockscale.sweeps import sweep_points
+    from lockscale.sweeps import dask_client, sweep_points
 
     counts, design = thread_counts(threads), _design(grids, ranges, samples, seed)
     known = load_model(model)
     if keep:
         need_place_for_file(keep)
-    status = 0
+    status, numbers = 0, {"seed": seed, "replications": replications, "operations": operations}
     try:
-        with dask_client(dask) as client:
-            points = sweep_points(
-                known,
-                counts,
-                design,
-                seed=seed,
-                replications=replications,
-                operations=operations,
-                client=client,
-                keep=keep,
-            )
+        with dask_client(dask) if dask else contextlib.nullcontext() as client:
+            points = sweep_points(known, counts, design, **numbers, client=client, keep=keep)
     except SweepInterrupted as stopped:
         points, status = stopped.points, INTERRUPTED
         goes_on = "the same command goes on from there" if keep else "--keep FILE keeps them for a second run"
@@ -80,14 +66,12 @@ def sweep(
     value = {
         "model": known.name,
         "origin": "simulated",
-        "seed": seed,
-        "replications": replications,
-        "operations": operations,
+        **numbers,
         "simulator": version_of(known),
         "complete": status == 0,
         "points": points,
     }
-    show(value, as_json, f"{table(_rows(points))}\n\nsimulated")
+    show(value, f"{table(_rows(points))}\n\nsimulated")
     return status
 
 
@@ -95,25 +79,14 @@ def _design(grids: tuple[str, ...], ranges: tuple[str, ...], samples: int | None
     """The grid, the hypercube, or every set of the one with every set of the other."""
     from lockscale.sim.sweep import cross, grid, latin_hypercube
 
-    found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in _pairs("grid", grids)})
+    given = named_values("--grid", grids)
+    found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in given.items()})
     if bool(ranges) != (samples is not None):
         raise BadInput("a Latin hypercube needs both --latin NAME=LOW:HIGH and --samples N")
     if samples is None:
         return found
-    bounds = dict(_range(name, text) for name, text in _pairs("latin", ranges))
+    bounds = dict(_range(name, text) for name, text in named_values("--latin", ranges).items())
     return cross(found, latin_hypercube(bounds, samples, seed))
-
-
-def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not (name and equals):
-            raise BadInput(f"--{option} '{text}' is not of the form NAME=...")
-        if name in dict(pairs):
-            raise BadInput(f"--{option} names '{name}' twice: give it once")
-        pairs.append((name, value))
-    return pairs
 
 
 def _value(name: str, text: str) -> float | bool:
@@ -127,39 +100,6 @@ def _range(name: str, text: str) -> tuple[str, tuple[float, float]]:
     if not colon:
         raise BadInput(f"--latin '{name}={text}' has no range: write {name}=LOW:HIGH")
     return name, (_value(name, low), _value(name, high))
-
-
-@contextlib.contextmanager
-def dask_client(address: str | None) -> "Iterator[Client | None]":
-    """A Dask client for the time of the sweep, or None without an address."""
-    if address is None:
-        yield None
-        return
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
-        raise BadInput(
-            "--dask needs the package distributed: install lockscale with the extra `scale`"
-        ) from None
-    try:
-        # tried first without a client: one that fails to start closes 10 s later, with a traceback
-        asyncio.run(_reach(distributed, address))
-        client = distributed.Client(address, timeout="5s", set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:  # TypeError: tls:// without certificates
-        raise BadInput(
-            f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`"
-        ) from None
-    with client:
-        if not client.scheduler_info()["workers"]:
-            raise BadInput(f"the Dask scheduler at {address} has no workers: start some with `dask worker`")
-        yield client
-
-
-async def _reach(distributed: Any, address: str) -> None:
-    """Connect and hang up; raises as a client would."""
-    options = distributed.Security().get_connection_args("client")
-    comm = await distributed.comm.connect(address, timeout=5, **options)
-    await comm.close()
 
 
 def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
@@ -176,20 +116,20 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
 )
 @click.option("--keep", is_flag=True, help="Keep it in data/, where the figure and the notebook read it.")
 @as_json
-def scale(dask: str | None, keep: bool, as_json: bool) -> None:
+def scale(dask: str | None, keep: bool) -> None:
     """Where ext4's create, allocation and orphan paths saturate next: the fitted models up to 1024 CPUs.
 
     Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
     on from there.
     """
-    from lockscale.show.scale import keep_scale, local_cluster, scale_study
+    from lockscale.show.scale import keep_scale, scale_study
     from lockscale.studies.registry import studies
+    from lockscale.sweeps import dask_client, local_cluster
     from lockscale.text_table import text_table
 
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(dask_client(dask) if dask else local_cluster())
+    with dask_client(dask) if dask else local_cluster() as client:
         found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:
         keep_scale(found)
     rows = found.astype(object).where(found.notna(), None).to_dict("records")
-    show(rows, as_json, f"{text_table(found)}\nsimulated")
+    show(rows, f"{text_table(found)}\nsimulated")

@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: MIT
 """`lockscale audit`, `fit`, `compare`, `scoreboard` and `export`: what is asked of tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
-from lockscale.cli.output import as_json, named_numbers, show
+from lockscale.cli.output import as_json, named_numbers, show, together
 from lockscale.errors import BadInput
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def _range(command: Command) -> Command:
-    """TABLE, --n-min and --n-max."""
-    command = click.option("--n-max", type=click.IntRange(1), help="Leave out more threads than this.")(
-        command
-    )
-    command = click.option(
+curves = together(
+    click.argument("name", metavar="TABLE"),
+    click.option(
         "--n-min", default=1, show_default=True, type=click.IntRange(1), help="Leave out fewer threads."
-    )(command)
-    return click.argument("name", metavar="TABLE")(command)
+    ),
+    click.option("--n-max", type=click.IntRange(1), help="Leave out more threads than this."),
+)
 
 
 @click.command()
 @click.argument("name", metavar="TABLE", required=False)
 @as_json
-def audit(name: str | None, as_json: bool) -> None:
+def audit(name: str | None) -> None:
     """The arithmetic of the published tables: what holds, fails, or cannot be known.
 
     TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
@@ -37,11 +31,11 @@ def audit(name: str | None, as_json: bool) -> None:
     from lockscale.tables import audit_text
 
     rows = recompute(name)
-    show(rows, as_json, audit_text(rows))
+    show(rows, audit_text(rows))
 
 
 @click.command()
-@_range
+@curves
 @click.option("--model", help="This model, not the best of all.")
 @click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="A parameter of --model that is known.")
 @click.option(
@@ -58,7 +52,6 @@ def fit(
     model: str | None,
     fixed: tuple[str, ...],
     share: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Fit queueing models to each curve of a table: parameters, knee, ceiling and collapse, with intervals.
 
@@ -70,28 +63,28 @@ def fit(
     known = named_numbers("--fixed", fixed, "sigma=0.05")
     if share and model is None:
         raise BadInput("--share names a parameter of one model: give --model too")
-    found, said = fit_each_column(name, model, n_min=n_min, n_max=n_max, fixed=known, share=share)
-    _warn(said)
-    show([row for one in found for row in one.to_json()], as_json, "\n\n".join(map(str, found)))
+    found, warnings = fit_each_column(name, model, n_min=n_min, n_max=n_max, fixed=known, share=share)
+    _warn(warnings)
+    show([row for one in found for row in one.to_json()], "\n\n".join(map(str, found)))
 
 
 @click.command()
-@_range
+@curves
 @as_json
-def compare(name: str, n_min: int, n_max: int | None, as_json: bool) -> None:
+def compare(name: str, n_min: int, n_max: int | None) -> None:
     """Rank every queueing model on each curve of a table by thread counts left out; TABLE as for fit."""
     from lockscale.fitting.table_fit import compare_each_column
 
-    found, said = compare_each_column(name, n_min=n_min, n_max=n_max)
-    _warn(said)
+    found, warnings = compare_each_column(name, n_min=n_min, n_max=n_max)
+    _warn(warnings)
     rows = [row for column, ranked in found for row in ranked.to_json(column.table, column.name)]
-    show(rows, as_json, "\n\n".join(f"{column}\n{ranked}" for column, ranked in found))
+    show(rows, "\n\n".join(f"{column}\n{ranked}" for column, ranked in found))
 
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep it in data/, where the figures and notebooks read it.")
 @as_json
-def scoreboard(keep: bool, as_json: bool) -> None:
+def scoreboard(keep: bool) -> None:
     """Every published curve: the best queueing model and the simulator, their errors, and the targets.
 
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
@@ -111,11 +104,11 @@ def scoreboard(keep: bool, as_json: bool) -> None:
     why_short = {table: why for one in studies() for table, why in one.why_short.items()}
     if keep:
         keep_scoreboard(rows)
-    show(rows, as_json, scoreboard_text(rows, why_short))
+    show(rows, scoreboard_text(rows, why_short))
 
 
-def _warn(said: Sequence[str]) -> None:
-    for sentence in said:
+def _warn(warnings: Sequence[str]) -> None:
+    for sentence in warnings:
         click.echo(f"warning: {sentence}", err=True)
 
 
@@ -137,9 +130,7 @@ FORMATS = "svg,pdf,html,txt,csv"
 )
 @click.option("--run", default="", help="A study's run.  [default: its latest in data/measured]")
 @as_json
-def export(
-    names: tuple[str, ...], every: bool, formats: str, output: Path | None, run: str, as_json: bool
-) -> None:
+def export(names: tuple[str, ...], every: bool, formats: str, output: Path | None, run: str) -> None:
     """Figures of published tables and of studies, and a measured study's changelog text.
 
     Without NAME and --all it prints the names. The same name gives the same bytes on one machine.
@@ -149,8 +140,8 @@ def export(
     from lockscale.show.exports import export_names
 
     if not names and not every:
-        show(export_names(), as_json, "\n".join(export_names()))
+        show(export_names(), "\n".join(export_names()))
         return
     chosen = export_names() if every else list(dict.fromkeys(names))
     written = write(chosen, [one.strip() for one in formats.split(",")], output or paths.FIGURES, run)
-    show([str(path) for path in written], as_json, "\n".join(map(str, written)))
+    show([str(path) for path in written], "\n".join(map(str, written)))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What of a run is done and how it goes on: its journal, one line a step, and what earlier runs took.
+"""How a run that was killed goes on: its journal, one line a step, and what earlier runs took.
 
 A step that the journal names is never done again; whatever ends a controller, the rest of the plan is left.
+`lockscale study resume RUN`: to_resume() says whether the run may go on and with what, its notebooks run
+again (show/pipeline.py), and run.py carries out the steps that are left().
 """
 
 import json
@@ -20,8 +22,9 @@ from lockscale.files import sha256_of_json
 from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.measure.plan import Step
 from lockscale.measure.rows import Row
-from lockscale.measure.run_folder import Run, list_runs, read_study_file
-from lockscale.study.file import Study
+from lockscale.measure.run_folder import Run, find_run, is_curated, list_runs, read_study_file
+from lockscale.study.file import Study, load_study
+from lockscale.study.tables import changed_tables
 
 Entry = dict[str, Any]
 
@@ -119,6 +122,23 @@ def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
                 f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "
                 "start a new run, or bring the first kernel's folder of .cache/kernels along"
             )
+
+
+def to_resume(name: str) -> tuple[Run, dict[str, Any]]:
+    """The run that a person names, and what its study.json says it was begun with.
+
+    Raises BadInput for a curated one, and where a step is done and the study or its own table changed.
+    """
+    run = find_run(name)
+    if is_curated(run):
+        raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
+    begun = read_study_file(run.folder)
+    study = load_study(begun["name"], begun["parameters"])
+    if run.journal.is_file() and {**study.model_dump(mode="json"), "target": begun["target"]} != begun:
+        raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
+    if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
+        raise BadInput(f"run {run.id} was begun with another {changed[0]}: start a new run, or put that back")
+    return run, begun
 
 
 BEFORE_ANY_WORK = {"study.json", "lock", "pipeline.lock"}

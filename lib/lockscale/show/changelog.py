@@ -10,8 +10,17 @@ import pandas as pd
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.mail import cover_letter
+from lockscale.measure.compare_arms import (
+    compared_rates,
+    extra_calls,
+    function_costs,
+    proof_of,
+    rates,
+    unit_of,
+)
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
+from lockscale.show.story import Story
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
@@ -54,10 +63,27 @@ class Paragraph(NamedTuple):
     fixed: bool = False
 
 
+def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
+    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
+
+
 def as_text(blocks: list[Paragraph]) -> str:
     """The blocks as a commit message takes them, a blank line between them."""
     parts = [one.text if one.fixed else "\n".join(_wrap(one.text)) for one in blocks]
     return held("\n\n".join(parts) + "\n")
+
+
+def story_blocks(story: Story) -> list[Paragraph]:
+    """A measured story in words; function costs are those of the point with the most extra calls."""
+    rows, study = story.rows, story.study
+    extra, counter = extra_calls(rows, study), proof_of(rows, study)
+    most = extra.iloc[extra.extra.argmax()]
+    arms = [study.unpatched.name, study.patched.name]
+    costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in arms}
+    return changelog_blocks(
+        study, story.provenance, extra, rates(rows), costs, story.read_prediction(),
+        f"{counter}: {unit_of(study, counter)}", compared_rates(rows, study),
+    )  # fmt: skip
 
 
 def changelog_blocks(
@@ -90,11 +116,17 @@ def changelog_blocks(
 
 def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Paragraph]:
     kernels = provenance["kernels"]
+
+    def of_all(field: str) -> str:
+        return ", ".join(sorted({kernel[field] for kernel in kernels.values()}))
+
     found = next(iter(provenance["as_found"].values()))
     made = found["file_system"]
     host = provenance["host"]
+    proof = ": counters are the proof, rates are not a benchmark"
+    worth = "" if is_benchmark(provenance["origin"]) else proof
     lines = [
-        *_wrap(f"Kernel: {_versions(kernels)}, {_locks(kernels)} spin locks, with their build-ids:"),
+        *_wrap(f"Kernel: {of_all('version')}, {of_all('spin_lock')} spin locks, with their build-ids:"),
         # in brackets, or checkpatch takes it for a commit that is not described
         *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
         *_wrap(f"mkfs:   {made['mkfs_line']}"),
@@ -107,7 +139,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         Paragraph(f"Study {study.name}: {study.question}"),
         Paragraph(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
-            f"({host['cpu_model']}){_worth(provenance)}. "
+            f"({host['cpu_model']}){worth}. "
             f"Averages of {extra.repeats.min()} interleaved boots an arm; those of counts take in the two of "
             "the A/A pair."
         ),
@@ -118,10 +150,10 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 
 def _operations(study: Study) -> str:
     asked = study.parameters
-    found = {asked.operations(guest, n) for guest in asked.guests for n in guest.processes}
-    said = " or ".join(str(creates) for creates in sorted(found))
+    counts = {asked.operations(guest, n) for guest in asked.guests for n in guest.processes}
     loads = max((loads for guest in asked.guests for loads in guest.loads_at.values()), default=1)
-    return f"{said} operations a {f'load, up to {loads} loads a ' if loads > 1 else ''}point"
+    each = f"load, up to {loads} loads a point" if loads > 1 else "point"
+    return f"{' or '.join(map(str, sorted(counts)))} operations a {each}"
 
 
 def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
@@ -129,8 +161,7 @@ def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
     if provenance["origin"] != "virtual":
         return []
     target = provenance["target"]
-    said = target["prices"].items()
-    prices = ", ".join(f"{name.replace('_', ' ')} {price['ns']:g}" for name, price in said)
+    prices = ", ".join(f"{n.replace('_', ' ')} {price['ns']:g}" for n, price in target["prices"].items())
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     return [
         Paragraph(
@@ -154,31 +185,23 @@ def _where(provenance: dict[str, Any]) -> str:
     return words.upper() + bracket + accel
 
 
-def _worth(provenance: dict[str, Any]) -> str:
-    return "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
-
-
-def _versions(kernels: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(sorted({kernel["version"] for kernel in kernels.values()}))
-
-
-def _locks(kernels: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(sorted({kernel["spin_lock"] for kernel in kernels.values()}))
-
-
 def _calls(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
     unpatched, patched = study.unpatched.name, study.patched.name
-    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}            {patched:>14}"]
-    for row in extra.to_dict("records"):
-        change = percent(row[unpatched], row[patched], row["significant"])
+    both = extra.rename(columns={unpatched: "before", patched: "after"})
+    return _table(f"{counter} (*: significant at 5% over all rows):", _changes(study, both, decimals=4))
+
+
+def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
+    """`before` and `after` at each point, the change, and a star where it is significant."""
+    lines = [f"cpus procs  {study.unpatched.name:>12}            {study.patched.name:>14}"]
+    row: Any
+    for row in both.itertuples():
+        change = percent(row.before, row.after, row.significant)
         lines.append(
-            f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.4f} (  0.00%)   "
-            f"{row[patched]:>14.4f} {change}"
+            f"{row.cpus:>4} {row.threads:>5}  {row.before:>12.{decimals}f} (  0.00%)   "
+            f"{row.after:>14.{decimals}f} {change}"
         )
-    return [
-        Paragraph(f"{counter} (*: significant at 5% over all rows):"),
-        Paragraph("\n".join(lines), fixed=True),
-    ]
+    return lines
 
 
 def percent(before: float, after: float, significant: bool) -> str:
@@ -188,19 +211,17 @@ def percent(before: float, after: float, significant: bool) -> str:
 
 
 def _extra(study: Study, extra: pd.DataFrame) -> list[Paragraph]:
-    unpatched, patched = study.unpatched.name, study.patched.name
     lines = ["cpus procs     extra  [     low,     high]    spread  above"]
-    for row in extra.to_dict("records"):
-        lines.append(
-            f"{row['cpus']:>4} {row['threads']:>5}  {row['extra']:>8.4f}  "
-            f"[{row['low']:>8.4f}, {row['high']:>8.4f}]  {row['spread']:>8.4f}  "
-            f"{'yes' if row['above'] else 'no'}"
-        )
+    lines += [
+        f"{row.cpus:>4} {row.threads:>5}  {row.extra:>8.4f}  [{row.low:>8.4f}, {row.high:>8.4f}]  "
+        f"{row.spread:>8.4f}  {'yes' if row.above else 'no'}"
+        for row in extra.itertuples()
+    ]
     head = (
-        f"The extra ones under {unpatched} with their interval ({extra.level_pct.min():.1f}%, by "
-        f"ranks, each row alone), and the repeat spread (largest less smallest) of {patched}:"
+        f"The extra ones under {study.unpatched.name} with their interval ({extra.level_pct.min():.1f}%, by "
+        f"ranks, each row alone), and the repeat spread (largest less smallest) of {study.patched.name}:"
     )
-    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
+    return _table(head, lines)
 
 
 def _rates(
@@ -211,45 +232,32 @@ def _rates(
     head = f"{metric}{rate_note(rates)} {where_measured(provenance)}{'' if benchmark else NO_BENCHMARK}:"
     unpatched, patched = study.unpatched.name, study.patched.name
     if benchmark and compared is not None:
-        return [Paragraph(head), Paragraph(_compared(unpatched, patched, compared), fixed=True)]
+        both = compared[compared.arm == patched].rename(columns={"unpatched": "before", "value": "after"})
+        return _table(head, _changes(study, both, decimals=0))
     wide = rates.pivot_table(index=["cpus", "threads"], columns="arm", values="value").reset_index()
-    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}  {patched:>14}"]
+    lines = [f"cpus procs  {unpatched:>12}  {patched:>14}"]
     for row in wide.to_dict("records"):
         lines.append(f"{row['cpus']:>4} {row['threads']:>5}  {row[unpatched]:>12.0f}  {row[patched]:>14.0f}")
-    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
-
-
-def _compared(unpatched: str, patched: str, compared: pd.DataFrame) -> str:
-    """The rates of both arms, what they change, and a star where it is significant."""
-    lines = [f"{'cpus':>4} {'procs':>5}  {unpatched:>12}            {patched:>14}"]
-    for row in compared[compared.arm == patched].to_dict("records"):
-        change = percent(row["unpatched"], row["value"], row["significant"])
-        lines.append(
-            f"{row['cpus']:>4} {row['threads']:>5}  {row['unpatched']:>12.0f} (  0.00%)   "
-            f"{row['value']:>14.0f} {change}"
-        )
-    return "\n".join(lines)
+    return _table(head, lines)
 
 
 def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str) -> list[Paragraph]:
-    found = []
+    found: list[Paragraph] = []
     for arm, cost in costs.items():
         rows = [
             FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
             for r in cost.to_dict("records")
         ]
-        found.append(Paragraph(f"Function cost of {arm} (measured {point}, profiler on):"))
-        found.append(Paragraph(cost_table(rows).rstrip("\n"), fixed=True))
+        lines = cost_table(rows).rstrip("\n").split("\n")
+        found += _table(f"Function cost of {arm} (measured {point}, profiler on):", lines)
     unpatched, patched = study.unpatched.name, study.patched.name
     if {unpatched, patched} <= costs.keys():
-        found.append(
-            Paragraph(f"The same averages before ({unpatched}) and after ({patched}), in microseconds:")
-        )
-        found.append(Paragraph(_before_after(costs[unpatched], costs[patched]), fixed=True))
+        head = f"The same averages before ({unpatched}) and after ({patched}), in microseconds:"
+        found += _table(head, _before_after(costs[unpatched], costs[patched]))
     return found
 
 
-def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> str:
+def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     """One call of each function that both arms have; no stars, as a profile is one sum over all runs."""
     both = before.merge(after, on="function", suffixes=("_before", "_after"))
     lines = [f"{'FUNC':<30} {'BEFORE':>10} {'AFTER':>10}"]
@@ -257,7 +265,7 @@ def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> str:
         old, new = row["avg_us_before"], row["avg_us_after"]
         change = percent(old, new, False) if old else ""
         lines.append(f"{row['function']:<30} {old:>10.2f} {new:>10.2f} {change}".rstrip())
-    return "\n".join(lines)
+    return lines
 
 
 def _predicted(prediction: dict[str, Any]) -> list[Paragraph]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One notebook through papermill, in a process of its own: its output kept, its progress shown."""
+"""Which notebooks there are, and one of them through papermill: its output kept, its progress shown."""
 
 import ast
 import json
@@ -30,6 +30,28 @@ NO_SPACE = tuple(f"[Errno {number}]" for number in FULL)
 
 class Interrupted(RunFailed):
     """Somebody ended it; the message is for a caller that knows no better one."""
+
+
+def sources() -> list[Path]:
+    """The numbered notebooks' sources in their order."""
+    return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
+
+
+def all_sources() -> list[Path]:
+    """Of every committed notebook."""
+    return sorted(paths.NOTEBOOK_SOURCES.rglob("*.py"))
+
+
+def notebook_names() -> dict[str, Path]:
+    """Every notebook by its path below notebooks/ without its ending, the numbered ones first."""
+    found = (path for path in paths.NOTEBOOKS.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    named = {path.relative_to(paths.NOTEBOOKS).with_suffix("").as_posix(): path for path in found}
+    return dict(sorted(named.items()))
+
+
+def notebook_of(source: Path) -> Path:
+    """notebooks/src/NN_name.py -> notebooks/NN_name.ipynb; likewise in explore/."""
+    return paths.NOTEBOOKS / source.relative_to(paths.NOTEBOOK_SOURCES).with_suffix(".ipynb")
 
 
 def parameters_of(notebook: Path) -> dict[str, Any]:

@@ -44,22 +44,22 @@ def simulated(errors: pd.DataFrame) -> Headline:
         return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
     origins = " and ".join(map(origin_in_words, errors.origin.unique()))
-    said = "published points" if origins == "published" else f"points ({origins})"
-    says = f"simulated: up to {worst:.1f}% off at {len(errors)} {said}"
-    says += ", calibrated ones among them" if origins == "published" else ""
+    points = f"points ({origins})"
+    if origins == "published":
+        points = "published points, calibrated ones among them"
+    says = f"simulated: up to {worst:.1f}% off at {len(errors)} {points}"
     return Headline(says, {"largest_error_pct": worst, "points": len(errors)})
 
 
 def predicted(prediction: Mapping[str, Any]) -> Headline:
     """03: the patched arm on the published machine."""
-    said = prediction["published_machine"]
-    if said is None:
+    p = prediction["published_machine"]
+    if p is None:
         return Headline("nothing published says what the patched arm would give")
-    low, high = said["low"], said["high"]
     says = (
-        f"predicted: {low:,.0f} to {high:,.0f} {said['unit']} by {said['arm']} at {said['threads']} threads"
+        f"predicted: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} by {p['arm']} at {p['threads']} threads"
     )
-    return Headline(says, {"predicted_low": low, "predicted_high": high})
+    return Headline(says, {"predicted_low": p["low"], "predicted_high": p["high"]})
 
 
 def built(kernels: Mapping[str, Mapping[str, Any]]) -> Headline:
@@ -90,23 +90,19 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
 def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame) -> Headline:
     """07: how many predictions for the run's own machine hold, and the model that ranks first."""
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
-    rates_inside = int(rates.inside.astype(bool).sum())
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
-    inside = int(counts.inside.astype(bool).sum())
     undecided = f", {open_} cannot be told" if open_ else ""
-    said = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
-    said += [f"{inside} of {len(counts)} predicted counts lie in their intervals"] * (len(counts) > 0)
-    said += [f"{rates_inside} of {len(rates)} predicted rates lie in their intervals"] * (len(rates) > 0)
-    said = said or ["nothing was predicted that was counted"]
-    best = found.comparison.best if found.comparison else None
-    if best:
+    says = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
+    numbers: dict[str, float] = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
+    for what, judgements in (("counts", counts), ("rates", rates)):
+        inside, total = int(judgements.inside.astype(bool).sum()), len(judgements)
+        says += [f"{inside} of {total} predicted {what} lie in their intervals"] * (total > 0)
+        numbers |= {what: total, f"{what}_inside": inside}
+    says = says or ["nothing was predicted that was counted"]
+    if best := found.comparison and found.comparison.best:
         least_bad = f"no law describes {found.column.name}; {best.model} is the least bad"
-        said += [least_bad if best.misfit else f"{best.model} describes {found.column.name} best"]
-    of_bounds = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
-    of_rates = {"rates": len(rates), "rates_inside": rates_inside}
-    return Headline(
-        "; ".join(said), {**of_bounds, "counts": len(counts), "counts_inside": inside, **of_rates}
-    )
+        says += [least_bad if best.misfit else f"{best.model} describes {found.column.name} best"]
+    return Headline("; ".join(says), numbers)
 
 
 def written(text: str, where: str) -> Headline:

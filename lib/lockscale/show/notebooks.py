@@ -24,7 +24,7 @@ from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import sha256_of, sha256_of_json, write_text
 from lockscale.measure.run_folder import curated_run
-from lockscale.show.execution import execute, parameters_in
+from lockscale.show.execution import all_sources, execute, notebook_of, parameters_in, sources
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 INDEX = "Index: [Notebooks](README.md), [Runs](runs.ipynb)"
@@ -43,31 +43,8 @@ PNG_SCALE = 0.75
 MOST_STILLS, STILL_PX = 4, 280
 
 
-def sources() -> list[Path]:
-    """The numbered notebooks' sources in their order."""
-    return sorted(paths.NOTEBOOK_SOURCES.glob("[0-9][0-9]_*.py"))
-
-
-def all_sources() -> list[Path]:
-    """Of every committed notebook."""
-    return sorted(paths.NOTEBOOK_SOURCES.rglob("*.py"))
-
-
-def notebook_names() -> dict[str, Path]:
-    """Every notebook by its path below notebooks/ without its ending, the numbered ones first."""
-    found = (path for path in paths.NOTEBOOKS.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
-    named = {path.relative_to(paths.NOTEBOOKS).with_suffix("").as_posix(): path for path in found}
-    return dict(sorted(named.items()))
-
-
-def notebook_of(source: Path) -> Path:
-    """notebooks/src/NN_name.py -> notebooks/NN_name.ipynb; likewise in explore/."""
-    return paths.NOTEBOOKS / source.relative_to(paths.NOTEBOOK_SOURCES).with_suffix(".ipynb")
-
-
 def clean(source: Path) -> Any:
     """The notebook of a source: no output, fixed ids, fixed metadata."""
-    # imported here: the pipeline needs the names of notebooks, not what makes them
     import jupytext
     import nbformat
 

@@ -4,8 +4,6 @@
 import re
 from typing import Any
 
-import pandas as pd
-
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import locked, need_free_space
@@ -15,10 +13,10 @@ from lockscale.kernels.series import touched_files
 from lockscale.kernels.source import find_source
 from lockscale.measure.compare_arms import aa_rates, rates
 from lockscale.measure.power import Detection, detection, earlier_rows, parse_percent
-from lockscale.measure.resume import forget_unbegun, says_how_to_go_on
+from lockscale.measure.resume import forget_unbegun, says_how_to_go_on, to_resume
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
-from lockscale.measure.run_folder import Run, find_run, is_curated, new_run, read_study_file
+from lockscale.measure.run_folder import Run, new_run
 from lockscale.measure.steadiness import outliers, steady_lines
 from lockscale.measure.study_check import check_study
 from lockscale.measure.target import hold_this_machine, refuse_too_large
@@ -26,8 +24,7 @@ from lockscale.measure.target_manycore import machine_in_virtual_time
 from lockscale.measure.target_ssh import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.show.execution import ENDS_S, Interrupted, execute
-from lockscale.show.notebooks import notebook_of, sources
+from lockscale.show.execution import ENDS_S, Interrupted, execute, notebook_of, sources
 from lockscale.show.story import keep_study
 from lockscale.study.file import (
     LocalTarget,
@@ -38,7 +35,7 @@ from lockscale.study.file import (
     load_study,
     load_target,
 )
-from lockscale.study.tables import beside, changed_tables, study_tables
+from lockscale.study.tables import beside, study_tables
 from lockscale.text_table import text_table
 
 TOOLS = ("gcc", "make", "git", "xz", "flex", "bison", "bc", "qemu-system-x86_64", "udevadm")
@@ -53,7 +50,7 @@ def run_study(
     study = study_on(where, name, changes, short=short)
     local = isinstance(where, LocalTarget)
     if local:
-        _check_tables(study, resume)
+        study_tables(study, [beside(study), *([resume.tables] if resume else [])])  # refuses a damaged one
         refuse_too_large(study, where)
     else:
         preflight(study, where, resume)
@@ -69,8 +66,8 @@ def run_study(
                     run_plan(run, study, where)
                 else:
                     ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
-                    said = {"study": study.name, "target": where.name, "run": str(run.folder)}
-                    _tell_story(run, said, ends_s)
+                    parameters = {"study": study.name, "target": where.name, "run": str(run.folder)}
+                    _tell_story(run, parameters, ends_s)
     except BaseException:
         if not resume:
             forget_unbegun(run)
@@ -132,10 +129,10 @@ def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percen
             f"target {target} measures the one kernel that runs there, so nothing is compared that --detect "
             "could plan for: give -p iterations, or a target that boots the arms"
         )
-    told = detection(earlier_rows(study, target), study, wanted)
-    if told.iterations is None:
-        raise BadInput(told.says())
-    return told
+    found = detection(earlier_rows(study, target), study, wanted)
+    if found.iterations is None:
+        raise BadInput(found.says())
+    return found
 
 
 def outcome(run: Run) -> str:
@@ -143,37 +140,21 @@ def outcome(run: Run) -> str:
     if run.changelog.is_file():
         return run.changelog.read_text()
     rows = read_rows(run.rows)
-    return "\n".join([text_table(rates(rows)), *_steady_text(rows)])
-
-
-def _steady_text(rows: pd.DataFrame) -> list[str]:
-    """What notebook 05 tells of a run with arms: drift, the A/A pair, the repeats that lie apart."""
-    said = [*steady_lines(rows), ""]
+    # what notebook 05 has of a run with arms: drift, the A/A pair, the repeats that lie apart
+    lines = [text_table(rates(rows)), *steady_lines(rows), ""]
     aa = aa_rates(rows, load_study(str(rows.study.iloc[0])))
     if len(aa):
         pair = aa[["cpus", "threads", "first", "second", "difference_pct"]]
-        said += ["The A/A pair, the same twice (ops/s), which is in no mean above:", text_table(pair)]
+        lines += ["The A/A pair, the same twice (ops/s), which is in no mean above:", text_table(pair)]
     if len(apart := outliers(rows)):
-        said += ["Far from the median of their point, and left in:", text_table(apart)]
-    return said
+        lines += ["Far from the median of their point, and left in:", text_table(apart)]
+    return "\n".join(lines)
 
 
 def resume_study(name: str) -> Run:
     """Go on with a run: notebooks run again, steps in its journal and built kernels do not."""
-    run = find_run(name)
-    if is_curated(run):
-        raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
-    said = read_study_file(run.folder)
-    study = load_study(said["name"], said["parameters"])
-    if run.journal.is_file() and {**study.model_dump(mode="json"), "target": said["target"]} != said:
-        raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
-    if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
-        raise BadInput(f"run {run.id} was begun with another {changed[0]}: start a new run, or put that back")
-    return run_study(said["name"], said["target"], said["parameters"], resume=run)
-
-
-def _check_tables(study: Study, resume: Run | None) -> None:
-    study_tables(study, [beside(study), *([resume.tables] if resume else [])])
+    run, begun = to_resume(name)
+    return run_study(begun["name"], begun["target"], begun["parameters"], resume=run)
 
 
 def preflight(study: Study, target: Target | None = None, resume: Run | None = None) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a patch would give, written down before it is measured: notebook 03 keeps it with its hash."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -12,10 +11,10 @@ from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.guest import GuestCase, predict_guests
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
+from lockscale.study.mistakes import near
 from lockscale.tables import list_tables, published
 
 NOT_COUNTED = FirstCounts(None, why_none=BY_HAND)
-_ENDS = ("low", "high")
 
 
 def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
@@ -32,11 +31,11 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
                 "--model, or write a whatif into its study.py"
             )
         known = {one.name: one for one in studies() if one.whatif}
-        raise BadInput(f"whatif knows no study {study!r}{_near(study, known)}")
+        raise BadInput(f"whatif knows no study {study!r}{near(study, known)}")
     takes = parts.given
     for name, value in (given or {}).items():
         if name not in takes:
-            raise BadInput(f"{study} has no measurement {name!r} to be given{_near(name, takes)}")
+            raise BadInput(f"{study} has no measurement {name!r} to be given{near(name, takes)}")
         if not 0 < value < 1e9:
             raise BadInput(f"{name} is {value:g}: give a number above 0 and below 1e9")
     found = answer(given or {})
@@ -50,9 +49,9 @@ def answer_for(study: Study) -> Answer:
     if study_parts(study.name).whatif:
         return ask(study.name)
     rates = next(iter(study.own_tables), "CSV")
-    asked = f"lockscale whatif --profile FILE --rates {rates} --model {study.model}"
-    said = f"{asked}, with a profile and the rates of your base"
-    unknown = Open("everything", "nothing of this study's base is published", said)
+    command = f"lockscale whatif --profile FILE --rates {rates} --model {study.model}"
+    how = f"{command}, with a profile and the rates of your base"
+    unknown = Open("everything", "nothing of this study's base is published", how)
     return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 
@@ -93,31 +92,23 @@ def _machine(study: Study, found: Answer) -> dict[str, Any] | None:
     of_arm = [p for p in found.predictions if p.arm == arm]
     if not of_arm:
         return None
-    said = max(of_arm, key=lambda p: p.threads)
-    gain = {f"gain_{end}": getattr(p, end) for p in found.parameters if p.name == "gain" for end in _ENDS}
-    row = {name: value for name, value in asdict(said).items() if name != "sign"}
+    row = asdict(max(of_arm, key=lambda p: p.threads))
+    del row["sign"]
+    gain = {f"gain_{e}": getattr(p, e) for p in found.parameters if p.name == "gain" for e in ("low", "high")}
     return {**row, **gain, "open": [f"{one.parameter}: {one.measurement}" for one in found.open]}
 
 
 def _published(predictions: list[Predicted]) -> list[dict[str, Any]]:
     """The published values of the predicted arms: for the reader, never used."""
     arms, metrics = {p.arm for p in predictions}, {p.metric for p in predictions}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for table in list_tables():
         frame = published(table)
         if {"arm", "metric", "threads"} <= set(frame.columns):
             kept = frame[frame.arm.isin(arms) & frame.metric.isin(metrics)]
             kept = kept[~kept.statistic.isin(["min", "max"])]
-            for key, found in kept.groupby(["arm", "threads", "metric"], sort=False):
-                rows.append({"table": table, **_row(key, float(found.value.mean()))})
+            means = kept.groupby(["arm", "threads", "metric"], sort=False).value.mean().reset_index()
+            rows += [
+                {"table": table, **{str(k): v for k, v in row.items()}} for row in means.to_dict("records")
+            ]
     return rows
-
-
-def _row(key: Any, value: float) -> dict[str, Any]:
-    arm, threads, metric = key
-    return {"arm": str(arm), "threads": int(threads), "metric": str(metric), "value": value}
-
-
-def _near(name: str, known: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f": did you mean {near[0]}?" if near else f" (there are: {', '.join(known) or 'none'})"

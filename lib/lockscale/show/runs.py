@@ -77,13 +77,8 @@ def batches_table() -> Listed:
 
 def find_runs() -> Iterator[Run]:
     """Every folder with a study.json where runs lie: of a batch each set is one."""
-    patterns = [
-        (paths.RUNS, "*/study.json"),
-        (paths.RUNS, "*/*/study.json"),
-        (paths.MEASURED, "*/study.json"),
-    ]
-    for root, pattern in patterns:
-        for path in sorted(root.glob(pattern)):
+    for root, pattern in ((paths.RUNS, "*"), (paths.RUNS, "*/*"), (paths.MEASURED, "*")):
+        for path in sorted(root.glob(f"{pattern}/study.json")):
             yield Run(path.parent)
 
 
@@ -93,44 +88,32 @@ def notebooks_of(run: Run) -> list[Path]:
 
 
 def _row(run: Run) -> dict[str, Any]:
-    row = dict.fromkeys(COLUMNS[:-1]) | {"run": _name(run), "place": _place(run), "state": DAMAGED}
+    """Those of COLUMNS that can be read; `origin` is what the provenance says, if anything was measured."""
+    row: dict[str, Any] = dict.fromkeys(COLUMNS[:-1]) | _name_and_place(run) | {"state": DAMAGED}
     try:
-        said = read_study_file(run.folder)
-        row |= {"study": str(said["name"]), "target": str(said["target"]), "origin": _origin(run)}
+        study = read_study_file(run.folder)
+        row |= {"study": str(study["name"]), "target": str(study["target"])}
+        row |= {"origin": str(read_provenance(run.folder)["origin"])} if run.provenance.is_file() else {}
         rows = pd.read_csv(run.rows, usecols=["arm", "started_utc"]) if run.rows.is_file() else None
     except (BadInput, OSError, ValueError):
         return row
-    arms = said["arms"] if rows is None else rows.arm.unique()
-    began = _stamp(run.id) if rows is None or rows.empty else str(rows.started_utc.min())
-    return row | {
-        "began_utc": began,
-        "arms": len(arms),
-        "rows": 0 if rows is None else len(rows),
-        "state": _state(run),
-    }
+    arms = study["arms"] if rows is None else rows.arm.unique()
+    stamp = STAMP.search(run.id)
+    began = "{}-{}-{}T{}:{}:{}Z".format(*stamp.groups()) if stamp else None
+    if rows is not None and len(rows):
+        began = str(rows.started_utc.min())
+    count = 0 if rows is None else len(rows)
+    return row | {"began_utc": began, "arms": len(arms), "rows": count, "state": _state(run)}
 
 
-def _name(run: Run) -> str:
-    """What find_run() takes: the id, of a batch's set with the batch before it."""
-    return (
-        run.id if run.folder.parent in (paths.RUNS, paths.MEASURED) else f"{run.folder.parent.name}/{run.id}"
-    )
-
-
-def _place(run: Run) -> str:
+def _name_and_place(run: Run) -> dict[str, str]:
+    """`run` is what find_run() takes: the id, of a batch's set with the batch before it."""
     if is_curated(run):
-        return "data/measured"
-    return "runs" if run.folder.parent == paths.RUNS else f"batch {run.folder.parent.name}"
-
-
-def _origin(run: Run) -> str | None:
-    """What its provenance says: qemu, hardware and so on; None where nothing was measured."""
-    return str(read_provenance(run.folder)["origin"]) if run.provenance.is_file() else None
-
-
-def _stamp(text: str) -> str | None:
-    found = STAMP.search(text)
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else None
+        return {"run": run.id, "place": "data/measured"}
+    parent = run.folder.parent
+    if parent == paths.RUNS:
+        return {"run": run.id, "place": "runs"}
+    return {"run": f"{parent.name}/{run.id}", "place": f"batch {parent.name}"}
 
 
 def _state(run: Run) -> str:
@@ -193,13 +176,9 @@ def compare_runs(first: str = "", second: str = "") -> pd.DataFrame:
 
 def what_differs(first: str = "", second: str = "") -> pd.DataFrame:
     """Each setting in which two runs differ. Columns setting, first, second."""
-    one, other = _two(first, second)
-    settings = [_settings(run) for run in (one, other)]
-    names = [
-        name for name in {**settings[0], **settings[1]} if settings[0].get(name) != settings[1].get(name)
-    ]
-    rows = [[name, *(settings[k].get(name) for k in (0, 1))] for name in names]
-    return pd.DataFrame(rows, columns=["setting", "first", "second"])
+    one, other = map(_settings, _two(first, second))
+    rows = [(name, one.get(name), other.get(name)) for name in {**one, **other}]
+    return pd.DataFrame([row for row in rows if row[1] != row[2]], columns=["setting", "first", "second"])
 
 
 class SideBySide:
@@ -210,7 +189,7 @@ class SideBySide:
         self.why = why or ("" if len(differs) else "They differ in no setting that is known.")
 
     def __repr__(self) -> str:
-        return "\n\n".join([*([self.why] if self.why else []), *(one.to_string() for one in self.frames)])
+        return "\n\n".join(filter(None, [self.why, *(one.to_string() for one in self.frames)]))
 
     def _repr_html_(self) -> str:
         why = f"<p role='status'>{html.escape(self.why)}</p>" if self.why else ""
@@ -233,19 +212,15 @@ def _two(first: str, second: str) -> tuple[Run, Run]:
     if names is None:
         raise BadInput("there are no two measured runs of one study and origin: name two of the table")
     one, other = (find_run(name) for name in names)
-    studies = [_study(run)["name"] for run in (one, other)]
+    studies = [read_study_file(run.folder)["name"] for run in (one, other)]
     if studies[0] != studies[1]:
         raise BadInput(f"runs of {studies[0]} and {studies[1]} are not compared: choose two of one study")
     return one, other
 
 
-def _study(run: Run) -> dict[str, Any]:
-    return read_study_file(run.folder)
-
-
 def _means(run: Run) -> pd.DataFrame:
     """KEY, value and origin: the mean rate and the mean of the proof's counter at each point."""
-    story = open_story(_study(run)["name"], str(run.folder))
+    story = open_story(read_study_file(run.folder)["name"], str(run.folder))
     rows, study = story.rows, story.study
     counter = proof_of(rows, study)
     counts = counted(rows, study, counter).groupby(["arm", *POINT])["value"].mean().reset_index()
@@ -257,8 +232,8 @@ def _means(run: Run) -> pd.DataFrame:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    said = _study(run)
-    flat = {**{k: v for k, v in said.items() if k != "parameters"}, **said["parameters"]}
+    flat = read_study_file(run.folder)
+    flat |= flat.pop("parameters")
     if run.provenance.is_file():
         known = read_provenance(run.folder)
         flat |= {k: known.get(k) for k in ("origin", "accel", "host", "packages")}

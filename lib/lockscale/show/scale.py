@@ -4,9 +4,6 @@
 Every arm of every path at every number of CPUs, at the best parameters and at draws of them.
 """
 
-import contextlib
-import importlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +17,7 @@ from lockscale.files import write_text
 from lockscale.progress import progress
 from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.sim import load_model
-from lockscale.sim.replicate import Client, cpus
+from lockscale.sim.replicate import Client
 from lockscale.sim.sweep import key_of, version_of
 from lockscale.studies.parts import MOST, SweptPath, Values, draws
 from lockscale.sweeps import sweep_points
@@ -61,7 +58,12 @@ def scale_study(
             for j, n in enumerate(threads):
                 shown.update(k * len(threads) + j, f"{path.name}, {n} CPUs")
                 of_arms += _at(path, n, sets, client)
-    return pd.DataFrame([*map(_row, of_arms), *_saturations(swept, of_arms)])
+    rows = [
+        _row(one, "throughput", one["threads"], one["path"].unit, one["rates"])
+        | {"most_time_at": one["bottleneck"].name, "share_pct": round(100 * one["bottleneck"].share, 1)}
+        for one in of_arms
+    ]
+    return pd.DataFrame([*rows, *_saturations(of_arms)])
 
 
 def _at(path: SweptPath, threads: int, sets: Sequence[Values], client: Client | None) -> list[dict[str, Any]]:
@@ -76,14 +78,9 @@ def _at(path: SweptPath, threads: int, sets: Sequence[Values], client: Client | 
     operations = max(FEWEST, EACH * threads)
     name = f"{path.name.replace(' ', '-')}-{threads}-{operations}-{version_of(model)[:12]}"
     points = sweep_points(
-        model,
-        [threads],
-        list(design.values()),
-        replications=1,
-        operations=operations,
-        client=client,
+        model, [threads], list(design.values()), replications=1, operations=operations, client=client,
         keep=FOLDER / f"{name}.jsonl",
-    )
+    )  # fmt: skip
     found = dict(zip(design, points, strict=True))
     return [
         {
@@ -97,15 +94,7 @@ def _at(path: SweptPath, threads: int, sets: Sequence[Values], client: Client | 
     ]
 
 
-def _row(one: Mapping[str, Any]) -> dict[str, Any]:
-    bottleneck: Bottleneck = one["bottleneck"]
-    return _of(one, "throughput", one["threads"], one["path"].unit, one["rates"]) | {
-        "most_time_at": bottleneck.name,
-        "share_pct": round(100 * bottleneck.share, 1),
-    }
-
-
-def _of(
+def _row(
     one: Mapping[str, Any], metric: str, threads: int, unit: str, values: Sequence[float]
 ) -> dict[str, Any]:
     logs = np.log(values[1:])
@@ -124,17 +113,12 @@ def _of(
     }
 
 
-def _saturations(swept: Sequence[SweptPath], of_arms: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    rows = []
-    for path in swept:
-        for arm in path.arms:
-            here = [one for one in of_arms if (one["path"], one["arm"]) == (path, arm)]
-            rates = np.array([one["rates"] for one in here])
-            slope = next((one["rates"] for one in here if one["threads"] == SLOPE_AT), None)
-            if slope is not None:
-                crossing = rates.max(axis=0) / (np.array(slope) / SLOPE_AT)
-                rows.append(_of(here[0], "saturates_at", 0, "threads", crossing.tolist()))
-    return rows
+def _saturations(of_arms: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One for each arm that was swept at SLOPE_AT."""
+    for at in (one for one in of_arms if one["threads"] == SLOPE_AT):
+        rates = [one["rates"] for one in of_arms if (one["path"], one["arm"]) == (at["path"], at["arm"])]
+        crossing = np.max(rates, axis=0) / (np.array(at["rates"]) / SLOPE_AT)
+        yield _row(at, "saturates_at", 0, "threads", crossing.tolist())
 
 
 class Bottleneck(NamedTuple):
@@ -177,25 +161,3 @@ def kept_scale() -> pd.DataFrame:
         return pd.read_csv(KEPT)
     except (OSError, ValueError) as error:
         raise BadInput(f"{KEPT} cannot be read: make it with `lockscale scale --keep`") from error
-
-
-@contextlib.contextmanager
-def local_cluster() -> Iterator[Client]:
-    """A client of new worker processes, which end with it; they listen on this machine only."""
-    try:
-        distributed: Any = importlib.import_module("distributed")
-    except ImportError:
-        raise BadInput("Dask is not installed: install lockscale with the extra `scale`") from None
-    with (
-        tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder,
-        distributed.LocalCluster(
-            n_workers=cpus(),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            local_directory=folder,
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client

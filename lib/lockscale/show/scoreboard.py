@@ -75,9 +75,8 @@ def _simulated_rows(of: Simulated) -> list[dict[str, Any]]:
 
 def _settings(of: Simulated) -> Mapping[str, Any]:
     found = {"model": str(of.model), "free": of.free, "held": of.held, "operations": of.operations}
-    own = {"source": of.source} if of.source else {}
-    own |= {"model_source": sha256_of(of.model)} if isinstance(of.model, Path) else {}
-    return found | own
+    found |= {"source": of.source} if of.source else {}
+    return found | ({"model_source": sha256_of(of.model)} if isinstance(of.model, Path) else {})
 
 
 KEPT = paths.DATA / "scoreboard.json"
@@ -96,18 +95,15 @@ def keep_scoreboard(rows: Sequence[dict[str, Any]]) -> None:
 def kept_scoreboard() -> list[dict[str, Any]]:
     """Those rows; raises BadInput where the file is not there or not whole."""
     try:
-        rows: list[dict[str, Any]] = json.loads(KEPT.read_text())
+        return list(json.loads(KEPT.read_text()))
     except (OSError, ValueError) as error:
         raise BadInput(f"{KEPT} cannot be read: make it with `lockscale scoreboard --keep`") from error
-    return rows
 
 
 def scoreboard_table(tables: Collection[str]) -> pd.DataFrame:
     """Errors and targets of the kept rows of these tables, both models of a curve together."""
     rows = [row for row in kept_scoreboard() if row["table"] in tables]
-    found = pd.DataFrame(
-        [{name: row[name] for name in TABLE_COLUMNS} for row in rows], columns=list(TABLE_COLUMNS)
-    )
+    found = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     return found.sort_values(["table", "column"], kind="stable", ignore_index=True)
 
 
@@ -178,7 +174,6 @@ HEADER = (
     "table", "column", "model", "points", "free", "in sample %", "leave-one-out %", "small N to large %",
     "covered %", "noise %", "target %", "met",
 )  # fmt: skip
-ALL_POINTS = "  the same, all points"
 
 
 def scoreboard_text(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str] | None = None) -> str:
@@ -186,74 +181,58 @@ def scoreboard_text(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str]
 
     why_short: of tables whose targets the simulator misses, why.
     """
-    queueing = [row for row in rows if row["kind"] == "queueing"]
-    simulated = [row for row in rows if row["kind"] == "simulator"]
-    lines = []
-    for row in queueing:
-        lines.append(_cells(row, row, row["column"]))
-        if row["all_points"]:
-            lines.append(_cells(row, row["all_points"], ALL_POINTS))
-    parts = [_table(lines), "", *_notes(queueing)]
+    queueing, simulated = ([row for row in rows if row["kind"] == kind] for kind in HOW)
+    parts = [_table(queueing), "", *_notes(queueing)]
     if simulated:
-        found = _table([_simulated_cells(row) for row in simulated])
-        parts += ["", "Explained by the simulator:", found, "", *_simulated_notes(simulated, why_short or {})]
+        parts += ["", "Explained by the simulator:", _table(simulated), ""]
+        parts += _simulated_notes(simulated, why_short or {})
     left = [f"{row['table']}, {row['column']}" for row in rows if row["kind"] == "none"]
     if left:
         parts.append(f"Explained by no model (data/README.md says why): {'; '.join(left)}.")
     return "\n".join(parts)
 
 
-def _table(lines: Sequence[tuple[str, ...]]) -> str:
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    lines = []
+    for row in rows:
+        lines.append(_cells(row, row, row["column"]))
+        if all_points := row.get("all_points"):
+            lines.append(_cells(row, {**all_points, "coverage_pct": None}, "  the same, all points"))
     return text_table(pd.DataFrame(lines, columns=list(HEADER))).rstrip() if lines else "none"
 
 
-def _simulated_cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """Column names have their table's own words; calibrated is said in the place of met."""
-    target = "-" if row["target_pct"] is None else f"{row['target_pct']:g}"
-    target += f" / {row['target_loo_pct']:g}" if row["target_loo_pct"] else ""
-    return (
+def _cells(row: dict[str, Any], figures: dict[str, Any], name: str) -> list[str]:
+    """A line of the table, with the row's own figures or others; calibrated is said in the place of met."""
+    targets = [f"{row[key]:g}" for key in ("target_pct", "target_loo_pct") if row[key]]
+    of_all = f" of {row['points_in_table']}" if row["kind"] == "queueing" else ""
+    errors = ("mape_pct", "loo_pct", "extrapolation_pct", "coverage_pct", "noise_pct")
+    return [
         row["table"],
-        row["column"],
-        row["model"],
-        str(row["points"]),
-        str(row["free_parameters"]),
-        *(_pct(row[k]) for k in ("mape_pct", "loo_pct", "extrapolation_pct", "coverage_pct", "noise_pct")),
-        target,
-        "calibrated" if row["calibrated"] else {True: "yes", False: "no", None: "-"}[row["met"]],
-    )
+        name,
+        figures["model"],
+        f"{figures['points']}{of_all}",
+        str(figures["free_parameters"]),
+        *(_pct(figures[key]) for key in errors),
+        " / ".join(targets) or "-",
+        "calibrated" if row.get("calibrated") else {True: "yes", False: "no", None: "-"}[figures["met"]],
+    ]
 
 
 def _simulated_notes(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str]) -> list[str]:
-    said = [
+    notes = [
         "All columns of a table are fitted at once and share their parameters; free are those on which the "
         "column depends. Small N to large: fitted to N <= 8, the error beyond; covered: how many of those "
         "rates are in the 95% intervals of that fit, which are wide where N <= 8 leaves a parameter open. "
         "The form of each model was chosen with all its points in view.",
     ]
-    said += [
+    notes += [
         f"{row['column']}: leave-one-out not determined at N = {_list(at)}."
         for row in rows
         for at in row["not_determined"].values()
     ]
     short = dict.fromkeys(row["table"] for row in rows if row["met"] is False)
-    said += [f"{table}: {why_short[table]}" for table in short if table in why_short]
-    return list(dict.fromkeys(said))
-
-
-def _cells(row: dict[str, Any], figures: dict[str, Any], name: str) -> tuple[str, ...]:
-    target = f"{row['target_pct']:g} / {row['target_loo_pct']:g}" if row["target_pct"] else "-"
-    return (
-        row["table"],
-        name,
-        figures["model"],
-        f"{figures['points']} of {row['points_in_table']}",
-        str(figures["free_parameters"]),
-        *(_pct(figures[key]) for key in ("mape_pct", "loo_pct", "extrapolation_pct")),
-        _pct(row["coverage_pct"] if figures is row else None),
-        _pct(figures["noise_pct"]),
-        target,
-        {True: "yes", False: "no", None: "-"}[figures["met"]],
-    )
+    notes += [f"{table}: {why_short[table]}" for table in short if table in why_short]
+    return list(dict.fromkeys(notes))
 
 
 def _pct(error: float | None) -> str:
@@ -262,7 +241,7 @@ def _pct(error: float | None) -> str:
 
 def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     most = max((row["candidates"] for row in rows), default=0)
-    said = [
+    notes = [
         "Mean absolute errors. Small N to large: fitted to the smaller half of thread counts, the error at "
         "the others; - where that half has no more thread counts than the model has parameters, or does not "
         "determine the rates. Covered: how many rates are in the 95% interval of a fit without them. Noise: "
@@ -270,26 +249,20 @@ def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
         f"The model of a row is the one of up to {most} with the least leave-one-out error, the same that is "
         "shown: chosen among many, it is better than a new thread count would find it.",
     ]
-    said += [
+    notes += [
         f"{row['table']}: thread counts below {row['n_min']} are left out. {row['n_min_because']}"
         for row in rows
         if row["n_min"] > 1
     ]
-    said += [_not_laws(row) for row in rows if row["not_laws"]]
-    said += [_not_determined(row) for row in rows if row["not_determined"]]
-    return list(dict.fromkeys(said))
-
-
-def _not_laws(row: dict[str, Any]) -> str:
-    laws = ", ".join(
-        f"{one['model']} ({_pct(one['mape_pct'])} / {_pct(one['loo_pct'])})" for one in row["not_laws"]
-    )
-    return f"{row['column']}: no candidates, with their errors: {laws}. {row['not_laws_because']}"
-
-
-def _not_determined(row: dict[str, Any]) -> str:
-    models = "; ".join(f"{model} at N = {_list(at)}" for model, at in row["not_determined"].items())
-    return f"{row['column']}: leave-one-out not determined (equally good fits of the rest differ): {models}."
+    for row in (row for row in rows if row["not_laws"]):
+        errors = ((one["model"], _pct(one["mape_pct"]), _pct(one["loo_pct"])) for one in row["not_laws"])
+        laws = ", ".join(f"{model} ({mape} / {loo})" for model, mape, loo in errors)
+        notes.append(f"{row['column']}: no candidates, with their errors: {laws}. {row['not_laws_because']}")
+    differ = "leave-one-out not determined (equally good fits of the rest differ)"
+    for row in (row for row in rows if row["not_determined"]):
+        models = "; ".join(f"{model} at N = {_list(at)}" for model, at in row["not_determined"].items())
+        notes.append(f"{row['column']}: {differ}: {models}.")
+    return list(dict.fromkeys(notes))
 
 
 def _list(threads: Sequence[int]) -> str:

@@ -103,23 +103,23 @@ def table_points(study: Study, points: pd.DataFrame, table: StudyTable) -> pd.Da
     one that makes the floor, or else the patched arm, at its fewest threads equal the simulated one.
     """
     frame = table.frame
-    said: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]
-    said = said[["arm", "threads", "metric", "statistic", "value", "origin"]].reset_index(drop=True)
+    rows: pd.DataFrame = frame[(frame.metric == frame.metric.iloc[0]) & ~frame.statistic.isin(EXTREMES)]
+    rows = rows[["arm", "threads", "metric", "statistic", "value", "origin"]].reset_index(drop=True)
     note = ""
-    if (said.statistic == "mean_per_container").all():
-        said["value"], note = said.threads * said.value, "containers x rate of one"
-    elif (said.metric == "time").all():
-        said["value"] = said.threads / said.value
-        at = _reference(study, said, points)
-        said["value"] *= at.value_simulated / at.value
+    if (rows.statistic == "mean_per_container").all():
+        rows["value"], note = rows.threads * rows.value, "containers x rate of one"
+    elif (rows.metric == "time").all():
+        rows["value"] = rows.threads / rows.value
+        at = _reference(study, rows, points)
+        rows["value"] *= at.value_simulated / at.value
         note = f"threads / time, scaled at {at.arm} of {at.threads}"
-    return said[["arm", "threads", "value", "origin"]].assign(note=note)
+    return rows[["arm", "threads", "value", "origin"]].assign(note=note)
 
 
-def _reference(study: Study, said: pd.DataFrame, points: pd.DataFrame) -> Any:
+def _reference(study: Study, rows: pd.DataFrame, points: pd.DataFrame) -> Any:
     """The point, published and simulated, at which the two scales meet."""
     floors = [arm.name for arm in study.arms if arm.role == "bound"]
-    both = said.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
+    both = rows.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
     here = both[both.arm == (floors or [study.patched.name])[0]]
     if here.empty:
         raise BadInput("no number of threads is both published and simulated: name one in simulated_threads")
@@ -132,24 +132,18 @@ def calibration(study: Study) -> str:
     return "\n".join(f"{name}: {load_model(name).calibration}" for name in models)
 
 
-def errors(points: pd.DataFrame, said: pd.DataFrame) -> pd.DataFrame:
+def errors(points: pd.DataFrame, in_table: pd.DataFrame) -> pd.DataFrame:
     """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin, error_pct."""
-    grouped = said.groupby(["arm", "threads", "origin"], sort=False)
+    grouped = in_table.groupby(["arm", "threads", "origin"], sort=False)
     mean = grouped.value.mean().rename("in_table").reset_index()
-    both: pd.DataFrame = (
-        points[["arm", "threads", "value"]].rename(columns={"value": "simulated"}).merge(mean)
-    )
+    simulated = points[["arm", "threads", "value"]].rename(columns={"value": "simulated"})
+    both: pd.DataFrame = simulated.merge(mean)
     both["error_pct"] = 100 * (both.simulated / both.in_table - 1)
     return both
 
 
 def unfitted_check(study: Study) -> pd.DataFrame | None:
-    """The study's table to which no model was fitted; None where it has no such table."""
+    """The study's table to which no model was fitted, if any: name, unit, predicted, published, error_pct."""
     checks = {table: check for one in studies() for table, check in one.unfitted.items()}
     known = next((checks[table] for table in study.tables if table in checks), None)
-    return check_table(known(study)) if known else None
-
-
-def check_table(rows: Sequence[ModelBesidePublished]) -> pd.DataFrame:
-    """name, unit, predicted, published, error_pct."""
-    return pd.DataFrame([vars(row) for row in rows])
+    return pd.DataFrame(map(vars, known(study))) if known else None

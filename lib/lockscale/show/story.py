@@ -136,13 +136,13 @@ class Story:
         if not path.is_file():
             raise BadInput(f"{path} is not there: run notebook 03 before this one")
         try:
-            said: dict[str, Any] = json.loads(path.read_text())
-            kept = said["sha256"] == sha256_of_json({k: v for k, v in said.items() if k != "sha256"})
-        except (ValueError, KeyError, TypeError):
-            kept = False
-        if not kept:
-            raise BadInput(f"{path} was changed after it was written: start a new run")
-        return said
+            prediction: dict[str, Any] = json.loads(path.read_text())
+            written = {name: value for name, value in prediction.items() if name != "sha256"}
+            if prediction["sha256"] == sha256_of_json(written):
+                return prediction
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+        raise BadInput(f"{path} was changed after it was written: start a new run")
 
 
 def open_story(study: str, run: str = "", **changes: Any) -> Story:
@@ -156,13 +156,13 @@ def open_story(study: str, run: str = "", **changes: Any) -> Story:
     if not run:
         return Story(load_study(study, given), by_hand, by_hand=True)
     found = find_run(run)
-    said = read_study_file(found.folder)
-    if said["name"] != study:
-        raise BadInput(f"run {found.id} is of study {said['name']}, not of {study}: name that study")
-    resolved = load_study(study, {**said["parameters"], **given})
+    begun = read_study_file(found.folder)
+    if begun["name"] != study:
+        raise BadInput(f"run {found.id} is of study {begun['name']}, not of {study}: name that study")
+    resolved = load_study(study, {**begun["parameters"], **given})
     if is_curated(found):
         return Story(resolved, by_hand, by_hand=True, reads=found)
-    return Story(resolved, found, by_hand=False, reads=find_run(said["reads"]) if "reads" in said else None)
+    return Story(resolved, found, by_hand=False, reads=find_run(begun["reads"]) if "reads" in begun else None)
 
 
 def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) -> Path:

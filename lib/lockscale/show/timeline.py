@@ -30,7 +30,7 @@ def perfetto(trace: Trace) -> dict[str, Any]:
     Locks that readers share have as many tracks as there are readers at a time.
     """
     tracks = lock_tracks(trace.holds)
-    events = sorted([*_threads(trace), *_lock_events(tracks)], key=lambda event: float(event["ts"]))
+    events = sorted(_slices(trace, tracks), key=lambda event: float(event["ts"]))
     return {
         "displayTimeUnit": "ns",
         "otherData": {
@@ -63,35 +63,23 @@ def lock_tracks(holds: Iterable[Hold]) -> list[list[Hold]]:
     return found
 
 
-def _threads(trace: Trace) -> Iterator[dict[str, Any]]:
+def _slices(trace: Trace, tracks: list[list[Hold]]) -> Iterator[dict[str, Any]]:
     for s in trace.spans:
-        args = {"step": s.step, "primitive": s.primitive, "holds": s.holds}
-        told = {name: value for name, value in args.items() if value}
-        yield _slice(f"{s.state}: {s.step}", s.state, THREADS, s.thread + 1, s.start_ps, s.end_ps, told)
-
-
-def _lock_events(tracks: list[list[Hold]]) -> Iterator[dict[str, Any]]:
+        known = {"step": s.step, "primitive": s.primitive, "holds": s.holds}
+        args = {name: value for name, value in known.items() if value}
+        event = {"name": f"{s.state}: {s.step}", "cat": s.state, "pid": THREADS, "tid": s.thread + 1}
+        yield {**event, **_time_of(s), "args": args}
     for tid, track in enumerate(tracks, start=FIRST_LOCK):
         for h in track:
             how = "read" if h.read else "held"
-            args = {"lock": h.lock, "thread": h.thread}
-            yield _slice(f"thread {h.thread}", how, LOCKS, tid, h.start_ps, h.end_ps, args)
+            event = {"name": f"thread {h.thread}", "cat": how, "pid": LOCKS, "tid": tid}
+            yield {**event, **_time_of(h), "args": {"lock": h.lock, "thread": h.thread}}
 
 
-def _slice(
-    name: str, category: str, pid: int, tid: int, start_ps: int, end_ps: int, args: dict[str, Any]
-) -> dict[str, Any]:
-    start_ns, end_ns = start_ps // PS_PER_NS, end_ps // PS_PER_NS
-    return {
-        "name": name,
-        "cat": category,
-        "ph": "X",
-        "ts": start_ns / 1000,
-        "dur": (end_ns - start_ns) / 1000,
-        "pid": pid,
-        "tid": tid,
-        "args": args,
-    }
+def _time_of(one: Span | Hold) -> dict[str, Any]:
+    """A complete event's start and duration, in us of whole ns."""
+    start_ns, end_ns = one.start_ps // PS_PER_NS, one.end_ps // PS_PER_NS
+    return {"ph": "X", "ts": start_ns / 1000, "dur": (end_ns - start_ns) / 1000}
 
 
 def _names(trace: Trace, locks: list[str]) -> Iterator[dict[str, Any]]:
@@ -142,12 +130,8 @@ def timeline(trace: Trace) -> go.Figure:
         spans = [span for span in trace.spans if span.state == state]
         if spans:
             drawn.add_trace(_bars(state, spans))
-    drawn.update_layout(
-        barmode="overlay",
-        bargap=0.1,
-        height=FRAME_PX + ROW_PX * max(8, trace.threads),
-        hovermode="closest",
-    )
+    height = FRAME_PX + ROW_PX * max(8, trace.threads)
+    drawn.update_layout(barmode="overlay", bargap=0.1, height=height, hovermode="closest")
     drawn.update_yaxes(range=[trace.threads - 0.5, -0.5], showgrid=False, fixedrange=True)
     return drawn.update_xaxes(range=[trace.from_ps / PS_PER_US, trace.to_ps / PS_PER_US], showgrid=False)
 
@@ -180,24 +164,20 @@ def _locks(span: Span) -> str:
     return f"{on}<br>holds {span.holds}" if span.holds else on
 
 
-ENDINGS = {".json": "Perfetto", ".html": "a browser"}
+VIEWERS = {".json": "ui.perfetto.dev", ".html": "a browser"}
 
 
-def check_ending(file: Path) -> None:
-    """Raises BadInput unless the ending is one that ``save_trace`` knows."""
-    if file.suffix not in ENDINGS:
+def check_file(file: Path, spans: int = 0) -> None:
+    """Raises BadInput for an ending that nothing opens, and for more spans than its viewer can show."""
+    if file.suffix not in VIEWERS:
         raise BadInput(f"'{file}' ends neither in .json (for Perfetto) nor in .html (a timeline)")
-
-
-def check_size(file: Path, spans: int) -> None:
-    """Raises BadInput for more spans than the file's viewer can show."""
     if file.suffix == ".html":
         check_bars(spans)
 
 
 def save_trace(trace: Trace, file: Path) -> Path:
     """Write the trace for Perfetto (.json) or as a page that needs no network (.html)."""
-    check_ending(file)
+    check_file(file)
     if file.suffix == ".json":
         write_text(file, json.dumps(perfetto(trace), separators=(",", ":")) + "\n")
     else:

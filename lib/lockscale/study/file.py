@@ -14,7 +14,7 @@ from lockscale.errors import BadInput
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, has_series, read_series
 from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
-from lockscale.study.mistakes import checked, near, read_names, short, told_of
+from lockscale.study.mistakes import checked, near, place_in, read_names, short
 from lockscale.study.parameters import RENAMED, Function, GuestPoints, Parameters, ProfilerName
 from lockscale.study.target_file import (
     LocalTarget,
@@ -270,13 +270,16 @@ def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:
             raise BadInput(f"parameter {key} is called {RENAMED[key]} now: rename it")
         if key not in Parameters.model_fields:
             raise BadInput(f"study {name} has no parameter {key!r}{near(key, Parameters.model_fields)}")
+    given = changes or {}
     if isinstance(said.get("parameters"), dict):
-        said["parameters"] = {**said["parameters"], **(changes or {})}
-    study = checked(Study, said, path)
+        said["parameters"] = {**said["parameters"], **given}
+    study = checked(Study, said, path, given)
     _refuse_other_name(path, study.name, "study")
     _refuse_arms_toml(study)
-    with told_of(study.name, "parameters.arms"):
+    try:
         return study.with_arms(study.parameters.arms)
+    except BadInput as error:
+        raise BadInput(f"{place_in(path, 'parameters.arms', given)}{error}") from None
 
 
 def load_whole_study(name: str) -> Study:

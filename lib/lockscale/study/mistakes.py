@@ -63,8 +63,11 @@ def read_names(path: Path) -> dict[str, Any]:
     return said
 
 
-def checked(model: type[M], said: dict[str, Any], path: Path) -> M:
-    """What a file said as `model`. Raises BadInput for the first thing in it that cannot be."""
+def checked(model: type[M], said: dict[str, Any], path: Path, given: Collection[str] = ()) -> M:
+    """What a file said as `model`. Raises BadInput for the first thing in it that cannot be.
+
+    given: parameters that are not the file's, but were asked for beside it.
+    """
     try:
         return model.model_validate(said)
     except pydantic.ValidationError as error:
@@ -74,8 +77,14 @@ def checked(model: type[M], said: dict[str, Any], path: Path) -> M:
     where = _place(said, first)
     alike = [one for one in found if _place(said, one) == where]  # each alternative of one value
     why = ", or ".join(dict.fromkeys(map(_why, alike)))
-    place = f"{where}: " if where else ""
-    raise BadInput(f"{path.name}: {place}{why}{_got(first, why)}{_meant(first, found)}")
+    raise BadInput(f"{place_in(path, where, given)}{why}{_got(first, why)}{_meant(first, found)}")
+
+
+def place_in(path: Path, where: str, given: Collection[str]) -> str:
+    """How a sentence about that key begins: with the file, or with the parameter that was given."""
+    if (names := re.fullmatch(r"parameters\.([a-z_]+)(.*)", where)) and names[1] in given:
+        return f"parameter {names[1]}{names[2]}: "
+    return f"{path.name}: {where}: " if where else f"{path.name}: "
 
 
 def near(name: str, known: Collection[str]) -> str:

@@ -32,7 +32,7 @@ def test_a_file_that_is_not_there(lockscale: Lockscale, storm: Path):
 
 def test_a_set_that_cannot_run_leaves_no_folder(lockscale: Lockscale, storm: Path):
     storm.write_text(FILE + "grid: {seed: [1, none]}\n")
-    assert "parameters.seed" in refusal(lockscale, storm)
+    assert "parameter seed: " in refusal(lockscale, storm)
     assert not paths.RUNS.exists()
 
 

@@ -13,7 +13,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.batch.index import open_journal, state_of
 from lockscale.show.batch.plan import Batch, _id, read_batch
-from lockscale.show.notebooks import notebook_names
+from lockscale.show.execution import notebook_names
 
 CURATED = "inode-claim"
 
@@ -118,7 +118,7 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
         ),
         (
             {"grid": {"seed": ["one"]}},
-            "storm.yaml: inode-claim.yaml: parameters.seed: write a whole number",
+            "storm.yaml: parameter seed: write a whole number",
         ),
         ({"grid": {"seed": [float("nan")]}}, "storm.yaml: a parameter is a date, NaN or another value"),
         (

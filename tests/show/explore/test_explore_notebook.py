@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.show.execution import private_kernel
+from lockscale.show.execution import all_sources, notebook_of, private_kernel
 from lockscale.show.explore.setting import scenes
-from lockscale.show.notebooks import all_sources, notebook_of
 
 SOURCES = {source.stem: source for source in all_sources() if source.parent.name == "explore"}
 

@@ -25,7 +25,6 @@ from lockscale.journal import add_line, drop_torn_line, read_lines
 from lockscale.show.batch.plan import Batch, Set
 
 State = Literal["done", "failed", "left"]
-NEEDED = ("set", "notebook", "key", "status", "says", "numbers", "wall_s", "started_utc")
 
 
 class NotebookEntry(TypedDict):
@@ -74,8 +73,8 @@ def open_journal(path: Path) -> BatchJournal:
 
 def _entry(line: bytes) -> NotebookEntry:
     try:
-        value: dict[str, Any] = json.loads(line)
-        found: NotebookEntry = {name: value[name] for name in NEEDED}  # type: ignore[assignment]
+        value = json.loads(line)
+        found: NotebookEntry = {name: value[name] for name in NotebookEntry.__annotations__}  # type: ignore
         return found
     except (ValueError, KeyError, TypeError):
         raise BadInput("is not a batch's") from None
@@ -118,6 +117,7 @@ def page_of(notebook: str, title: str, name: str, names: Collection[str], pages:
     """
     import nbformat  # takes a second or more, which every command would pay
     from nbconvert import HTMLExporter
+    from plotly.offline import get_plotlyjs
 
     nodes: Any = nbformat.reads(notebook, as_version=4)  # type: ignore[no-untyped-call]
     drawn = [_showable(output) for cell in nodes.cells for output in cell.get("outputs", ())]
@@ -127,12 +127,12 @@ def page_of(notebook: str, title: str, name: str, names: Collection[str], pages:
     exporter: Any = HTMLExporter
     body, _ = exporter(template_name="basic").from_notebook_node(nodes)
     body = LINK.sub(lambda found: _relinked(found[1], found[2], name, names), body)
-    up = Path(os.path.relpath(folder, (pages / name).parent))
-    script = ""
+    up, script = html.escape(os.path.relpath(folder, (pages / name).parent)), ""
     if any(drawn):
-        _keep_plotly(folder)
-        script = f'\n<script src="{html.escape((up / SCRIPT).as_posix())}"></script>'
-    way = f'<p><a href="{html.escape((up / "index.html").as_posix())}">All of the batch</a></p>\n'
+        script = f'\n<script src="{up}/{SCRIPT}"></script>'
+        if not (folder / SCRIPT).is_file():
+            write_text(folder / SCRIPT, get_plotlyjs())
+    way = f'<p><a href="{up}/index.html">All of the batch</a></p>\n'
     return PAGE.format(title=html.escape(title), style=STYLE, script=script, body=way + body)
 
 
@@ -144,29 +144,17 @@ def _relinked(path: str, text: str, name: str, names: Collection[str]) -> str:
 
 def _showable(output: Any) -> bool:
     """Leave of an output what a page can show; whether it is a figure."""
+    import plotly.io
+
     data = output.get("data", {})
     figure = data.get(PLOTLY)
     if figure is not None:
-        data["text/html"] = _div(figure)
+        data["text/html"] = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
     elif WIDGET in data:
         data["text/html"] = "<p>Controls that JupyterLab shows: open the notebook there.</p>"
     for kind in [kind for kind in data if kind not in SHOWN]:
         del data[kind]
     return figure is not None
-
-
-def _div(figure: Any) -> str:
-    import plotly.io
-
-    text: str = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
-    return text
-
-
-def _keep_plotly(folder: Path) -> None:
-    from plotly.offline import get_plotlyjs
-
-    if not (folder / SCRIPT).is_file():
-        write_text(folder / SCRIPT, get_plotlyjs())
 
 
 NotebookEntries = Mapping[tuple[str, str], NotebookEntry]
@@ -190,16 +178,16 @@ def summary(batch: Batch, entries: NotebookEntries) -> pd.DataFrame:
 
 def _row(one: Set, name: str, entries: NotebookEntries) -> dict[str, Any]:
     entry = entries.get((one.id, name))
-    row: dict[str, Any] = {
+    known: dict[str, Any] = dict(entry) if entry else {"says": "", "numbers": {}}
+    row = {
         "set": one.id,
         **{k: _text(v) for k, v in one.parameters.items()},
         "notebook": name,
+        "status": state_of([entry]),
+        **{column: known.get(column) for column in ("says", "wall_s", "started_utc")},
+        "path": f"{one.id}/notebooks/{name}.ipynb" if entry else None,
     }
-    row |= {"status": state_of([entry]), "says": "", "wall_s": None, "started_utc": None, "path": None}
-    if entry:
-        row |= {column: entry[column] for column in ("says", "wall_s", "started_utc")}
-        row |= {"path": f"{one.id}/notebooks/{name}.ipynb"}
-    return row | {k: v for k, v in (entry["numbers"] if entry else {}).items() if k not in row}
+    return row | {name: value for name, value in known["numbers"].items() if name not in row}
 
 
 def _text(value: object) -> str:
@@ -214,28 +202,25 @@ def index(batch: Batch, entries: NotebookEntries) -> str:
     head = ["set", *varied, "notebook", "status", "headline", "time (s)", "open"]
     rows = [_line(one, name, varied, entries) for one in batch.sets for name in batch.notebooks]
     noun = "set" if len(batch.sets) == 1 else "sets"
-    body = [
-        f"<h1>{html.escape(batch.name)}</h1>",
-        f'<p>{len(batch.sets)} {noun}: {counts}. <a href="summary.csv">Summary as CSV</a></p>',
-        '<div class="table"><table>',
-        f"<thead><tr>{''.join(f'<th scope=col>{html.escape(one)}</th>' for one in head)}</tr></thead>",
-        f"<tbody>\n{''.join(rows)}</tbody></table></div>",
-    ]
-    return PAGE.format(
-        title=html.escape(f"batch {batch.name}"), style=STYLE + COLOURS, script="", body="\n".join(body)
-    )
+    cells = "".join(f"<th scope=col>{html.escape(one)}</th>" for one in head)
+    body = f"""<h1>{html.escape(batch.name)}</h1>
+<p>{len(batch.sets)} {noun}: {counts}. <a href="summary.csv">Summary as CSV</a></p>
+<div class="table"><table>
+<thead><tr>{cells}</tr></thead>
+<tbody>
+{"".join(rows)}</tbody></table></div>"""
+    return PAGE.format(title=f"batch {html.escape(batch.name)}", style=STYLE + COLOURS, script="", body=body)
 
 
 def _line(one: Set, name: str, varied: list[str], entries: NotebookEntries) -> str:
     entry = entries.get((one.id, name))
     state = state_of([entry])
-    cells = [one.id, *(_text(one.varied[k]) for k in varied), name]
-    shown = [f"<td>{html.escape(cell)}</td>" for cell in cells]
-    shown += [
-        f'<td class="{state}">{WORDS[state]}</td>',
-        f"<td>{html.escape(entry['says'] if entry else '')}</td>",
-    ]
-    shown += [f"<td>{entry['wall_s']:.0f}</td>" if entry else "<td></td>"]
-    links = [(f"{one.id}/pages/{name}.html", "page"), (f"{one.id}/notebooks/{name}.ipynb", "notebook")]
-    opened = " ".join(f'<a href="{quote(path)}">{word}</a>' for path, word in links) if entry else ""
-    return f"<tr>{''.join(shown)}<td>{opened}</td></tr>\n"
+    says, wall_s, opened = "", "", ""
+    if entry:
+        says, wall_s = html.escape(entry["says"]), f"{entry['wall_s']:.0f}"
+        links = {"page": f"{one.id}/pages/{name}.html", "notebook": f"{one.id}/notebooks/{name}.ipynb"}
+        opened = " ".join(f'<a href="{quote(path)}">{word}</a>' for word, path in links.items())
+    names = [html.escape(cell) for cell in (one.id, *(_text(one.varied[k]) for k in varied), name)]
+    cells = "".join(f"<td>{cell}</td>" for cell in names)
+    cells += f'<td class="{state}">{WORDS[state]}</td><td>{says}</td><td>{wall_s}</td><td>{opened}</td>'
+    return f"<tr>{cells}</tr>\n"

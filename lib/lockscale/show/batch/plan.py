@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A batch file -> its parameter sets, each checked before anything runs."""
 
-import contextlib
 import fnmatch
 import itertools
 import json
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +17,7 @@ import pydantic
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of_json
 from lockscale.measure.run_folder import Run, curated_run
-from lockscale.show.execution import parameters_of
-from lockscale.show.notebooks import notebook_names
+from lockscale.show.execution import notebook_names, parameters_of
 from lockscale.study.file import (
     DEFAULT_TARGET,
     LocalTarget,
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 
 MOST_VALUES = 100_000  # YAML's aliases can make a short file enormous
-KEYS = "notebooks, grid, parameters and curated"
 MUST_BE = {
     "notebooks": "a list of notebooks' names or patterns, such as [02_simulate]",
     "grid": "names of parameters, each with a list of values, such as seed: [1, 2]",
@@ -68,15 +65,15 @@ def read_batch_file(path: Path) -> BatchFile:
         raise BadInput(
             f"{path} is no file: give a batch file, such as notebooks/batches/simulated-studies.yaml"
         )
-    said = read_yaml(path)
-    if said is None:
+    content = read_yaml(path)
+    if content is None:
         raise BadInput(f"{path.name} is empty: write at least notebooks: [02_simulate]")
-    if not isinstance(said, dict):
+    if not isinstance(content, dict):
         raise BadInput(f"{path.name} has to hold names with values, such as notebooks: [02_simulate]")
-    if _is_huge(said):
+    if _is_huge(content):
         raise BadInput(f"{path.name} holds more than {MOST_VALUES} values: write fewer")
     try:
-        return BatchFile.model_validate(said)
+        return BatchFile.model_validate(content)
     except pydantic.ValidationError as error:
         raise BadInput(f"{path.name}: {_sentence(error.errors()[0])}") from None
 
@@ -85,27 +82,23 @@ def _sentence(error: "ErrorDetails") -> str:
     """Which key is wrong, and what it has to be."""
     key, *inner = map(printable, error["loc"])
     if key not in MUST_BE:
-        return f"a batch has no key {key!r}: it has {KEYS}"
+        return f"a batch has no key {key!r}: it has notebooks, grid, parameters and curated"
     if error["type"] == "missing":
         return f"the key {key} is missing: give {MUST_BE[key]}"
-    if key == "grid" and inner:
-        where = f"grid.{inner[0]}"
-        if error["type"] == "too_short":
-            return f"{where} has no values: give at least one, or leave {inner[0]} out"
-        if error["type"] == "list_type":
-            return f"{where} is {_short(error['input'])}: write a list, such as {inner[0]}: [1, 2]"
+    given = printable(reprlib.repr(error["input"]))
+    match error["type"], key, inner:
+        case "too_short", "grid", [name]:
+            return f"grid.{name} has no values: give at least one, or leave {name} out"
+        case "list_type", "grid", [name]:
+            return f"grid.{name} is {given}: write a list, such as {name}: [1, 2]"
     if error["type"] == "too_short" or (error["input"] is None and not inner):
         return f"{key} is empty: give {MUST_BE[key]}{'' if key == 'notebooks' else ', or leave it out'}"
-    return f"{key} is or holds {_short(error['input'])}: give {MUST_BE[key]}"
+    return f"{key} is or holds {given}: give {MUST_BE[key]}"
 
 
-def _short(value: object) -> str:
-    return printable(reprlib.repr(value))
-
-
-def _is_huge(said: Any) -> bool:
+def _is_huge(content: Any) -> bool:
     """Whether it has more than MOST_VALUES values, all aliases written out."""
-    left, seen = [said], 0
+    left, seen = [content], 0
     while left and seen <= MOST_VALUES:
         one = left.pop()
         seen += 1
@@ -136,10 +129,10 @@ class Set:
     @property
     def sha256(self) -> str:
         """Of everything that decides what its notebooks say, but for their own text."""
-        said = self.study and self.study.model_dump(mode="json")
+        study = self.study and self.study.model_dump(mode="json")
         reads = self.reads and self.reads.id
         own = [self.tables] if self.tables else []
-        return sha256_of_json([said, self.target, self.parameters, reads, *own])
+        return sha256_of_json([study, self.target, self.parameters, reads, *own])
 
 
 @dataclass(frozen=True)
@@ -153,13 +146,13 @@ class Batch:
 
 def read_batch(path: Path) -> Batch:
     """The batch of a file. Raises BadInput for what it does not know and for sets that cannot run."""
-    said = read_batch_file(path)
+    file = read_batch_file(path)
     if not NAME.fullmatch(path.stem):
         raise BadInput(f"{path.name!r} names no batch: let it be letters, digits, - and _ before .yaml")
-    notebooks = _chosen(said.notebooks, path)
+    notebooks = _chosen(file.notebooks, path)
     defaults = {k: v for one in notebooks.values() for k, v in parameters_of(one).items()}
-    _refuse_unknown(said, defaults, path)
-    sets = [_set(said, chosen, defaults, path) for chosen in _combinations(said.grid, path)]
+    _refuse_unknown(file, defaults, path)
+    sets = [_set(file, chosen, defaults, path) for chosen in _combinations(file.grid, path)]
     if len({one.id for one in sets}) < len(sets):
         raise BadInput(f"{path.name}: a value stands twice in the grid: give each once")
     return Batch(path.stem, notebooks, sets)
@@ -179,15 +172,15 @@ def _chosen(patterns: Iterable[str], path: Path) -> dict[str, Path]:
     return found
 
 
-def _refuse_unknown(said: BatchFile, defaults: Mapping[str, Any], path: Path) -> None:
+def _refuse_unknown(file: BatchFile, defaults: Mapping[str, Any], path: Path) -> None:
     known = {*defaults, *(Parameters.model_fields if "run" in defaults else ())} - set(OWN)
-    for name in (*said.grid, *said.parameters):
+    for name in (*file.grid, *file.parameters):
         if name not in known:
             raise BadInput(
                 f"{path.name}: no chosen notebook has the parameter {printable(name)!r} "
                 f"(there are: {', '.join(sorted(known)) or 'none'})"
             )
-    if both := set(said.grid) & set(said.parameters):
+    if both := set(file.grid) & set(file.parameters):
         raise BadInput(f"{path.name}: {min(both)} stands in grid and in parameters: keep one")
 
 
@@ -198,27 +191,25 @@ def _combinations(grid: Mapping[str, list[Any]], path: Path) -> list[dict[str, A
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def _set(said: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], path: Path) -> Set:
-    given = {**said.parameters, **chosen}
-    _refuse_what_json_lacks(given, path)
-    with _said_in(path):
+def _set(file: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], path: Path) -> Set:
+    given = {**file.parameters, **chosen}
+    try:
+        json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise BadInput(
+            f"{path.name}: a parameter is a date, NaN or another value that JSON has not: write text"
+        ) from None
+    try:
         study = _study(given, defaults) if "study" in defaults else None
         target = str(given.get("target", DEFAULT_TARGET))
         if "target" in defaults and isinstance(load_target(target), LocalTarget):
             raise BadInput(f"target {target} boots no arms: lockscale study run S --target {target}")
-        reads = curated_run(study.name) if study and said.curated else None
+        reads = curated_run(study.name) if study and file.curated else None
         tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
-    varied = {name: value for name, value in chosen.items() if len(said.grid[name]) > 1}
-    return Set(_id(varied, given), given, varied, study, target, reads, tables)
-
-
-@contextlib.contextmanager
-def _said_in(path: Path) -> Iterator[None]:
-    """Name the batch file in what a study or a target of it refuses."""
-    try:
-        yield
     except BadInput as error:
         raise BadInput(f"{path.name}: {error}") from None
+    varied = {name: value for name, value in chosen.items() if len(file.grid[name]) > 1}
+    return Set(_id(varied, given), given, varied, study, target, reads, tables)
 
 
 def _study(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Study:
@@ -229,15 +220,6 @@ def _study(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Study:
         raise BadInput(f"study {printable(name)!r} is no name of a study (there are: {known})")
     changes = {k: v for k, v in given.items() if k in Parameters.model_fields and v is not None}
     return load_study(name, changes)
-
-
-def _refuse_what_json_lacks(given: Mapping[str, Any], path: Path) -> None:
-    try:
-        json.dumps(given, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise BadInput(
-            f"{path.name}: a parameter is a date, NaN or another value that JSON has not: write text"
-        ) from None
 
 
 def _id(varied: Mapping[str, Any], given: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from lockscale.files import (
     locked,
     need_free_space,
     need_place_for_folder,
+    now_utc,
     sha256_of,
     sha256_of_json,
     write_json,
@@ -61,8 +61,8 @@ class BatchOutcome:
     def says(self) -> str:
         """One line, for a person or for cron's mail."""
         failed = f", {self.failed} failed" if self.failed else ""
-        told = f"{self.done} of {self.sets} sets done{failed}, {self.ran} notebooks ran now"
-        return f"batch {self.batch}: {told}: {self.index}"
+        counts = f"{self.done} of {self.sets} sets done{failed}, {self.ran} notebooks ran now"
+        return f"batch {self.batch}: {counts}: {self.index}"
 
 
 def run_batch(file: Path, output: Path | None = None) -> BatchOutcome:
@@ -79,17 +79,15 @@ def run_batch(file: Path, output: Path | None = None) -> BatchOutcome:
     need_free_space(folder, 200, "a batch")
     with locked(folder / "batch.lock", f"batch {batch.name} in {folder}"):
         write_json(folder / "batch.json", {"kind": KIND, "name": batch.name})
-        started = _BatchFolder(batch, folder, open_journal(folder / "journal.jsonl"))
-        return started.run()
+        return _BatchFolder(batch, folder, open_journal(folder / "journal.jsonl")).run()
 
 
 def _refuse_what_is_no_batch(folder: Path, batch: Batch) -> None:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
-        said: Any = json.loads((folder / "batch.json").read_text())
-        ours = (said["kind"], said["name"]) == (KIND, batch.name)
-    except (OSError, ValueError, KeyError, TypeError):
+        ours = json.loads((folder / "batch.json").read_text()) == {"kind": KIND, "name": batch.name}
+    except (OSError, ValueError):
         ours = False
     if not ours and {path.name for path in folder.iterdir()} != {"batch.lock"}:
         raise BadInput(f"{folder} holds something else than batch {batch.name}: name another --output")
@@ -116,7 +114,8 @@ class _BatchFolder:
         write_index(self.batch, self.folder, self.entries())
         for number, one in enumerate(self.batch.sets, start=1):
             if self._state(one) != "done":
-                _tell(f"set {number} of {len(self.batch.sets)}: {one.id}")
+                if _is_watched():
+                    print(f"set {number} of {len(self.batch.sets)}: {one.id}", file=sys.stderr, flush=True)
                 self._run_set(one)
                 write_index(self.batch, self.folder, self.entries())
         states = [self._state(one) for one in self.batch.sets]
@@ -129,12 +128,11 @@ class _BatchFolder:
         return {which: entry for which, entry in known.items() if entry}
 
     def _known(self, one: Set) -> dict[str, NotebookEntry | None]:
-        return {name: self._entry(one, name, key) for name, key in self._keys(one)}
-
-    def _entry(self, one: Set, name: str, key: str) -> NotebookEntry | None:
-        entry = self.journal.entry(one.id, name, key)
-        whole = state_of([entry]) == "failed" or self._kept(one, name).is_file()
-        return entry if whole else None
+        found = {name: self.journal.entry(one.id, name, key) for name, key in self._keys(one)}
+        return {
+            name: entry if state_of([entry]) == "failed" or self._kept(one, name).is_file() else None
+            for name, entry in found.items()
+        }
 
     def _state(self, one: Set) -> State:
         return state_of(self._known(one).values())
@@ -168,7 +166,7 @@ class _BatchFolder:
         notebook, into = self.batch.notebooks[name], run.folder / "running"
         running = into / notebook.name
         parameters = {**one.parameters, "target": one.target, "run": str(run.folder)}
-        started_utc, started_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.monotonic()
+        started_utc, started_s = now_utc(), time.monotonic()
         failure = ""
         try:
             execute(notebook, running, parameters, run.folder / "progress.log", shown=_is_watched())
@@ -206,18 +204,12 @@ class _BatchFolder:
 def _headline(notebook: dict[str, Any]) -> tuple[str, dict[str, float]]:
     """The last headline that a cell showed, else the notebook's title."""
     outputs = (output for cell in notebook["cells"] for output in cell.get("outputs", ()))
-    found = [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]
-    first = "".join(
-        next((cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"), "")
-    )
-    return (found[-1]["says"], found[-1]["numbers"]) if found else (first.partition("\n")[0].lstrip("# "), {})
+    if found := [output["data"][MIME] for output in outputs if MIME in output.get("data", {})]:
+        return found[-1]["says"], found[-1]["numbers"]
+    first = next((cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"), "")
+    return "".join(first).partition("\n")[0].lstrip("# "), {}
 
 
 def _is_watched() -> bool:
     """Whether a person sees standard error: cron mails whatever is written there."""
     return sys.stderr.isatty()
-
-
-def _tell(text: str) -> None:
-    if _is_watched():
-        print(text, file=sys.stderr, flush=True)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from lockscale.show.explore.setting import REPLICATIONS
 from lockscale.show.explore.view import PER_CONTAINER, View, published_points
-from lockscale.show.figures.template import COLOURS, figure, style
+from lockscale.show.figures.template import COLOURS, panels, style
 from lockscale.show.timeline import COLOUR
 from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
@@ -32,14 +31,11 @@ Floats = Sequence[float]
 
 def explorer_figure(view: View) -> go.Figure:
     """The figure with all its traces; `traces` and `layout` say what changes in it."""
-    made = make_subplots(
-        rows=2, cols=2, specs=[[{}, {}], [{"colspan": 2}, None]], row_heights=[0.52, 0.48],
-        column_widths=[0.62, 0.38], horizontal_spacing=0.11, vertical_spacing=0.15,
+    drawn = panels(
+        "", "", WIDTH_PX, HEIGHT_PX, rows=2, cols=2, specs=[[{}, {}], [{"colspan": 2}, None]],
+        row_heights=[0.52, 0.48], column_widths=[0.62, 0.38], horizontal_spacing=0.11, vertical_spacing=0.15,
     )  # fmt: skip
-    drawn = made.update_layout(figure("", "", "", "", WIDTH_PX).layout)
-    drawn.update_layout(
-        height=HEIGHT_PX, hovermode="closest", legend={"entrywidth": 0}, margin={"t": 95, "r": 35}
-    )
+    drawn.update_layout(hovermode="closest", legend={"entrywidth": 0}, margin={"t": 95, "r": 35})
     looks: list[Data] = [
         {"mode": "none", "fill": "toself", "fillcolor": "rgba(213,94,0,0.18)", "hoverinfo": "skip"},
         {"mode": "lines+markers", **style(0)},
@@ -71,12 +67,7 @@ def traces(view: View) -> list[Data]:
         _published(view, arm),
         _published(view, other if view.other else ""),
         {**as_arrays([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
-        *(
-            _histogram(name, buckets)
-            for name, buckets in zip(
-                STEMS, (lock.wait_histogram, lock.hold_histogram) if lock else ((), ()), strict=True
-            )
-        ),
+        *map(_histogram, STEMS, (lock.wait_histogram, lock.hold_histogram) if lock else ((), ())),
         *(_lines(state, [s for s in view.timeline.spans if s.state == state]) for state in STATES),
     ]
 
@@ -84,10 +75,9 @@ def traces(view: View) -> list[Data]:
 def layout(view: View) -> Data:
     """Titles, axes' names and ranges."""
     setting, at = view.setting, view.at
-    top = max(
-        [r.high or r.rate_per_s for r in (*view.curve, *view.other)]
-        + [rate for arm in (setting.arm, setting.of.after(setting.arm)) for _, rate in _points(view, arm)]
-    )
+    arms = (setting.arm, setting.of.after(setting.arm))
+    printed = [rate for arm in arms for _, rate in published_points(setting.scene, arm)]
+    top = max([*(r.high or r.rate_per_s for r in (*view.curve, *view.other)), *printed])
     end_us = view.timeline.to_ps / PS_PER_US
     return {
         "title_text": _title(view),
@@ -123,8 +113,8 @@ def _made_of(of: Scene) -> str:
 
 def _ticks() -> Data:
     powers = range(1, 13)
-    said = [f"{10**p}" if p < 4 else f"10<sup>{p}</sup>" for p in powers]
-    return {"tickvals": (NO_WAIT_NS, *(10.0**p for p in powers)), "ticktext": ("none", *said)}
+    labels = [f"{10**p}" if p < 4 else f"10<sup>{p}</sup>" for p in powers]
+    return {"tickvals": (NO_WAIT_NS, *(10.0**p for p in powers)), "ticktext": ("none", *labels)}
 
 
 def _band(curve: Sequence[Result]) -> Data:
@@ -140,13 +130,9 @@ def _curve(arm: str, curve: Sequence[Result]) -> Data:
 
 
 def _published(view: View, arm: str) -> Data:
-    points = _points(view, arm) if arm else ()
+    points = published_points(view.setting.scene, arm) if arm else ()
     drawn = as_arrays([n for n, _ in points], [rate for _, rate in points])
     return {**drawn, "name": f"{arm}, published", "showlegend": bool(points)}
-
-
-def _points(view: View, arm: str) -> Sequence[tuple[int, float]]:
-    return published_points(view.setting.scene, arm)
 
 
 def _histogram(name: str, buckets: Histogram) -> Data:

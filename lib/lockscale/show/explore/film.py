@@ -129,7 +129,8 @@ def film(taken: Sequence[Shot], places: Sequence[str] = ()) -> go.Figure:
     """One frame a shot: a line for each thread, or with `places` a row for each of these locks and cache
     lines, with all their shards that are used, and in it a line for each thread."""
     scenes = [_frame(one, places) for one in taken]
-    drawn = figure(_title(taken), _says(taken[0]), "time after the warm-up (us)", "", WIDTH_PX)
+    title = f"{', '.join(dict.fromkeys(one.arm for one in taken))} in {taken[0].of.name}"
+    drawn = figure(title, _says(taken[0]), "time after the warm-up (us)", "", WIDTH_PX)
     for state, data in zip(COLOUR, scenes[0].data, strict=True):
         drawn.add_trace(data).data[-1].update(name=state, showlegend=True)
     drawn.frames = scenes
@@ -198,8 +199,8 @@ def _slider(taken: Sequence[Shot], scenes: Sequence[go.Frame]) -> dict[str, Any]
         {"label": label, "method": "animate", "args": [[scene.name], now]}
         for label, scene in zip(_labels(taken), scenes, strict=True)
     ]
-    said = {"prefix": "arm: " if taken[0].threads == taken[-1].threads else "threads: "}
-    return {"steps": steps, "active": 0, "currentvalue": said, "pad": {"t": 130}, "x": 0.05, "len": 0.9}
+    shown = {"prefix": "arm: " if taken[0].threads == taken[-1].threads else "threads: "}
+    return {"steps": steps, "active": 0, "currentvalue": shown, "pad": {"t": 130}, "x": 0.05, "len": 0.9}
 
 
 def _labels(taken: Sequence[Shot]) -> list[str]:
@@ -208,10 +209,6 @@ def _labels(taken: Sequence[Shot]) -> list[str]:
     if len(counts) == 1:
         return [one.arm for one in taken]
     return [f"{one.threads}" if len(arms) == 1 else f"{one.arm}, {one.threads}" for one in taken]
-
-
-def _title(taken: Sequence[Shot]) -> str:
-    return f"{', '.join(dict.fromkeys(one.arm for one in taken))} in {taken[0].of.name}"
 
 
 def _says(one: Shot) -> str:

@@ -166,7 +166,7 @@ HEAD = "# SPDX-License-Identifier: MIT\n# Written by the lock explorer. {}\n"
 
 def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
     """Write the model, its parameters and the command that simulates them; the file's path."""
-    said = {
+    content = {
         "model": setting.of.model,
         "parameters": setting.parameters(),
         "threads": list(setting.counts()),
@@ -175,23 +175,7 @@ def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
         "seed": SEED,
         "command": setting.command(),
     }
-    return _write(folder / f"{setting.scene}-{setting.arm}.parameters.yaml", said, "Run its command.")
-
-
-def keep_parameters_said(setting: Setting) -> str:
-    """Write them, and say so."""
-    return f"wrote {keep_parameters(setting)}"
-
-
-def keep_study_said(setting: Setting) -> str:
-    """Write it, and say so, and what it has no place for."""
-    wrote = f"wrote {keep_study(setting)}"
-    if setting.operations == OPERATIONS_FINE:
-        return wrote
-    return (
-        f"{wrote}; it has no place for {setting.operations:,} operations: "
-        f"a study simulates {OPERATIONS_FINE:,} a run"
-    )
+    return _write(folder / f"{setting.scene}-{setting.arm}.parameters.yaml", content, "Run its command.")
 
 
 def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
@@ -205,24 +189,17 @@ def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
             f"there is no study {setting.scene} to change (there are: {', '.join(list_studies())}): "
             "write the model's parameters"
         )
-    said = load_study(setting.scene).model_dump(mode="json", exclude_none=True)
-    said["model"] = setting.of.model
-    for arm in said["arms"]:
+    content = load_study(setting.scene).model_dump(mode="json", exclude_none=True)
+    content["model"] = setting.of.model
+    for arm in content["arms"]:
         if arm["name"] in setting.of.arms:
-            arm["model_parameters"] = _plain(setting.parameters(arm["name"]))
-    said["parameters"] |= {
-        "simulated_threads": list(setting.counts()),
-        "replications": REPLICATIONS,
-        "seed": SEED,
-    }
+            arm["model_parameters"] = dict(sorted(setting.parameters(arm["name"]).items()))
+    content["parameters"] |= {"simulated_threads": list(setting.counts()), "replications": REPLICATIONS}
+    content["parameters"] |= {"seed": SEED}
     where = f"It takes the place of notebooks/studies/{setting.scene}.yaml."
-    return _write(folder / f"{setting.scene}.yaml", said, where)
+    return _write(folder / f"{setting.scene}.yaml", content, where)
 
 
-def _write(path: Path, said: dict[str, Any], note: str) -> Path:
-    write_text(path, HEAD.format(note) + yaml.safe_dump(said, sort_keys=False, width=100))
+def _write(path: Path, content: dict[str, Any], note: str) -> Path:
+    write_text(path, HEAD.format(note) + yaml.safe_dump(content, sort_keys=False, width=100))
     return path
-
-
-def _plain(given: dict[str, Value]) -> dict[str, Value]:
-    return dict(sorted(given.items()))

@@ -9,17 +9,15 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockscale.show.explore.setting import OPERATIONS_FINE, REPLICATIONS, SEED, Setting, model_of, scene
 from lockscale.sim import Result, simulate
-from lockscale.sim.model import Value
 from lockscale.sim.trace import Trace, trace
 from lockscale.tables import published
 
 SPANS = 2400
 """Transitions in the timeline, about four a bar; its length follows."""
-Given = tuple[tuple[str, Value], ...]
 
 
 @dataclass(frozen=True)
@@ -44,18 +42,17 @@ class View:
 def view(setting: Setting) -> View:
     """Simulate what the setting asks for; points that were asked before are not simulated again."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = tuple(pool.map(lambda one: _simulated(setting, *one), _points(setting)))
+        found = tuple(pool.map(_result, _points(setting)))
     curve, other = found[: len(setting.counts())], found[len(setting.counts()) :]
-    at = _at(curve, setting.threads)
-    return View(setting, curve, other, _timeline(setting, at))
+    return View(setting, curve, other, _timeline(replace(setting, compare=False)))
 
 
 def view_while(setting: Setting, wanted: Callable[[], bool]) -> View | None:
     """The same point after point, which leaves a CPU to others; None as soon as it is not wanted any more."""
-    for arm, threads in _points(setting):
+    for point in _points(setting):
         if not wanted():
             return None
-        _simulated(setting, arm, threads)
+        _result(point)
     return view(setting)
 
 
@@ -70,7 +67,7 @@ def wait_us_per_operation(result: Result, lock: str) -> float:
 
 def locks_of_name(view: View, name: str) -> int:
     """How many locks have this name: one a block group, say."""
-    return _shards(view.setting.of.model, view.at.threads, tuple(view.at.parameters.items())).get(name, 1)
+    return _shards(replace(view.setting, compare=False)).get(name, 1)
 
 
 def busiest(view: View, name: str) -> float:
@@ -87,17 +84,15 @@ def busiest(view: View, name: str) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _shards(model: str, threads: int, given: Given) -> dict[str, int]:
-    return {lock.name: lock.shards for lock in model_of(model).program(dict(given), threads).names["lock"]}
+def _shards(point: Setting) -> dict[str, int]:
+    program = model_of(point.of.model).program(_result(point).parameters, point.threads)
+    return {lock.name: lock.shards for lock in program.names["lock"]}
 
 
-def _points(setting: Setting) -> list[tuple[str, int]]:
+def _points(setting: Setting) -> list[Setting]:
+    """Each point that it asks for, as a setting that compares nothing."""
     arms = [setting.arm, *([setting.of.after(setting.arm)] if setting.compare else [])]
-    return [(arm, n) for arm in arms for n in setting.counts()]
-
-
-def _simulated(setting: Setting, arm: str, threads: int) -> Result:
-    return _point(setting.of.model, threads, tuple(setting.parameters(arm).items()), setting.operations)
+    return [replace(setting, arm=arm, threads=n, compare=False) for arm in arms for n in setting.counts()]
 
 
 def _at(curve: tuple[Result, ...], threads: int) -> Result:
@@ -105,23 +100,19 @@ def _at(curve: tuple[Result, ...], threads: int) -> Result:
 
 
 @functools.lru_cache(maxsize=4096)
-def _point(model: str, threads: int, given: Given, operations: int) -> Result:
-    numbers = {"seed": SEED, "replications": REPLICATIONS, "operations": operations}
-    return simulate(model_of(model), threads, dict(given), **numbers, workers=1)  # points run side by side
-
-
-def _timeline(setting: Setting, at: Result) -> Trace:
-    """The start of the first replication, as long as makes SPANS transitions."""
-    transitions_per_us = at.transitions / (at.operations * len(at.rates_per_s)) * at.rate_per_s / 1e6
-    return _trace(
-        setting.of.model, setting.threads, tuple(setting.parameters().items()), setting.operations,
-        float(f"{SPANS / transitions_per_us:.2g}"),
-    )  # fmt: skip
+def _result(point: Setting) -> Result:
+    numbers = {"seed": SEED, "replications": REPLICATIONS, "operations": point.operations}
+    model = model_of(point.of.model)
+    return simulate(model, point.threads, point.parameters(), **numbers, workers=1)  # points run side by side
 
 
 @functools.lru_cache(maxsize=256)
-def _trace(model: str, threads: int, given: Given, operations: int, for_us: float) -> Trace:
-    return trace(model_of(model), threads, dict(given), for_us=for_us, seed=SEED, operations=operations)
+def _timeline(point: Setting) -> Trace:
+    """The start of the first replication, as long as makes SPANS transitions."""
+    at, model = _result(point), model_of(point.of.model)
+    transitions_per_us = at.transitions / (at.operations * len(at.rates_per_s)) * at.rate_per_s / 1e6
+    for_us, given = float(f"{SPANS / transitions_per_us:.2g}"), point.parameters()
+    return trace(model, point.threads, given, for_us=for_us, seed=SEED, operations=point.operations)
 
 
 Points = tuple[tuple[int, float], ...]

@@ -3,10 +3,12 @@
 
 import asyncio
 import contextlib
+import functools
 import html
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -20,12 +22,13 @@ from lockscale.show.explore.setting import (
     LOCK_KINDS,
     MAX_SKEW_US,
     MAX_THREADS,
+    OPERATIONS_FINE,
     TIMES,
     Setting,
     changed,
     default,
-    keep_parameters_said,
-    keep_study_said,
+    keep_parameters,
+    keep_study,
     rounded,
     scenes,
 )
@@ -168,25 +171,25 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._drawn, self._laid = traces(first), layout(first)
         self.words, self.kept = w.HTML(), w.HTML()
         buttons = [
-            self._button("Write model parameters", keep_parameters_said),
-            self._button("Write study file", keep_study_said),
+            self._button("Write model parameters", keep_parameters),
+            self._button("Write study file", keep_study, _left_out),
         ]
-        self._follow()
+        self._set_controls()
         for name, control in self.controls.items():
-            control.observe(self._observer(name), "value")
+            control.observe(functools.partial(self._follow_hand, name), "value")
         rows = [*self.controls.values()]
         half = (len(rows) + 1) // 2
         columns = w.HBox([w.VBox(rows[:half]), w.VBox(rows[half:])])
         super().__init__([Keys(), columns, self.figure, self.words, w.HBox([*buttons, self.kept])])
         self.add_class(EXPLORER)
-        self._say(first)
+        self._show_words(first)
         self._at_rest()
 
     def move(self, **changes: Any) -> None:
         """Move controls; the last value given is the one that is shown. A quick look: `refine` says more."""
         self.setting = replace(changed(self.setting, **changes), fine=False)
         self.kept.value = ""  # what was written is not what is set any more
-        self._follow()
+        self._set_controls()
         self._draw()
         self._at_rest()
 
@@ -207,23 +210,20 @@ class Explorer(w.VBox):  # type: ignore[misc]
                 return error
 
         def then(_: View | BadInput) -> None:
-            self._tell()
+            self._send_again()
             self.refine()  # what was found is remembered
 
         self._rest.ask(work, then)
 
-    def _tell(self) -> None:
+    def _send_again(self) -> None:
         """Where the controls stand, once more: if the hand moved two at once, the browser may have heard of
         the one while it was asking for the other."""
         for control in self.controls.values():
             control.send_state("index" if hasattr(control, "index") else "value")
 
-    def _observer(self, name: str) -> Callable[[Any], None]:
-        def observe(change: Any) -> None:
-            if not self._moving:
-                self.move(**{name: change["new"]})
-
-        return observe
+    def _follow_hand(self, name: str, change: Any) -> None:
+        if not self._moving:
+            self.move(**{name: change["new"]})
 
     def _draw(self) -> None:
         started_s = time.perf_counter()
@@ -235,7 +235,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
             return
         self.recompute_ms = 1000 * (time.perf_counter() - started_s)
         self._apply(traces(found), layout(found))
-        self._say(found)
+        self._show_words(found)
 
     def _apply(self, data: list[Data], laid: Data) -> None:
         """Send what differs from what is drawn, in one message: nothing half new is seen."""
@@ -246,7 +246,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._drawn = [{**old, **new} for new, old in zip(data, self._drawn, strict=True)]
         self._laid = {**self._laid, **laid}
 
-    def _follow(self) -> None:
+    def _set_controls(self) -> None:
         """Set the controls to the setting, without hearing of it again."""
         self._moving = True
         try:
@@ -266,24 +266,33 @@ class Explorer(w.VBox):  # type: ignore[misc]
         finally:
             self._moving = False
 
-    def _say(self, found: Any) -> None:
+    def _show_words(self, found: Any) -> None:
         lines = [html.escape(line) for line in (*numbers(found), removes(found), runs(found)) if line]
         self.words.value = (
             f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
         )
 
-    def _button(self, text: str, keep: Callable[[Setting], str]) -> Any:
+    def _button(
+        self, text: str, keep: Callable[[Setting], Path], note: Callable[[Setting], str] = lambda _: ""
+    ) -> Any:
         button = w.Button(description=text, layout={"width": "auto"})
 
         def write(_: Any) -> None:
             try:
-                said = keep(self.setting)
+                outcome = f"wrote {keep(self.setting)}{note(self.setting)}"
             except BadInput as error:
-                said = str(error)
-            self.kept.value = f"<span role='status'>{html.escape(said)}</span>"
+                outcome = str(error)
+            self.kept.value = f"<span role='status'>{html.escape(outcome)}</span>"
 
         button.on_click(write)
         return button
+
+
+def _left_out(setting: Setting) -> str:
+    """What a study file has no place for."""
+    most, asked = OPERATIONS_FINE, setting.operations
+    note = f"; it has no place for {asked:,} operations: a study simulates {most:,} a run"
+    return "" if asked == most else note
 
 
 def _differing(new: Data, old: Data) -> Data:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column, fit_column
@@ -15,7 +14,7 @@ from lockscale.measure.rows import ORIGINS
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.fitted import Estimate, Fit, short
 from lockscale.queueing.model import FloatArray
-from lockscale.show.figures.template import COLOURS, HEIGHT_PX, WIDTH_PX, figure, style
+from lockscale.show.figures.template import COLOURS, HEIGHT_PX, WIDTH_PX, band, panels, style
 
 CURVE_POINTS = 40
 MOST_ROWS = 1000  # beyond that the figure shows the mean of each thread count
@@ -39,7 +38,15 @@ def fit_figure(
 def draw_fit(column: Column, one: Fit) -> go.Figure:
     """The figure of a fit of this column; its title says where the points are from."""
     landmarks = () if column.given else diagnose(one)
-    drawn = _panels(_title(column, one), _says(column), _rate(column))
+    held_out = "" if one.loo_pct is None else f", {one.loo_pct:.1f}% held out"
+    how = f", {column.made_of}" if column.made_of else ""
+    points = f"{ORIGINS.get(column.origin, 'origin not stated')} ({column.table}{how})"
+    drawn = _panels(
+        f"{column.name}: {one.model}, error {one.mape_pct:.1f}%{held_out}",
+        f"points: {points}; line: fitted; band: 95% for one more run",
+        # a unit may also be bytes, or threads' work
+        "operations per second" if column.unit in ("", "ops/s") else column.unit,
+    )
     _draw_curve(drawn, column, one)
     _draw_points(drawn, column, one)
     for knee in landmarks[:1]:
@@ -69,35 +76,12 @@ def fit_numbers(column: Column, one: Fit) -> pd.DataFrame:
     )
 
 
-def _title(column: Column, one: Fit) -> str:
-    held_out = "" if one.loo_pct is None else f", {one.loo_pct:.1f}% held out"
-    return f"{column.name}: {one.model}, error {one.mape_pct:.1f}%{held_out}"
-
-
-def _says(column: Column) -> str:
-    origin = ORIGINS.get(column.origin, "origin not stated")
-    how = f", {column.made_of}" if column.made_of else ""
-    return f"points: {origin} ({column.table}{how}); line: fitted; band: 95% for one more run"
-
-
-def _rate(column: Column) -> str:
-    """What is counted: operations, unless the unit says bytes, threads' work or what else it is."""
-    return "operations per second" if column.unit in ("", "ops/s") else column.unit
-
-
 def _panels(title: str, says: str, rate: str) -> go.Figure:
-    made = make_subplots(
-        rows=2,
-        cols=2,
-        specs=[[{}, {"type": "table", "rowspan": 2}], [{}, None]],
-        column_widths=[0.62, 0.38],
-        row_heights=[0.72, 0.28],
-        horizontal_spacing=0.03,
-        vertical_spacing=0.08,
-        shared_xaxes=True,
-    )
-    drawn = made.update_layout(figure(title, says, "", "", 2 * WIDTH_PX).layout)
-    drawn.update_layout(height=round(1.15 * HEIGHT_PX), xaxis_title=None)
+    drawn = panels(
+        title, says, 2 * WIDTH_PX, 1.15 * HEIGHT_PX, rows=2, cols=2, shared_xaxes=True,
+        specs=[[{}, {"type": "table", "rowspan": 2}], [{}, None]], column_widths=[0.62, 0.38],
+        row_heights=[0.72, 0.28], horizontal_spacing=0.03, vertical_spacing=0.08,
+    )  # fmt: skip
     drawn.update_yaxes(title_text=rate, rangemode="tozero", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
     drawn.update_xaxes(title_text="threads", row=2, col=1)
@@ -109,17 +93,13 @@ def _draw_curve(drawn: go.Figure, column: Column, one: Fit) -> None:
     grid = threads[:: max(1, len(threads) // CURVE_POINTS)]
     if column.given is None:  # else nothing is known between the points
         grid = np.union1d(grid, np.round(np.geomspace(threads[0], threads[-1], CURVE_POINTS)))
-    band = one.predict(grid)
+    found = one.predict(grid)
     if one.noise is not None:
-        both_ways = np.concatenate([grid, grid[::-1]])
-        far = 3 * max(band.value.max(), one.points.rate_per_s.max())  # an open end reaches to infinity
-        edge = np.concatenate([np.minimum(band.high, far), band.low[::-1]])
-        drawn.add_scatter(
-            x=both_ways, y=edge, fill="toself", mode="none", fillcolor="rgba(0,114,178,0.18)",
-            name="95% for one more run", row=1, col=1,
-        )  # fmt: skip
+        far = 3 * max(found.value.max(), one.points.rate_per_s.max())  # an open end reaches to infinity
+        interval = band(grid.tolist(), found.low.tolist(), np.minimum(found.high, far).tolist())
+        drawn.add_scatter(**interval, name="95% for one more run", row=1, col=1)
     line = style(1)["line"]
-    drawn.add_scatter(x=grid, y=band.value, mode="lines", name=one.model, line=line, row=1, col=1)
+    drawn.add_scatter(x=grid, y=found.value, mode="lines", name=one.model, line=line, row=1, col=1)
 
 
 def _draw_points(drawn: go.Figure, column: Column, one: Fit) -> None:
@@ -143,8 +123,8 @@ def _draw_knee(drawn: go.Figure, knee: Diagnosis) -> None:
         return
     at = float(np.log10(knee.value))  # plotly puts annotations, but not lines, at the logarithm
     drawn.add_vline(x=knee.value, line={"color": GREY, "dash": "dot"}, row=1, col=1)
-    said = {"text": f"knee {knee.value:.3g}", "showarrow": False, "textangle": -90, "xanchor": "right"}
-    drawn.add_annotation(x=at, y=0, yanchor="bottom", **said, row=1, col=1)
+    note = {"text": f"knee {knee.value:.3g}", "showarrow": False, "textangle": -90, "xanchor": "right"}
+    drawn.add_annotation(x=at, y=0, yanchor="bottom", **note, row=1, col=1)
 
 
 def _draw_residuals(drawn: go.Figure, one: Fit) -> None:

@@ -30,13 +30,13 @@ def alt_text(drawn: go.Figure) -> str:
     """One paragraph of plain text; its numbers are those drawn, to three digits."""
     meta, layout = drawn.layout.meta or {}, drawn.layout
     titles = (layout.xaxis.title.text, layout.yaxis.title.text)
-    axes = [text.replace("<br>", " ") for text in titles if text]
-    series = [said for trace in drawn.data[:MOST_SERIES] if (said := _series(trace))]
+    axes = ", ".join(text.replace("<br>", " ") for text in titles if text)
+    series = map(_series, drawn.data[:MOST_SERIES])
     left = len(drawn.data) - MOST_SERIES
     parts = [
-        _sentence(meta.get("title") or _plain(layout.title.text or "Figure")),
+        _sentence(meta.get("title") or (layout.title.text or "Figure").partition("<br>")[0]),
         _sentence(meta.get("says", "")),
-        _sentence(f"Axes: {', '.join(axes)}" if axes else ""),
+        _sentence(f"Axes: {axes}" if axes else ""),
         *series,
         f"And {left} more series." if left > 0 else "",
     ]
@@ -72,10 +72,6 @@ def _value(value: Any) -> str:
 
 def _list(values: Any) -> list[Any]:
     return [] if values is None else [v.item() if hasattr(v, "item") else v for v in values]
-
-
-def _plain(text: str) -> str:
-    return text.partition("<br>")[0]
 
 
 def _sentence(text: str) -> str:
@@ -160,8 +156,9 @@ def _image(drawn: go.Figure, stem: str, form: str, scale: float = 1.0) -> bytes:
             found: bytes = kaleido.calc_fig_sync(drawn.to_dict(), opts={"format": form, **size})
         except Exception as error:  # kaleido wraps whatever its browser said in types of its own
             first = (str(error).strip().splitlines() or ["no reason given"])[0]
-            said = f"Chromium did not draw {stem}.{form} ({first}): check `lockscale doctor`"
-            raise BadInput(said) from error
+            raise BadInput(
+                f"Chromium did not draw {stem}.{form} ({first}): check `lockscale doctor`"
+            ) from error
     return found
 
 

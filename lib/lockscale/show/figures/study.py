@@ -4,11 +4,10 @@
 Each says where its numbers are from.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from lockscale.measure.rows import is_benchmark, origin_in_words, origin_of, rate_note
 from lockscale.show.figures.tables import label
@@ -16,8 +15,11 @@ from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
     WIDTH_PX,
+    Numbers,
+    error_bars,
     figure,
     log_ticks,
+    panels,
     style,
     thread_axis,
 )
@@ -26,25 +28,24 @@ from lockscale.sim.models import is_shipped
 from lockscale.study.file import Study
 from lockscale.study.tables import StudyTable
 
-Numbers: TypeAlias = "pd.Series[float]"
 OPEN_MARK = {"size": 14, "line": {"width": 2}}
 
 
 def table_beside_simulated(
-    study: Study, points: pd.DataFrame, said: pd.DataFrame, table: StudyTable
+    study: Study, points: pd.DataFrame, in_table: pd.DataFrame, table: StudyTable
 ) -> go.Figure:
     """Simulated curves of the arms with what a table says of them, and its further arms if it is a file.
 
-    `points`: arm, threads, value, low, high; `said`: arm, threads, value in the same unit, origin, with a
+    `points`: arm, threads, value, low, high; `in_table`: arm, threads, value in the same unit, origin, with a
     `note` on how it came into it.
     """
     points = points.astype({"low": float, "high": float})  # None of a single replication
-    marked = f"open marks: {label(table)}{_first(said.note)}"
+    marked = f"open marks: {label(table)}{_first(in_table.note)}"
     says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}; {marked}"
     drawn = figure(f"{study.name}: simulated and {table.kind}", says, "processes", study.metric)
-    arms = [*study.arm_names, *(said.arm if table.path else ())]
+    arms = [*study.arm_names, *(in_table.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
-        curve, marks = points[points.arm == arm], said[said.arm == arm]
+        curve, marks = points[points.arm == arm], in_table[in_table.arm == arm]
         if len(curve):
             drawn.add_scatter(
                 x=curve.threads, y=curve.value, error_y=_rate_bars(curve.value, curve.low, curve.high),
@@ -56,8 +57,8 @@ def table_beside_simulated(
             where = f" ({table.name})" if table.path else ""
             name = f"{arm}, {origin_in_words(marks.origin.iloc[0])}{where}"
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
-    thread_axis(drawn, [*points.threads, *said.threads])
-    values = pd.concat([points.value, said.value])
+    thread_axis(drawn, [*points.threads, *in_table.threads])
+    values = pd.concat([points.value, in_table.value])
     return drawn.update_yaxes(type="log", tickvals=log_ticks(values.min(), values.max()))
 
 
@@ -102,7 +103,7 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
         if arm.empty:
             continue
         label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
-        bars, marker = _bars(arm.change, arm.low, arm.high), _style(k)["marker"]
+        bars, marker = error_bars(arm.change, arm.low, arm.high), _style(k)["marker"]
         drawn.add_scatter(x=label, y=arm.change, error_y=bars, mode="markers", name=name, marker=marker)
     return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
 
@@ -120,20 +121,16 @@ def function_shares(
 
 def _rate_bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
     """No rate is below zero, whatever an interval that is drawn the same both ways says."""
-    return _bars(value, low.clip(lower=0), high)
+    return error_bars(value, low.clip(lower=0), high)
 
 
 def _cut(low: Numbers) -> str:
     return ", cut at 0" if (low < 0).any() else ""
 
 
-def _bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
-    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
-
-
 def _first(words: "pd.Series[str]", before: str = "; ") -> str:
-    said = [word for word in words.unique() if word]
-    return f"{before}{said[0]}" if said else ""
+    found = next(filter(None, words.unique()), "")
+    return f"{before}{found}" if found else ""
 
 
 def _style(k: int) -> dict[str, Any]:
@@ -159,17 +156,12 @@ def scale_figure(found: pd.DataFrame) -> go.Figure:
     names = list(dict.fromkeys(rates.path))
     rows = -(-len(names) // COLUMNS)
     units = rates.groupby("path").unit.first()
-    drawn = make_subplots(
+    drawn = panels(
+        "Where ext4's paths saturate next", SAYS + _ended(rates), 2 * WIDTH_PX, 1.2 * rows * HEIGHT_PX,
         rows=rows, cols=COLUMNS, vertical_spacing=0.33, horizontal_spacing=0.1,
         subplot_titles=[f"{name} ({units[name]})" for name in names],
     )  # fmt: skip
-    titles, width = drawn.layout.annotations, 2 * WIDTH_PX
-    says = SAYS + _ended(rates)
-    drawn.update_layout(figure("Where ext4's paths saturate next", says, "", "", width).layout)
-    drawn.update_layout(
-        annotations=titles, xaxis_title=None, yaxis_title=None, height=round(1.2 * rows * HEIGHT_PX),
-        margin_t=drawn.layout.margin.t + 30, margin_b=130,
-    )  # fmt: skip
+    drawn.update_layout(margin_t=drawn.layout.margin.t + 30, margin_b=130)
     for k, name in enumerate(names):
         _panel(drawn, rates[rates.path == name], k // COLUMNS + 1, k % COLUMNS + 1)
     return drawn.update_xaxes(type="log", tickvals=[4**k for k in range(6)], title_text="CPUs")
@@ -178,23 +170,15 @@ def scale_figure(found: pd.DataFrame) -> go.Figure:
 def _ended(rates: pd.DataFrame) -> str:
     """What the caption says of curves that end before the others."""
     ends = rates.groupby(["path", "arm"]).threads.max()
-    early = sorted(ends[ends < ends.max()].unique())
-    if not early:
-        return ""
-    where = " or ".join(str(n) for n in early)
-    return f"; a curve that ends at {where} CPUs was simulated no farther, as each point there takes long"
+    early = " or ".join(map(str, sorted(ends[ends < ends.max()].unique())))
+    why = f"; a curve that ends at {early} CPUs was simulated no farther, as each point there takes long"
+    return why if early else ""
 
 
 def _panel(drawn: go.Figure, here: pd.DataFrame, row: int, col: int) -> None:
     panel = f"legend{COLUMNS * (row - 1) + col + 1}"
     for k, (arm, one) in enumerate(here.groupby("arm", sort=False)):
-        bars = {
-            "type": "data",
-            "symmetric": False,
-            "array": one.high - one.value,
-            "arrayminus": one.value - one.low,
-            "color": COLOURS[k % len(COLOURS)],
-        }
+        bars = {**error_bars(one.value, one.low, one.high), "color": COLOURS[k % len(COLOURS)]}
         drawn.add_scatter(
             x=one.threads, y=one.value, error_y=bars, name=str(arm), mode="lines+markers", legend=panel,
             **style(k), row=row, col=col,

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from lockscale.measure.rows import origin_in_words
 from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
     WIDTH_PX,
+    band,
+    error_bars,
     figure,
     log_ticks,
+    panels,
     style,
     thread_axis,
 )
@@ -72,7 +74,7 @@ def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
 
 
 def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
-    drawn = figure(_title(table), label(table), "arm", _units(rows))
+    drawn = figure(_title(table), label(table), "arm", " and ".join(rows.unit.unique()))
     for k, ((metric, statistic), here) in enumerate(rows.groupby(["metric", "statistic"], sort=False)):
         name = _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
         drawn.add_scatter(x=here.arm, y=here.value, name=name, mode="markers", marker=style(k)["marker"])
@@ -109,10 +111,6 @@ def _title(table: StudyTable) -> str:
     return str(describe(table.name)["title"]) if table.path is None else table.name
 
 
-def _units(rows: pd.DataFrame) -> str:
-    return " and ".join(dict.fromkeys(rows.unit))
-
-
 def _words(name: str) -> str:
     return name.replace("_", " ")
 
@@ -121,7 +119,6 @@ NUMBERS = (
     *("column", "unit", "threads", "published", "simulated", "low", "high", "residual_pct"),
     *("queueing_model", "queueing", "queueing_pct"),
 )
-BAND = "rgba(0,114,178,0.18)"
 MODELS = (("simulated", "residual_pct", "simulator", 1), ("queueing", "queueing_pct", "queueing model", 2))
 
 
@@ -131,24 +128,17 @@ def scoreboard_numbers(rows: Sequence[dict[str, Any]], table: str) -> pd.DataFra
     low and high: 95% interval of one more run, by the simulator. queueing_model: the best one of that
     column, queueing its value and queueing_pct its residual, where the table has one.
     """
-    queueing = {row["column"]: row for row in rows if row["kind"] == "queueing" and row["table"] == table}
+    here = [row for row in rows if row["table"] == table]
+    queueing = {row["column"]: row for row in here if row["kind"] == "queueing"}
     lines = []
-    for row in rows:
-        if row["kind"] == "simulator" and row["table"] == table:
-            other = queueing.get(row["column"])
-            known = {point["threads"]: point for point in other["curve"]} if other else {}
-            for point in row["curve"]:
-                said = known.get(point["threads"], {})
-                lines.append(
-                    {
-                        "column": row["column"],
-                        "unit": row["unit"],
-                        **point,
-                        "queueing_model": other["model"] if other else None,
-                        "queueing": said.get("model"),
-                        "queueing_pct": said.get("residual_pct"),
-                    }
-                )
+    for row in (row for row in here if row["kind"] == "simulator"):
+        other = queueing.get(row["column"], {"model": None, "curve": []})
+        known = {point["threads"]: point for point in other["curve"]}
+        for point in row["curve"]:
+            fitted = known.get(point["threads"], {})
+            beside = {"queueing": fitted.get("model"), "queueing_pct": fitted.get("residual_pct")}
+            beside |= {"queueing_model": other["model"], "column": row["column"], "unit": row["unit"]}
+            lines.append({**point, **beside})
     numbers = ["low", "high", "queueing", "queueing_pct"]
     found = pd.DataFrame(lines).rename(columns={"value": "published", "model": "simulated"})
     return found[list(NUMBERS)].astype(dict.fromkeys(numbers, float))
@@ -163,7 +153,7 @@ def scoreboard_figure(rows: Sequence[dict[str, Any]], table: str) -> go.Figure:
 def _explained_curves(table: str, numbers: pd.DataFrame) -> go.Figure:
     """One panel a column of the table above its residuals: published, simulated, queueing."""
     names = list(dict.fromkeys(numbers.column))
-    drawn = _panels(table, names)
+    drawn = _explained_panels(table, names)
     for k, name in enumerate(names, start=1):
         _column(drawn, numbers[numbers.column == name], k)
     shown = _apart(sorted(numbers.threads.unique()))
@@ -183,27 +173,23 @@ def _apart(threads: Sequence[float]) -> list[float]:
     return shown
 
 
-def _panels(table: str, names: Sequence[str]) -> go.Figure:
+def _explained_panels(table: str, names: Sequence[str]) -> go.Figure:
     says = f"points: {origin(table)}; lines: fitted; band: 95% for one more run, by the simulator"
     width = round(WIDTH_PX * (0.4 + 0.6 * len(names)))
-    made = make_subplots(
-        rows=2, cols=len(names), row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
+    drawn = panels(
+        f"{table}: simulator and queueing model", says, width, 1.3 * HEIGHT_PX, rows=2, cols=len(names),
+        row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
         subplot_titles=[name.replace(" ", "<br>", 1) for name in names],
     )  # fmt: skip
-    titles = made.layout.annotations
-    made.update_layout(figure(f"{table}: simulator and queueing model", says, "", "", width).layout)
-    made.update_layout(annotations=titles, margin_t=made.layout.margin.t + 40, legend_entrywidth=None)
-    return made.update_layout(height=round(1.3 * HEIGHT_PX), xaxis_title=None, yaxis_title=None)
+    return drawn.update_layout(margin_t=drawn.layout.margin.t + 40, legend_entrywidth=None)
 
 
 def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
     first = col == 1
     known = here.dropna(subset=["low", "high"])
     if len(known):
-        x, y = [*known.threads, *known.threads[::-1]], [*known.high, *known.low[::-1]]
-        drawn.add_scatter(
-            x=x, y=y, fill="toself", mode="none", fillcolor=BAND, name="95%", showlegend=first, row=1, col=col
-        )
+        interval = band(list(known.threads), list(known.low), list(known.high))
+        drawn.add_scatter(**interval, name="95%", showlegend=first, row=1, col=col)
     for field, residual, name, look in MODELS:
         if np.any(here[field].notna()):
             drawn.add_scatter(
@@ -226,7 +212,7 @@ def _ratios(table: str, numbers: pd.DataFrame) -> go.Figure:
     says += "; bars: 95% for one more run" if numbers.low.notna().any() else "; nothing was fitted to it"
     drawn = figure(f"{table}: simulator", says, "", "simulated over published (%)")
     ratio, low, high = (100 * numbers[of] / numbers.published for of in ("simulated", "low", "high"))
-    bars = {"type": "data", "symmetric": False, "array": high - ratio, "arrayminus": ratio - low}
+    bars = error_bars(ratio, low, high)
     names = [name.replace(" ", "<br>", 1) for name in numbers.column]
     drawn.add_scatter(
         x=names, y=ratio, error_y=bars, mode="markers", name="simulator", marker=style(1)["marker"]

@@ -4,10 +4,15 @@
 import math
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
+import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
+from plotly.subplots import make_subplots
+
+Numbers: TypeAlias = "pd.Series[float]"
 
 # Okabe and Ito's colours; a marker and a dash go with each, so that grey print still tells them apart.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -66,6 +71,27 @@ def figure(title: str, says: str, x: str, y: str, width_px: int = WIDTH_PX) -> g
         height=HEIGHT_PX,
     )
     return drawn
+
+
+def panels(title: str, says: str, width_px: int, height_px: float, **grid: Any) -> go.Figure:
+    """Several pairs of axes under one title; `grid` as plotly's make_subplots takes it."""
+    drawn = make_subplots(**grid)
+    titles = drawn.layout.annotations
+    drawn.update_layout(figure(title, says, "", "", width_px).layout)
+    return drawn.update_layout(
+        annotations=titles, xaxis_title=None, yaxis_title=None, height=round(height_px)
+    )
+
+
+def error_bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
+    """An interval, which need not be the same both ways."""
+    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low}
+
+
+def band(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> dict[str, Any]:
+    """The trace that fills what lies between two curves."""
+    outline = {"x": [*x, *x[::-1]], "y": [*high, *low[::-1]]}
+    return {**outline, "fill": "toself", "mode": "none", "fillcolor": "rgba(0,114,178,0.18)"}
 
 
 def style(k: int) -> dict[str, object]:
