@@ -44,6 +44,22 @@ PROSE = {
 WRITTEN = ("changelog-table", "mmtests")
 PROFILERS = ("ext4_stats", "ftrace_cost", "perf_lock", "perf_script", "perf_stat")
 SUMS = ("6.1.187-caller", "6.1.187-sealed", "report", "perf_script", "ftrace_cost", "ext4_stats")
+# tables of shares and waits of which each row stands for itself, and those whose lines are added or,
+# where a row is lost, stand for it
+ROWS = (
+    "klockstat-by-hand",
+    "perf_report-6.1.187-callee",
+    "perf_top-by-hand",
+    "robot_mail-by-hand",
+)
+ADDED = (
+    "bpf_histogram-bpftrace-0.17.0",
+    "bpf_histogram_funclatency-by-hand",
+    "folded-6.1.187-small",
+    "perf_report_browser-by-hand",
+    "stack_counts-bpftrace-0.17.0",
+    "stack_counts_offcputime-by-hand",
+)
 
 
 def load_text(name):
@@ -87,6 +103,7 @@ OUTPUTS = {
     "lock_events": [Profile(LOCK_EVENTS)],
     "lock_stat": [Profile(LOCK_STAT)],
     "event_counts": [Profile(EVENTS)],
+    **{one: [Profile((SAMPLES / f"{one}.txt").read_text(), sums=one in ADDED)] for one in (*ROWS, *ADDED)},
 }
 EACH = [(tool, number) for tool, outputs in OUTPUTS.items() for number in range(len(outputs))]
 

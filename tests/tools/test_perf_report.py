@@ -85,3 +85,46 @@ def test_of_two_reports_one_is_chosen_by_number_or_title():
     assert profile_of(both, table=2) == profile_of(both, table="after the patch")
     with pytest.raises(BadInput, match="table 3 is not one of the 2"):
         profile_of(both, table=3)
+
+
+def by_hand(name):
+    return profile_of((SAMPLES / f"perf_{name}-by-hand.txt").read_text())
+
+
+def test_a_copy_of_the_browser_quoted_in_a_mail():
+    profile = by_hand("report_browser")
+    assert profile.match("demo_alloc_block").wait_pct == 30.1
+    assert profile.match("demo_alloc_block_irq").wait_pct == 14
+    assert profile.match("demo_file_write").wait_pct == pytest.approx(44.1)
+    assert profile.match("demo_file_write").share_pct == 61.2
+    assert [one.name for one in profile.waits] == ["demo_alloc_block", "demo_alloc_block_irq"]
+
+
+def test_a_call_graph_whose_row_the_mail_left_out():
+    profile = by_hand("report_bare_graph")
+    assert (profile.match("demo_ilock").share_pct, profile.match("demo_ilock").wait_pct) == (21.79, 21.6)
+    assert profile.match("demo_copy").wait_pct is None
+
+
+def test_perf_top():
+    profile = by_hand("top")
+    assert profile.match("native_queued_spin_lock_slowpath").share_pct == 63.21
+    assert profile.idle_pct == 9.05
+
+
+def test_a_row_that_a_mailer_broke_is_one_row():
+    text = sample("flat").replace("  [k] _raw_spin_lock ", "\n[k] _raw_spin_lock ")
+    assert (
+        profile_of(text).match("_raw_spin_lock").share_pct
+        == profile_of(sample("flat")).match("_raw_spin_lock").share_pct
+    )
+
+
+@pytest.mark.parametrize("form", ["caller", "callee", "graph"])
+def test_the_graph_of_a_row_that_was_lost_is_not_the_row_aboves(form):
+    lines = sample(form).split("\n")
+    heads = [at for at, line in enumerate(lines) if "[k]" in line or "[.]" in line]
+    for at in heads[1:]:
+        known = {(one.path, one.share_pct) for one in profile_of(sample(form)).entries}
+        for one in profile_of("\n".join(lines[:at] + lines[at + 1 :])).entries:
+            assert (one.path, one.share_pct) in known, one

@@ -99,12 +99,13 @@ def doctor(target: str | None) -> int:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--tool", help="The tool that printed it, where it is not recognised.")
+@click.option("--table", "number", help="Of several tables of a profiler in FILE: its number or title.")
 @as_json
-def parse(file: str, tool: str | None) -> None:
+def parse(file: str, tool: str | None, number: str | None) -> None:
     """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
     from lockscale.tools.registry import parse_file
 
-    found = parse_file(Path(file), tool).to_json()
+    found = parse_file(Path(file), tool, number).to_json()
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     show(found, table(found["rows"]))

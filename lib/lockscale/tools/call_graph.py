@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from lockscale.tools.lock_profile import Counts, Entry, function_of, kind_of
+from lockscale.tools.lock_functions import function_of, kind_of
+from lockscale.tools.lock_profile import Counts, Entry
 
 STEP = 3
 TEXT_STEP = 11
@@ -189,18 +190,30 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
         warnings.append("shares in the call graphs are of the line above: they are multiplied out")
         for one in graphs:
             _make_absolute(one.share_pct, one.roots)
-    direction = _direction(graphs)
-    if direction is None and graphs:
+    direction = _direction(graphs) if graphs else "callee first"
+    if direction is None:
         return [], [*warnings, "call graphs are left out: it is not clear which way they are drawn"]
     found: list[Entry] = []
     for one in graphs:
-        if over := next((f for f in _families(one) if _overflows(*f)), None):
-            line = over[1][0].line
-            warnings.append(f"line {line}: branches are more than the {over[0]:g}% that they are of: "
-                            "the call graph lost a line and is left out")  # fmt: skip
+        other = next((root for root in one.roots if not _is_of_row(one.function, root, direction)), None)
+        over = next((branches for share, branches in _families(one) if _overflows(share, branches)), None)
+        if other:
+            warnings.append(
+                f"line {other.line}: the graph below {one.function} is left out: it is of another row"
+            )
+        elif over:
+            warnings.append(f"line {over[0].line}: a graph is left out: its branches are more than 100%")
         else:
-            found += _entries(one, direction or "callee first")
+            found += _entries(one, direction)
     return found, warnings
+
+
+def _is_of_row(function: str, root: Branch, direction: Direction) -> bool:
+    """Whether a graph begins, or drawn caller first ends, at the row's function; addresses tell nothing."""
+    name, first = function_of(function), function_of(root.names[0])
+    if not name or name == first or name.startswith("0x") or first.startswith("0x"):
+        return True
+    return direction == "caller first" and all(path[-1] == name for path in _paths([root]))
 
 
 def _entries(graph: Graph, direction: Direction) -> list[Entry]:

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_profile import Entry, LockProfile, function_of, wait_of
-from lockscale.tools.mail_text import TextLine, lines_of
+from lockscale.tools.lock_functions import function_of, wait_of
+from lockscale.tools.lock_profile import Entry, LockProfile, Of
+from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profiles
+from lockscale.tools.profile_rows import rows_of_profile
 from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "folded"
@@ -35,68 +36,75 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """An Entry for each stack, equal ones added; BadInput where there is none, or two outputs are in one."""
     body, whole = unseal(text)
-    lines = lines_of(body)
+    lines, cut = whole_lines(body)
     heads = [found for one in lines if (found := _HEAD.fullmatch(one.text))]
     if len(heads) > 1:
         raise BadInput(f"the text holds {len(heads)} outputs of folded stacks: give one at a time")
-    counts, first, left_out = _counts(lines)
+    counts, left_out = _counts(lines)
+    if not counts:
+        raise BadInput("no line is a folded stack, `process;outermost;...;innermost count`")
+    if heads and int(heads[0][2]) != (total := sum(count for _, count, _ in counts)):
+        raise BadInput(f"the folded stacks are {total} samples of {heads[0][2]}: lines are missing")
+    warnings = [*(() if whole or heads else (UNSEALED,)), *cut, *left_out]
+    title = heads[0][1] if heads else "folded stacks"
+    return [profile_of_stacks(TOOL, counts, title, lines[0].number, warnings)]
+
+
+def profile_of_stacks(
+    tool: str,
+    stacks: Sequence[tuple[tuple[str, ...], int, int]],
+    title: str,
+    line: int,
+    warnings: Sequence[str],
+    asleep: bool | None = None,
+) -> LockProfile:
+    """Of stacks (process, outermost, ..., innermost) with a number and a line each; equal ones are added.
+
+    asleep: the numbers are microseconds off the CPU; None: where nearly all stacks end in the scheduler.
+    """
+    counts: Counter[tuple[str, ...]] = Counter()
+    lines: dict[tuple[str, ...], int] = {}
+    for stack, count, number in stacks:
+        counts[stack] += count
+        lines.setdefault(stack, number)
     total = sum(counts.values())
     if not total:
-        raise BadInput("no line is a folded stack, `process;outermost;...;innermost count`")
-    if heads and int(heads[0][2]) != total:
-        raise BadInput(
-            f"the folded stacks are {total} samples and not {heads[0][2]}: lines are missing or changed"
+        raise BadInput(f"line {line}: all stacks have the number 0: was the load running?")
+    if asleep is None:
+        sleeping = sum(count for stack, count in counts.items() if _ASLEEP.fullmatch(function_of(stack[-1])))
+        asleep = sleeping > _MOSTLY * total
+    entries = tuple(
+        Entry(
+            stack[-1],
+            lines[stack],
+            stack[-2:0:-1],
+            wait_of(stack[:0:-1]),
+            stack[0] or None,
+            "self",
+            100 * count / total,
+            wait_ns=count * 1e3 if asleep else None,
         )
-    asleep = sum(count for stack, count in counts.items() if _ASLEEP.fullmatch(stack[-1]))
-    off_cpu = asleep > _MOSTLY * total
-    entries = [_entry(stack, count, total, first[stack], off_cpu) for stack, count in counts.items()]
-    return [
-        LockProfile(
-            TOOL,
-            "off-CPU time" if off_cpu else "on-CPU samples",
-            tuple(entries),
-            heads[0][1] if heads else "folded stacks",
-            lines[0].number,
-            None if off_cpu else total,
-            (*(() if whole or heads else (UNSEALED,)), *left_out),
-            disjoint=True,
-        )
-    ]
+        for stack, count in counts.items()
+        if len(stack) > 1
+    )
+    of: Of = "off-CPU time" if asleep else "on-CPU samples"
+    samples = None if asleep else total
+    return LockProfile(tool, of, entries, title, line, samples, tuple(warnings), disjoint=True)
 
 
-def _counts(
-    lines: Sequence[TextLine],
-) -> tuple[Counter[tuple[str, ...]], dict[tuple[str, ...], int], list[str]]:
-    """Stacks with their counts and lines, and warnings of lines that are none."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    first: dict[tuple[str, ...], int] = {}
-    left_out = []
+def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int, int]], list[str]]:
+    """Stacks with number and line, and warnings of lines that are none."""
+    counts, left_out = [], []
     for number, line in lines:
         if found := _STACK.fullmatch(line):
             process, *frames = found[1].split(";")
             names = (_FRAME_MARK.sub("", name) for name in frames if name != "-")
-            stack = (process, *names)
-            counts[stack] += int(found[2])
-            first.setdefault(stack, number)
+            counts.append(((process, *names), int(found[2]), number))
         elif line and not line.startswith("#"):
             left_out.append(f"line {number} is left out, it is no folded stack: {printable(line)}")
-    return counts, first, left_out
-
-
-def _entry(stack: tuple[str, ...], count: int, total: int, line: int, off_cpu: bool) -> Entry:
-    above = stack[:0:-1]
-    return Entry(
-        stack[-1],
-        line,
-        above[1:],
-        wait_of(function_of(one) for one in above),
-        stack[0],
-        "self",
-        100 * count / total,
-        wait_ns=count * 1e3 if off_cpu else None,
-    )
+    return counts, left_out
 
 
 def rows(text: str) -> Parsed:
     """The share of each stack."""
-    return rows_of_profiles(TOOL, profiles(text))
+    return rows_of_profile(TOOL, profiles(text))

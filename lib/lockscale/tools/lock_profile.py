@@ -28,57 +28,13 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 from lockscale.errors import BadInput, printable
+from lockscale.tools.lock_functions import IDLE, function_of, kind_of
 
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
 Counts = Literal["self", "children"]
 
-IDLE = re.compile(
-    r"(?:intel_idle\w*|mwait_idle\w*|acpi_idle_\w+|acpi_safe_halt|native_safe_halt|pv_native_safe_halt"
-    r"|default_idle|poll_idle|io_idle|arch_cpu_idle|cpuidle_enter\w*|cpuidle_idle_call|do_idle"
-    r"|cpu_startup_entry|start_secondary|cpu_idle_poll|default_idle_call|cpu_do_idle)"
-)
-# kind -> the functions that wait for such a lock; the first that fits
-WAITS = {
-    "rwlock:R": r"queued_read_lock_slowpath|(?:do_)?_?raw_read_lock\w*|__raw_read_lock\w*",
-    "rwlock:W": r"queued_write_lock_slowpath|(?:do_)?_?raw_write_lock\w*|__raw_write_lock\w*",
-    "spin": r"(?:(?:native|pv|__pv)_)?queued_spin_lock_slowpath|(?:do_)?_?raw_spin_(?:try)?lock\w*"
-    r"|__raw_spin_lock\w*|spin_lock\w*|ticket_spin_lock\w*|__ticket_spin_lock\w*",
-    "rwsem:R": r"rwsem_down_read_slowpath|rwsem_down_read_failed\w*|call_rwsem_down_read\w*|down_read\w*",
-    "rwsem:W": r"rwsem_(?:optimistic_spin|spin_on_owner|down_write_slowpath|down_write_failed\w*)"
-    r"|call_rwsem_down_write\w*|down_write\w*",
-    "mutex": r"mutex_spin_on_owner|mutex_optimistic_spin|__mutex_lock\w*|mutex_lock\w*|__ww_mutex_lock\w*",
-    "rt-mutex": r"rt_mutex_slowlock\w*|rtlock_slowlock\w*|rt_mutex_adjust_prio_chain|rt_spin_lock\w*",
-    "percpu-rwsem:R": r"__percpu_down_read|percpu_down_read\w*",
-    "percpu-rwsem:W": r"percpu_down_write\w*",
-    "semaphore": r"__down\w*|down(?:_interruptible|_killable|_timeout)?",
-    "mutex or rwsem": r"osq_lock",
-    "buffer": r"__lock_buffer|lock_buffer|__wait_on_buffer",
-    "futex": r"(?:__GI_)?_{0,3}pthread_mutex_(?:lock|timedlock)\w*|__lll_lock_wait\w*|futex_wait\w*",
-    "user spin": r"(?:__GI_)?_{0,2}pthread_spin_lock",
-}
-_WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
 _LOCK_WAITS: Of = "lock waits"
-# what gcc appends to a function of which it made another one
-_MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
-_OFFSET = re.compile(r"\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: \[\w+\])?$")
 _MOST_NEAR = 5
-
-
-def function_of(symbol: str) -> str:
-    """The function of `vfs_create.isra.0+0x51/0x90`."""
-    return _MADE.sub("", _OFFSET.sub("", symbol.strip()))
-
-
-def kind_of(function: str) -> str | None:
-    """The kind of lock for which this function waits; None where it is no wait for a lock."""
-    name = function_of(function)
-    return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
-
-
-def wait_of(path: Iterable[str]) -> str | None:
-    """The kind of the outermost lock that a stack, the nearest first, waits for."""
-    kinds = [kind for name in path if (kind := kind_of(name))]
-    return kinds[-1] if kinds else None
 
 
 @dataclass(frozen=True)
@@ -157,7 +113,7 @@ def once(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _pct(entries: Sequence[Entry]) -> float | None:
-    return sum(one.share_pct or 0.0 for one in entries) if entries else None
+    return _sum(one.share_pct for one in entries)
 
 
 @dataclass(frozen=True)
@@ -229,35 +185,29 @@ class LockProfile:
         return _pct(self._once([one for one in found if one.counts == "children"] or found))
 
     @cached_property
-    def waits(self) -> tuple["Match", ...]:
+    def waits(self) -> tuple[Match, ...]:
         """Who waits, the longest first: of samples one Match for each function that called for a lock, or for
         each lock function where no callers are known; of lock waits one for each entry."""
         if self.of == _LOCK_WAITS:
-            return tuple(
-                _match_of_waits(one.name, [one])
-                for one in sorted(self.entries, key=lambda one: -(one.wait_ns or 0.0))
-            )
+            found = [_match(one.name, [one], [one], []) for one in self.entries]
+            return tuple(sorted(found, key=lambda one: -(one.wait_ns or 0.0)))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
-            if one.kind and (caller := _first_that_is_no_lock(one.path)):
+            if one.kind and (caller := _caller(one.path)):
                 by_caller.setdefault(caller, []).append(one)
         known = {name for of in by_caller.values() for one in of for name in one.path}
         flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
-        found = [self._match(name, of, as_caller=True) for name, of in by_caller.items()]
-        found += [self._match(one.name, [one], as_caller=False) for one in self._once(flat)]
+        found = [_match(name, of, self._once(of), []) for name, of in by_caller.items()]
+        found += [_match(one.name, [one], [one], [one]) for one in self._once(flat)]
         return tuple(sorted(found, key=lambda one: -(one.wait_pct or 0.0)))
 
     def _once(self, entries: Sequence[Entry]) -> list[Entry]:
         return list(entries) if self.disjoint else once(entries)
 
-    def _match(self, name: str, entries: Sequence[Entry], *, as_caller: bool) -> "Match":
-        of = self._once([one for one in entries if one.kind])
-        return Match(name, tuple(entries), as_caller, None, _pct(of), tuple(of))
-
     def match(self, name: str) -> Match:
         """The entries that carry `name`, a lock or function, exactly; BadInput with near names where none do.
 
-        `a < b` asks for `a` where `b` called it.
+        `a < b` asks for `a` where `b` called it, whether at once or not.
         """
         first, *above = (function_of(one) or one for one in re.split(r" *< *", name.strip()))
         found = [one for one in self.entries if first in one.names or name in one.names]
@@ -266,23 +216,19 @@ class LockProfile:
         if not found:
             raise BadInput(f"{printable(name)} is not in the profile ({self._shown()}){self._near(first)}")
         if self.of == _LOCK_WAITS:
-            return _match_of_waits(name, found)
+            return _match(name, found, found, [])
         own = [one for one in found if one.path[0] == first]
-        # each is a part of the samples with the name on the stack; the rest was below what the tool prints
-        parts = [
-            self._once(found) if self.disjoint or not own else self._once(of)
-            for of in (
-                [one for one in own if one.counts == "children"],
-                [one for one in own if one.counts == "self"],
-                [one for one in found if one.counts == "self"],
-            )
-        ]
-        shares = max(parts, key=lambda of: _pct(of) or 0.0)
+        shares = self._on_stack(own, found)
         waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
-        whole, part = _pct(shares), _pct(waits)
-        if part is not None and whole is not None:
-            part = min(part, whole)
-        return Match(name, tuple(found), not own, whole, part, tuple(waits))
+        return _match(name, found, waits, shares)
+
+    def _on_stack(self, own: Sequence[Entry], found: Sequence[Entry]) -> list[Entry]:
+        """The entries that say most of the samples with a name on the stack; the rest is below the print."""
+        if self.disjoint or not own:
+            return self._once(found)
+        rows = [[one for one in own if one.counts == counts] for counts in ("children", "self")]
+        rows.append([one for one in found if one.counts == "self"])
+        return max(map(self._once, rows), key=lambda of: _pct(of) or 0.0)
 
     def _shown(self) -> str:
         where = f"{self.tool}, {self.title}" if self.title else self.tool
@@ -295,8 +241,10 @@ class LockProfile:
         return f": did you mean {', '.join(map(printable, near))}?" if near else ": nothing is named like it"
 
 
-def _first_that_is_no_lock(path: Sequence[str]) -> str | None:
-    return next((name for name in path if not kind_of(name)), None)
+def _caller(path: Sequence[str]) -> str | None:
+    """Who called for the outermost lock of a stack, the nearest first."""
+    locks = [at for at, name in enumerate(path) if kind_of(name)]
+    return next(iter(path[locks[-1] + 1 :]), None) if locks else None
 
 
 def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -305,31 +253,35 @@ def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
     return all(name in rest for name in wanted)
 
 
-def _match_of_waits(name: str, found: Sequence[Entry]) -> Match:
-    def total(values: Iterable[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return sum(known) if known else None
-
-    contentions = total(one.contentions for one in found)
-    wait_ns = total(one.wait_ns for one in found)
-    mean_ns = found[0].mean_ns if len(found) == 1 else None
+def _match(name: str, found: Sequence[Entry], waits: Sequence[Entry], shares: Sequence[Entry]) -> Match:
+    contentions, acquisitions = (
+        _sum(one.contentions for one in waits),
+        _sum(one.acquisitions for one in waits),
+    )
+    wait_ns = _sum(one.wait_ns for one in waits)
+    mean_ns = waits[0].mean_ns if len(waits) == 1 else None
     if mean_ns is None and wait_ns is not None and contentions:
         mean_ns = wait_ns / contentions
-    acquisitions = total(one.acquisitions for one in found)
+    whole, part = _pct(shares), _pct(waits)
     return Match(
         name,
         tuple(found),
-        all(one.path[0] != function_of(name) for one in found) and all(one.callers for one in found),
-        None,
-        None,
-        tuple(found),
+        all(one.path[0] != function_of(name) and one.callers for one in found),
+        whole,
+        part if part is None or whole is None else min(part, whole),
+        tuple(waits),
         contentions=None if contentions is None else int(contentions),
         wait_ns=wait_ns,
         mean_ns=mean_ns,
-        max_ns=max((one.max_ns for one in found if one.max_ns is not None), default=None),
+        max_ns=max((one.max_ns for one in waits if one.max_ns is not None), default=None),
         acquisitions=None if acquisitions is None else int(acquisitions),
-        hold_ns=total(one.hold_ns for one in found),
+        hold_ns=_sum(one.hold_ns for one in waits),
     )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 class Titled(Protocol):

@@ -33,3 +33,11 @@ def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
         plain = _QUOTE.sub("", plain, count=1) if _QUOTE.match(plain) else plain
         found.append(TextLine(number, plain.expandtabs().rstrip() if strip else plain.expandtabs()))
     return found
+
+
+def whole_lines(text: str) -> tuple[list[TextLine], list[str]]:
+    """The lines that end, and a warning of a last one that does not: a name or number in it may be cut."""
+    lines = lines_of(text)
+    last = lines.pop()
+    cut = f"line {last.number} is left out: the text ends in it without a newline, so it may be cut"
+    return lines or [TextLine(1, "")], [cut] if last.text else []

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lockscale.errors import BadInput
-from lockscale.tools.lock_profile import Entry, LockProfile, chosen, function_of
+from lockscale.tools.lock_functions import function_of
+from lockscale.tools.lock_profile import Entry, LockProfile, chosen
 from lockscale.tools.mail_text import TextLine, lines_of
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_stat import plain
@@ -266,15 +267,15 @@ def tables(text: str) -> list[PerfLock]:
     if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
         raise BadInput("perf lock's table ends in the middle of a line: report again")
     return [
-        _read(lines[head], lines[head + 1 : end], whole, _title(lines[:head]))
-        for head, end in zip(heads, ends, strict=True)
+        _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]))
+        for before, head, end in zip([0, *heads], heads, ends, strict=False)
     ]
 
 
 def _title(lines: Sequence[TextLine]) -> str:
-    """The nearest line of prose, or the command, above a table."""
-    above = (one.text.strip() for one in reversed(lines))
-    return next((text.rstrip(":") for text in above if text and not re.match(r"[\d#=*_-]", text)), "")
+    """The nearest line of prose, or the command, between a table and the one above it."""
+    above = [one.text.strip().rstrip(":") for one in reversed(lines) if not re.match(r" *\d| {6}", one.text)]
+    return next((text for text in above if re.match(r"[A-Za-z$]", text) and not columns_of(text)), "")
 
 
 def _is_failure(line: str) -> bool:
@@ -308,7 +309,9 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str) ->
     warnings += _broken([one.text for one in rest])
     if not waits:
         warnings.append("perf lock saw no wait: was the load running, and on these CPUs?")
-    return PerfLock(columns.by, tuple(waits.values()), tuple(warnings), head.number, title)
+    return PerfLock(
+        columns.by, tuple(waits.values()), tuple(warnings), head.number, title or f"by {columns.by}"
+    )
 
 
 def _divided(below: Sequence[TextLine]) -> tuple[list[TextLine], list[TextLine]]:
@@ -373,7 +376,7 @@ def profiles(text: str) -> list[LockProfile]:
             TOOL,
             "lock waits",
             tuple(_entry(one.by, waits) for waits in one.waits),
-            one.title or f"by {one.by}",
+            one.title,
             one.line,
             None,
             (*one.warnings, *_added(one)),

@@ -20,7 +20,8 @@ from typing import BinaryIO
 
 from lockscale.errors import BadInput
 from lockscale.tools import perf_stat
-from lockscale.tools.lock_profile import Entry, LockProfile, wait_of
+from lockscale.tools.folded import profile_of_stacks
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_stat import plain
 from lockscale.tools.seal import UNSEALED, sealed, unsealed_bytes
@@ -303,22 +304,8 @@ def rows(folded: Folded) -> Parsed:
 
 def profile_of(folded: Folded) -> LockProfile:
     """An Entry for each stack; the samples are of CPUs, so a process that sleeps is in none."""
-    entries = [
-        Entry(
-            stack[-1],
-            1,
-            tuple(reversed(stack[1:-1])),
-            wait_of(stack[:0:-1]),
-            stack[0],
-            "self",
-            100 * count / folded.samples,
-        )
-        for stack, count in folded.stacks.items()
-        if len(stack) > 1
-    ]
-    return LockProfile(
-        SCRIPT, "on-CPU samples", tuple(entries), folded.event, 1, folded.samples, folded.warnings, True
-    )
+    stacks = [(stack, count, 1) for stack, count in folded.stacks.items()]
+    return profile_of_stacks(SCRIPT, stacks, folded.event, 1, folded.warnings, asleep=False)
 
 
 def on_load(answer: str, cpus: int, functions: Sequence[str]) -> LoadProfiler:

@@ -17,10 +17,11 @@ from functools import partial
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.call_graph import STEP, Graph, Mark, entries_of
-from lockscale.tools.lock_profile import Entry, LockProfile, kind_of, repeats
-from lockscale.tools.mail_text import TextLine, lines_of
+from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.lock_profile import Entry, LockProfile, repeats
+from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profiles
+from lockscale.tools.profile_rows import rows_of_profile
 from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "perf_report"
@@ -70,8 +71,9 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """Each report in the text, in its order; BadInput where there is none."""
     body, whole = unseal(text)
-    sure = [] if whole else [UNSEALED]
-    found = [_profile(table, sure) for table in _tables(lines_of(body))]
+    lines, warnings = whole_lines(body)
+    warnings += [] if whole else [UNSEALED]
+    found = [_profile(table, warnings) for table in _tables(lines)]
     found = [one for one in found if one.entries]
     if not found:
         raise BadInput(
@@ -81,8 +83,8 @@ def profiles(text: str) -> list[LockProfile]:
 
 
 def rows(text: str) -> Parsed:
-    """The share of each function, and of each branch of a call graph."""
-    return rows_of_profiles(TOOL, profiles(text))
+    """The share of each function, and of each branch of a call graph, of the one report in the text."""
+    return rows_of_profile(TOOL, profiles(text))
 
 
 def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:

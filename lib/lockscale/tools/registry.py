@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from lockscale.errors import BadInput
 from lockscale.tools import (
+    bpf_histogram,
     changelog_table,
     event_counts,
     ext4_stats,
@@ -26,6 +27,7 @@ from lockscale.tools import (
     fsload,
     ftrace_cost,
     function_graph,
+    klockstat,
     lock_events,
     lock_stat,
     mds_survey,
@@ -37,12 +39,14 @@ from lockscale.tools import (
     perf_stat,
     reaim,
     robot_mail,
+    stack_counts,
     target_tools,
     will_it_scale,
     xfstests,
 )
 from lockscale.tools.lock_profile import LockProfile, chosen
 from lockscale.tools.parsed_rows import Parsed
+from lockscale.tools.profile_rows import rows_of_profile
 from lockscale.tools.target_tools import LoadProfiler, TargetTool
 
 
@@ -91,13 +95,10 @@ TOOLS = (
         asks=perf_lock.CONTENTION_HELP,
         profiles=perf_lock.profiles,
     ),
-    Tool(
-        perf_report.TOOL,
-        Reader(perf_report.recognise, perf_report.rows),
-        profiles=perf_report.profiles,
+    *(
+        Tool(one.TOOL, Reader(one.recognise, one.rows), profiles=one.profiles)
+        for one in (perf_report, folded, stack_counts, klockstat, bpf_histogram, robot_mail)
     ),
-    Tool(folded.TOOL, Reader(folded.recognise, folded.rows), profiles=folded.profiles),
-    Tool(robot_mail.TOOL, Reader(robot_mail.recognise, robot_mail.rows), profiles=robot_mail.profiles),
     Tool(
         perf_record.SCRIPT,
         Reader(perf_record.recognise, lambda text: perf_record.rows(perf_record.parse(text))),
@@ -174,12 +175,19 @@ def recognise(text: str) -> str:
     return names[0]
 
 
-def parse(text: str, tool: str | None = None) -> Parsed:
-    """Rows of `text`, printed by `tool` or by whichever tool is recognised; BadInput otherwise."""
+def parse(text: str, tool: str | None = None, table: str | int | None = None) -> Parsed:
+    """Rows of `text`, printed by `tool` or by whichever tool is recognised; BadInput otherwise.
+
+    table: of several tables of a profiler in the text, the one of this number, from 1, or title.
+    """
     name = tool or recognise(text)
     if name not in READERS:
         raise BadInput(f"tool {name} is not known: use one of {', '.join(READERS)}")
-    return READERS[name].parse(text)
+    if table is None:
+        return READERS[name].parse(text)
+    if name == perf_lock.TOOL:
+        return perf_lock.rows(text, table)
+    return rows_of_profile(name, profiles_of(text, name), table)
 
 
 def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
@@ -196,15 +204,15 @@ def profile_of(text: str, tool: str | None = None, table: str | int | None = Non
     return chosen(profiles_of(text, tool), table)
 
 
-def parse_file(path: Path, tool: str | None = None) -> Parsed:
+def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:
     """The same of a file, or of standard input for `-`; perf script's may be larger than the memory."""
     with _opened(path) as stream:
         head = stream.read(_HEAD_BYTES).decode(errors="replace")
         stream.seek(0)
-        if tool == perf_record.SCRIPT or (tool is None and perf_record.recognise(head)):
+        if tool == perf_record.SCRIPT or (tool is table is None and perf_record.recognise(head)):
             return perf_record.rows(perf_record.fold(stream))
         with io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
-            return parse(text.read(), tool)
+            return parse(text.read(), tool, table)
 
 
 @contextmanager

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_profile import Entry, LockProfile, kind_of
-from lockscale.tools.mail_text import TextLine, lines_of
+from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
+from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "robot_mail"
 
@@ -27,9 +29,9 @@ _SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *(\d+)%)?"
 _NUMBERS = rf" *({_NUMBER}){_SPREAD} +([+-]{_NUMBER}%?) +({_NUMBER}){_SPREAD}"
 _ROW = re.compile(rf"{_NUMBERS} +([A-Za-z][\w-]*(?:\.\S+)+)", re.ASCII)
 _BEGUN = re.compile(rf" *{_NUMBER}{_SPREAD}(?: +[+-]{_NUMBER}%?(?: +{_NUMBER}{_SPREAD})?)?", re.ASCII)
+_NUMBERS_ALONE = re.compile(_NUMBERS, re.ASCII)
 _COLUMNS = re.compile(r" *%stddev +%change +%stddev")
 _MORE_COLUMNS = re.compile(r" *%stddev(?: +%change +%stddev){2,}")
-_DASHES = re.compile(r" *-{8,} +-{8,}")
 _COMMIT = re.compile(r" +([0-9a-f]{7,40}|v\d\S*)(?: +\(.*)?", re.ASCII)
 _HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(?:improvement|regression)\s+(?:of|in)\s+([\w.-]+)")
 _MACHINE = re.compile(r"(?:on test machine|test machine): *(.*)")
@@ -156,7 +158,9 @@ def recognise(text: str) -> bool:
 
 def parse(text: str) -> list[Report]:
     """Each table in the mail; BadInput where there is none, or one of more than two commits."""
-    lines = lines_of(text)
+    body, whole = unseal(text)
+    lines, cut = whole_lines(body)
+    cut += [] if whole else [UNSEALED]
     heads = [at for at, one in enumerate(lines) if _COLUMNS.match(one.text)]
     if not heads:
         raise BadInput("this is no report of the test robot: there is no line `%stddev %change %stddev`")
@@ -176,7 +180,7 @@ def parse(text: str) -> list[Report]:
         metrics, warnings = _metrics(lines[head + 1 : end])
         if not metrics:
             raise BadInput(f"line {lines[head].number}: the robot's table has no whole row")
-        found.append(Report(lines[head].number, about[0], metrics, said, *about[1:], warnings))
+        found.append(Report(lines[head].number, about[0], metrics, said, *about[1:], (*cut, *warnings)))
         before = head
     return found
 
@@ -223,7 +227,7 @@ def _metrics(lines: Sequence[TextLine]) -> tuple[dict[str, Metric], tuple[str, .
     for number, line in _joined(lines):
         row = _ROW.fullmatch(line)
         if row is None:
-            if _BEGUN.match(line) and "perf-profile" in line:
+            if _NUMBERS_ALONE.match(line):
                 warnings.append(f"line {number} is left out, it is no whole row: {printable(line.strip())}")
             continue
         base, base_sd, change, patched, patched_sd, name = row.groups()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Histograms of times: bpftrace's `@ns[...]: [1K, 2K) 34 |@@@|`, bcc's `1024 -> 2047 : 34 |**|`, funclatency.
+
+Read in bpftrace: src/output.cpp (hist_index_label, K is 1024); in bcc: src/python/bcc/table.py
+(_print_log2_hist) and tools/funclatency.py, which prints mean, total and count below. Without these a time
+counts as the middle of its bucket. A number's unit is what the map's or the column's name says, else ns.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lockscale.errors import BadInput, printable
+from lockscale.tools.lock_functions import function_of, kind_of
+from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.parsed_rows import Parsed
+from lockscale.tools.profile_rows import rows_of_profile
+from lockscale.tools.seal import UNSEALED, unseal
+
+TOOL = "bpf_histogram"
+
+_UNITS = {"n": 1.0, "u": 1e3, "m": 1e6, "s": 1e9}
+_MAP = re.compile(r"@(\w*)(?:\[(.*)\])?: *")
+_MAP_BEGUN = re.compile(r"@(\w*)\[")
+_MAP_ENDS = re.compile(r"(?:, .*)?\]: *")
+_END = r"(\d{1,6})([KMGTPE]?)"
+_BUCKET = re.compile(rf"[\[(](?:{_END}, {_END}\)|{_END}\]|\.\.\., 0\)) +(\d{{1,18}}) +\|[@ ]*\|", re.ASCII)
+_BCC_HEAD = re.compile(r" *(nsecs|usecs|msecs|secs) +: +count +distribution")
+_BCC_BUCKET = re.compile(r" +(\d{1,20}) -> (\d{1,20}) +: (\d{1,18}) +\|[* +]*\|", re.ASCII)
+_FUNCTION = re.compile(r"Function = (?:b')?([^\s']+)'?.*|Tracing \d+ functions? for \"(?:b')?([^\"']+)'?\".*")
+_SUMMARY = re.compile(
+    r" *avg = (\d{1,18}) (\w+), total: (\d{1,18}) \w+, count: (\d{1,18})", re.ASCII
+)  # of funclatency
+_MULTIPLE = {one: 1024**power for power, one in enumerate(["", *"KMGTPE"])}
+_MIDDLE = "times are taken from the middle of their buckets: at most 1.42 times off"
+
+
+@dataclass
+class _Histogram:
+    """name: the function or key it is of; ends: (from, to, count) in the unit of `unit_ns`."""
+
+    line: int
+    name: str
+    unit_ns: float
+    callers: tuple[str, ...] | None = None
+    ends: list[tuple[float, float, int]] = field(default_factory=list)
+    summary: tuple[int, int, int] | None = None  # mean, total, count
+    broken: str = ""
+
+    @property
+    def count(self) -> int:
+        return sum(count for _, _, count in self.ends)
+
+
+def recognise(text: str) -> bool:
+    """Whether a bucket of either tool is there."""
+    return any(_BUCKET.fullmatch(one.text) or _BCC_HEAD.fullmatch(one.text) for one in lines_of(text))
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """All histograms of the text are one profile, an Entry each; BadInput where none is whole."""
+    body, whole = unseal(text)
+    lines, warnings = whole_lines(body)
+    found = _histograms(lines)
+    warnings += [] if whole else [UNSEALED]
+    warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
+    good = [one for one in found if not one.broken and one.count]
+    names = [(one.name, one.callers) for one in good]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise BadInput(f"there are several histograms of {printable(twice[0])}: give those of one run, once")
+    if not good:
+        raise BadInput(f"no whole histogram of times is in the text{': ' + warnings[-1] if warnings else ''}")
+    if any(one.summary is None for one in good):
+        warnings.append(_MIDDLE)
+    entries = tuple(map(_entry, good))
+    return [LockProfile(TOOL, "lock waits", entries, "histograms", good[0].line, None, tuple(warnings))]
+
+
+def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
+    found: list[_Histogram] = []
+    function = map_name = ""
+    stack: list[str] | None = None
+    for number, line in lines:
+        if stack is not None and not _MAP_ENDS.fullmatch(line) and line.startswith(" "):
+            stack.append(line.strip())
+        elif stack and _MAP_ENDS.fullmatch(line):
+            name, *callers = (re.sub(r"\+\d+$", "", one) for one in stack)
+            found.append(_Histogram(number, name, _unit(map_name), tuple(callers)))
+            stack = None
+        elif begun := _MAP_BEGUN.fullmatch(line):
+            stack, map_name = [], begun[1]
+        elif head := _MAP.fullmatch(line):
+            found.append(_Histogram(number, head[2] or f"@{head[1]}", _unit(head[1])))
+        elif said := _FUNCTION.fullmatch(line.strip()):
+            function = said[1] or said[2]
+        elif head := _BCC_HEAD.fullmatch(line):
+            found.append(_Histogram(number, function or head[1], _UNITS[head[1][0]]))
+        elif found and (bucket := _BUCKET.fullmatch(line)):
+            _add(found[-1], number, *_ends(bucket))
+        elif found and (bucket := _BCC_BUCKET.fullmatch(line)):
+            _add(found[-1], number, float(bucket[1]), float(bucket[2]) + 1, int(bucket[3]))
+        elif found and (said := _SUMMARY.fullmatch(line)):
+            found[-1].summary = (int(said[1]), int(said[3]), int(said[4]))
+            if found[-1].count != int(said[4]):
+                found[-1].broken = f"its buckets are {found[-1].count} calls of {said[4]}"
+        elif found and "|" in line and re.search(r"\d", line):
+            found[-1].broken = f"line {number} of it is no bucket"
+    return found
+
+
+def _ends(bucket: re.Match[str]) -> tuple[float, float, int]:
+    low, low_unit, high, high_unit, alone, alone_unit, count = bucket.groups()
+    if alone is not None:
+        start = float(int(alone) * _MULTIPLE[alone_unit])
+        return start, start + 1, int(count)
+    if low is None:
+        return 0.0, 0.0, int(count)
+    return float(int(low) * _MULTIPLE[low_unit]), float(int(high) * _MULTIPLE[high_unit]), int(count)
+
+
+def _add(histogram: _Histogram, line: int, low: float, high: float, count: int) -> None:
+    """Buckets follow each other without a gap; where they do not, a line was lost or is of another."""
+    last = histogram.ends[-1] if histogram.ends else None
+    if last and low != last[1]:
+        histogram.broken = f"line {line} does not follow the bucket above: lines are missing"
+    histogram.ends.append((low, high, count))
+
+
+def _unit(name: str) -> float:
+    """By the name of a map: `@usecs`, `@wait_us`, `@ms`."""
+    found = re.search(r"(?:^|_)(n|u|m)s(?:ecs?)?$|(?:^|_)(s)ecs?$", name)
+    return _UNITS[found[1] or found[2]] if found else 1.0
+
+
+def _entry(one: _Histogram) -> Entry:
+    total = sum(count * (low * high) ** 0.5 if low else count * high / 2 for low, high, count in one.ends)
+    mean, count = total / one.count, one.count
+    if one.summary:
+        mean, total, count = one.summary
+    longest = max(high for _, high, count in one.ends if count)
+    name = function_of(one.name)
+    return Entry(
+        name,
+        one.line,
+        one.callers,
+        kind_of(name),
+        contentions=count,
+        wait_ns=total * one.unit_ns,
+        mean_ns=mean * one.unit_ns,
+        max_ns=longest * one.unit_ns,
+    )
+
+
+def rows(text: str) -> Parsed:
+    """Count, mean and total of each histogram; the longest is the end of the last bucket."""
+    return rows_of_profile(TOOL, profiles(text))

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Which functions wait for a lock, and of which kind; which are idle. By the names in Linux and glibc."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+IDLE = re.compile(
+    r"(?:intel_idle\w*|mwait_idle\w*|acpi_idle_\w+|acpi_safe_halt|native_safe_halt|pv_native_safe_halt"
+    r"|default_idle|poll_idle|io_idle|arch_cpu_idle|cpuidle_enter\w*|cpuidle_idle_call|do_idle"
+    r"|cpu_startup_entry|start_secondary|cpu_idle_poll|default_idle_call|cpu_do_idle)"
+)
+# kind -> the functions that wait for such a lock; the first that fits
+WAITS = {
+    "rwlock:R": r"queued_read_lock_slowpath|(?:do_)?_?raw_read_lock\w*|__raw_read_lock\w*",
+    "rwlock:W": r"queued_write_lock_slowpath|(?:do_)?_?raw_write_lock\w*|__raw_write_lock\w*",
+    "spin": r"(?:(?:native|pv|__pv)_)?queued_spin_lock_slowpath|(?:do_)?_?raw_spin_(?:try)?lock\w*"
+    r"|__raw_spin_lock\w*|spin_lock\w*|ticket_spin_lock\w*|__ticket_spin_lock\w*",
+    "rwsem:R": r"rwsem_down_read_slowpath|rwsem_down_read_failed\w*|call_rwsem_down_read\w*|down_read\w*",
+    "rwsem:W": r"rwsem_(?:optimistic_spin|spin_on_owner|down_write_slowpath|down_write_failed\w*)"
+    r"|call_rwsem_down_write\w*|down_write\w*",
+    "mutex": r"mutex_spin_on_owner|mutex_optimistic_spin|__mutex_lock\w*|mutex_lock\w*|__ww_mutex_lock\w*",
+    "rt-mutex": r"rt_mutex_slowlock\w*|rtlock_slowlock\w*|rt_mutex_adjust_prio_chain|rt_spin_lock\w*",
+    "percpu-rwsem:R": r"__percpu_down_read|percpu_down_read\w*",
+    "percpu-rwsem:W": r"percpu_down_write\w*",
+    "semaphore": r"__down\w*|down(?:_interruptible|_killable|_timeout)?",
+    "mutex or rwsem": r"osq_lock",
+    "buffer": r"__lock_buffer|lock_buffer|__wait_on_buffer",
+    "futex": r"(?:__GI_)?_{0,3}pthread_mutex_(?:lock|timedlock)\w*|__lll_lock_wait\w*|futex_wait\w*",
+    "user spin": r"(?:__GI_)?_{0,2}pthread_spin_lock",
+}
+_WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
+# what gcc appends to a function of which it made another one
+_MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
+_OFFSET = re.compile(r"\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: \[\w+\])?$")
+
+
+def function_of(symbol: str) -> str:
+    """The function of `vfs_create.isra.0+0x51/0x90`."""
+    return _MADE.sub("", _OFFSET.sub("", symbol.strip()))
+
+
+@lru_cache(maxsize=1 << 16)
+def kind_of(function: str) -> str | None:
+    """The kind of lock for which this function waits; None where it is no wait for a lock."""
+    name = function_of(function)
+    return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
+
+
+def wait_of(path: Iterable[str]) -> str | None:
+    """The kind of the outermost lock that a stack, the nearest first, waits for."""
+    kinds = [kind for name in path if (kind := kind_of(name))]
+    return kinds[-1] if kinds else None

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Stacks with a number each, one function a line: bcc's offcputime and profile, and bpftrace's `@[kstack]`.
+
+Read in bcc: tools/offcputime.py and tools/profile.py (print_stack), the innermost function first, then the
+process and the number, which is microseconds asleep or samples. bpftrace prints `@name[`, the functions with
+their offsets, `]: number`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from lockscale.errors import BadInput, printable
+from lockscale.tools.folded import profile_of_stacks
+from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.parsed_rows import Parsed
+from lockscale.tools.profile_rows import rows_of_profile
+from lockscale.tools.seal import UNSEALED, unseal
+
+TOOL = "stack_counts"
+
+_PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
+_NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
+_FRAME = re.compile(r" +(?:b')?([A-Za-z_.<\[][^\s']*|0x[0-9a-f]+)'?(?:\+(?:0x)?[0-9a-f]+)?(?: \(.*\))?")
+_PARTS = re.compile(r" +--")
+_MAP = re.compile(r"@(\w*)\[")
+_MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
+_HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
+_OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$")
+
+
+class _Stack(NamedTuple):
+    line: int
+    process: str
+    frames: tuple[str, ...]  # the innermost first
+    number: int
+
+
+def recognise(text: str) -> bool:
+    """Whether there is the head of bcc's output, or a map of stacks."""
+    lines = [one.text for one in lines_of(text)]
+    is_map = any(map(_MAP.fullmatch, lines)) and any(map(_MAP_END.fullmatch, lines))
+    return is_map or any(map(_HEAD.fullmatch, lines))
+
+
+def profiles(text: str) -> list[LockProfile]:
+    """The stacks; a head within the text begins another output."""
+    body, whole = unseal(text)
+    lines, cut = whole_lines(body)
+    starts = [at for at, one in enumerate(lines) if _HEAD.fullmatch(one.text)] or [0]
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        left_out = [*cut, *(() if whole else (UNSEALED,))]
+        stacks = list(_stacks(lines[start:end], left_out))
+        counts = [((one.process, *reversed(one.frames)), one.number, one.line) for one in stacks]
+        title = lines[start].text.strip() if _HEAD.fullmatch(lines[start].text) else TOOL
+        asleep = title.startswith("Tracing off-CPU") or None
+        if counts and asleep is None and not title.startswith("Sampling"):
+            left_out.append("the text does not say what was counted: it is taken for samples")
+        if counts:
+            found.append(profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep))
+    if not found:
+        raise BadInput("no stack with its number is in the text: give all that bcc or bpftrace printed")
+    return found
+
+
+def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:
+    """Each whole stack; what is cut or interrupted goes to left_out."""
+    frames: list[str] = []
+    begun: int | None = None
+    process: str | None = None
+    in_map = False
+    for number, line in lines:
+        begins, ends = _MAP.fullmatch(line), _MAP_END.fullmatch(line)
+        if ends and in_map and frames:
+            yield _Stack(begun or number, ends[1] or "", tuple(frames), int(ends[2]))
+        elif process is not None and not in_map and (found := _NUMBER.fullmatch(line)):
+            yield _Stack(begun or number, process, tuple(frames), int(found[1]))
+        elif frames and not in_map and process is None and (found := _PROCESS.fullmatch(line)):
+            process = found[1]
+            continue
+        elif process is None and not begins and (_PARTS.fullmatch(line) or (found := _FRAME.fullmatch(line))):
+            if not _PARTS.fullmatch(line) and found:
+                begun = begun or number
+                frames.append(_OFFSET.sub("", found[1]))
+            continue
+        elif (frames or process) and (line.strip() or process):
+            left_out.append(
+                f"line {number}: the stack above is left out, it is cut: {printable(line.strip())}"
+            )
+        elif frames and not in_map:
+            left_out.append(f"line {number}: the stack above it is left out, it has no number")
+        frames, begun, process, in_map = [], None, None, bool(begins)
+    if frames:
+        left_out.append(f"line {lines[-1].number}: the last stack is left out, it is cut")
+
+
+def rows(text: str) -> Parsed:
+    """The share of each stack."""
+    return rows_of_profile(TOOL, profiles(text))

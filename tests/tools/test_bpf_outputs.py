@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""bcc's and bpftrace's outputs: bpftrace 0.17.0's are real, those named by-hand follow bcc's sources."""
+
+from pathlib import Path
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.tools.registry import parse, profile_of
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+def sample(name):
+    return (SAMPLES / f"{name}.txt").read_text()
+
+
+def test_klockstat_has_waits_and_holds_of_each_caller():
+    found = profile_of(sample("klockstat-by-hand")).match("get_free_entry")
+    assert (found.wait_ns, found.max_ns, found.acquisitions, found.hold_ns) == (5667, 4210, 2, 85_116)
+    other = profile_of(sample("klockstat_libbpf-by-hand")).match("get_free_entry")
+    assert (other.wait_ns, other.mean_ns, other.hold_ns) == (5700, 2800, 85_100)
+
+
+def test_klockstat_leaves_a_row_out_whose_total_is_another_rows():
+    profile = profile_of(sample("klockstat-by-hand").replace("5468      18379", "5468       5667"))
+    assert any("line 4 is left out, its total is not count x average" in one for one in profile.warnings)
+    with pytest.raises(BadInput, match="write_cache_pages is not in the profile"):
+        profile.match("write_cache_pages")
+
+
+def test_time_off_the_cpu_is_of_the_lock_that_was_waited_for():
+    profile = profile_of(sample("stack_counts_offcputime-by-hand"))
+    assert profile.of == "off-CPU time"
+    (wait,) = profile.waits
+    assert (wait.name, wait.wait_pct, wait.wait_ns, wait.kinds) == ("lock_two", 25, 2_500_000, ("rwsem:W",))
+    assert profile.match("vfs_read").wait_pct is None
+    assert profile.match("rename").share_pct == 25
+
+
+def test_folded_time_off_the_cpu_is_told_by_where_the_stacks_end():
+    text = "app;main;foo;mutex_lock;schedule;finish_task_switch.isra.0 30\napp;main;schedule 10\n"
+    profile = profile_of(text)
+    assert (profile.of, profile.match("foo").wait_pct, profile.match("foo").wait_ns) == (
+        "off-CPU time",
+        75,
+        30_000,
+    )
+
+
+def test_stacks_that_bpftrace_counted():
+    profile = profile_of(sample("stack_counts-bpftrace-0.17.0"))
+    counts = [
+        int(line.removeprefix("]: "))
+        for line in sample("stack_counts-bpftrace-0.17.0").splitlines()
+        if "]: " in line
+    ]
+    assert profile.samples == sum(counts)
+    assert any("does not say what was counted" in one for one in profile.warnings)
+
+
+def test_a_histogram_of_each_stack():
+    text = sample("bpf_histogram-bpftrace-0.17.0-stacks")
+    profile = profile_of(text)
+    assert len(profile.entries) == text.count("@wait_ns[")
+    found = profile.match("rwsem_down_write_slowpath < do_unlinkat")
+    assert found.contentions == 5 and found.kinds == ("rwsem:W",)
+    assert 1 / 1.42 < found.wait_ns / 166e6 < 1.42
+
+
+def test_a_histogram_with_its_sum_has_the_sum():
+    found = profile_of(sample("bpf_histogram_funclatency-by-hand")).match("mutex_lock")
+    assert (found.contentions, found.wait_ns, found.mean_ns) == (42, 2520, 60)
+    text = sample("bpf_histogram_funclatency-by-hand")
+    with pytest.raises(BadInput, match="its buckets are 12 calls of 42"):
+        profile_of(text.replace(next(line for line in text.splitlines() if ": 30 " in line) + "\n", ""))
+
+
+def test_a_bucket_that_is_missing_shows():
+    text = sample("bpf_histogram-bpftrace-0.17.0")
+    with pytest.raises(BadInput, match="does not follow the bucket above"):
+        profile_of(text.replace(next(line for line in text.splitlines() if "[4K, 8K)" in line) + "\n", ""))
+
+
+@pytest.mark.parametrize("unit", ["usecs", "msecs"])
+def test_the_unit_is_in_the_head(unit):
+    text = sample("bpf_histogram_funclatency-by-hand").replace("nsecs", unit)
+    assert profile_of(text).match("mutex_lock").mean_ns == 60 * {"usecs": 1e3, "msecs": 1e6}[unit]
+
+
+@pytest.mark.parametrize(
+    "name", ["klockstat-by-hand", "bpf_histogram-bpftrace-0.17.0", "stack_counts-bpftrace-0.17.0"]
+)
+def test_rows_of_each(name):
+    assert parse(sample(name)).rows

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""What a profile says of a lock or a caller: each sample once, and never what is of a look-alike."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.registry import profile_of, profiles_of
+
+NAMES = ["foo_lock", "foo_lock_irq", "xfoo_lock", "foo_loc", "foo", "lock", "foo_lock2", "__foo_lock"]
+LEAVES = ["native_queued_spin_lock_slowpath", "_raw_spin_lock", "osq_lock", "work"]
+
+
+def row(share, name, children=None):
+    columns = f"{share:6.2f}%" if children is None else f"{children:6.2f}%  {share:6.2f}%"
+    return f"   {columns}  app  [kernel.kallsyms]  [k] {name}\n"
+
+
+@given(st.lists(st.sampled_from(NAMES), unique=True, min_size=1), st.data())
+def test_of_names_that_look_alike_each_has_its_own_number(names, data):
+    shares = [data.draw(st.integers(1, 900)) / 100 for _ in names]
+    profile = profile_of("".join(map(row, shares, names)))
+    for name, share in zip(names, shares, strict=True):
+        assert profile.match(name).share_pct == pytest.approx(share)
+    for name in set(NAMES) - set(names):
+        with pytest.raises(BadInput, match=f"{name} is not in the profile"):
+            profile.match(name)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(NAMES), min_size=1, max_size=4),
+            st.sampled_from(LEAVES),
+            st.integers(1, 99),
+        ),
+        min_size=1,
+    )
+)
+def test_of_whole_stacks_each_sample_counts_once(stacks):
+    """Against a count by hand: a name on the stack, and on it also a function that waits for a lock."""
+    text = "".join(f"app;{';'.join(above)};{leaf} {count}\n" for above, leaf, count in stacks)
+    profile, total = profile_of(text), sum(count for _, _, count in stacks)
+    for name in {name for above, _, _ in stacks for name in above}:
+        on_stack = [(leaf, count) for above, leaf, count in stacks if name in above]
+        waiting = sum(count for leaf, count in on_stack if leaf != "work")
+        found = profile.match(name)
+        assert found.share_pct == pytest.approx(100 * sum(count for _, count in on_stack) / total)
+        assert (found.wait_pct or 0) == pytest.approx(100 * waiting / total)
+    assert sum(one.wait_pct for one in profile.waits) == pytest.approx(
+        100 * sum(count for _, leaf, count in stacks if leaf != "work") / total
+    )
+
+
+def test_a_wait_within_a_call_tree_counts_once():
+    text = row(40.0, "native_queued_spin_lock_slowpath", 40.0) + row(5.0, "_raw_spin_lock", 45.0)
+    text += row(1.0, "foo_lock", 50.0)
+    profile = profile_of(text)
+    assert profile.match("_raw_spin_lock").wait_pct == 45
+    assert profile.match("native_queued_spin_lock_slowpath").wait_pct == 40
+    assert profile.match("foo_lock").share_pct == 50
+    assert profile.match("foo_lock").wait_pct is None  # nothing says what it waits for
+    assert profile.covered_pct == 46
+
+
+def test_what_gcc_appends_is_no_other_name():
+    profile = profile_of(row(4.0, "foo.isra.0") + row(2.0, "foo.constprop.1") + row(1.0, "foo_isra"))
+    assert profile.match("foo").share_pct == 6
+    assert profile.match("foo.isra.0").share_pct == 6
+
+
+def test_idle_cpus_are_said():
+    profile = profile_of(row(30.0, "foo") + row(27.0, "intel_idle") + row(1.0, "idle_foo"))
+    assert profile.idle_pct == 27
+    assert profile_of(row(30.0, "foo")).idle_pct is None
+
+
+def test_a_caller_of_a_caller_is_asked_for_with_an_arrow():
+    profile = profile_of("app;a;foo;_raw_spin_lock 30\napp;b;foo;_raw_spin_lock 50\napp;b;work 20\n")
+    assert profile.match("foo").wait_pct == 80
+    assert profile.match("foo < b").wait_pct == 50
+    with pytest.raises(BadInput, match="foo < c is not in the profile"):
+        profile.match("foo < c")
+
+
+def test_a_lock_class_is_matched_by_its_member_but_not_by_what_holds_it():
+    text = (
+        "lock_stat version 0.4\n" + "-" * 20 + "\n"
+        "  class name con-bounces contentions waittime-min waittime-max waittime-total waittime-avg "
+        "acq-bounces acquisitions holdtime-min holdtime-max holdtime-total holdtime-avg\n" + "-" * 20 + "\n\n"
+        "  &(&bdi->wb_lock)->rlock:  1 2 0.10 3.00 4.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+        "  &bdi->wb_lock_irq#2:  1 3 0.10 3.00 6.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+        "  &mm->mmap_lock-R:  1 4 0.10 3.00 8.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+    )
+    profile = profile_of(text)
+    assert (profile.match("wb_lock").contentions, profile.match("wb_lock").wait_ns) == (2, 4000)
+    assert profile.match("wb_lock_irq").contentions == 3
+    assert profile.match("mmap_lock").kinds == ("read",)
+    for name in ("bdi", "rlock", "lock", "mm"):
+        with pytest.raises(BadInput, match=f"{name} is not in the profile"):
+            profile.match(name)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("native_queued_spin_lock_slowpath", "spin"),
+        ("_raw_spin_lock_irqsave", "spin"),
+        ("queued_read_lock_slowpath", "rwlock:R"),
+        ("_raw_write_lock_bh", "rwlock:W"),
+        ("rwsem_down_write_slowpath", "rwsem:W"),
+        ("down_read_killable", "rwsem:R"),
+        ("__mutex_lock.constprop.0", "mutex"),
+        ("percpu_down_write", "percpu-rwsem:W"),
+        ("___pthread_mutex_lock", "futex"),
+        ("_raw_spin_unlock", None),
+        ("mutex_unlock", None),
+        ("my_mutex_lock", None),
+        ("shutdown", None),
+    ],
+)
+def test_which_functions_wait_for_which_lock(function, kind):
+    assert kind_of(function) == kind
+
+
+def test_a_text_without_a_profile_is_refused():
+    with pytest.raises(BadInput, match="the output of funccost is no profile"):
+        profiles_of("FUNC  TOTAL_TIME(us)  COUNT  AVG(us)\nfoo  100  10  10.0\n", "funccost")

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Mails of the kernel test robot: the sample has its form, and made-up numbers."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockscale.errors import BadInput
+from lockscale.tools import robot_mail
+from lockscale.tools.registry import parse, profile_of, recognise
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+MAIL = (SAMPLES / "robot_mail-by-hand.txt").read_text()
+PLAIN = "\n".join(line.removeprefix("> ").removeprefix(">") for line in MAIL.split("\n"))
+HEAD = "aaaa111 bbbb222\n---------------- -----------------\n   %stddev     %change   %stddev\n  \\ | \\\n"
+
+
+def test_what_was_run_and_what_it_gave():
+    (report,) = robot_mail.parse(MAIL)
+    assert report.headline == "stress-ng.example.ops_per_sec"
+    rate = report.metrics[report.headline]
+    assert (rate.base, rate.patched, rate.base_sd_pct, rate.patched_sd_pct) == (100_000, 150_000, 2, None)
+    assert (report.commits, report.testcase) == (("aaaaaaaaaa", "1234567890"), "stress-ng")
+    assert (report.cpus, report.threads) == (64, 32)  # nr_threads: 50%
+    assert report.parameters["test"] == "example"
+
+
+def test_quoting_and_broken_lines_change_nothing():
+    (quoted,), (plain,) = robot_mail.parse(MAIL), robot_mail.parse(PLAIN)
+    assert quoted == plain
+    broken = PLAIN.replace("  perf-profile", "\n perf-profile").replace(
+        "        stress-ng.ex", "\nstress-ng.ex"
+    )
+    values = {name: (one.base, one.patched) for name, one in plain.metrics.items()}
+    (mended,) = robot_mail.parse(broken)
+    assert {name: (one.base, one.patched) for name, one in mended.metrics.items()} == values
+
+
+def test_the_profile_is_the_bases_unless_the_patched_one_is_asked_for():
+    (report,) = robot_mail.parse(MAIL)
+    base, patched = report.profile(), report.profile(patched=True)
+    assert profile_of(MAIL) == base
+    assert (base.match("ext4_one").wait_pct, patched.match("ext4_one").wait_pct) == (40.1, 10.0)
+    assert base.match("ext4_one_irq").wait_pct == 5  # gcc's .isra.0 is no function of its own
+    assert base.match("native_queued_spin_lock_slowpath").share_pct == 43.5  # more than its two callers' 43
+
+
+def test_a_row_whose_change_is_not_that_of_its_numbers_is_left_out():
+    (report,) = robot_mail.parse(MAIL)
+    assert "line 38 is left out, -1.0 is not the change from 11.50 to 12.50" in report.warnings
+    assert not any("wrong_row" in name for name in report.metrics)
+
+
+@given(st.floats(0.01, 1e9), st.floats(0.01, 1e9), st.integers(0, 2))
+def test_any_row_that_the_robot_rounds_comes_back(base, patched, digits):
+    old, new = f"{base:.{digits}f}", f"{patched:.{digits}f}"
+    if float(old) < 10.0**-digits * 2:
+        return
+    change = f"{(patched / base - 1) * 100:+.1f}%"
+    (report,) = robot_mail.parse(f"{HEAD}  {old} ± 3%   {change}   {new}   vmstat.system.cs\n")
+    metric = report.metrics["vmstat.system.cs"]
+    assert (metric.base, metric.patched) == (float(old), float(new))
+
+
+def test_several_tables_are_listed_and_chosen():
+    two = PLAIN + PLAIN.replace("nr_threads: 50%", "nr_threads: 100%").replace("/50%/", "/100%/")
+    with pytest.raises(BadInput, match=r"holds 2 tables: choose one with --table: 1 \(stress-ng"):
+        profile_of(two)
+    assert profile_of(two, table=2).title.endswith("nr_threads=100%")
+    assert {row.arm for row in parse(two).rows} == {
+        "1 aaaaaaaaaa", "1 1234567890", "2 aaaaaaaaaa", "2 1234567890",
+    }  # fmt: skip
+
+
+def test_rates_without_a_profile():
+    text = f"{HEAD}  100   +50.0%   150   fio.write_iops\n"
+    assert recognise(text) == "robot_mail" and len(parse(text).rows) == 2
+    with pytest.raises(BadInput, match="it is read for its rates"):
+        profile_of(text)
+
+
+def test_what_cannot_be_read_is_said():
+    with pytest.raises(BadInput, match="more than two commits"):
+        robot_mail.parse(HEAD.replace("%change   %stddev", "%change   %stddev   %change   %stddev"))
+    with pytest.raises(BadInput, match="has no whole row"):
+        robot_mail.parse(HEAD)
+    with pytest.raises(BadInput, match="no report of the test robot"):
+        robot_mail.parse("hello\n")
