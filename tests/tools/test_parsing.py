@@ -29,8 +29,10 @@ FILES = [
     if path.name.split("-")[0] in TOOLS and "failed" not in path.name
 ]
 
-# a kernel's configuration and a boot loader's are no tool's output
-FILES_OF_TOOLS = [p for p in sorted(SAMPLES.iterdir()) if p.name.split("-")[0] not in ("config", "grub")]
+# a kernel's configuration, a boot loader's and the README are no tool's output
+FILES_OF_TOOLS = [
+    p for p in sorted(SAMPLES.iterdir()) if p.name.split("-")[0] not in ("config", "grub", "README.md")
+]
 
 
 def rows(text):
