@@ -147,7 +147,13 @@ def parsed(path: Path) -> list[str]:
         return []
 
 
-SAMPLES = [path for path in sorted((paths.ROOT / "tests" / "samples").iterdir()) if parsed(path)]
+# what people paste from mails: a run holds none of it
+PASTED = ("bpf_histogram", "folded", "klockstat", "perf_report", "perf_top", "robot_mail", "stack_counts")
+SAMPLES = [
+    path
+    for path in sorted((paths.ROOT / "tests" / "samples").iterdir())
+    if not path.name.startswith(PASTED) and parsed(path)
+]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
