@@ -139,7 +139,9 @@ def test_it_says_how_many_functions_of_a_profile_nothing_explains(table: str):
     ("table", "base", "patched", "model", "arm"),
     [
         ("s3_fallocate2", "wait-group", "inode-goal-scan0", "group_trylock", "per_inode_goal"),
-        ("s4_creat_clo", "orphan-mutex", "orphan-lockless", "creat_clo", "patched"),
+        pytest.param(
+            "s4_creat_clo", "orphan-mutex", "orphan-lockless", "creat_clo", "patched", marks=pytest.mark.long
+        ),
     ],
 )
 def test_it_says_how_many_published_values_the_bases_rates_alone_tell(
