@@ -15,6 +15,7 @@ from lockscale.errors import BadInput
 from lockscale.sim import load_model
 from lockscale.studies import inode_claim_costs
 from lockscale.study.file import load_study
+from lockscale.tables.function_costs import Cost
 
 STUDY = load_study("inode-claim")
 CALLS_WITHOUT_RETRY = 8.028  # the study file says from where
@@ -61,14 +62,16 @@ def test_predictions_use_nothing_of_the_table_but_create_time_and_counts(
 
     spin, access = "_raw_spin_lock", "jbd2_journal_get_write_access"
 
-    def changed(name: str) -> pd.DataFrame:
+    def changed(name: str) -> dict[str, Cost]:
         table = pd.read_csv(paths.PUBLISHED / f"{name}.csv").set_index("function")
         table.loc[spin, "total_us"] *= 2
         table.loc[access, "count"] //= 2
         table.loc[[spin, access], "avg_us"] = math.nan
-        return table.loc[["ext4_create", spin, access]].reset_index()
+        return {
+            f: Cost(*table.loc[f, ["total_us", "count", "avg_us"]]) for f in ("ext4_create", spin, access)
+        }
 
-    monkeypatch.setattr(inode_claim_costs, "function_cost", changed)
+    monkeypatch.setattr(inode_claim_costs, "costs", changed)
     found = {row.name: row for row in inode_claim_costs.check(STUDY).rows}
     for name, row in rows.items():
         assert found[name].predicted == row["predicted"]

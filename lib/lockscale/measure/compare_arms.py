@@ -30,6 +30,9 @@ from lockscale.study.file import Study
 
 COUNTED = ["counter", *POINT]
 EXTRA = ["extra", "low", "high", "level_pct", "spread", "repeats", "above", "significant", "origin"]
+AGAINST = [
+    "counter", "unit", "arm", *POINT, "unpatched", "value", "change", "low", "high", "level_pct", "p",
+]  # fmt: skip
 REPEAT = ["arm", "cpus", "threads", "pair", "block", "iteration"]
 
 
@@ -103,27 +106,14 @@ def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str])
         gaps = pair_gaps(point[point.pair == "ab"], study, differences)
         values = {arm: point.value[point.arm == arm].tolist() for arm in (unpatched, *arms)}
         for arm in (name for name in arms if values[name] and name != unpatched):
+            # with no two blocks of both arms there is nothing to tell by
+            p = float(mean_p(gaps[arm][None, :], least_of(point))[0]) if arm in gaps else 1.0
             d = difference(values[unpatched], values[arm])
-            found.append(
-                {
-                    "counter": counter,
-                    "unit": unit_of(study, str(counter)),
-                    "arm": arm,
-                    "cpus": cpus,
-                    "threads": threads,
-                    "unpatched": d.before,
-                    "value": d.after,
-                    "change": d.value,
-                    "low": d.low,
-                    "high": d.high,
-                    "level_pct": 100 * d.level,
-                    # with no two blocks of both arms there is nothing to tell by
-                    "p": float(mean_p(gaps[arm][None, :], least_of(point))[0]) if arm in gaps else 1.0,
-                }
-            )
+            place = (counter, unit_of(study, str(counter)), arm, cpus, threads)
+            found.append((*place, d.before, d.after, d.value, d.low, d.high, 100 * d.level, p))
     if not found:
         raise BadInput("no arm beside the unpatched one was counted: there is nothing to compare")
-    return starred(pd.DataFrame(found), repeats, study, COUNTED, differences)
+    return starred(pd.DataFrame(found, columns=AGAINST), repeats, study, COUNTED, differences)
 
 
 def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
@@ -153,9 +143,7 @@ def aa_pair(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     calls = calls_per_operation(rows, study.called_function)
     aa = calls[calls.pair == "aa"].pivot_table(index=POINT, columns="iteration", values="value")
     table = aa.rename(columns={1: "first", 2: "second"}).reset_index()
-    table["difference"] = table["second"] - table["first"]
-    table["origin"] = origin_of(rows)
-    return table
+    return table.assign(difference=table["second"] - table["first"], origin=origin_of(rows))
 
 
 def rate_repeats(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
@@ -170,18 +158,14 @@ def rates(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """
     grouped = rate_repeats(rows, test).groupby(["arm", *POINT, "statistic"])["value"]
     table = grouped.agg(value="mean", sd="std", repeats="count").reset_index()
-    table["unit"] = "ops/s"
-    table["origin"] = origin_of(rows)
-    return table
+    return table.assign(unit="ops/s", origin=origin_of(rows))
 
 
 def lock_events(rows: pd.DataFrame) -> pd.DataFrame:
     """lock_slowpath and lock_pending of each load, arm and point, mean over the A/B repeats."""
     wanted = rows[(rows.tool == "lock_events") & (rows.pair == "ab")]
     table = wanted.pivot_table(index=["test", "arm", *POINT], columns="metric", values="value")
-    table = table.reset_index()
-    table["origin"] = origin_of(rows)
-    return table
+    return table.reset_index().assign(origin=origin_of(rows))
 
 
 def function_costs(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.DataFrame:

@@ -5,12 +5,10 @@ The counts of a run's arms lie in its folder `observed`, those of the one arm th
 is measured, for a prediction of the others, in `base`; both with journal and provenance like the run's.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,12 +23,12 @@ from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, fsload_load
 from lockscale.measure.plan import Step, plan, profiled
 from lockscale.measure.profiling import with_one_cpu_online
-from lockscale.measure.resume import Journal, open_journal, refuse_other, refuse_other_build
+from lockscale.measure.resume import open_journal, refuse_other
 from lockscale.measure.rows import Row, read_rows, write_rows
-from lockscale.measure.run import carried_out, fields_of_step
+from lockscale.measure.run import Work, carry_out
 from lockscale.measure.run_folder import Run, read_provenance
-from lockscale.measure.target import Booted, HeldTarget, hold_target
-from lockscale.progress import progress
+from lockscale.measure.target import Booted, hold_target
+from lockscale.progress import Progress, progress
 from lockscale.study.checks import Counter
 from lockscale.study.file import LocalTarget, ManycoreTarget, Study, Target
 from lockscale.tools import event_counts, ftrace_cost, lock_stat
@@ -170,22 +168,15 @@ def count_steps(
         journal = open_journal(into, study)
         with hold_target(run, study.model_copy(update={"arms": arms}), target, sources.kind) as held:
             refuse_other(journal, steps, held.label)
-            said = {"run": run.id, "origin": held.origin, **held.describe()}
-            write_json(into.provenance, said)
-            _count_all(_Work(run, study, held, journal, sources), steps)
+            write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
+            work = Work(run, study, held, journal)
+            with progress(f"count {study.name} on {held.label}", len(steps)) as shown:
+                for step, one in carry_out(
+                    work, steps, shown, lambda *given: _counted(work, sources, *given)
+                ):
+                    journal.add(step, rows=[asdict(row) for row in one.given], wall_s=round(one.wall_s, 1))
         write_rows(into.rows, journal.rows(steps))
     return into.rows
-
-
-@dataclass(frozen=True)
-class _Work:
-    """Counts while they are taken."""
-
-    run: Run
-    study: Study
-    held: HeldTarget
-    journal: Journal
-    sources: Sources
 
 
 def steps_of(study: Study) -> list[Step]:
@@ -194,42 +185,25 @@ def steps_of(study: Study) -> list[Step]:
     return [replace(step, processes=profiled(study, step)) for step in steps]
 
 
-def _count_all(work: _Work, steps: Sequence[Step]) -> None:
-    left, held = work.journal.left(steps), work.held
-    with progress(f"count {work.study.name} on {held.label}", len(steps)) as shown:
-        shown.update(len(steps) - len(left))
-        done = carried_out(left, lambda step: _booted(work, step), held.at_once)
-        for k, (step, (rows, wall_s)) in enumerate(done, start=1):
-            work.journal.add(step, rows=rows, wall_s=round(wall_s, 1))
-            shown.update(len(steps) - len(left) + k, step.name)
-
-
-def _booted(work: _Work, step: Step) -> tuple[list[dict[str, Any]], float]:
-    """The rows of one boot, and how long it took in seconds."""
-    started_s = time.monotonic()
-    with work.held.boot(step.arm, step.cpus) as booted:
-        refuse_other_build(work.journal, step.arm, booted.build_id)
-        rows = [asdict(row) for row in _counted(work, step, booted)]
-    return rows, time.monotonic() - started_s
-
-
-def _counted(work: _Work, step: Step, booted: Booted) -> Iterator[Row]:
+def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Progress) -> list[Row]:
     """One boot of one arm's observe kernel: every source of every counter at every point."""
-    run, study, held = work.run, work.study, work.held
-    asked, started = study.parameters, now_utc()
+    study, started = work.study, now_utc()
     load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
-    items = {n: max(1, asked.operations_per_point // n) for n in step.processes}
+    items = {n: max(1, study.parameters.operations_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
     assert booted.disk is not None, "a target that boots kernels has a disk to format"
     options = study.options_of(step.arm)
-    counted = count_points(booted.machine, booted.disk, options, loads, work.sources, step.cpus)
-    common = fields_of_step(run, study, held, step, booted, started)
-    common |= {"tool": OBSERVE, "tool_version": booted.release, "statistic": "total", "profiled": True}
-    common |= {"test": load.operation}
-    for n, counts in counted.items():
-        yield Row(**common, threads=n, metric=f"{load.operation}s", unit="ops", value=float(n * items[n]))
-        for source, value in counts.items():
-            yield Row(**common, threads=n, metric=source, unit="events", value=float(value))
+    counted = count_points(booted.machine, booted.disk, options, loads, sources, step.cpus)
+    common = work.fields_of(step, booted, started) | {"tool": OBSERVE, "tool_version": booted.release}
+    common |= {"test": load.operation, "statistic": "total", "profiled": True}
+    return [
+        Row(**common, threads=n, metric=metric, unit=unit, value=float(value))
+        for n, counts in counted.items()
+        for metric, unit, value in (
+            (f"{load.operation}s", "ops", n * items[n]),
+            *((source, "events", value) for source, value in counts.items()),
+        )
+    ]
 
 
 FEWEST = 2
@@ -305,21 +279,8 @@ def first_steps(study: Study, arm: str) -> list[Step]:
     blocks = range(1, max(BLOCKS, study.parameters.iterations) + 1)
     guests = [guest for guest in study.parameters.guests if guest.cpus >= FEWEST]
     boots = [(block, guest) for block in blocks for guest in guests]
+    points = [{FEWEST, *(n for n in one.processes if FEWEST <= n <= one.cpus)} for _, one in boots]
     return [
-        Step(
-            k,
-            "ab",
-            block,
-            block,
-            arm,
-            guest.cpus,
-            first_points(guest.cpus, guest.processes),
-            guest.containers,
-        )
-        for k, (block, guest) in enumerate(boots, start=1)
+        Step(k, "ab", block, block, arm, guest.cpus, tuple(sorted(at)), guest.containers)
+        for k, ((block, guest), at) in enumerate(zip(boots, points, strict=True), start=1)
     ]
-
-
-def first_points(cpus: int, processes: list[int]) -> tuple[int, ...]:
-    """Numbers of processes at which the first arm is counted on `cpus` processors."""
-    return tuple(sorted({FEWEST, *(n for n in processes if FEWEST <= n <= cpus)}))

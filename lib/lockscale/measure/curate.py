@@ -34,13 +34,14 @@ Addresses that every machine has (127.0.0.1, 0.0.0.0) stay.
 A sealed output (lockscale.tools.seal) is sealed again.
 """
 
+import contextlib
 import getpass
 import gzip
 import ipaddress
 import re
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lockscale import paths
@@ -156,16 +157,10 @@ def _scrub_names(text: str, others: Sequence[str]) -> str:
         text = re.sub(rf"(?i)(?<![\w.-])(?:[\w-]+\.)*{re.escape(domain)}(?![\w-])", "HOST", text)
     for name in _longest_first({*hosts, *(name.partition(".")[0] for name in hosts)}):
         text = re.sub(_host(name), "HOST", text, flags=re.IGNORECASE)
-    for name in _longest_first(set(_users())):
-        text = re.sub(_user(name), "USER", text, flags=re.IGNORECASE)
+    with contextlib.suppress(KeyError, OSError):  # of a user without an entry, as in some containers
+        for name in _longest_first({getpass.getuser()}):
+            text = re.sub(_user(name), "USER", text, flags=re.IGNORECASE)
     return text
-
-
-def _users() -> Iterator[str]:
-    try:
-        yield getpass.getuser()
-    except (KeyError, OSError):  # a user without an entry, as in some containers
-        return
 
 
 def _longest_first(names: set[str]) -> list[str]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 
@@ -69,13 +70,11 @@ def choose_load(
     if asked == "mdtest" and not has_mdtest:
         raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
     if asked != "fsload" and has_mdtest:
-        return Load(
-            mdtest.TOOL,
-            lambda n, items, phase: mdtest.command(
-                n, items, folder, phase=phase, as_root=True, preload=mpi_marks
-            ),
-            mdtest.parse,
-        )
+
+        def ranks(n: int, items: int, phase: str) -> list[str]:
+            return mdtest.command(n, items, folder, phase=phase, as_root=True, preload=mpi_marks)
+
+        return Load(mdtest.TOOL, ranks, mdtest.parse)
     return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
 
 
@@ -90,22 +89,12 @@ def fsload_load(
 ) -> Load:
     """`workload` by fsload, for whoever needs no other tool; arguments as for choose_load."""
     binary = Path(program) if program else fsload.build(paths.CACHE / "bin")
-    return Load(
-        fsload.TOOL,
-        lambda n, items, phase: fsload.command(
-            binary,
-            folder,
-            processes=n,
-            items=items,
-            phase=phase,
-            test=workload,
-            containers=n if containers else None,
-            latency=latency,
-            pin=pin,
-        ),
-        fsload.parse,
-        fsload.PHASES[workload],
-    )
+
+    def processes(n: int, items: int, phase: str) -> list[str]:
+        boxed, plain = n if containers else None, partial(fsload.command, binary, folder, test=workload)
+        return plain(processes=n, items=items, phase=phase, containers=boxed, latency=latency, pin=pin)
+
+    return Load(fsload.TOOL, processes, fsload.parse, fsload.PHASES[workload])
 
 
 def check_load(study: Study) -> list[str]:

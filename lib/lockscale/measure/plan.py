@@ -46,10 +46,8 @@ def plan(study: Study, arms: Sequence[str] | None = None) -> list[Step]:
 
 def profiled(study: Study, step: Step) -> tuple[int, ...]:
     """The numbers of processes of a step of the study's plan that are measured under profilers too."""
-    asked = _asked(study, step)
-    return (
-        step.processes if asked.profiled is None else tuple(n for n in step.processes if n in asked.profiled)
-    )
+    some = _asked(study, step).profiled
+    return tuple(n for n in step.processes if some is None or n in some)
 
 
 def items_each(study: Study, step: Step, processes: int) -> int:
@@ -64,11 +62,8 @@ def loads_of(study: Study, step: Step, processes: int) -> int:
 
 def _asked(study: Study, step: Step) -> GuestPoints:
     """What the study asks of the step's boot."""
-    return next(
-        one
-        for one in study.parameters.guests
-        if (one.cpus, tuple(one.processes)) == (step.cpus, step.processes)
-    )
+    asked = {(one.cpus, tuple(one.processes)): one for one in reversed(study.parameters.guests)}
+    return asked[step.cpus, step.processes]
 
 
 def in_turn(arms: Sequence[T], iterations: int) -> Iterator[tuple[int, T]]:

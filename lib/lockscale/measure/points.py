@@ -9,11 +9,7 @@ from typing import Any
 
 from lockscale.filesystems import fs_type
 from lockscale.machines.machine import Machine, Write, must, must_all
-from lockscale.measure.file_system import (
-    FileSystem,
-    make,
-    unmount_and_check,
-)
+from lockscale.measure.file_system import FileSystem, make, unmount_and_check
 from lockscale.measure.load import (
     LOAD_TIMEOUT_S,
     Load,
@@ -67,16 +63,15 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Measur
             # generators, carried out in turn: neither always finds the younger file system
             loads = loads_of(study, step, processes)
             parts = [_rate(booted, point, session, loads) for point in points]
-            if booted.virtual_time and step.pair == "aa" and processes == max(step.processes):
-                parts.append(half_quantum(booted, points[0]))
-            if (
-                booted.virtual_time
-                and (step.pair, step.iteration) == ("ab", 1)
-                and processes in asked.price_ends
-            ):
-                parts.append(price_ends(booted, points[0]))
+            if booted.virtual_time:
+                if step.pair == "aa" and processes == max(step.processes):
+                    parts.append(half_quantum(booted, points[0]))
+                if (step.pair, step.iteration) == ("ab", 1) and processes in asked.price_ends:
+                    parts.append(price_ends(booted, points[0]))
             if booted.disk and processes in profiled(study, step):
-                parts.append(_profiles(machine, _shorter(points[0], study), step.cpus, study, session))
+                # counts need fewer operations than rates, and each costs more
+                fewest = min(items, max(1, asked.operations_per_point // processes))
+                parts.append(_profiles(machine, replace(points[0], items=fewest), step.cpus, study, session))
             for part in parts if step.iteration % 2 else reversed(parts):
                 session.readings += part
     return session
@@ -84,24 +79,15 @@ def measure(booted: Booted, study: Study, step: Step, shown: Progress) -> Measur
 
 def _loads(booted: Booted, study: Study, step: Step) -> list[Load]:
     """The study's workload, then those beside it."""
-    where = (booted.folder, booted.fsload)
-    asked = study.parameters
-    pin, marks = booted.virtual_time is not None, booted.virtual_time.mpi_marks if booted.virtual_time else ""
-    load = choose_load(
-        booted.machine,
-        asked.tool,
-        *where,
-        workload=study.workload,
-        latency=asked.latency,
-        pin=pin,
-        containers=step.containers,
-        mpi_marks=marks,
-    )
-    beside = (
-        fsload_load(one, *where, latency=asked.latency, pin=pin, containers=step.containers)
-        for one in study.workloads_beside
-    )
-    return [load, *beside]
+    where, asked, virtual = (booted.folder, booted.fsload), study.parameters, booted.virtual_time
+    how: dict[str, Any] = {
+        "latency": asked.latency,
+        "pin": virtual is not None,
+        "containers": step.containers,
+    }
+    marks = virtual.mpi_marks if virtual else ""
+    load = choose_load(booted.machine, asked.tool, *where, workload=study.workload, mpi_marks=marks, **how)
+    return [load, *(fsload_load(one, *where, **how) for one in study.workloads_beside)]
 
 
 @contextmanager
@@ -162,16 +148,8 @@ def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> 
         before, after = (lock_events.parse(done[k].stdout) for k in (1, -1))
         delta = lock_events.difference(before, after)
         for name in ("lock_slowpath", "lock_pending"):
-            yield point.reading(
-                "lock_events", point.load.together, name, "total", "events", delta[name], False
-            )
-
-
-def _shorter(point: Point, study: Study) -> Point:
-    """No more operations than the study's own: counts need fewer than rates, and each costs more."""
-    return replace(
-        point, items=min(point.items, max(1, study.parameters.operations_per_point // point.processes))
-    )
+            whole = point.load.together
+            yield point.reading("lock_events", whole, name, "total", "events", delta[name], False)
 
 
 def _profiles(

@@ -2,6 +2,7 @@
 """How many iterations it takes to see a change of so many percent in the noise that a target has."""
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,11 +109,8 @@ def iterations_for(effect_pct: float, sd: float, comparisons: int = 1) -> int | 
         return 2
     if not power(MOST, effect, sd, alpha) >= POWER:
         return None
-    few, many = 1, MOST  # power grows with the blocks
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (few, middle) if power(middle, effect, sd, alpha) >= POWER else (middle, many)
-    return many
+    blocks = range(2, MOST)  # power grows with them
+    return 2 + bisect_left(blocks, POWER, key=lambda n: power(n, effect, sd, alpha))
 
 
 def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from lockscale.errors import BadInput
@@ -15,6 +14,7 @@ from lockscale.machines.machine import Machine, Step, Write, must_all
 from lockscale.measure.plan import WARM_UP
 from lockscale.measure.rows import of_all_processes
 from lockscale.measure.run_folder import Run
+from lockscale.measure.significance import Array, innermost
 from lockscale.study.file import ProfilerName
 from lockscale.tools.parsed_rows import Number
 from lockscale.tools.perf_record import Folded, merge, read_folded
@@ -62,7 +62,9 @@ def profilers(
     for name in names:
         tool = PROFILERS[name]
         assert tool.on_load is not None
-        yield Profiler(name, cpus, tool.on_load(_answer(machine, tool.asks), cpus, functions))
+        asked = machine.run(tool.asks) if tool.asks else None  # whatever its status
+        answer = f"{asked.stdout}{asked.stderr}" if asked else ""
+        yield Profiler(name, cpus, tool.on_load(answer, cpus, functions))
 
 
 def profile(
@@ -88,14 +90,6 @@ def profile(
     done = must_all(machine, steps, timeout_s=timeout_s)
     text = done[steps.index(on_load.read)].stdout
     return ProfiledLoad(done[steps.index(around)].stdout, on_load.raw(text), on_load.numbers(text))
-
-
-def _answer(machine: Machine, argv: Sequence[str]) -> str:
-    """What a question to a tool prints, on either stream and whatever its status."""
-    if not argv:
-        return ""
-    done = machine.run(argv)
-    return f"{done.stdout}{done.stderr}"
 
 
 def folded_stacks(run: Run, arm: str, cpus: int, threads: int) -> Folded | None:
@@ -144,7 +138,6 @@ def lock_waits(rows: pd.DataFrame, arm: str, cpus: int, threads: int) -> pd.Data
     return table.sort_values("wait_ms", ascending=False, ignore_index=True)
 
 
-LEVEL = 0.95
 UNDER_PROFILER = "rate_under_profiler"
 """The metric of a rate that is no result: its row is marked as profiled and has the profiler as its tool."""
 _POINT = ["arm", "cpus", "threads"]
@@ -165,15 +158,9 @@ def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     under = total[total.metric == UNDER_PROFILER]
     both = under.join(without.rename("without"), on=key, how="inner")
     points = both.groupby(["tool", *_POINT, "statistic"])
-    lost = [overhead(point.without.tolist(), point.value.tolist()) for _, point in points]
-    table = points.origin.first().reset_index()
-    return table.assign(
-        overhead_pct=[one.percent for one in lost],
-        low=[one.low for one in lost],
-        high=[one.high for one in lost],
-        level_pct=[100 * one.level for one in lost],
-        pairs=[one.pairs for one in lost],
-    )
+    lost = pd.DataFrame([overhead(point.without.tolist(), point.value.tolist()) for _, point in points])
+    lost = lost.rename(columns={"percent": "overhead_pct"}).assign(level=100 * lost.level)
+    return points.origin.first().reset_index().join(lost.rename(columns={"level": "level_pct"}))
 
 
 @dataclass(frozen=True)
@@ -207,22 +194,12 @@ def overhead(without: Sequence[float], with_it: Sequence[float]) -> Overhead:
     ratios = np.log(after / before)
     first, second = np.triu_indices(ratios.size)
     walsh = np.sort((ratios[first] + ratios[second]) / 2)
-    outside = 2 * _below(ratios.size)
-    c = max(1, int(np.count_nonzero(outside <= 1 - LEVEL)))
-    return Overhead(
-        percent=_lost_pct(float(np.median(walsh))),
-        low=_lost_pct(float(walsh[-c])),
-        high=_lost_pct(float(walsh[c - 1])),
-        level=float(1 - outside[c - 1]),
-        pairs=int(ratios.size),
-    )
+    least, most, level = innermost(walsh, _below(ratios.size))
+    percent, low, high = (-100 * math.expm1(ratio) for ratio in (np.median(walsh), most, least))
+    return Overhead(percent, low, high, level, int(ratios.size))
 
 
-def _lost_pct(log_ratio: float) -> float:
-    return -100 * math.expm1(log_ratio)
-
-
-def _below(n: int) -> npt.NDArray[np.float64]:
+def _below(n: int) -> Array:
     """P(T < c) for c = 1 .. n (n + 1) / 2 of the signed rank statistic T under no difference.
 
     Of the 2^n sets of ranks, counts[t] sum to t: each rank is in or out.
@@ -231,5 +208,5 @@ def _below(n: int) -> npt.NDArray[np.float64]:
     counts[0] = 1
     for rank in range(1, n + 1):
         counts[rank:] += counts[:-rank].copy()
-    shares: npt.NDArray[np.float64] = np.cumsum(counts[:-1]) / 2.0**n
+    shares: Array = np.cumsum(counts[:-1]) / 2.0**n
     return shares

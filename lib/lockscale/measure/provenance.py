@@ -57,21 +57,22 @@ def add_session(value: dict[str, Any], run: Run, name: str, session: MeasuredBoo
 
 def _controllers(run: Run) -> list[dict[str, Any]]:
     """Those of the run so far, and this one where it is not the last of them."""
-    before: list[dict[str, Any]] = []
-    if run.provenance.is_file():
-        before = read_provenance(run.folder).get("controllers", [])
+    before: list[dict[str, Any]] = _said(run).get("controllers", [])
     return before if before[-1:] == [host()] else [*before, host()]
 
 
 def _prediction(run: Run) -> dict[str, str] | None:
     """None where nothing was predicted; of a run that has measured, what it began with."""
     if run.journal.is_file():
-        said = read_provenance(run.folder) if run.provenance.is_file() else {}
-        known: dict[str, str] | None = said.get("prediction")
+        known: dict[str, str] | None = _said(run).get("prediction")
         return known
     sha256 = prediction_sha256(run.folder)
-    now = now_utc()
-    return None if sha256 is None else {"sha256": sha256, "written_before_utc": now}
+    return None if sha256 is None else {"sha256": sha256, "written_before_utc": now_utc()}
+
+
+def _said(run: Run) -> dict[str, Any]:
+    """What an earlier session of the run wrote, if there was one."""
+    return read_provenance(run.folder) if run.provenance.is_file() else {}
 
 
 KERNEL = ("release", "build_id", "series", "series_sha256", "source_sha256", "config_sha256", "compiler")
@@ -94,7 +95,10 @@ def how_to_repeat(run: Run) -> dict[str, Any]:
         "study": asked["name"],
         "target": asked["target"],
         "origin": said["origin"],
-        "commands": _commands(asked),
+        "commands": [
+            shlex.join(["lockscale", "doctor", "--target", asked["target"]]),
+            run_command(asked["name"], asked["parameters"], asked["target"]),
+        ],
         "needs": _needs(asked),
         "seed": said.get("seed"),
         "kernels": {arm: {k: one.get(k) for k in KERNEL} for arm, one in said["kernels"].items()},
@@ -118,11 +122,6 @@ def text_of(told: dict[str, Any]) -> str:
     lines += ["", " ".join(f"{name} {version}" for name, version in told["packages"].items())]
     lines += [f"seed {told['seed']}, study sha256 {told['study_sha256']}"]
     return "\n".join([*lines, f"prediction sha256 {told['prediction_sha256'] or 'none'}"])
-
-
-def _commands(asked: dict[str, Any]) -> list[str]:
-    check = shlex.join(["lockscale", "doctor", "--target", asked["target"]])
-    return [check, run_command(asked["name"], asked["parameters"], asked["target"])]
 
 
 def _needs(asked: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
@@ -89,11 +89,12 @@ class Shares:
             self.outer.update(self.done + sum(self.running.values()), f"{step.name} {note}".strip())
 
 
+@dataclass(frozen=True)
 class _Share:
     """Progress inside one step of the plan, as a fraction of it: its boot and each of its points."""
 
-    def __init__(self, whole: Shares, step: Step) -> None:
-        self.whole, self.step = whole, step
+    whole: Shares
+    step: Step
 
     def update(self, done: float, note: str = "") -> None:
         self.whole.tell(self.step, (done + 1) / (len(self.step.processes) + 2), note)
@@ -178,82 +179,86 @@ def run_plan(run: Run, study: Study, target: Target) -> Path:
             refuse_other(journal, steps, held.label)
             found = {name: entry["as_found"] for name, entry in journal.entries.items()}
             said = provenance.begin(run, study, target, held, found)
-            _carry_out(_Work(run, study, held, journal, said), steps, step_seconds(run, study, target.name))
+            _measure_steps(
+                Work(run, study, held, journal), steps, said, step_seconds(run, study, target.name)
+            )
         write_rows(run.rows, journal.rows(steps))
     return run.rows
 
 
 @dataclass(frozen=True)
-class _Work:
-    """A run while it is carried out; said: its provenance."""
+class Work:
+    """The steps of a run, or counts of its arms, while they are carried out."""
 
     run: Run
     study: Study
     held: HeldTarget
     journal: Journal
-    said: dict[str, Any]
+
+    def fields_of(self, step: Step, booted: Booted, started_utc: str) -> dict[str, Any]:
+        """What all rows of one boot have in common."""
+        return {
+            "run": self.run.id, "study": self.study.name, "arm": step.arm, "kernel": booted.release,
+            "cpus": step.cpus, "pair": step.pair, "block": step.block, "iteration": step.iteration,
+            "target": self.held.label, "origin": self.held.origin, "build_id": booted.build_id,
+            "started_utc": started_utc,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What one step gave, before it is on disk."""
+class Done(Generic[T]):
+    """What one boot gave, before it is on disk."""
 
     booted: Booted
-    session: MeasuredBoot
+    given: T
     started_utc: str
     wall_s: float
 
 
-def _carry_out(work: _Work, steps: list[Step], known_s: list[float]) -> None:
+def carry_out(
+    work: Work, steps: Sequence[Step], shown: Progress, measured: Callable[[Step, Booted, Progress], T]
+) -> Iterator[tuple[Step, Done[T]]]:
+    """What `measured` gives of each step that the journal lacks, in a boot of its own, to be kept."""
     left = work.journal.left(steps)
-    live = Live(known_s, len(left), work.held.at_once)
+    shares = Shares(shown, len(steps) - len(left))
+
+    def boot(step: Step) -> Done[T]:
+        share, started_utc, started_s = shares.of(step), now_utc(), time.monotonic()
+        share.update(-0.5, "boots")
+        with work.held.boot(step.arm, step.cpus) as booted:
+            refuse_other_build(work.journal, step.arm, booted.build_id)
+            given = measured(step, booted, share)
+        return Done(booted, given, started_utc, time.monotonic() - started_s)
+
+    for step, done in carried_out(left, boot, work.held.at_once):
+        yield step, done
+        shares.tell(step, 1, "")
+
+
+def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s: list[float]) -> None:
+    """said: the run's provenance."""
+    left = len(work.journal.left(steps))
+    live = Live(known_s, left, work.held.at_once)
     what = f"measure {work.study.name} on {work.held.label}"
     with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
-        shares = Shares(shown, len(steps) - len(left))
-        done = carried_out(left, lambda step: _measured(work, step, shares.of(step)), work.held.at_once)
-        for k, (step, one) in enumerate(done, start=1):
-            _keep(work, step, one)
-            shares.tell(step, 1, "")
+        of_boot = carry_out(work, steps, shown, lambda step, *on: measure(on[0], work.study, step, on[1]))
+        for k, (step, done) in enumerate(of_boot, start=1):
+            _keep(work, step, done, said)
             rows = [row for entry in work.journal.entries.values() for row in entry["rows"]]
-            live.done(rows, one.wall_s, len(left) - k)
+            live.done(rows, done.wall_s, left - k)
 
 
-def _measured(work: _Work, step: Step, shown: Progress) -> _Done:
-    """Boot once for `step`."""
-    started_utc, started_s = now_utc(), time.monotonic()
-    shown.update(-0.5, "boots")
-    with work.held.boot(step.arm, step.cpus) as booted:
-        refuse_other_build(work.journal, step.arm, booted.build_id)
-        session = measure(booted, work.study, step, shown)
-    return _Done(booted, session, started_utc, time.monotonic() - started_s)
-
-
-def _keep(work: _Work, step: Step, done: _Done) -> None:
+def _keep(work: Work, step: Step, done: Done[MeasuredBoot], said: dict[str, Any]) -> None:
     """Put what it gave on disk: its journal line, written last, holds its rows."""
-    for name, text in done.session.raw.items():
+    session = done.given
+    for name, text in session.raw.items():
         kept = gzip.compress(work.held.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
-    provenance.add_session(work.said, work.run, step.name, done.session)
-    rows = [asdict(row) for row in _rows(work, step, done.booted, done.session, done.started_utc)]
-    as_found = work.said["as_found"][step.name]
-    work.journal.add(step, rows=rows, as_found=as_found, wall_s=round(done.wall_s, 1))
-
-
-def _rows(work: _Work, step: Step, booted: Booted, session: MeasuredBoot, started_utc: str) -> list[Row]:
-    common = fields_of_step(work.run, work.study, work.held, step, booted, started_utc)
+    provenance.add_session(said, work.run, step.name, session)
+    common, release = work.fields_of(step, done.booted, done.started_utc), done.booted.release
     versions = {session.tool: session.tool_version}
-    return [
-        Row(**common, **asdict(r), tool_version=versions.get(r.tool, booted.release))
-        for r in session.readings
+    rows = [
+        asdict(Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)))
+        for one in session.readings
     ]
-
-
-def fields_of_step(
-    run: Run, study: Study, held: HeldTarget, step: Step, booted: Booted, started_utc: str
-) -> dict[str, Any]:
-    """What all rows of one boot have in common."""
-    return {
-        "run": run.id, "study": study.name, "arm": step.arm, "kernel": booted.release, "cpus": step.cpus,
-        "pair": step.pair, "block": step.block, "iteration": step.iteration, "target": held.label,
-        "origin": held.origin, "build_id": booted.build_id, "started_utc": started_utc,
-    }  # fmt: skip
+    work.journal.add(step, rows=rows, as_found=said["as_found"][step.name], wall_s=round(done.wall_s, 1))

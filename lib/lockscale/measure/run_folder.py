@@ -14,6 +14,7 @@ import pydantic
 from lockscale import paths
 from lockscale.errors import BadInput, printable
 from lockscale.files import full_disk_is_one_sentence, need_place_for_folder, sync_folder
+from lockscale.study.mistakes import why_of
 from lockscale.study.parameters import with_current_names
 
 
@@ -94,7 +95,7 @@ def _read(path: Path, model: type[_File]) -> dict[str, Any]:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         place = ".".join(printable(part) for part in first["loc"]) or "the whole"
-        raise _damaged(path, f"is damaged ({place}: {first['msg']})") from None
+        raise _damaged(path, f"is damaged ({place}: {why_of(first)})") from None
     except json.JSONDecodeError as error:
         raise _damaged(path, f"line {error.lineno} is damaged (no JSON)") from None
     except (ValueError, RecursionError):
@@ -107,57 +108,43 @@ def _damaged(path: Path, how: str) -> BadInput:
     return BadInput(f"{path} {how}: put the file back as it was, or start a new run")
 
 
+class _Inside:
+    """A file or folder in each run, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, run: "Run", _: type["Run"]) -> Path:
+        return run.folder / self.name
+
+
 @dataclass(frozen=True)
 class Run:
-    """One run of a study: a folder and the files in it."""
+    """One run of a study: a folder and the files in it. tables: copies of the study's own, as then found."""
 
     folder: Path
+
+    rows = _Inside("rows.csv")
+    provenance = _Inside("provenance.json")
+    prediction = _Inside("prediction.json")
+    journal = _Inside("journal.jsonl")
+    raw = _Inside("raw")
+    figures = _Inside("figures")
+    notebooks = _Inside("notebooks")
+    tables = _Inside("tables")
+    changelog = _Inside("changelog.txt")
 
     @property
     def id(self) -> str:
         return self.folder.name
 
-    @property
-    def rows(self) -> Path:
-        return self.folder / "rows.csv"
-
-    @property
-    def provenance(self) -> Path:
-        return self.folder / "provenance.json"
-
-    @property
-    def prediction(self) -> Path:
-        return self.folder / "prediction.json"
-
-    @property
-    def journal(self) -> Path:
-        return self.folder / "journal.jsonl"
-
-    @property
-    def raw(self) -> Path:
-        return self.folder / "raw"
-
-    @property
-    def figures(self) -> Path:
-        return self.folder / "figures"
-
-    @property
-    def notebooks(self) -> Path:
-        return self.folder / "notebooks"
-
-    @property
-    def tables(self) -> Path:
-        """Copies of the study's own tables, as the run found them."""
-        return self.folder / "tables"
-
-    @property
-    def changelog(self) -> Path:
-        return self.folder / "changelog.txt"
-
 
 def new_run(study: str) -> Run:
     """A new folder runs/<study>-<UTC time>. Raises BadInput where there can be none."""
-    _need_place_for_runs()
+    try:
+        need_place_for_folder(paths.RUNS)
+    except BadInput as error:
+        raise BadInput(f"{error} in LOCKSCALE_RUNS") from None
     while True:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         run = Run(paths.RUNS / f"{study}-{stamp}")
@@ -168,13 +155,6 @@ def new_run(study: str) -> Run:
                 return run
             except FileExistsError:  # another run began in the same second
                 time.sleep(0.2)
-
-
-def _need_place_for_runs() -> None:
-    try:
-        need_place_for_folder(paths.RUNS)
-    except BadInput as error:
-        raise BadInput(f"{error} in LOCKSCALE_RUNS") from None
 
 
 def list_runs() -> list[Run]:

@@ -64,15 +64,20 @@ def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     a, b = np.asarray(before, float), np.asarray(after, float)
     if min(a.size, b.size) < 2:
         raise BadInput("a difference needs two repeats in each arm: raise the number of iterations")
-    below = _below(a.size, b.size)
+    ends = innermost(np.sort((b[None, :] - a[:, None]).ravel()), _below(a.size, b.size))
+    return Difference(a.mean(), b.mean(), b.mean() - a.mean(), *ends)
+
+
+def innermost(candidates: Array, below: Array) -> tuple[float, float, float]:
+    """The c-th of the sorted candidates from either end and what they cover, for the largest c with LEVEL.
+
+    below: P(statistic < c) for c = 1, 2, ... under no difference. Where no c has LEVEL, the extremes.
+    """
     c = max(1, int(np.count_nonzero(1 - 2 * below >= LEVEL)))
-    sorted_differences = np.sort((b[None, :] - a[:, None]).ravel())
-    low, high = sorted_differences[c - 1], sorted_differences[-c]
-    value = b.mean() - a.mean()
-    return Difference(a.mean(), b.mean(), value, float(low), float(high), float(1 - 2 * below[c - 1]))
+    return float(candidates[c - 1]), float(candidates[-c]), float(1 - 2 * below[c - 1])
 
 
-def _below(m: int, n: int) -> npt.NDArray[np.float64]:
+def _below(m: int, n: int) -> Array:
     """P(U < c) for c = 1 .. m n under no difference, shape (m n,).
 
     The counts of U are the coefficients of the Gaussian binomial (m + n choose n), built up here one
@@ -84,7 +89,7 @@ def _below(m: int, n: int) -> npt.NDArray[np.float64]:
         counts[m + k :] -= counts[: max(0, counts.size - m - k)].copy()
         for u in range(k, counts.size):
             counts[u] += counts[u - k]
-    shares: npt.NDArray[np.float64] = np.cumsum(counts[:-1]) / counts.sum()
+    shares: Array = np.cumsum(counts[:-1]) / counts.sum()
     return shares
 
 

@@ -65,15 +65,10 @@ def _pct(log_change: float) -> float:
 
 def drift(blocks: Array) -> tuple[float, float | None]:
     """Slope a block of `blocks` (log values in order), and the p of slope 0 by least squares."""
-    n = blocks.size
-    at = np.arange(n) - (n - 1) / 2
-    if n < 2:
+    if blocks.size < 2:
         return 0.0, None
-    slope = float(at @ blocks / (at @ at))
-    if n < LEAST_BLOCKS:
-        return slope, None
-    rest = blocks - blocks.mean() - slope * at
-    return slope, _p(slope, float(np.sqrt(rest @ rest / (n - 2) / (at @ at))), n - 2)
+    line = stats.linregress(np.arange(blocks.size), blocks)
+    return float(line.slope), float(line.pvalue) if blocks.size >= LEAST_BLOCKS else None
 
 
 def warm_up(blocks: Array) -> tuple[float, float | None]:
@@ -84,7 +79,10 @@ def warm_up(blocks: Array) -> tuple[float, float | None]:
     gap = float(blocks[0] - blocks[1:].mean())
     if n + 1 < LEAST_BLOCKS:
         return gap, None
-    return gap, _p(gap, float(blocks[1:].std(ddof=1) * np.sqrt(1 + 1 / n)), n - 1)
+    se = float(blocks[1:].std(ddof=1) * np.sqrt(1 + 1 / n))
+    if se <= 1e-12:
+        return gap, 1.0 if abs(gap) <= 1e-12 else 0.0
+    return gap, float(2 * stats.t.sf(abs(gap) / se, n - 1))
 
 
 def outliers(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
@@ -94,9 +92,10 @@ def outliers(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """
     rates = of_all_processes(rows[rows.pair == "ab"], test)
     logs = np.log(rates.value)
-    median = logs.groupby([rates[name] for name in CELL]).transform("median")
-    mad = (logs - median).abs().groupby([rates[name] for name in CELL]).transform("median")
-    count = logs.groupby([rates[name] for name in CELL]).transform("count")
+    cells = [rates[name] for name in CELL]
+    median = logs.groupby(cells).transform("median")
+    mad = (logs - median).abs().groupby(cells).transform("median")
+    count = logs.groupby(cells).transform("count")
     z = MAD_TO_SD * (logs - median) / mad.where((mad > 0) & (count >= LEAST_REPEATS))
     table = rates[[*CELL, "block", "value"]].assign(median=np.exp(median), z=z)
     return table[table.z.abs() > FAR].reset_index(drop=True)
@@ -107,9 +106,3 @@ def _block_means(rates: pd.DataFrame) -> Array:
     own = logs - logs.groupby([rates[name] for name in CELL]).transform("mean")
     means: Array = own.groupby(rates.block).mean().sort_index().to_numpy(float)
     return means
-
-
-def _p(effect: float, se: float, df: int) -> float:
-    if se <= 1e-12:
-        return 1.0 if abs(effect) <= 1e-12 else 0.0
-    return float(2 * stats.t.sf(abs(effect) / se, df))

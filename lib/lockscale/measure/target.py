@@ -4,17 +4,20 @@
 import json
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput, printable
 from lockscale.files import hold_lock, now_utc, user_name
 from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
+from lockscale.kernels.package import ServerKernel
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine
@@ -80,11 +83,23 @@ def read_holder(text: str) -> Holder:
 
 def hold_this_machine(run: str, target: str) -> AbstractContextManager[None]:
     """Hold this machine while the context lasts: guests and local loads would disturb one another."""
+    held = holder_of(run).json()
+    return hold_lock(paths.MACHINE_LOCK, held, lambda said: read_holder(said).refusal(target), for_all=True)
 
-    def refusal(said: str) -> str:
-        return read_holder(said).refusal(target)
 
-    return hold_lock(paths.MACHINE_LOCK, holder_of(run).json(), refusal, for_all=True)
+@dataclass(frozen=True)
+class InVirtualTime:
+    """What a machine in virtual time offers besides.
+
+    section: a program in the guest that marks a command as a section. mpi_marks: a library that marks one in
+    the ranks that preload it. settings: names of what can be set otherwise for one command, in order.
+    sections: see QemuMachine.
+    """
+
+    section: str
+    mpi_marks: str
+    settings: tuple[str, ...]
+    sections: Callable[..., list[Section]]
 
 
 @dataclass(frozen=True)
@@ -103,59 +118,39 @@ class Booted:
     fsload: str
     disk: NamedDisk | InMemory | None
     found: dict[str, Any] = field(default_factory=dict)
-    virtual_time: "InVirtualTime | None" = None
+    virtual_time: InVirtualTime | None = None
 
 
-class InVirtualTime(Protocol):
-    """What a machine in virtual time offers besides.
-
-    section: a program in the guest that marks a command as a section. mpi_marks: a library that marks one in
-    the ranks that preload it. settings: names of what can be set otherwise for one command, in order.
-    sections: see QemuMachine.
-    """
-
-    @property
-    def section(self) -> str: ...
-
-    @property
-    def mpi_marks(self) -> str: ...
-
-    @property
-    def settings(self) -> Sequence[str]: ...
-
-    def sections(self, skip: int = 0) -> list[Section]: ...
-
-
-class HeldTarget(Protocol):
+class HeldTarget(ABC):
     """A target that is held for one run.
 
-    origin, label: what rows say of where they were measured. arms: what can be told apart there, in
-    the study's order. at_once: how many boots it can have at a time, none of which disturbs another.
+    origin, label: what rows say of where they were measured. kernels: of each arm, in the study's order; none
+    where the machine runs its own. at_once: how many boots it can have at a time, none of which disturbs
+    another.
     """
 
-    @property
-    def at_once(self) -> int: ...
+    origin: Origin
+    label: str
+    kernels: Mapping[str, Kernel | ServerKernel] = MappingProxyType({})
+    at_once = 1
 
     @property
-    def origin(self) -> Origin: ...
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def arms(self) -> Sequence[str]: ...
+    def arms(self) -> list[str]:
+        """What can be told apart there."""
+        return list(self.kernels)
 
     def describe(self) -> dict[str, Any]:
         """What provenance says of it beside the target file; nothing private."""
-        ...
+        kernels = {arm: asdict(kernel) for arm, kernel in self.kernels.items()}
+        return {"accel": None, "qemu_line": None, "host": host(), "kernels": kernels}
 
+    @abstractmethod
     def boot(self, arm: str, cpus: int) -> AbstractContextManager[Booted]:
         """`arm` on `cpus` processors, from a boot that was asserted to the end of one step."""
-        ...
 
     def scrub(self, text: str) -> str:
         """Tool output without the target's own names."""
-        ...
+        return text
 
 
 GUEST_CPUS = 64  # CONFIG_NR_CPUS of guest.config

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput
@@ -21,7 +20,7 @@ from lockscale.machines.machine import NOTES, LocalMachine
 from lockscale.measure.load import choose_load
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
 from lockscale.programs import find
 from lockscale.study.file import LocalTarget, Study
 from lockscale.tools import fsload
@@ -36,11 +35,12 @@ def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["HeldMac
         yield HeldMachine(run, study, target)
 
 
-class HeldMachine:
+class HeldMachine(HeldTarget):
     """Loads in a folder of the run's own, which is empty at each step and gone after it."""
 
-    arms = (AS_FOUND,)
-    at_once = 1
+    @property
+    def arms(self) -> list[str]:
+        return [AS_FOUND]
 
     def __init__(self, run: Run, study: Study, target: LocalTarget) -> None:
         refuse_too_large(study, target)
@@ -48,9 +48,6 @@ class HeldMachine:
         self.label = target.name
         self.origin: Origin = "vm" if _is_virtual() else "hardware"
         self.folder = target.room / f"lockscale-{run.id}" if target.room else run.folder / "load"
-
-    def describe(self) -> dict[str, Any]:
-        return {"accel": None, "qemu_line": None, "host": host(), "kernels": {}}
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
@@ -66,9 +63,6 @@ class HeldMachine:
         finally:
             os.sched_setaffinity(0, allowed)
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def scrub(self, text: str) -> str:
-        return text
 
 
 def _build_id() -> str:

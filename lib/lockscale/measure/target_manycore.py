@@ -5,7 +5,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.machines.qemu_backport import find_qemu
 from lockscale.machines.virtual_time import (
-    Section,
     VirtualTime,
     build_library,
     build_mpi_marks,
@@ -25,9 +23,8 @@ from lockscale.machines.virtual_time import (
 )
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, InVirtualTime, hold_this_machine, refuse_too_large
 from lockscale.measure.target_qemu import guest_of
 from lockscale.study.file import ManycoreTarget, Study, Target
 from lockscale.tools import fsload
@@ -77,25 +74,14 @@ def hold_manycore(
             place.end_guests()
 
 
-@dataclass(frozen=True)
-class _InVirtualTime:
-    machine: QemuMachine
-    section: str
-    mpi_marks: str
-    settings: tuple[str, ...]
-
-    def sections(self, skip: int = 0) -> list[Section]:
-        return self.machine.sections(skip)
-
-
-class HeldManycore:
+class HeldManycore(HeldTarget):
     """The guests of one run in virtual time: their machine and their kernels."""
 
-    origin: Origin = "virtual"
+    origin = "virtual"
+    kernels: dict[str, Kernel]
 
     def __init__(self, study: Study, target: ManycoreTarget, kind: str) -> None:
         self.target, self.kernels = target, build_arms(study, kind)
-        self.arms = list(self.kernels)
         self.machine = machine_in_virtual_time(target)
         self.at_once = guests_at_once(target)
         self.running = set[QemuMachine]()
@@ -107,13 +93,8 @@ class HeldManycore:
         return guest_in_virtual_time(self.target, self.kernels[arm].image, cpus, self.machine)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "accel": None,
-            "qemu_line": qemu_line(self._guest(self.arms[0], self.target.most_cpus)),
-            "qemu_version": self.machine.qemu.version,
-            "host": host(),
-            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
-        }
+        line = qemu_line(self._guest(self.arms[0], self.target.most_cpus))
+        return {**super().describe(), "qemu_line": line, "qemu_version": self.machine.qemu.version}
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
@@ -132,9 +113,8 @@ class HeldManycore:
         build_id = assert_runs(machine, kernel)
         program = str(fsload.build(paths.CACHE / "bin"))
         assert isinstance(guest.disk, InMemory)
-        virtual_time = _InVirtualTime(
-            machine, str(build_section()), str(build_mpi_marks()), tuple(self.machine.settings)
-        )
+        marks = str(build_section()), str(build_mpi_marks())
+        virtual_time = InVirtualTime(*marks, tuple(self.machine.settings), machine.sections)
         return Booted(
             machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
         )
@@ -146,6 +126,3 @@ class HeldManycore:
             left = list(self.running)
         for machine in left:
             machine.abandon()
-
-    def scrub(self, text: str) -> str:
-        return text

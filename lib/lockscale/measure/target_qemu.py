@@ -4,7 +4,7 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,8 @@ from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, choose_accel, qemu_line
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.measure.target import Booted, hold_this_machine, host, refuse_too_large
+from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
 from lockscale.tools import fsload
 
@@ -94,15 +93,14 @@ def hold_qemu(run: Run, study: Study, target: QemuTarget, kind: str = RATE) -> I
         yield HeldQemu(run, study, target, kind)
 
 
-class HeldQemu:
+class HeldQemu(HeldTarget):
     """The guests of one run: how they are accelerated, their kernels, their one scratch disk."""
 
-    origin: Origin = "qemu"
-    at_once = 1
+    origin = "qemu"
+    kernels: dict[str, Kernel]
 
     def __init__(self, run: Run, study: Study, target: QemuTarget, kind: str) -> None:
         self.target, self.kernels = target, build_arms(study, kind)
-        self.arms = list(self.kernels)
         self.disk = scratch_in(run.folder, target)
         self.accel = self._guest(self.arms[0], 2, study.parameters.accel).accel
         self.label = f"{target.name} ({self.accel})"
@@ -111,12 +109,8 @@ class HeldQemu:
         return guest_of(self.target, self.kernels[arm], cpus, accel, self.disk)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "accel": self.accel,
-            "qemu_line": qemu_line(self._guest(self.arms[0], EXAMPLE_CPUS, self.accel)),
-            "host": host(),
-            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
-        }
+        line = qemu_line(self._guest(self.arms[0], EXAMPLE_CPUS, self.accel))
+        return {**super().describe(), "accel": self.accel, "qemu_line": line}
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
@@ -126,6 +120,3 @@ class HeldQemu:
             build_id = assert_runs(machine, kernel)
             program = str(fsload.build(paths.CACHE / "bin"))  # the guest sees this machine's files
             yield Booted(machine, kernel.release, build_id, MOUNT_POINT, program, disk)
-
-    def scrub(self, text: str) -> str:
-        return text

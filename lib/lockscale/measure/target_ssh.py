@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lockscale import paths
@@ -27,7 +27,6 @@ from lockscale.machines.ssh import SshMachine
 from lockscale.measure.build_arms import build_each
 from lockscale.measure.curate import scrub
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
 from lockscale.measure.server_recovery import (
     disk_of,
@@ -39,7 +38,7 @@ from lockscale.measure.server_recovery import (
     refuse_other_kind,
     server_lock,
 )
-from lockscale.measure.target import Booted
+from lockscale.measure.target import Booted, HeldTarget
 from lockscale.study.file import SshTarget, Study, Target, named_series
 from lockscale.tools import fsload
 
@@ -87,16 +86,16 @@ def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
             there.add(kernel.release)
 
 
-class HeldServer:
+class HeldServer(HeldTarget):
     """The server of one run, each arm's package installed."""
 
-    at_once = 1
+    kernels: dict[str, ServerKernel]
 
     def __init__(
         self, study: Study, target: SshTarget, server: SshMachine, lock: ServerLock, kind: str
     ) -> None:
         self.target, self.server, self.lock = target, server, lock
-        self.origin: Origin = "qemu" if target.virtual else "hardware"
+        self.origin = "qemu" if target.virtual else "hardware"
         self.label, self.disk, self.guard = target.name, disk_of(target), guard_of(target)
         most, has = max(guest.cpus for guest in study.parameters.guests), len(online(server))
         if most > has:
@@ -108,18 +107,11 @@ class HeldServer:
         self.host, self.told = host_facts(server), server.describe()
         self.recipe = recipe_of(server, target, study.parameters.kernel_source or None, kind, study.name)
         self.kernels = build_each(study, self.recipe.build)
-        self.arms = list(self.kernels)
         install(server, self.kernels.values())
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "accel": None,
-            "qemu_line": None,
-            "host": self.host,
-            "server": self.told,
-            "not_known_of_the_server": list(self.recipe.not_known),
-            "kernels": {arm: asdict(kernel) for arm, kernel in self.kernels.items()},
-        }
+        said = {"host": self.host, "server": self.told}
+        return {**super().describe(), **said, "not_known_of_the_server": list(self.recipe.not_known)}
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:

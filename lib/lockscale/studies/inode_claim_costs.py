@@ -8,11 +8,10 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.fitting.scoreboard import simulated_targets
-from lockscale.predict.guest import BOUND
 from lockscale.sim import Result, load_model
-from lockscale.studies.parts import ModelBesidePublished
+from lockscale.studies.parts import ModelBesidePublished, extra_calls_bounds
 from lockscale.study.file import Constant, Study, load_study
-from lockscale.tables import function_cost
+from lockscale.tables.function_costs import Cost, costs
 
 NAME = "inode-claim"
 COST = "s1_function_cost"
@@ -33,72 +32,57 @@ class FunctionCostCheck:
 
 
 def function_cost_check(
+    table: Mapping[str, Cost],
+    without_retry: float,
     *,
-    threads: int,
-    create_avg_us: float,
-    creates: int,
-    spin_total_us: float,
-    spin_calls: int,
-    access_calls: int,
-    access_calls_without_retry: float,
     parameters: Mapping[str, object] | None = None,
     seed: int = 1,
 ) -> FunctionCostCheck:
     """Predict S1's traced run: get_write_access calls, attempts and mean spin.
 
-    Inputs: ext4_create's average and count, _raw_spin_lock's total and count,
-    jbd2_journal_get_write_access's count, and that function's calls in a create without retries
-    (it includes the first attempt's own), measured elsewhere.
+    table: costs by function, of which ext4_create, SPIN and ACCESS are read. without_retry: calls of ACCESS
+    in a create without retries (the first attempt's own with them), measured elsewhere.
 
-    The traced rate is threads / create_avg_us: a closed loop with every thread in ext4_create.
-    The hold time is solved so that the simulated rate equals it within 0.1%; all else stays as
-    calibrated without a tracer. Spin time is the wait for the group lock alone, divided by all
-    spin calls of the table: other locks are taken to be free.
+    The traced rate is THREADS over ext4_create's average: a closed loop with every thread in it. The hold
+    time is solved so that the simulated rate equals it within 0.1%; all else stays as calibrated without a
+    tracer. Spin time is the wait for the group lock alone, divided by all spin calls of the table: other
+    locks are taken to be free.
 
     Not modelled: threads that wait in jbd2__journal_start (the model has them spin: its spin is
     too long), the tracer's cost outside the lock, waiting for other locks.
     Raises BadInput where no hold time gives the rate.
     """
-    numbers = (create_avg_us, creates, spin_total_us, spin_calls, access_calls)
-    if not all(math.isfinite(x) and x > 0 for x in (*numbers, access_calls_without_retry)):
+    create, spin, access = table["ext4_create"], table[SPIN], table[ACCESS]
+    numbers = (create.avg_us, create.calls, spin.total_us, spin.calls, access.calls, without_retry)
+    if not all(math.isfinite(x) and x > 0 for x in numbers):
         raise BadInput("a number of the function-cost table is not above zero: check its rows")
-    rate_per_s = threads / create_avg_us * 1e6
-    hold_ns, run = _solve_hold(threads, rate_per_s, parameters or {}, seed)
-    retries = access_calls / creates - access_calls_without_retry
+    rate_per_s = THREADS / create.avg_us * 1e6
+    hold_ns, run = _solve_hold(rate_per_s, parameters or {}, seed)
+    calls = access.calls / create.calls
     wait_us = run.attempts_per_op * (run.locks["group lock"].wait_ns_mean or 0.0) / 1e3
+    a_create = access_calls_a_create(run, without_retry)
+    attempted = 1 + (calls - without_retry)
     rows = (
-        _compare(
-            "jbd2_journal_get_write_access",
-            "calls/create",
-            access_calls_a_create(run, access_calls_without_retry),
-            access_calls / creates,
-        ),
-        _compare("attempts", "attempts/create", run.attempts_per_op, 1 + retries),
-        _compare(
-            "_raw_spin_lock",
-            "us/call",
-            wait_us / (spin_calls / creates),
-            spin_total_us / spin_calls,
-        ),
+        _compare(ACCESS, "calls/create", a_create, calls),
+        _compare(ATTEMPTS, "attempts/create", run.attempts_per_op, attempted),
+        _compare(SPIN, "us/call", wait_us / (spin.calls / create.calls), spin.total_us / spin.calls),
     )
     return FunctionCostCheck(rate_per_s, hold_ns, run, rows)
 
 
-def _solve_hold(
-    threads: int, rate_per_s: float, parameters: Mapping[str, object], seed: int
-) -> tuple[float, Result]:
+def _solve_hold(rate_per_s: float, parameters: Mapping[str, object], seed: int) -> tuple[float, Result]:
     """In the storm the rate goes nearly as 1 / hold, so the ratio of rates is the next step."""
     from lockscale.sim import simulate  # imports the compiler, which what else is said of S1 does without
 
     hold_ns = float(load_model("inode_claim").bind(parameters)["hold_ns"])
     for _ in range(ITERATIONS):
         given = {**parameters, "hold_ns": hold_ns}
-        run = simulate("inode_claim", threads, given, seed=seed, operations=10_000)
+        run = simulate("inode_claim", THREADS, given, seed=seed, operations=10_000)
         if abs(run.rate_per_s / rate_per_s - 1) < TOLERANCE:
             return hold_ns, run
         hold_ns *= run.rate_per_s / rate_per_s
     raise BadInput(
-        f"no hold time of the group lock gives {rate_per_s:.0f} creates/s at {threads} threads: "
+        f"no hold time of the group lock gives {rate_per_s:.0f} creates/s at {THREADS} threads: "
         "check the table's average and the parameters"
     )
 
@@ -109,7 +93,7 @@ def _compare(name: str, unit: str, predicted: float, published: float) -> ModelB
 
 def check(study: Study) -> FunctionCostCheck:
     """S1's function cost table against the calibrated model; nothing of it but its rate is used."""
-    return _check(one_process_constant(study).value, seed=study.parameters.seed)
+    return function_cost_check(costs(COST), one_process_constant(study).value, seed=study.parameters.seed)
 
 
 def one_process_constant(study: Study) -> Constant:
@@ -129,20 +113,6 @@ def access_calls_a_create(run: Result, without_retry: float) -> float:
     return run.attempts_per_op - 1 + without_retry
 
 
-def _check(calls_without_retry: float, **given: Any) -> FunctionCostCheck:
-    cost = function_cost(COST).set_index("function")
-    return function_cost_check(
-        threads=THREADS,
-        create_avg_us=float(cost.avg_us["ext4_create"]),
-        creates=int(cost["count"]["ext4_create"]),
-        spin_total_us=float(cost.total_us[SPIN]),
-        spin_calls=int(cost["count"][SPIN]),
-        access_calls=int(cost["count"][ACCESS]),
-        access_calls_without_retry=calls_without_retry,
-        **given,
-    )
-
-
 def cost_rows(rates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The function cost table that nothing is fitted to, from the parameters of the rows of the fit.
 
@@ -150,7 +120,7 @@ def cost_rows(rates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     assumed; four figures stand against them: those two rates, attempts and spin.
     """
     parameters = {one["name"]: one["value"] for one in rates[0]["parameters"]}
-    found = _check(calls_without_retry(), parameters=parameters)
+    found = function_cost_check(costs(COST), calls_without_retry(), parameters=parameters)
     targets = simulated_targets()
     rows = []
     for one in (row for row in found.rows if row.name in (ATTEMPTS, SPIN)):
@@ -186,17 +156,10 @@ def lost_claims(study: Study) -> list[dict[str, Any]]:
     and one process alone loses none. How far below the bound depends on the window between search
     and lock, which no profile of another machine tells.
     """
-    points = [(g.cpus, n) for g in study.parameters.guests for n in g.processes]
-    return [
-        {
-            "kind": BOUND,
-            "arm": study.unpatched.name,
-            "cpus": cpus,
-            "threads": n,
-            "metric": f"extra {study.called_function}",
-            "unit": "calls/create",
-            "low": 0.0,
-            "high": float(min(n, cpus) - 1),
-        }
-        for cpus, n in points
-    ]
+    return extra_calls_bounds(
+        study,
+        study.unpatched.name,
+        study.called_function,
+        "calls/create",
+        lambda cpus, n: float(min(n, cpus) - 1),
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
-from lockscale.predict.guest import GuestCase, SimulatedArm
+from lockscale.predict.guest import BOUND, GuestCase, SimulatedArm
 from lockscale.sim import load_model
 from lockscale.sim.models import AnyModel
 from lockscale.study.file import Study
@@ -167,6 +167,16 @@ def switches_of(study: Study, *arms: str) -> dict[str, dict[str, bool | float]]:
     """
     known = {arm: study.arm(arm).model_parameters for arm in arms}
     return {arm: {name: value for name, value in known[arm].items() if value} for arm in arms}
+
+
+def extra_calls_bounds(
+    study: Study, arm: str, counter: str, unit: str, most: Callable[[int, int], float]
+) -> list[dict[str, Any]]:
+    """At each point of the guests: `arm` has more of a counter, from 0 to most(CPUs, processes)."""
+    points = [(guest.cpus, n) for guest in study.parameters.guests for n in guest.processes]
+    same = {"kind": BOUND, "arm": arm}
+    counted = {"metric": f"extra {counter}", "unit": unit, "low": 0.0}
+    return [{**same, "cpus": cpus, "threads": n, **counted, "high": most(cpus, n)} for cpus, n in points]
 
 
 def simulated_arm(study: Study, name: str, **given: object) -> SimulatedArm:

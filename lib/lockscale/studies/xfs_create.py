@@ -31,9 +31,8 @@ from lockscale.predict.answer import (
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.guest import BOUND
 from lockscale.predict.unpatched import UnpatchedCurve
-from lockscale.studies.parts import StudyParts
+from lockscale.studies.parts import StudyParts, extra_calls_bounds
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import beside, study_tables
 
@@ -234,20 +233,11 @@ def guest_bounds(study: Study) -> list[dict[str, Any]]:
     and a create with its unlink at most once for each time that it takes the AGI.
     """
     groups = _groups(study, FEW)
-    points = [(guest.cpus, n) for guest in study.parameters.guests for n in guest.processes]
-    return [
-        {
-            "kind": BOUND,
-            "arm": FEW,
-            "cpus": cpus,
-            "threads": n,
-            "metric": f"extra {COUNTER}",
-            "unit": "per create",
-            "low": 0.0,
-            "high": AGI_LOCKS if min(n, cpus) > 1 and n > groups else 0.0,
-        }
-        for cpus, n in points
-    ]
+
+    def most(cpus: int, n: int) -> float:
+        return AGI_LOCKS if min(n, cpus) > 1 and n > groups else 0.0
+
+    return extra_calls_bounds(study, FEW, COUNTER, "per create", most)
 
 
 STUDY = StudyParts(name=NAME, order=5, whatif=whatif, guest_bounds=guest_bounds)

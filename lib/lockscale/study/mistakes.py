@@ -76,7 +76,7 @@ def checked(model: type[M], said: dict[str, Any], path: Path, given: Collection[
     first = next((one for one in found if one["type"] == NO_KEY), found[0])
     where = _place(said, first)
     alike = [one for one in found if _place(said, one) == where]  # each alternative of one value
-    why = ", or ".join(dict.fromkeys(map(_why, alike)))
+    why = ", or ".join(dict.fromkeys(map(why_of, alike)))
     raise BadInput(f"{place_in(path, where, given)}{why}{_got(first, why)}{_meant(first, found)}")
 
 
@@ -118,7 +118,8 @@ def _place(said: Any, error: ErrorDetails) -> str:
     return ".".join(map(printable, keys))
 
 
-def _why(error: ErrorDetails) -> str:
+def why_of(error: ErrorDetails) -> str:
+    """What to write there, without the file and the key."""
     key = error["loc"][-1] if error["loc"] else ""
     if error["type"] == NO_KEY and _SECRET.search(str(key)):
         return "no password is stored in such a file: take the line out, and log in with a key or an agent"

@@ -62,6 +62,10 @@ Config = Annotated[
 class _Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
+    def public(self) -> dict[str, Any]:
+        """What provenance says of it."""
+        return self.model_dump(mode="json")
+
 
 class TargetDisk(_Strict):
     """A guest's only disk that may be formatted."""
@@ -79,10 +83,6 @@ class QemuTarget(_Strict):
     memory_mib: Memory
     boot_timeout_s: Count
     disk: TargetDisk
-
-    def public(self) -> dict[str, Any]:
-        """What provenance says of it."""
-        return self.model_dump(mode="json")
 
 
 class Price(_Strict):
@@ -149,10 +149,6 @@ class ManycoreTarget(_Strict):
     live_ns: Annotated[float, pydantic.Field(gt=0, le=1_000_000)]
     prices: Prices
     disk: MemoryDisk
-
-    def public(self) -> dict[str, Any]:
-        """What provenance says of it."""
-        return self.model_dump(mode="json")
 
     @property
     def plugin_options(self) -> dict[str, int]:
