@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lockscale.errors import BadInput
 from lockscale.tools import perf_lock
 from lockscale.tools.perf_lock import LockWaits, columns_of
+from lockscale.tools.registry import profile_of, profiles_of
 from lockscale.tools.seal import UNSEALED, seal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -222,3 +223,40 @@ def test_a_terminals_copy_loses_the_names_that_end_at_its_edge():
     addresses = (SAMPLES / "perf_lock-6.12.95-address.txt").read_text()
     found = perf_lock.parse(addresses.replace("(spinlock)", "(spinloc"))
     assert {one.contentions for one in found.waits} == {10, 1}
+
+
+MAIL = f"""Hi all,
+
+> on the 48-core box, before the patch:
+>
+{"".join("> " + line + chr(10) for line in sample("6.12.95-caller").splitlines())}>
+> and with it:
+>
+{"".join("> " + line + chr(10) for line in sample("6.12.95-minimum").splitlines())}>
+That looks good to me.
+"""
+
+
+def test_tables_in_a_mail_are_found_and_told_by_what_stands_above_them():
+    before, after = perf_lock.tables(MAIL)
+    assert (before.title, after.title) == ("on the 48-core box, before the patch", "and with it")
+    assert before.waits == perf_lock.parse(sample("6.12.95-caller")).waits
+    assert perf_lock.parse(MAIL, "and with it").waits == after.waits == perf_lock.parse(MAIL, 2).waits
+    assert [len(one.entries) for one in profiles_of(MAIL)] == [6, 3]
+
+
+def test_a_profile_of_callers_has_kind_and_function():
+    found = profile_of(sample("6.12.95-caller")).match("do_sys_openat2")
+    assert (found.kinds, found.contentions, found.wait_ns) == (("rwsem:W",), 11, 190_240_000)
+    with pytest.raises(BadInput, match=r"do_sys_openat is not in the profile .* did you mean do_sys_openat2"):
+        profile_of(sample("6.12.95-caller")).match("do_sys_openat")
+
+
+def test_a_profile_of_addresses_is_known_by_symbol():
+    (pool,) = profile_of(sample("6.12.95-address")).match("ffff888627c2ba80").entries
+    assert (pool.kind, pool.contentions) == ("spin", 160)
+
+
+def test_a_table_of_threads_names_no_lock():
+    with pytest.raises(BadInput, match="of threads or cgroups, and names no lock"):
+        profile_of(sample("6.12.95-thread"))

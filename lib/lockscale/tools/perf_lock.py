@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from lockscale.errors import BadInput
 from lockscale.tools.lock_functions import function_of
@@ -238,9 +239,10 @@ def report(data: str) -> list[str]:
 
 def recognise(text: str) -> bool:
     """Whether there is the head of such a table, or the words of one that failed."""
-    if any("contended" in line and columns_of(line) for line in text.split("\n")):
+    lines = [one.text for one in lines_of(text)]
+    if any("contended" in line and columns_of(line) for line in lines):
         return True
-    return "BPF" in text and any(_is_failure(line) for line in text.split("\n"))
+    return "BPF" in text and any(map(_is_failure, lines))
 
 
 def parse(text: str, table: str | int | None = None) -> PerfLock:
@@ -267,44 +269,46 @@ def tables(text: str) -> list[PerfLock]:
     if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
         raise BadInput("perf lock's table ends in the middle of a line: report again")
     return [
-        _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]))
+        _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]), head == heads[-1])
         for before, head, end in zip([0, *heads], heads, ends, strict=False)
     ]
 
 
 def _title(lines: Sequence[TextLine]) -> str:
-    """The nearest line of prose, or the command, between a table and the one above it."""
+    """The nearest command, else the nearest line of prose, between a table and the one above it."""
     above = [one.text.strip().rstrip(":") for one in reversed(lines) if not re.match(r" *\d| {6}", one.text)]
-    return next((text for text in above if re.match(r"[A-Za-z$]", text) and not columns_of(text)), "")
+    commands = [text for text in above if re.match(r"[$#] .*\bperf\b", text)]
+    prose = [text for text in above if re.match(r"[A-Za-z]", text) and not columns_of(text)]
+    return next(iter([*commands, *prose]), "")
 
 
 def _is_failure(line: str) -> bool:
     return _FAILED.match(line.strip()) is not None
 
 
-def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str) -> PerfLock:
+def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, last: bool) -> PerfLock:
     columns = columns_of(head.text)
     assert columns is not None
-    lines, rest = _divided(below)
+    lines, rest = _divided(below, last=last)
     warnings = [] if whole else [UNSEALED]
     waits: dict[str, LockWaits] = {}
     widest = max((len(one.text) for one in lines), default=0)
     seen: set[str] = set()
-    last = ""
+    current = ""
     for number, line in lines:
         if found := _STACK_LINE.fullmatch(line):
-            if last and found[1]:
-                waits[last] = replace(waits[last], stack=(*waits[last].stack, found[1]))
+            if current and found[1]:
+                waits[current] = replace(waits[current], stack=(*waits[current].stack, found[1]))
             continue
         if line in seen and not whole:
             raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}, report again")
         seen.add(line)
         if columns.is_cut(line, widest):
             warnings.append(f"a row is left out, its name is or may be cut: {line[-40:].strip()}")
-            last = ""
+            current = ""
             continue
         row = replace(columns.row(line), line=number)
-        last = "" if row.name in waits else row.name
+        current = "" if row.name in waits else row.name
         waits[row.name] = _sum(waits[row.name], row) if row.name in waits else row
     warnings += _broken([one.text for one in rest])
     if not waits:
@@ -314,7 +318,7 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str) ->
     )
 
 
-def _divided(below: Sequence[TextLine]) -> tuple[list[TextLine], list[TextLine]]:
+def _divided(below: Sequence[TextLine], *, last: bool = True) -> tuple[list[TextLine], list[TextLine]]:
     """The rows of a table, up to an empty line or a prompt, and what perf says of itself below them."""
     start = next((at for at, one in enumerate(below) if one.text), len(below))
     lines = below[start:]
@@ -322,7 +326,10 @@ def _divided(below: Sequence[TextLine]) -> tuple[list[TextLine], list[TextLine]]
     end = ends[0] if ends else len(lines)
     debug = next((at for at, one in enumerate(lines) if _DEBUG.fullmatch(one.text)), len(lines))
     prompt = next((at for at in ends if at > debug and lines[at].text), len(lines))
-    return list(lines[: min(end, debug)]), list(lines[debug:prompt])
+    said = lines[debug:prompt]
+    if not last:  # what perf says before the next table is none of this one's
+        said = list(takewhile(lambda one: _DEBUG.fullmatch(one.text) or _BAD.fullmatch(one.text), said))
+    return list(lines[: min(end, debug)]), list(said)
 
 
 def _broken(lines: Sequence[str]) -> list[str]:
