@@ -32,7 +32,7 @@ def tools(monkeypatch):
     """The modules of both examples, listed as the last example lists them."""
     names = ("touchmany", "context_switches")
     modules = {name: run(f"lib/lockscale/tools/{name}.py") for name in names}
-    listed = run("lib/lockscale/tools/registry.py", Tool=registry.Tool, Reader=registry.Reader, **modules)
+    listed = run("lib/lockscale/tools/registry.py", tool_of=registry.tool_of, **modules)
     for tool in listed.TOOLS:
         monkeypatch.setitem(registry.READERS, tool.name, tool.reader)
     return modules

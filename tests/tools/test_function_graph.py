@@ -142,22 +142,3 @@ def test_a_line_that_cannot_be_is_refused(line):
 def test_other_text_is_refused(text):
     with pytest.raises(BadInput):
         function_graph.parse(text)
-
-
-def test_it_is_turned_on_for_named_functions_and_leaves_nothing_on():
-    on = dict(function_graph.start(["ext4_create"]))
-    folder = "/sys/kernel/tracing"
-    assert on[f"{folder}/set_graph_function"] == "ext4_create\n"
-    assert on[f"{folder}/current_tracer"] == "function_graph\n"
-    assert function_graph.stop() == [(f"{folder}/tracing_on", "0\n")]
-    assert dict(function_graph.clear())[f"{folder}/current_tracer"] == "nop\n"
-    assert dict(function_graph.clear()).keys() == on.keys()
-    for strange in ([], ["ext4_*"], ["a\nb"]):
-        with pytest.raises(BadInput):
-            function_graph.start(strange)
-
-
-def test_a_kernel_without_it_is_named():
-    function_graph.check("blk function_graph function nop\n")
-    with pytest.raises(BadInput, match="CONFIG_FUNCTION_GRAPH_TRACER"):
-        function_graph.check("blk function nop\n")

@@ -16,7 +16,6 @@ from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.profile_rows import rows_of_profile
-from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "bpf_histogram"
 
@@ -60,10 +59,8 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """All histograms of the text are one profile, an Entry each; BadInput where none is whole."""
-    body, whole = unseal(text)
-    lines, warnings = whole_lines(body)
+    lines, warnings = whole_lines(text)
     found = _histograms(lines)
-    warnings += [] if whole else [UNSEALED]
     warnings += [f"line {one.line}: {one.name} is left out, {one.broken}" for one in found if one.broken]
     good = [one for one in found if not one.broken and one.count]
     names = [(one.name, one.callers) for one in good]

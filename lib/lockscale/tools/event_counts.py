@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, event_rows
-from lockscale.tools.seal import UNSEALED, unseal
+from lockscale.tools.seal import unsealed
 
 TOOL = "event_counts"
 EVENTS = "/sys/kernel/tracing/events"
@@ -114,6 +114,6 @@ def _path(event: str) -> str:
 
 def rows(text: str) -> Parsed:
     """A row for each event."""
-    body, is_sealed = unseal(text)
+    body, warnings = unsealed(text)
     counts = event_rows(parse(body, events_of(body)).items())
-    return Parsed(TOOL, NOT_STATED, counts, () if is_sealed else (UNSEALED,))
+    return Parsed(TOOL, NOT_STATED, counts, tuple(warnings))

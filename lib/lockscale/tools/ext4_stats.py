@@ -19,7 +19,7 @@ from functools import cached_property
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
-from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.seal import sealed, unsealed
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 
 _FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max))?\\\}")
@@ -188,16 +188,6 @@ class Ext4Stats:
     warnings: tuple[str, ...]
 
 
-def start(device: str) -> list[tuple[str, str]]:
-    """(file, value) that lets the allocator count; device: as `vda`."""
-    return [(f"/sys/fs/ext4/{device}/mb_stats", "1\n")]
-
-
-def stop(device: str) -> list[tuple[str, str]]:
-    """(file, value) that ends it; read() first."""
-    return [(f"/sys/fs/ext4/{device}/mb_stats", "0\n")]
-
-
 def read(device: str) -> list[str]:
     """argv that prints the files of the ext4 file system on `device` that this kernel has.
 
@@ -220,8 +210,7 @@ def parse(text: str) -> Ext4Stats:
     BadInput where a file was cut or changed or is of a kernel that prints it otherwise, and where none
     is left: mb_stats is left out, with a warning, while it is off.
     """
-    body, whole = unseal(text)
-    warnings = [] if whole else [UNSEALED]
+    body, warnings = unsealed(text)
     _, *parts = _FILE.split(body) if _FILE.match(body) else ["", "", body]
     files: dict[str, list[Number]] = {}
     for path, content in zip(parts[::2], parts[1::2], strict=True):

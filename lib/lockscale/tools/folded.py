@@ -16,7 +16,7 @@ from lockscale.tools.lock_profile import Entry, LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.profile_rows import rows_of_profile
-from lockscale.tools.seal import UNSEALED, unseal
+from lockscale.tools.seal import UNSEALED
 
 TOOL = "folded"
 
@@ -35,8 +35,7 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """An Entry for each stack, equal ones added; BadInput where there is none, or two outputs are in one."""
-    body, whole = unseal(text)
-    lines, cut = whole_lines(body)
+    lines, cut = whole_lines(text)
     heads = [found for one in lines if (found := _HEAD.fullmatch(one.text))]
     if len(heads) > 1:
         raise BadInput(f"the text holds {len(heads)} outputs of folded stacks: give one at a time")
@@ -45,7 +44,7 @@ def profiles(text: str) -> list[LockProfile]:
         raise BadInput("no line is a folded stack, `process;outermost;...;innermost count`")
     if heads and int(heads[0][2]) != (total := sum(count for _, count, _ in counts)):
         raise BadInput(f"the folded stacks are {total} samples of {heads[0][2]}: lines are missing")
-    warnings = [*(() if whole or heads else (UNSEALED,)), *cut, *left_out]
+    warnings = [*(one for one in cut if not (heads and one == UNSEALED)), *left_out]
     title = heads[0][1] if heads else "folded stacks"
     return [profile_of_stacks(TOOL, counts, title, lines[0].number, warnings)]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
-from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.seal import sealed, unseal, unsealed
 from lockscale.tools.target_tools import LoadProfiler, Part, TargetTool, kernel_file, printed
 
 TOOL = "ftrace_cost"
@@ -170,7 +170,7 @@ def _duration_ns(text: str) -> tuple[int, int]:
 
 def rows(text: str) -> Parsed:
     """Calls, total and mean time of each function in a text of one or several such files."""
-    body, warnings = _unsealed(text)
+    body, warnings = unsealed(text)
     tables = split(body)
     if warnings and any(one.count("\n") > 3 and tables.count(one) > 1 for one in tables):
         raise BadInput("two processors' tables are alike to the last digit: give each one once")
@@ -179,13 +179,8 @@ def rows(text: str) -> Parsed:
 
 def rows_of_table(text: str) -> Parsed:
     """The same of the changelog's table."""
-    body, warnings = _unsealed(text)
+    body, warnings = unsealed(text)
     return _parsed(TABLE, parse_table(body), warnings)
-
-
-def _unsealed(text: str) -> tuple[str, list[str]]:
-    body, is_sealed = unseal(text)
-    return body, [] if is_sealed else [UNSEALED]
 
 
 def _parsed(tool: str, costs: Iterable[FunctionCost], warnings: list[str]) -> Parsed:

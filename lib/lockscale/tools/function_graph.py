@@ -9,16 +9,14 @@ cut and not rounded. Needs CONFIG_FUNCTION_GRAPH_TRACER.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
 from lockscale.tools.ftrace_cost import TRACING
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
-from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.seal import sealed, unsealed
 
 TOOL = "function_graph"
-AVAILABLE = ("cat", f"{TRACING}/available_tracers")
 READ = sealed(["cat", f"{TRACING}/trace"])
 # What a mark says: the call took longer than this.
 MARKS_NS = {"$": 10**9, "@": 10**8, "*": 10**7, "#": 10**6, "!": 10**5, "+": 10**4}
@@ -66,41 +64,6 @@ class FunctionGraph:
     warnings: tuple[str, ...]
 
 
-def check(tracers: str) -> None:
-    """BadInput unless the kernel, whose tracers AVAILABLE printed, has this one."""
-    if "function_graph" not in tracers.split():
-        raise BadInput("the kernel has no function graph tracer: set CONFIG_FUNCTION_GRAPH_TRACER")
-
-
-def start(functions: Sequence[str]) -> list[tuple[str, str]]:
-    """(file, value) to write in order: calls of `functions` are traced with all that they call."""
-    strange = [name for name in functions if not re.fullmatch(r"[\w.]+", name, re.ASCII)]
-    if strange or not functions:
-        raise BadInput(f"{strange or functions} is no function to trace: use names, as vfs_create")
-    return [
-        (f"{TRACING}/current_tracer", "nop\n"),
-        (f"{TRACING}/set_graph_function", "".join(f"{name}\n" for name in functions)),
-        (f"{TRACING}/options/funcgraph-tail", "1\n"),
-        (f"{TRACING}/current_tracer", "function_graph\n"),
-        (f"{TRACING}/tracing_on", "1\n"),
-    ]
-
-
-def stop() -> list[tuple[str, str]]:
-    """(file, value) that ends the tracing; the trace stays until clear()."""
-    return [(f"{TRACING}/tracing_on", "0\n")]
-
-
-def clear() -> list[tuple[str, str]]:
-    """(file, value) to write once READ has been read: as it was before."""
-    return [
-        (f"{TRACING}/current_tracer", "nop\n"),
-        (f"{TRACING}/set_graph_function", "\n"),
-        (f"{TRACING}/options/funcgraph-tail", "0\n"),
-        (f"{TRACING}/tracing_on", "1\n"),
-    ]
-
-
 def recognise(text: str) -> bool:
     """Whether there is the head of such a trace."""
     return _HEAD.search(text) is not None
@@ -112,11 +75,10 @@ def parse(text: str) -> FunctionGraph:
     BadInput for other columns, a line that is not the tracer's, an end without its beginning, and a trace
     of no call.
     """
-    body, whole = unseal(text)
+    body, warnings = unsealed(text)
     *lines, last = body.split("\n")
     if _COLUMNS not in lines or last:
         raise BadInput("this is no whole function graph with the columns CPU and DURATION: read it again")
-    warnings = [] if whole else [UNSEALED]
     graph = _Graph()
     for line in lines[lines.index(_COLUMNS) + 1 :]:
         graph.add(line)

@@ -16,7 +16,6 @@ from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.profile_rows import rows_of_profile
-from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "klockstat"
 
@@ -44,11 +43,9 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """Each output in the text: a table of waits, and the holds that follow it."""
-    body, whole = unseal(text)
     outputs: list[dict[str, dict[str, _Row]]] = []
     starts: list[int] = []
-    lines, left_out = whole_lines(body)
-    left_out += [] if whole else [UNSEALED]
+    lines, left_out = whole_lines(text)
     rows: dict[str, _Row] | None = None
     for line in lines:
         if head := _HEAD.fullmatch(line.text):

@@ -5,7 +5,7 @@ import re
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, event_rows
-from lockscale.tools.seal import UNSEALED, unseal
+from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, kernel_file, printed
 
 TOOL = "lock_events"
@@ -72,5 +72,5 @@ def is_fifo(events: dict[str, int]) -> bool:
 
 def rows(text: str) -> Parsed:
     """A row for each counter."""
-    body, is_sealed = unseal(text)
-    return Parsed(TOOL, NOT_STATED, event_rows(parse(body).items()), () if is_sealed else (UNSEALED,))
+    body, warnings = unsealed(text)
+    return Parsed(TOOL, NOT_STATED, event_rows(parse(body).items()), tuple(warnings))

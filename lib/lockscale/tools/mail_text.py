@@ -8,6 +8,8 @@ import quopri
 import re
 from typing import NamedTuple
 
+from lockscale.tools.seal import unsealed
+
 _QUOTE = re.compile(r"(?:[ \t]?>)+ ?")
 _QUOTED_PRINTABLE = re.compile(r"^Content-Transfer-Encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\r": ""})
@@ -36,8 +38,12 @@ def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
 
 
 def whole_lines(text: str) -> tuple[list[TextLine], list[str]]:
-    """The lines that end, and a warning of a last one that does not: a name or number in it may be cut."""
-    lines = lines_of(text)
+    """The lines that end, and warnings: of a last one that does not, and where no seal says that it is whole.
+
+    A name or number in a line without its end may be cut. BadInput where the seal is another text's.
+    """
+    body, warnings = unsealed(text)
+    lines = lines_of(body)
     last = lines.pop()
     cut = f"line {last.number} is left out: the text ends in it without a newline, so it may be cut"
-    return lines or [TextLine(1, "")], [cut] if last.text else []
+    return lines or [TextLine(1, "")], [cut, *warnings] if last.text else warnings

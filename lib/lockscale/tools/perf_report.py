@@ -22,7 +22,6 @@ from lockscale.tools.lock_profile import Entry, LockProfile, repeats
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.profile_rows import rows_of_profile
-from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "perf_report"
 
@@ -70,9 +69,7 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """Each report in the text, in its order; BadInput where there is none."""
-    body, whole = unseal(text)
-    lines, warnings = whole_lines(body)
-    warnings += [] if whole else [UNSEALED]
+    lines, warnings = whole_lines(text)
     found = [_profile(table, warnings) for table in _tables(lines)]
     found = [one for one in found if one.entries]
     if not found:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
-from lockscale.tools.seal import UNSEALED, sealed, unseal
+from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, on_path
 
 TOOL = "perf_stat"
@@ -65,16 +65,6 @@ def plain(argv: Sequence[str]) -> list[str]:
     return ["env", "LC_ALL=C", *argv]
 
 
-def command(argv: Sequence[str], events: Sequence[str], out: str) -> list[str]:
-    """argv that runs `argv` and writes the counts of `events` on the whole machine to the file `out`."""
-    return plain(["perf", "stat", "-j", "-a", "-e", ",".join(events), "-o", out, "--", *argv])
-
-
-def show(out: str) -> list[str]:
-    """argv that prints the file that command() wrote."""
-    return sealed(["cat", out])
-
-
 def recognise(text: str) -> bool:
     """Whether a line is one of perf stat -j or -x,."""
     return any(_is_json(line) or _CSV.fullmatch(line) for line in text.split("\n"))
@@ -86,7 +76,7 @@ def parse(text: str) -> PerfStat:
     BadInput for a line that is not perf's, an event that is there twice, and where no event is left:
     counts of single CPUs, threads, cgroups or intervals (-A, --per-*, -I) are not read.
     """
-    body, whole = unseal(text)
+    body, unsaid = unsealed(text)
     *lines, last = body.split("\n")
     if last:
         raise BadInput("perf stat's output ends in the middle of a line: count again")
@@ -99,7 +89,7 @@ def parse(text: str) -> PerfStat:
     missing = [cells for cells in found if cells["counter-value"] in _MISSING]
     counts = tuple(_count(cells) for cells in found if cells not in missing)
     warnings = [
-        *([] if whole else [UNSEALED]),
+        *unsaid,
         *(f"{cells['event']} was {cells['counter-value'].strip('<>')} on this machine" for cells in missing),
         *(warning for count in counts for warning in _estimated(count)),
     ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from lockscale.errors import BadInput
 from lockscale.tools import (
@@ -74,54 +74,39 @@ class Tool:
     profiles: Callable[[str], list[LockProfile]] | None = None
 
 
+def tool_of(module: Any, *on_target: TargetTool, **more: Any) -> Tool:
+    """By the module's TOOL, recognise, rows or else parse, and, where it has them, profiles and on_load."""
+    more |= {name: getattr(module, name, None) for name in ("profiles", "on_load")}
+    reads = module.rows if hasattr(module, "rows") else module.parse
+    return Tool(module.TOOL, Reader(module.recognise, reads), on_target, **more)
+
+
 _PERF = replace(perf_stat.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS))
 TOOLS = (
-    Tool(mdtest.TOOL, Reader(mdtest.recognise, mdtest.parse), (mdtest.ON_TARGET, mdtest.MPIRUN)),
-    Tool(mds_survey.TOOL, Reader(mds_survey.recognise, mds_survey.parse), (mds_survey.ON_TARGET,)),
-    Tool(
-        will_it_scale.TOOL, Reader(will_it_scale.recognise, will_it_scale.parse), (will_it_scale.ON_TARGET,)
-    ),
-    Tool(reaim.TOOL, Reader(reaim.recognise, reaim.parse), (reaim.ON_TARGET,)),
-    Tool(fio.TOOL, Reader(fio.recognise, fio.parse), (fio.ON_TARGET,)),
-    # a target is asked for fsload by fsload.on_target(), once it is compiled
-    Tool(fsload.TOOL, Reader(fsload.recognise, fsload.parse)),
-    Tool(changelog_table.TOOL, Reader(changelog_table.recognise, changelog_table.parse)),
-    Tool(mmtests.TOOL, Reader(mmtests.recognise, mmtests.parse)),
-    Tool(perf_stat.TOOL, Reader(perf_stat.recognise, perf_stat.rows), (_PERF,)),
-    Tool(
-        perf_lock.TOOL,
-        Reader(perf_lock.recognise, perf_lock.rows),
-        on_load=perf_lock.on_load,
-        asks=perf_lock.CONTENTION_HELP,
-        profiles=perf_lock.profiles,
-    ),
-    *(
-        Tool(one.TOOL, Reader(one.recognise, one.rows), profiles=one.profiles)
-        for one in (perf_report, folded, stack_counts, klockstat, bpf_histogram, robot_mail)
-    ),
+    tool_of(mdtest, mdtest.ON_TARGET, mdtest.MPIRUN),
+    tool_of(mds_survey, mds_survey.ON_TARGET),
+    tool_of(will_it_scale, will_it_scale.ON_TARGET),
+    tool_of(reaim, reaim.ON_TARGET),
+    tool_of(fio, fio.ON_TARGET),
+    tool_of(fsload),  # a target is asked for it by fsload.on_target(), once it is compiled
+    tool_of(changelog_table),
+    tool_of(mmtests),
+    tool_of(perf_stat, _PERF),
+    tool_of(perf_lock, asks=perf_lock.CONTENTION_HELP),
+    *map(tool_of, (perf_report, folded, stack_counts, klockstat, bpf_histogram, robot_mail)),
     Tool(
         perf_record.SCRIPT,
         Reader(perf_record.recognise, lambda text: perf_record.rows(perf_record.parse(text))),
         profiles=lambda text: [perf_record.profile_of(perf_record.parse(text))],
     ),
     Tool(perf_record.TOOL, on_load=perf_record.on_load, asks=perf_record.COUNTS_CYCLES),
-    Tool(
-        ftrace_cost.TOOL,
-        Reader(ftrace_cost.recognise, ftrace_cost.rows),
-        (ftrace_cost.ON_TARGET,),
-        on_load=ftrace_cost.on_load,
-    ),
+    tool_of(ftrace_cost, ftrace_cost.ON_TARGET),
     Tool(ftrace_cost.TABLE, Reader(ftrace_cost.recognise_table, ftrace_cost.rows_of_table)),
-    Tool(function_graph.TOOL, Reader(function_graph.recognise, function_graph.rows)),
-    Tool(event_counts.TOOL, Reader(event_counts.recognise, event_counts.rows)),
-    Tool(
-        lock_stat.TOOL,
-        Reader(lock_stat.recognise, lock_stat.rows),
-        (lock_stat.ON_TARGET,),
-        profiles=lock_stat.profiles,
-    ),
-    Tool(lock_events.TOOL, Reader(lock_events.recognise, lock_events.rows), (lock_events.ON_TARGET,)),
-    Tool(ext4_stats.TOOL, Reader(ext4_stats.recognise, ext4_stats.rows), (ext4_stats.ON_TARGET,)),
+    tool_of(function_graph),
+    tool_of(event_counts),
+    tool_of(lock_stat, lock_stat.ON_TARGET),
+    tool_of(lock_events, lock_events.ON_TARGET),
+    tool_of(ext4_stats, ext4_stats.ON_TARGET),
     Tool(xfstests.TOOL, on_target=(xfstests.ON_TARGET,)),
     Tool("strace", on_target=(target_tools.STRACE,)),
 )

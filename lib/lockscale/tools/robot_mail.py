@@ -20,7 +20,6 @@ from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
-from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "robot_mail"
 
@@ -158,9 +157,7 @@ def recognise(text: str) -> bool:
 
 def parse(text: str) -> list[Report]:
     """Each table in the mail; BadInput where there is none, or one of more than two commits."""
-    body, whole = unseal(text)
-    lines, cut = whole_lines(body)
-    cut += [] if whole else [UNSEALED]
+    lines, cut = whole_lines(text)
     heads = [at for at, one in enumerate(lines) if _COLUMNS.match(one.text)]
     if not heads:
         raise BadInput("this is no report of the test robot: there is no line `%stddev %change %stddev`")

@@ -46,6 +46,12 @@ def unseal(text: str) -> tuple[str, bool]:
     return body.decode(), True
 
 
+def unsealed(text: str) -> tuple[str, list[str]]:
+    """The output without its seal, and UNSEALED as a warning where it has none."""
+    body, whole = unseal(text)
+    return body, [] if whole else [UNSEALED]
+
+
 def unsealed_bytes(stream: BinaryIO) -> tuple[int, bool]:
     """The same for a file too large to hold: how many of its bytes are output, and whether it has a seal.
 

@@ -16,7 +16,6 @@ from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import Parsed
 from lockscale.tools.profile_rows import rows_of_profile
-from lockscale.tools.seal import UNSEALED, unseal
 
 TOOL = "stack_counts"
 
@@ -46,12 +45,11 @@ def recognise(text: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """The stacks; a head within the text begins another output."""
-    body, whole = unseal(text)
-    lines, cut = whole_lines(body)
+    lines, cut = whole_lines(text)
     starts = [at for at, one in enumerate(lines) if _HEAD.fullmatch(one.text)] or [0]
     found = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        left_out = [*cut, *(() if whole else (UNSEALED,))]
+        left_out = [*cut]
         stacks = list(_stacks(lines[start:end], left_out))
         counts = [((one.process, *reversed(one.frames)), one.number, one.line) for one in stacks]
         title = lines[start].text.strip() if _HEAD.fullmatch(lines[start].text) else TOOL
