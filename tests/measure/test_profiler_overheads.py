@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What profilers cost in a run: pairs of rates of one boot."""
+"""What profilers cost: pairs of rates of one boot, by hand and against scipy's signed rank test."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import wilcoxon
 
 from lockscale.errors import BadInput
-from lockscale.measure.profiling import UNDER_PROFILER, overheads
+from lockscale.measure.profiling import UNDER_PROFILER, _below, overhead, overheads
 
 POINT = {
     "arm": "steal-retry",
@@ -15,6 +19,65 @@ POINT = {
     "statistic": "total",
     "origin": "qemu",
 }
+
+
+def test_three_equal_pairs_by_hand():
+    found = overhead([100, 200, 400], [90, 180, 360])
+    assert (found.percent, found.low, found.high) == pytest.approx((10, 10, 10))
+    assert (found.pairs, found.level) == (3, 0.75)  # 2 of 2^3 orders lie outside
+
+
+def test_the_interval_of_two_pairs_is_their_range_and_covers_half():
+    found = overhead([100, 100], [90, 80])
+    assert (found.low, found.high, found.level) == pytest.approx((10, 20, 0.5))
+
+
+def test_a_profiler_that_costs_nothing_may_seem_to_help():
+    assert overhead([100] * 6, [101, 99, 102, 98, 100, 100]).low < 0
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_the_coverage_is_that_of_the_signed_rank_test(n):
+    """P(T < c) from scipy's exact one-sided p-value of data whose statistic is c - 1."""
+    below = _below(n)
+    for c in range(1, len(below) + 1):
+        ranks, left, signs = list(range(n, 0, -1)), c - 1, {}
+        for rank in ranks:  # ranks that add up to c - 1
+            signs[rank] = 1 if rank <= left else -1
+            left -= rank if rank <= left else 0
+        data = [sign * rank for rank, sign in signs.items()]
+        exact = wilcoxon(data, alternative="less", method="exact").pvalue
+        assert below[c - 1] == pytest.approx(exact)
+
+
+@settings(max_examples=50)
+@given(st.integers(6, 12), st.integers(0, 10**6))
+def test_six_pairs_or_more_cover_95_percent_with_the_truth_between_their_ends(n, seed):
+    draw = np.random.default_rng(seed)
+    without = draw.uniform(100, 200, n)
+    found = overhead(without, without * draw.uniform(0.8, 1.0, n))
+    assert found.level >= 0.95
+    assert found.low <= found.percent <= found.high
+    assert found.low >= 0 and found.high <= 20
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    draw = np.random.default_rng(7)
+    inside = 0
+    for _ in range(2000):
+        ratios = np.exp(np.log(0.9) + draw.laplace(0, 0.1, 7))
+        found = overhead(np.full(7, 100.0), 100 * ratios)
+        inside += found.low <= 10 <= found.high
+    level = overhead(np.full(7, 100.0), np.linspace(80, 90, 7)).level
+    assert abs(inside / 2000 - level) < 4 * np.sqrt(level * (1 - level) / 2000)
+
+
+@pytest.mark.parametrize(
+    "pair", [([1], [1]), ([1, 2], [1]), ([0, 1], [1, 1]), ([1, 1], [np.nan, 1]), ([1, 1], [-1, 1])]
+)
+def test_no_pairs_or_no_rates_are_refused(pair):
+    with pytest.raises(BadInput):
+        overhead(*pair)
 
 
 def rows(*pairs, tool="perf_lock"):
