@@ -19,6 +19,7 @@ MANYCORE = ROOT / "lib" / "manycore"
 DATA = ROOT / "data"
 PUBLISHED = DATA / "published"
 MEASURED = DATA / "measured"
+CASEBOOK = DATA / "casebook" / "open.yaml"
 FIGURES = ROOT / "figures"
 
 CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache").absolute()

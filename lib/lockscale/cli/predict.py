@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale whatif` and `casebook`: what patches would give, and how often such predictions held."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lockscale.cli.output import as_json, named_numbers, parameter, show, table
+from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.predict.lock_answer import LockAnswer
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("study", required=False)
+@click.option("--profile", type=_FILE, help="What perf report, perf lock, lock_stat, a robot's mail ... say of the base.")
+@click.option("-r", "--rates", help="Rates of the base: 1:35k,64:140k, or a CSV file with threads,value.")
+@click.option("--patch", "patches", multiple=True, metavar="TEXT", help='For example "split i_lock 4"; several are ranked.')
+@click.option("--threads", type=click.IntRange(1, 1_000_000), help="At which the profile was taken.  [default: the most in -r]")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long the profiled load ran, for lock waits.")
+@click.option("--table", "which", metavar="N", help="Of several tables in the profile, by number or title.")
+@click.option("--letter", is_flag=True, help="The paragraph for a cover letter.")
+@click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
+@parameter
+@click.option("--given", multiple=True, metavar="NAME=VALUE", help="A measurement that closes what is open.")
+@as_json
+def whatif(
+    study: str | None,
+    profile: Path | None,
+    rates: str | None,
+    patches: tuple[str, ...],
+    threads: int | None,
+    seconds: float | None,
+    which: str | None,
+    letter: bool,
+    model: str | None,
+    parameters: tuple[str, ...],
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """What patches would give, from a profile or rates of the unpatched kernel, before one is written.
+
+    Of any lock: give --profile, -r, or both. Each --patch is one of
+
+    \b
+      split LOCK 4      trylock LOCK 4    shrink LOCK 50%   lockless LOCK
+      batch LOCK 8      fewer LOCK 50%    percpu LOCK       rcu LOCK
+      avoid FUNC 80%    unshare FUNC      algorithm LOCK    "A + B" for both
+
+    where LOCK is a lock's name or a function that takes it; without --patch the usual ones are tried on the
+    lock that is waited for the longest. The gain's interval is learned from published patches
+    (`lockscale casebook`) and includes that the next lock is not known.
+
+    Of a STUDY: its arms, from its base. With --model: each switch that the base has not thrown
+    (-p NAME=true) is a patch; the profile is taken to be of the most threads in --rates.
+    """
+    if study is not None or model is not None:
+        if patches or threads or seconds or which or letter:
+            raise BadInput(
+                "--patch, --threads, --seconds, --table and --letter are of any lock's profile and rates: "
+                "leave out STUDY and --model"
+            )
+        _of_model(study, profile, rates, model, parameters, given, as_json)
+        return
+    if parameters or given:
+        raise BadInput("-p and --given are of a model or a study: add --model NAME")
+    from lockscale.predict.lock_answer import Measured, ask_lock
+    from lockscale.predict.lock_text import letter as letter_of
+    from lockscale.predict.lock_text import lock_text
+    from lockscale.predict.user_rates import read_profile, read_rates
+
+    found_rates = read_rates(rates) if rates else {}
+    read = read_profile(profile, which) if profile else None
+    used = [f"{profile} ({read.tool}, {read.of})"] if read else []
+    used += [f"rates {rates}"] if rates else []
+    found: LockAnswer = ask_lock(Measured(found_rates, read, threads, seconds), patches, used)
+    show(found.to_json(), as_json, letter_of(found) if letter else lock_text(found))
+
+
+def _of_model(
+    study: str | None,
+    profile: Path | None,
+    rates: str | None,
+    model: str | None,
+    parameters: tuple[str, ...],
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from lockscale.predict.answer import answer_text
+
+    measured = named_numbers("--given", given, "contended_us=0.6")
+    if study is not None and not any((profile, rates, model, parameters)):
+        from lockscale.show.prediction import ask
+
+        found = ask(study, measured)
+    elif study is None and profile and rates and model:
+        from lockscale.predict.user_files import ask_files
+        from lockscale.sim.model import read_parameters
+
+        found = ask_files(profile, Path(rates), model, held=read_parameters(parameters), given=measured)
+    else:
+        raise BadInput("whatif takes a study by name, or --profile, --rates and --model: give one or the other")
+    show(found.to_json(), as_json, answer_text(found))
+
+
+@click.group()
+def casebook() -> None:
+    """Published patches, rates before and after: what predictions are learned from and judged by."""
+
+
+_CASES = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@casebook.command("list")
+@click.argument("file", type=_CASES, required=False)
+@click.option("--kinds", is_flag=True, help="The kinds of change, and what each means.")
+@as_json
+def list_cases(file: Path | None, kinds: bool, as_json: bool) -> None:
+    """The cases of FILE, of the shipped ones without."""
+    if kinds:
+        from lockscale.predict.change_kind import KINDS
+
+        rows = [{"kind": kind.name, "left of the lock": kind.left, "meaning": kind.meaning} for kind in KINDS]
+        show(rows, as_json, table(rows))
+        return
+    from lockscale.predict.casebook import asked_of
+
+    rows = [
+        {
+            "id": case.id,
+            "subsystem": case.subsystem,
+            "kind": case.kind_name,
+            "threads": asked.base.threads,
+            "label": asked.label,
+            "published gain": asked.published and round(asked.published, 2),
+        }
+        for case in _cases(file)
+        for asked in asked_of(case)
+    ]
+    show(rows, as_json, table(rows))
+
+
+@casebook.command("show")
+@click.argument("case")
+@click.option("--file", type=_CASES, help="A casebook of your own.")
+@as_json
+def show_case(case: str, file: Path | None, as_json: bool) -> None:
+    """One case: its numbers, its source, and what is predicted from its unpatched side."""
+    from lockscale.predict.casebook_score import score_cases
+
+    cases = _cases(file)
+    found = next((one for one in cases if one.id == case), None)
+    if found is None:
+        raise BadInput(f"no case {case!r}: lockscale casebook list names them")
+    value: dict[str, Any] = {"case": found.model_dump(), "predicted": score_cases([found])["cases"]}
+    points = [{**point.model_dump(), "published gain": found.gain(point)} for point in found.points]
+    lines = [line.model_dump() for line in found.base_profile]
+    predicted = [{key: row[key] for key in _SHOWN} for row in value["predicted"]]
+    about = f"{found.id} ({found.subsystem}): {found.change}; {found.workload}, in {found.unit}"
+    source = ", ".join(f"{key} {text}" for key, text in found.source.items())
+    parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
+    show(value, as_json, "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]))
+
+
+_SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "held")
+
+
+@casebook.command()
+@click.argument("file", type=_CASES, required=False)
+@click.option("--cases", "each", is_flag=True, help="Also each case.")
+@click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Write intervals against published gains; .svg, .html ...")
+@as_json
+def score(file: Path | None, each: bool, figure: Path | None, as_json: bool) -> None:
+    """How often the interval holds the published gain, and how wide it is, beside two simpler ways.
+
+    Every case of FILE (the shipped ones without) is predicted from its unpatched side and from shipped
+    cases of other families.
+    """
+    from lockscale.predict.casebook_score import score_cases
+
+    value = score_cases(_cases(file))
+    if figure:
+        from lockscale.show.casebook_figure import write_figure
+
+        write_figure(value, figure)
+    show(value, as_json, _score_text(value, each))
+
+
+def _score_text(value: dict[str, Any], each: bool) -> str:
+    rows = [{"how": "learned from published patches", **{key: value[key] for key in _SUMMED}}]
+    rows += [{"how": _HOW[name], **of} for name, of in value["baselines"].items()]
+    kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
+    places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
+    parts = [
+        "Gain at the most threads: predicted 90% interval from the base alone against the published gain",
+        table(rows),
+        table(kinds),
+        table(places),
+    ]
+    if each:
+        parts.append(table([{key: row[key] for key in ("id", "kind", *_SHOWN)} for row in value["cases"]]))
+    return "\n\n".join(parts)
+
+
+_SUMMED = ("n", "held_pct", "median_width", "sign_pct", "wrong_side")
+_HOW = {
+    "delete_waits": "delete the waits, within 1.25 (where a share is known)",
+    "history": "a line through promises and gains (where a share is known)",
+}
+
+
+@casebook.command("add")
+@click.argument("mail", type=_FILE)
+@click.option("--id", "name", required=True, help="The case's id.")
+@click.option("--change", default="", help="What the patch does, in a few words.")
+def add(mail: Path, name: str, change: str) -> None:
+    """A kernel test robot's report as a casebook entry on stdout, to append to a file of yours."""
+    from lockscale.predict.robot_case import case_of_mail
+
+    click.echo(case_of_mail(mail, name, change), nl=False)
+
+
+def _cases(file: Path | None) -> Any:
+    from lockscale.predict.casebook import read_casebook
+
+    return read_casebook(file) if file else read_casebook()

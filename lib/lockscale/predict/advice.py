@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Which one measurement of the base would narrow an interval most, and the command that takes it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockscale.predict.change_kind import LEFT
+from lockscale.predict.history import TYPICAL, History, Interval
+
+PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
+ONE_THREAD = "the same load with one thread: -r 1:RATE,N:RATE"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """width: of the interval now, high over low; to: what the measurement is expected to leave of it."""
+
+    measurement: str
+    command: str
+    width: float
+    to: float
+
+
+def advice(
+    history: History, left: str | None, promise: float | None, most: float, now: Interval, usual_most: float
+) -> Advice:
+    """Of the measurements that are missing the one that leaves the narrowest interval.
+
+    usual_most: N times one thread's rate over the rate of N, in the middle of published cases.
+    """
+    options = []
+    if promise is None:
+        typical = history.gain(left, float(np.exp(TYPICAL)), most).width
+        options.append(("the share of the time that waits for the lock", PROFILE, typical))
+    if not np.isfinite(most):
+        bounded = history.gain(left, promise, usual_most).width
+        options.append(("the rate of one thread, which bounds what all can do", ONE_THREAD, bounded))
+    if left is None:
+        narrowest = min(history.gain(kind, promise, most).width for kind in LEFT)
+        options.append(("what the patch does", '--patch "split LOCK 4"', narrowest))
+    useful = [option for option in options if option[2] < now.width]
+    if not useful:
+        return Advice(
+            "nothing on the base narrows it: what is next in the way shows once the lock is gone",
+            "measure a draft that leaves the lock out, on a file system that may be lost",
+            now.width,
+            now.width,
+        )
+    what, command, to = min(useful, key=lambda option: option[2])
+    return Advice(what, command, now.width, to)

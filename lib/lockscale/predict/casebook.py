@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""The casebook: published patches with rates before and after, and each case's unpatched side by itself.
+
+A file is YAML with `cases`; data/casebook/open.yaml is the one that the project learns from, and its format
+is described in docs/casebook.md. A prediction sees a case's `Base` and nothing else of it.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pydantic
+from pydantic import Field
+
+from lockscale.errors import BadInput
+from lockscale.paths import CASEBOOK
+from lockscale.predict.change_kind import BY_NAME, kind_of
+from lockscale.predict.history import Past, promise_of
+from lockscale.yaml_text import read_yaml
+
+Text = Annotated[str, Field(max_length=1000)]
+Positive = Annotated[float, Field(gt=0, le=1e18)]
+
+
+class _Part(pydantic.BaseModel):
+    """Further keys are somebody's notes."""
+
+    model_config = pydantic.ConfigDict(extra="ignore", frozen=True)
+
+
+class CasePoint(_Part):
+    """One load before and after; threads None where it was not published."""
+
+    threads: Annotated[int, Field(ge=1, le=1_000_000)] | None
+    base: Positive
+    patched: Positive | None = None
+    label: Text = ""
+
+
+class ProfileLine(_Part):
+    """One line of the base's profile."""
+
+    what: Text
+    value: float
+    unit: Text
+
+
+class RemovedShare(_Part):
+    """Percent of the base's profile that the change removes."""
+
+    pct: Annotated[float, Field(ge=0, le=100)]
+
+
+class PublishedCase(_Part):
+    """One patch; `higher_is_better` is false of times."""
+
+    id: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")]
+    family: Text = ""
+    subsystem: Text = ""
+    kind: Text = ""
+    change: Text = ""
+    locks: Annotated[list[Text], Field(max_length=50)] = []
+    source: dict[str, Any] = {}
+    machine: dict[str, Any] = {}
+    workload: Text = ""
+    unit: Text = ""
+    higher_is_better: bool = True
+    points: Annotated[list[CasePoint], Field(min_length=1, max_length=1000)]
+    base_profile: Annotated[list[ProfileLine], Field(max_length=1000)] = []
+    removed_share: RemovedShare | None = None
+
+    @property
+    def kind_name(self) -> str | None:
+        """As the case says it, else as its description of the change does."""
+        return self.kind or kind_of(self.change)
+
+    def gain(self, point: CasePoint) -> float | None:
+        """Of the patch there: above 1 is faster."""
+        if point.patched is None:
+            return None
+        return point.patched / point.base if self.higher_is_better else point.base / point.patched
+
+    def rate(self, point: CasePoint) -> float:
+        """The base's, in units of its own: only its changes with the threads mean anything."""
+        return point.base if self.higher_is_better else 1 / point.base
+
+
+class Base(NamedTuple):
+    """What is known before the patch is written, of one load.
+
+    rates: by threads, ascending, up to the most; idle: share of the samples.
+    """
+
+    kind: str | None
+    threads: int | None
+    rates: dict[int, float]
+    share: float | None
+    idle: float
+
+    @property
+    def left(self) -> str | None:
+        return BY_NAME[self.kind].left if self.kind else None
+
+    @property
+    def promise(self) -> float | None:
+        """Of deleting the waits; None without a share."""
+        return None if self.share is None else promise_of(self.share, self.idle)
+
+    @property
+    def most(self) -> float:
+        """N times the rate of one thread over that of N, infinite where one thread was not measured."""
+        if self.threads is None or 1 not in self.rates or self.threads == 1:
+            return float("inf")
+        return self.threads * self.rates[1] / self.rates[self.threads]
+
+
+class Asked(NamedTuple):
+    """One question of a case: the base at its most threads, and the gain that was published there."""
+
+    case: PublishedCase
+    label: str
+    base: Base
+    published: float | None
+    weight: float
+
+
+def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
+    """Every case of a file. Raises BadInput, which names the file, the case and the key."""
+    data = read_yaml(path)
+    entries = data.get("cases") if isinstance(data, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise BadInput(f"{path} has no list of cases: write `cases:` and one entry a patch")
+    cases = [_read(path, number, entry) for number, entry in enumerate(entries, 1)]
+    names = [case.id for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"{path} has two cases {name}: give each an id of its own")
+    return cases
+
+
+def _read(path: Path, number: int, entry: Any) -> PublishedCase:
+    name = entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}"
+    where = f"{path}: case {str(name)[:60]}"
+    try:
+        case = PublishedCase.model_validate(entry)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the entry"
+        raise BadInput(f"{where}: {key}: {first['msg'].lower()}; docs/casebook.md has the format") from None
+    if case.kind and case.kind not in BY_NAME:
+        raise BadInput(f"{where}: no kind {case.kind!r}; there are {', '.join(BY_NAME)}")
+    return case
+
+
+def asked_of(case: PublishedCase) -> list[Asked]:
+    """At the case's largest number of threads, each of its loads there by itself."""
+    most = max((point.threads or 0) for point in case.points)
+    at_most = [point for point in case.points if (point.threads or 0) == most]
+    ladders = {point.label for point in case.points if sum(p.label == point.label for p in case.points) > 1}
+    return [
+        Asked(case, one.label, _base(case, one, ladders), case.gain(one), 1 / len(at_most)) for one in at_most
+    ]
+
+
+def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> Base:
+    """Points of the same load: of its label where labels name loads, of any where each names a point."""
+    same = [p for p in case.points if p is top or (p.label == top.label if ladders else p.label != top.label)]
+    if not ladders and sum(p.threads == top.threads for p in case.points) > 1:
+        same = [top]
+    if not any(p.label for p in case.points):
+        same = list(case.points)
+    rates = {p.threads: case.rate(p) for p in sorted(same, key=lambda p: p.threads or 0) if p.threads}
+    share = case.removed_share.pct / 100 if case.removed_share else None
+    idle = sum(line.value for line in case.base_profile if re.search(r"\bidle|_idle", line.what)) / 100
+    return Base(case.kind_name, top.threads, rates, share, min(idle, 1.0))
+
+
+def past(cases: list[PublishedCase]) -> list[Past]:
+    """What is learned from: every published gain at a case's most threads."""
+    return [
+        Past(asked.published, asked.base.left, asked.base.promise, case.family or case.id, asked.weight)
+        for case in cases
+        for asked in asked_of(case)
+        if asked.published is not None
+    ]
+
+
+def usual_most(cases: list[PublishedCase]) -> float:
+    """N times one thread's rate over the rate of N, at the median of the cases that tell it."""
+    known = [asked.base.most for case in cases for asked in asked_of(case)]
+    return float(np.median([most for most in known if np.isfinite(most)] or [np.inf]))

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""How often the interval of a gain holds the published one, beside two simpler ways to tell it.
+
+Each case is predicted from its unpatched side and from cases of other families alone. `delete_waits` takes
+the promise itself, within a quarter; `history` is a line through the origin from promises to gains (both as
+logarithms), whatever the kind of the change. Both need a share of a profile and are scored where there is
+one. Of a case with several loads at its most threads each is a row, and counts its part of the case.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from lockscale.predict.answer import LEAST_GAIN
+from lockscale.predict.casebook import Asked, Base, PublishedCase, asked_of, past, read_casebook
+from lockscale.predict.history import HOLDS, Interval, Past, learn
+
+QUARTER = 1.25
+
+Predictor = Callable[[Sequence[Past], Base], Interval | None]
+
+
+def learned(before: Sequence[Past], base: Base) -> Interval:
+    """By history.py, from these measured gains."""
+    return learn(before).gain(base.left, base.promise, base.most)
+
+
+def delete_waits(before: Sequence[Past], base: Base) -> Interval | None:
+    """The promise, within a quarter."""
+    promise = base.promise
+    return None if promise is None else Interval(promise / QUARTER, promise, promise * QUARTER)
+
+
+def history_alone(before: Sequence[Past], base: Base) -> Interval | None:
+    """ln gain = k ln promise, with the scatter of the cases about it."""
+    if base.promise is None:
+        return None
+    known = [(np.log(one.promise), np.log(one.gain), one.weight) for one in before if one.promise]
+    x, y, weight = (np.array(column) for column in zip(*known, strict=True))
+    k = (weight * x) @ y / ((weight * x) @ x)
+    scatter = np.sqrt((weight * (y - k * x) ** 2).sum() / max(weight.sum() - 1, 1.0))
+    half = float(student.ppf((1 + HOLDS) / 2, max(weight.sum() - 1, 1.0)) * scatter)
+    value = float(k * np.log(base.promise))
+    return Interval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
+
+
+def score_cases(cases: Sequence[PublishedCase], known: Sequence[PublishedCase] | None = None) -> dict[str, Any]:
+    """The score as JSON; see `lockscale casebook score`. known: what is learned from, the shipped cases.
+
+    Gains are ratios, `held_pct` and `sign_pct` percent of the cases, `width` is high over low.
+    """
+    known = list(known) if known is not None else read_casebook()
+    asked = [one for case in cases for one in asked_of(case)]
+    rows = {name: _rows(asked, known, how) for name, how in PREDICTORS.items()}
+    mine = rows.pop("learned")
+    return {
+        "cases": mine,
+        **_summary(mine),
+        "by_kind": _by(mine, "kind"),
+        "by_subsystem": _by(mine, "subsystem"),
+        "baselines": {name: _summary(of) for name, of in rows.items()},
+        "origin": "predicted from published bases; published gains beside them",
+    }
+
+
+PREDICTORS: dict[str, Predictor] = {
+    "learned": learned,
+    "delete_waits": delete_waits,
+    "history": history_alone,
+}
+
+
+def others(case: PublishedCase, known: Sequence[PublishedCase]) -> list[PublishedCase]:
+    """The known cases that are of no family of this one: by its own word, its id or its commit."""
+    same = {one.family for one in known if one.id == case.id or _same_source(one, case)} | {case.family}
+    return [one for one in known if one.id != case.id and one.family not in same - {""}]
+
+
+def _same_source(one: PublishedCase, other: PublishedCase) -> bool:
+    return any(one.source.get(key) and one.source[key] == other.source.get(key) for key in ("url", "commit"))
+
+
+def _rows(
+    asked: Sequence[Asked], known: Sequence[PublishedCase], predicted: Predictor
+) -> list[dict[str, Any]]:
+    found = []
+    for one in asked:
+        interval = predicted(past(others(one.case, known)), one.base)
+        if interval is not None:
+            found.append(_row(one, interval))
+    return found
+
+
+def _row(asked: Asked, interval: Interval) -> dict[str, Any]:
+    gain, case = asked.published, asked.case
+    return {
+        "id": case.id,
+        "label": asked.label,
+        "subsystem": case.subsystem.split("/")[0],
+        "kind": asked.base.kind,
+        "threads": asked.base.threads,
+        "promise": asked.base.promise,
+        "low": interval.low,
+        "value": interval.value,
+        "high": interval.high,
+        "published": gain,
+        "held": gain is not None and interval.low <= gain <= interval.high,
+        "width": interval.width,
+        "sign_right": gain is not None and (interval.value > LEAST_GAIN) == (gain > LEAST_GAIN),
+        "wrong_side": gain is not None and _wrong_side(interval, gain),
+        "weight": asked.weight,
+    }
+
+
+def _wrong_side(interval: Interval, gain: float) -> bool:
+    """All of the interval says faster of a patch that was slower, or the other way round."""
+    return (interval.low > 1 > gain) or (interval.high < 1 < gain)
+
+
+def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    judged = [row for row in rows if row["published"] is not None]
+    if not judged:
+        return {"n": 0, "held_pct": None, "median_width": None, "sign_pct": None, "wrong_side": 0}
+    weight = np.array([row["weight"] for row in judged])
+
+    def pct(key: str) -> float:
+        return float(100 * weight @ np.array([row[key] for row in judged], dtype=float) / weight.sum())
+
+    return {
+        "n": len({row["id"] for row in judged}),
+        "held_pct": pct("held"),
+        "median_width": _weighted_median([row["width"] for row in judged], weight),
+        "sign_pct": pct("sign_right"),
+        "wrong_side": sum(row["wrong_side"] for row in judged),
+    }
+
+
+def _weighted_median(values: Sequence[float], weight: Any) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    return float(np.asarray(values)[order][np.searchsorted(reached, 0.5)])
+
+
+def _by(rows: Sequence[dict[str, Any]], key: str) -> dict[str, dict[str, Any]]:
+    names = sorted({str(row[key]) for row in rows})
+    return {name: _summary([row for row in rows if str(row[key]) == name]) for name in names}

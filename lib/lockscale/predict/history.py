@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""How much of what a patch promises arrives, learned from published patches.
+
+The promise of a patch is the gain if the waiting that it removes were simply deleted. What arrives differs,
+because of a next lock that the base's profile does not show, or because the waiting slowed everybody. Neither
+is known of a patch that is not written, but published ones say how they turned out. The model: y, the
+logarithm of the gain, plus FLOOR has the Box-Cox transform z with exponent POWER (G. Box and D. Cox, J. R.
+Stat. Soc. B 26, 1964), and
+
+    z = intercept + left[what is left of the lock] + slope ln(promise) + known + scale[left] * Student(FREEDOM)
+
+with the promise's terms 0 where no share of a profile is known, and normal priors that hold the rest near
+zero. Its mode and curvature (Laplace) are found from all cases; a prediction carries both the scatter and
+what so few cases leave open of the coefficients. An interval is the shortest that has its probability: gains
+are skewed, and few patches make anything slower.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.stats import t as student
+
+from lockscale.predict.change_kind import LEFT
+
+Floats = npt.NDArray[np.float64]
+
+FLOOR = float(np.log(1.05))  # what a patch's own code may cost, as in answer.LEAST_GAIN
+POWER, FREEDOM = 0.25, 6
+SMALLEST = 0.02  # of y + FLOOR: a patch that made it slower counts as one that costs its own code
+TYPICAL = 0.9  # ln of a promise in the middle of the cases: a share of 59%
+LEAST_PROMISE, MOST_PROMISE = 0.05, 3.5  # of its logarithm, beyond which cases say nothing
+HOLDS = 0.90
+SUPERLINEAR = 1.15  # assumed: caches; more than N times one thread's rate is not expected of N threads
+
+_WITHOUT, _SLOPE, _KNOWN = len(LEFT) + 1, len(LEFT) + 1, len(LEFT) + 2
+_MEANS = _KNOWN + 1
+_PRIOR_MEAN = np.array([-0.64, *[0.0] * 3, 0.6, 0.0, -0.2, *[0.0] * 3])
+_PRIOR_SD = np.array([1.0, *[0.7] * 3, 0.3, 0.3, 0.5, *[0.4] * 3])
+
+
+class Past(NamedTuple):
+    """One measured gain.
+
+    left: what is left of the lock, None where the kind is not known. promise: of deleting the waits, None
+    where no profile says it. weight: 1 over how many gains its case has.
+    """
+
+    gain: float
+    left: str | None
+    promise: float | None
+    family: str
+    weight: float
+
+
+class Interval(NamedTuple):
+    """Of a gain: patched over unpatched, 1.0 is no change. value: the median."""
+
+    low: float
+    value: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return self.high / self.low
+
+
+@dataclass(frozen=True)
+class History:
+    """Coefficients (k,) and their covariance (k, k); cases: how many they are from."""
+
+    mode: Floats
+    covariance: Floats
+    cases: int
+
+    def gain(
+        self, left: str | None, promise: float | None, most: float = np.inf, holds: float = HOLDS
+    ) -> Interval:
+        """The gain of a patch; `most`: what no patch can exceed, as N threads do N times one thread's work."""
+        means, scales = _row(left, promise)
+        z = float(means @ self.mode[:_MEANS])
+        log_scale = float(scales @ self.mode[_MEANS:])
+        unsure = float(means @ self.covariance[:_MEANS, :_MEANS] @ means)
+        if left is None:  # any of them: as far apart as they are
+            z += float(np.mean(self.mode[1:_WITHOUT]))
+            unsure += float(np.var(self.mode[1:_WITHOUT]))
+        spread = np.hypot(np.exp(log_scale), np.sqrt(unsure))
+
+        def log_gain(probability: Floats) -> Floats:
+            return _from_z(z + spread * student.ppf(probability, FREEDOM))
+
+        lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
+        shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
+        at = np.array([lows[shortest], 0.5, lows[shortest] + holds])
+        low, value, high = np.minimum(np.exp(log_gain(at)), most * SUPERLINEAR)
+        return Interval(float(low), float(value), float(high))
+
+
+def learn(cases: Sequence[Past]) -> History:
+    """From measured gains of any number of families; of none it is the prior."""
+    rows = [_row(case.left, case.promise) for case in cases]
+    means = np.array([row[0] for row in rows]).reshape(len(rows), _MEANS)
+    scales = np.array([row[1] for row in rows]).reshape(len(rows), len(LEFT) + 1)
+    z = _to_z(np.log([case.gain for case in cases]))
+    weights = _weights(cases)
+
+    def loss(at: Floats) -> tuple[float, Floats]:
+        """Minus the log of the posterior, and its slopes."""
+        log_scale = scales @ at[_MEANS:]
+        u = (z - means @ at[:_MEANS]) / np.exp(log_scale)
+        off = (at - _PRIOR_MEAN) / _PRIOR_SD
+        value = weights @ ((FREEDOM + 1) / 2 * np.log1p(u * u / FREEDOM) + log_scale) + off @ off / 2
+        pull = weights * (FREEDOM + 1) * u / (FREEDOM + u * u)
+        slopes = np.concatenate([-(pull / np.exp(log_scale)) @ means, (weights - pull * u) @ scales])
+        return float(value), slopes + off / _PRIOR_SD
+
+    mode = minimize(loss, _PRIOR_MEAN, jac=True, method="BFGS").x
+    step = 1e-4 * np.eye(len(mode))
+    curvature = np.array([loss(mode + one)[1] - loss(mode - one)[1] for one in step]) / 2e-4
+    return History(mode, np.linalg.inv((curvature + curvature.T) / 2), len(cases))
+
+
+def promise_of(share: float, idle: float = 0.0) -> float:
+    """The gain if that share of a profile's samples were deleted; idle samples are no part of the work."""
+    return float(1 / (1 - min(share / max(1 - idle, 0.3), 0.97)))
+
+
+def _row(left: str | None, promise: float | None) -> tuple[Floats, Floats]:
+    """What the mean's coefficients, shape (6,), and the scale's, shape (4,), are multiplied by."""
+    means, scales = np.zeros(_MEANS), np.zeros(len(LEFT) + 1)
+    means[0] = scales[0] = 1.0
+    if left is not None:
+        means[1 + LEFT.index(left)] = scales[1 + LEFT.index(left)] = 1.0
+    if promise is not None:
+        log_promise = float(np.clip(np.log(max(promise, 1.0)), LEAST_PROMISE, MOST_PROMISE))
+        means[_SLOPE], means[_KNOWN] = np.log(log_promise / TYPICAL), 1.0
+    return means, scales
+
+
+def _weights(cases: Sequence[Past]) -> Floats:
+    """Each case's, over the square root of how many its family has for that kind: they repeat one another."""
+    of_family: dict[tuple[str, str | None], float] = {}
+    for case in cases:
+        key = case.family, case.left
+        of_family[key] = of_family.get(key, 0.0) + case.weight
+    return np.array([case.weight / np.sqrt(of_family[case.family, case.left]) for case in cases])
+
+
+def _to_z(log_gains: Floats) -> Floats:
+    return np.asarray((np.maximum(log_gains + FLOOR, SMALLEST) ** POWER - 1) / POWER)
+
+
+def _from_z(z: Floats) -> Floats:
+    return np.asarray(np.maximum(1 + POWER * z, 0.0) ** (1 / POWER) - FLOOR)

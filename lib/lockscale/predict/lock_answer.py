@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""What patches of any lock would give, from a profile, rates, or both, of the unpatched side.
+
+The promise of each candidate is reckoned from the share of the threads' time that waits for its lock
+(one_lock.py); how much of a promise arrives is what published patches say of that kind of change
+(history.py). Rates bound it: N threads do no more than N times what one does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lockscale.errors import BadInput
+from lockscale.predict.advice import Advice, advice
+from lockscale.predict.answer import worth_writing
+from lockscale.predict.casebook import past, read_casebook, usual_most
+from lockscale.predict.change_kind import GONE, KEPT
+from lockscale.predict.history import TYPICAL, History, Interval, learn, promise_of
+from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
+from lockscale.predict.patch_language import Change, Patch, read_patch
+from lockscale.tools.lock_profile import LockProfile, Match
+
+ASSUMED_THREADS = 64
+FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
+ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
+
+THE_LOCK = "LOCK"  # where no profile names one
+CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The unpatched side: rates in operations/s by threads; seconds: how long the profile's load ran."""
+
+    rates_per_s: Mapping[int, float] = field(default_factory=dict)
+    profile: LockProfile | None = None
+    threads: int | None = None
+    seconds: float | None = None
+
+    @property
+    def most_threads(self) -> int:
+        return self.threads or max(self.rates_per_s, default=ASSUMED_THREADS)
+
+    @property
+    def most_gain(self) -> float:
+        """N times one thread's rate over the rate of N; infinite where one thread was not measured."""
+        n = max(self.rates_per_s, default=1)
+        return n * self.rates_per_s[1] / self.rates_per_s[n] if n > 1 and 1 in self.rates_per_s else np.inf
+
+    def share(self, match: Match, *, waits: bool) -> float | None:
+        """Of the threads' time: waiting for that lock, or all of what is on the stack; None if not known."""
+        if self.profile is None:
+            return None
+        if match.wait_ns is not None and self.profile.of != "on-CPU samples":
+            return match.wait_ns / (1e9 * self.seconds * self.most_threads) if self.seconds else None
+        pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
+        return None if pct is None else pct / max(100 - (self.profile.idle_pct or 0.0), 30.0)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One patch; gains are of the patched over the unpatched rate at `threads`.
+
+    matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
+    """
+
+    patch: str
+    left: str
+    threads: int
+    matched: str
+    promise: float | None
+    low: float
+    value: float
+    high: float
+    worth: str
+
+
+@dataclass(frozen=True)
+class NextLimit:
+    """Who waits second longest, and the gain at which that alone would end a patch of the first."""
+
+    name: str
+    wait_pct: float
+    gain_ends_at: float
+    is_another_lock: bool
+
+
+@dataclass(frozen=True)
+class LockAnswer:
+    """Candidates, the best first; predicted, nothing measured. cases: how many it was learned from."""
+
+    used: list[str]
+    against_itself: str
+    off_by_pct: float | None
+    candidates: list[Candidate]
+    next_limit: NextLimit | None
+    advice: Advice
+    notes: list[str]
+    cases: int
+    origin: str = "predicted"
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON value; gains are ratios, shares are in percent."""
+        return asdict(self)
+
+
+def ask_lock(
+    measured: Measured, patches: Sequence[str], used: Sequence[str], history: History | None = None
+) -> LockAnswer:
+    """Raises BadInput where there is nothing to go by, and for a patch or a lock that is not known."""
+    if measured.profile is None and len(measured.rates_per_s) < 1:
+        raise BadInput("give the base's profile, its rates, or both: --profile FILE, -r 1:35k,64:140k")
+    cases = read_casebook()
+    history = history or learn(past(cases))
+    asked = [read_patch(text) for text in patches] or [read_patch(text) for text in _usual(measured)]
+    following = {patch.text: _next_limit(measured, patch) for patch in asked}
+    found = [_candidate(measured, patch, history, following[patch.text]) for patch in asked]
+    found.sort(key=lambda one: (-one.value, -one.low))
+    itself, off = _against_itself(measured)
+    first = found[0]
+    best = next(patch for patch in asked if patch.text == first.patch)
+    return LockAnswer(
+        used=list(used),
+        against_itself=itself,
+        off_by_pct=off,
+        candidates=found,
+        next_limit=following[best.text],
+        advice=advice(history, best.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)),
+        notes=_notes(measured),
+        cases=history.cases,
+    )
+
+
+def _interval(one: Candidate) -> Interval:
+    return Interval(one.low, one.value, one.high)
+
+
+def _usual(measured: Measured) -> list[str]:
+    """Of the lock for which is waited the longest."""
+    waits = measured.profile.waits if measured.profile else ()
+    if measured.profile and not waits:
+        raise BadInput(
+            "nobody waits for a lock in this profile: name what the patch is about, "
+            'such as --patch "avoid FUNCTION 80%"'
+        )
+    return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
+
+
+def _candidate(
+    measured: Measured, patch: Patch, history: History, following: NextLimit | None
+) -> Candidate:
+    n = measured.most_threads
+    matches = [_matched(measured, change) for change in patch.changes]
+    promises = [
+        _promise(measured, change, match) for change, match in zip(patch.changes, matches, strict=True)
+    ]
+    promise = _together(promises)
+    most = measured.most_gain
+    if following and following.is_another_lock:
+        most = min(most, following.gain_ends_at * ROOM)
+    gain = history.gain(patch.left, promise, most)
+    return Candidate(
+        patch=patch.text,
+        left=patch.left,
+        threads=n,
+        matched="; ".join(match.said() for match in matches if match),
+        promise=promise,
+        low=gain.low,
+        value=gain.value,
+        high=gain.high,
+        worth=worth_writing(gain.low, gain.high),
+    )
+
+
+def _matched(measured: Measured, change: Change) -> Match | None:
+    return measured.profile.match(change.lock) if measured.profile else None
+
+
+def _promise(measured: Measured, change: Change, match: Match | None) -> float | None:
+    """Of one change. Where only rates are known, what the change leaves of the lock bounds it."""
+    n = measured.most_threads
+    if match is None:
+        return _promise_of_rates(measured, change)
+    waiting = measured.share(match, waits=True)
+    if waiting is None:
+        return None
+    if change.word in ("avoid", "unshare"):
+        everything = measured.share(match, waits=False)
+        gone = 1.0 if change.word == "unshare" else 1 - change.visits
+        return promise_of(max(everything or 0.0, waiting) * gone)
+    whole = promise_of(waiting)
+    if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
+        return whole
+    return min(from_wait_share(waiting, n).gain(n, change), whole / _hold_left(change))
+
+
+def _hold_left(change: Change) -> float:
+    """Not to promise more than the waits and what is saved of the work under the lock."""
+    return max(change.hold * change.visits, 0.5)
+
+
+def _promise_of_rates(measured: Measured, change: Change) -> float | None:
+    """None unless the patch says how much is left: rates alone do not say what the lock's share is."""
+    if len(measured.rates_per_s) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
+        return None
+    base, n = from_rates(measured.rates_per_s), max(measured.rates_per_s)
+    return min(base.gain(n, change), float(np.exp(TYPICAL)))
+
+
+def _together(promises: Sequence[float | None]) -> float | None:
+    """Of several changes: what each takes away of the time is taken away."""
+    known = [promise for promise in promises if promise is not None]
+    if len(known) < len(promises) or not known:
+        return None
+    return promise_of(sum(1 - 1 / promise for promise in known)) if len(known) > 1 else known[0]
+
+
+def _next_limit(measured: Measured, patch: Patch) -> NextLimit | None:
+    """The longest wait that the patch leaves alone."""
+    profile = measured.profile
+    if profile is None:
+        return None
+    ours = [profile.match(change.lock) for change in patch.changes]
+    taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
+    for wait in profile.waits:
+        share = measured.share(wait, waits=True)
+        if share and not taken & {*wait.entries, *wait.waits}:
+            busy = busy_of_waiting(share * measured.most_threads)
+            another = profile.of == "lock waits" and not wait.as_caller
+            another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}
+            return NextLimit(wait.name, 100 * share, 1 / max(busy, 1e-6), another)
+    return None
+
+
+def _against_itself(measured: Measured) -> tuple[str, float | None]:
+    """The first line of the answer, and its number."""
+    rates = measured.rates_per_s
+    if len(rates) < 2:
+        return "the base against itself: not possible with fewer than two rates", None
+    n = max(rates)
+    waiting = _all_waits(measured)
+    base: OneLock
+    if waiting is None:
+        base, whence = from_rates(rates), "fitted to them, one lock and the work outside of it"
+    else:
+        base, whence = from_wait_share(waiting, n, rates[n]), f"from the waits of the profile at {n} threads"
+    off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
+    said = f"the base against itself: calculated rates ({whence}) are {off:.0f}% off the measured ones"
+    if off > FAR_PCT:
+        said += (
+            ": waiting for locks does not explain this curve. Either the profile is of another run, or time "
+            "grows with the threads otherwise (cache lines, memory, sleeping)"
+        )
+    return said, off
+
+
+def _all_waits(measured: Measured) -> float | None:
+    if measured.profile is None:
+        return None
+    shares = [measured.share(wait, waits=True) for wait in measured.profile.waits]
+    known = [share for share in shares if share is not None]
+    return min(sum(known), 1.0) if known else None
+
+
+def _notes(measured: Measured) -> list[str]:
+    notes = []
+    if not measured.rates_per_s and not measured.threads:
+        notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
+    if measured.profile:
+        notes += measured.profile.warnings
+        if measured.profile.of != "on-CPU samples" and not measured.seconds:
+            notes.append(
+                "how long the load ran is not known, so that waits are no share of its time: give --seconds"
+            )
+    return notes

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""The answer to "what would a patch of this lock give" as text: for a terminal, and for a cover letter."""
+
+from textwrap import fill
+
+import pandas as pd
+
+from lockscale.predict.change_kind import GONE, KEPT, LESS
+from lockscale.predict.history import HOLDS
+from lockscale.predict.lock_answer import Candidate, LockAnswer
+from lockscale.text_table import text_table
+
+LETTER_WIDTH = 72
+_LEAVES = {
+    KEPT: "keep the lock and hand it on in another way",
+    LESS: "take the lock less often or hold it for a shorter time",
+    GONE: "take the lock away, or make several of it",
+}
+
+
+def lock_text(answer: LockAnswer) -> str:
+    """The base against itself, what was matched, the candidates, the next limit, and what to measure."""
+    rows = [
+        {
+            "patch": one.patch,
+            "threads": one.threads,
+            "promise": _times(one.promise),
+            "low": f"{one.low:.2f}",
+            "gain": f"{one.value:.2f}",
+            "high": f"{one.high:.2f}",
+            "worth writing": one.worth,
+        }
+        for one in answer.candidates
+    ]
+    matched = dict.fromkeys(one.matched for one in answer.candidates if one.matched)
+    parts = [
+        answer.against_itself,
+        *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
+        f"Predicted gain, patched over unpatched rate, low to high at {HOLDS:.0%}, learned from "
+        f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
+        "promise: the gain if the waits were deleted and nothing else were in the way",
+        _next(answer),
+        _advice(answer),
+        *answer.notes,
+        f"From {'; '.join(answer.used)}.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _times(gain: float | None) -> str:
+    return "not known" if gain is None else f"{gain:.2f}"
+
+
+def _next(answer: LockAnswer) -> str:
+    limit = answer.next_limit
+    if limit is None:
+        return "The next limit is not in what was given: the intervals hold what published patches met."
+    about = f"Next in the way: {limit.name}, where {limit.wait_pct:.1f}% of the time is waited"
+    if limit.is_another_lock:
+        return f"{about}; alone it would end the gain at {limit.gain_ends_at:.2f}."
+    return (
+        f"{about}, of a lock of the same kind. If it is another lock, it would end the gain at "
+        f"{limit.gain_ends_at:.2f}; if it is the same one, it goes as well."
+    )
+
+
+def _advice(answer: LockAnswer) -> str:
+    best = answer.advice
+    if best.to >= best.width:
+        return f"{best.measurement[0].upper()}{best.measurement[1:]}: {best.command}."
+    return (
+        f"Would narrow it most, from {best.width:.1f} to about {best.to:.1f} times: {best.measurement}\n"
+        f"  {best.command}"
+    )
+
+
+def letter(answer: LockAnswer) -> str:
+    """A paragraph for a cover letter on the best candidate: what was measured, expected, why, what if not."""
+    best = answer.candidates[0]
+    parts = [_measured(answer, best), _expected(answer, best), _doubt(answer)]
+    return "\n\n".join(fill(part, LETTER_WIDTH) for part in parts)
+
+
+def _measured(answer: LockAnswer, best: Candidate) -> str:
+    at = f"With {best.threads} threads"
+    if best.promise is None:
+        return f"{at}, all that was measured of the unpatched kernel is {'; '.join(answer.used)}."
+    return (
+        f"{at} of the unpatched kernel ({'; '.join(answer.used)}), deleting what this change removes from "
+        f"the profile would make it {best.promise:.2f} times as fast, if nothing else were in the way."
+    )
+
+
+def _expected(answer: LockAnswer, best: Candidate) -> str:
+    return (
+        f"Predicted, not measured: {best.value:.2f} times the unpatched rate, between {best.low:.2f} and "
+        f"{best.high:.2f} ({HOLDS:.0%}). That is how changes that {_LEAVES[best.left]} turned out among "
+        f"{answer.cases} published gains."
+    )
+
+
+def _doubt(answer: LockAnswer) -> str:
+    limit = answer.next_limit
+    first = (
+        f"The gain may end earlier at {limit.name}, where {limit.wait_pct:.1f}% of the time is waited."
+        if limit
+        else "What is next in the way is not in these data."
+    )
+    off = answer.off_by_pct
+    fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
+    return f"{first}{fit} It has to be measured at the numbers of threads that matter."

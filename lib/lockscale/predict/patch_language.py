@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""A patch in a few words: `split s_md_lock 4`, `shrink i_lock 50%`, `avoid __percpu_counter_sum 80%`.
+
+The words are those of change_kind.KINDS and a few for what people say: what is asked of a lock, its name or
+the function that takes it, and how much. Two that are written with ` + ` between them are one candidate.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lockscale.errors import BadInput, printable
+from lockscale.predict.change_kind import BY_NAME, GONE
+
+PARTS, SHARE_PCT, PER_BATCH = 4, 50.0, 8  # where a patch does not say
+MOST = 100_000
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a patch may begin with: its kind, and what its number is: `parts`, `percent`, `each` or none."""
+
+    kind: str
+    number: str = ""
+    example: str = ""
+
+
+WORDS: Mapping[str, Word] = {
+    "split": Word("split", "parts", "split LOCK 4"),
+    "percpu": Word("split", "", "percpu LOCK"),
+    "shrink": Word("shrink", "percent", "shrink LOCK 50%"),
+    "lockless": Word("lockless", "", "lockless LOCK"),
+    "rcu": Word("lockless", "", "rcu LOCK"),
+    "trylock": Word("trylock", "parts", "trylock LOCK 4"),
+    "batch": Word("batch", "each", "batch LOCK 8"),
+    "fewer": Word("fewer", "percent", "fewer LOCK 50%"),
+    "avoid": Word("avoid", "percent", "avoid FUNCTION 80%"),
+    "algorithm": Word("algorithm", "", "algorithm LOCK"),
+    "unshare": Word("layout", "", "unshare FUNCTION"),
+}
+EXAMPLES = ", ".join(word.example for word in WORDS.values())
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a patch does to one lock or function.
+
+    visits: acquisitions left of 1 an operation. hold: what is left of 1 of the time it is held. parts:
+    locks in its place; pooled: a thread takes any of them that is free.
+    """
+
+    word: str
+    lock: str
+    visits: float = 1.0
+    hold: float = 1.0
+    parts: int = 1
+    pooled: bool = False
+
+    @property
+    def kind(self) -> str:
+        return WORDS[self.word].kind
+
+    @property
+    def left(self) -> str:
+        return BY_NAME[self.kind].left
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One candidate, as it was written, and its changes."""
+
+    text: str
+    changes: tuple[Change, ...]
+
+    @property
+    def left(self) -> str:
+        """Of several changes the one that leaves least of its lock."""
+        lefts = [change.left for change in self.changes]
+        return GONE if GONE in lefts else lefts[0]
+
+
+def read_patch(text: str) -> Patch:
+    """Raises BadInput with what may be written."""
+    parts = [part.strip() for part in re.split(r"\s\+\s", text.strip())]
+    return Patch(" + ".join(parts), tuple(_change(part) for part in parts))
+
+
+def _change(text: str) -> Change:
+    first, _, rest = text.partition(" ")
+    word = WORDS.get(first)
+    if word is None:
+        raise BadInput(f"patch {printable(text)} begins with no known word: write {EXAMPLES}")
+    lock, number = _lock_and_number(rest.strip(), word)
+    if not lock:
+        raise BadInput(f"patch {printable(text)} names no lock: write {word.example}")
+    if word.number == "parts":
+        parts = int(_between(number or PARTS, 2, MOST, text, word))
+        return Change(first, lock, parts=parts, pooled=word.kind == "trylock")
+    if word.number == "each":
+        return Change(first, lock, visits=1 / _between(number or PER_BATCH, 1, MOST, text, word))
+    if word.number == "percent":
+        default = 100.0 if first == "avoid" else SHARE_PCT
+        left = 1 - _between(default if number is None else number, 0, 100, text, word) / 100
+        return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
+    return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
+
+
+def _lock_and_number(rest: str, word: Word) -> tuple[str, float | None]:
+    """The number is the last word, if this kind takes one and it is one."""
+    lock, _, last = rest.rpartition(" ")
+    number = re.fullmatch(r"(?:by )?(\d+(?:\.\d+)?) *%?", last) if word.number else None
+    if number and lock:
+        return re.sub(r" by$", "", lock.strip()), float(number[1])
+    return rest, None
+
+
+def _between(number: float, low: float, high: float, text: str, word: Word) -> float:
+    if not low <= number <= high:
+        raise BadInput(
+            f"patch {printable(text)}: {number:g} is not from {low:g} to {high:g}: write {word.example}"
+        )
+    return number
