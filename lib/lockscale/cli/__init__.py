@@ -10,7 +10,8 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import doctor, parse, sim
-from lockscale.cli.studies import batch, study, whatif
+from lockscale.cli.predict import casebook, whatif
+from lockscale.cli.studies import batch, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.errors import BadInput, RunFailed
@@ -72,6 +73,7 @@ for command in (
     compare,
     scoreboard,
     whatif,
+    casebook,
     scale,
     batch,
     export,

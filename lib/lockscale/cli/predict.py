@@ -17,11 +17,29 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("study", required=False)
-@click.option("--profile", type=_FILE, help="What perf report, perf lock, lock_stat, a robot's mail ... say of the base.")
+@click.option(
+    "--profile",
+    type=_FILE,
+    help="What perf report, perf lock, lock_stat, a robot's mail ... say of the base.",
+)
 @click.option("-r", "--rates", help="Rates of the base: 1:35k,64:140k, or a CSV file with threads,value.")
-@click.option("--patch", "patches", multiple=True, metavar="TEXT", help='For example "split i_lock 4"; several are ranked.')
-@click.option("--threads", type=click.IntRange(1, 1_000_000), help="At which the profile was taken.  [default: the most in -r]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long the profiled load ran, for lock waits.")
+@click.option(
+    "--patch",
+    "patches",
+    multiple=True,
+    metavar="TEXT",
+    help='For example "split i_lock 4"; several are ranked.',
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1_000_000),
+    help="At which the profile was taken.  [default: the most in -r]",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How long the profiled load ran, for lock waits.",
+)
 @click.option("--table", "which", metavar="N", help="Of several tables in the profile, by number or title.")
 @click.option("--letter", is_flag=True, help="The paragraph for a cover letter.")
 @click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
@@ -103,7 +121,9 @@ def _of_model(
 
         found = ask_files(profile, Path(rates), model, held=read_parameters(parameters), given=measured)
     else:
-        raise BadInput("whatif takes a study by name, or --profile, --rates and --model: give one or the other")
+        raise BadInput(
+            "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
+        )
     show(found.to_json(), as_json, answer_text(found))
 
 
@@ -124,12 +144,12 @@ def list_cases(file: Path | None, kinds: bool, as_json: bool) -> None:
     if kinds:
         from lockscale.predict.change_kind import KINDS
 
-        rows = [{"kind": kind.name, "left of the lock": kind.left, "meaning": kind.meaning} for kind in KINDS]
-        show(rows, as_json, table(rows))
+        known = [{"kind": one.name, "left of the lock": one.left, "meaning": one.meaning} for one in KINDS]
+        show(known, as_json, table(known))
         return
     from lockscale.predict.casebook import asked_of
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": case.id,
             "subsystem": case.subsystem,
@@ -163,7 +183,11 @@ def show_case(case: str, file: Path | None, as_json: bool) -> None:
     about = f"{found.id} ({found.subsystem}): {found.change}; {found.workload}, in {found.unit}"
     source = ", ".join(f"{key} {text}" for key, text in found.source.items())
     parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
-    show(value, as_json, "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]))
+    show(
+        value,
+        as_json,
+        "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]),
+    )
 
 
 _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "held")
@@ -172,7 +196,11 @@ _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "h
 @casebook.command()
 @click.argument("file", type=_CASES, required=False)
 @click.option("--cases", "each", is_flag=True, help="Also each case.")
-@click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Write intervals against published gains; .svg, .html ...")
+@click.option(
+    "--figure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write intervals against published gains; .svg, .html ...",
+)
 @as_json
 def score(file: Path | None, each: bool, figure: Path | None, as_json: bool) -> None:
     """How often the interval holds the published gain, and how wide it is, beside two simpler ways.
@@ -184,9 +212,9 @@ def score(file: Path | None, each: bool, figure: Path | None, as_json: bool) -> 
 
     value = score_cases(_cases(file))
     if figure:
-        from lockscale.show.casebook_figure import write_figure
+        from lockscale.show.figures.casebook import save_casebook_figure
 
-        write_figure(value, figure)
+        save_casebook_figure(value, figure)
     show(value, as_json, _score_text(value, each))
 
 

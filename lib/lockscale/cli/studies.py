@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale study` (list, show, run, resume and keep), `batch` and `whatif`."""
+"""`lockscale study` (list, show, run, resume and keep) and `batch`."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lockscale.cli.output import as_json, loaded, named_numbers, parameter, show, table
+from lockscale.cli.output import as_json, loaded, parameter, show, table
 from lockscale.errors import BadInput
 
 
@@ -144,51 +144,3 @@ def batch(file: Path, output: Path | None) -> int:
     found = run_batch(file, output)
     show({**asdict(found), "path": str(found.path), "index": str(found.index)}, found.says())
     return 1 if found.failed else 0
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-@click.command()
-@click.argument("study", required=False)
-@click.option(
-    "--profile", type=_FILE, help="Function costs or lock statistics of the base, as tools print them."
-)
-@click.option("--rates", type=_FILE, help="CSV with threads,value: rates of the base.")
-@click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
-@parameter
-@click.option("--given", multiple=True, metavar="NAME=VALUE", help="A measurement that closes what is open.")
-@as_json
-def whatif(
-    study: str | None,
-    profile: Path | None,
-    rates: Path | None,
-    model: str | None,
-    parameters: tuple[str, ...],
-    given: tuple[str, ...],
-) -> None:
-    """What patches would give, from base rates and a base profile alone, before one is written.
-
-    STUDY, or files of your own: then each switch of --model that the base has not thrown (-p NAME=true) is a
-    patch, and the profile is taken to be of the most threads in --rates. Each prediction has an interval, and
-    beside it what deleting the waits would suggest. What the base cannot tell is said, with the measurement
-    that would; --given takes its result.
-    """
-    from lockscale.predict.answer import answer_text
-
-    measured = named_numbers("--given", given, "contended_us=0.6")
-    files = (profile, rates, model)
-    if study is not None and not any((*files, parameters)):
-        from lockscale.show.prediction import ask
-
-        found = ask(study, measured)
-    elif study is None and profile and rates and model:
-        from lockscale.predict.user_files import ask_files
-        from lockscale.sim.model import read_parameters
-
-        found = ask_files(profile, rates, model, held=read_parameters(parameters), given=measured)
-    else:
-        raise BadInput(
-            "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
-        )
-    show(found.to_json(), answer_text(found))

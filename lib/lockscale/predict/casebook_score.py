@@ -8,6 +8,7 @@ one. Of a case with several loads at its most threads each is a row, and counts 
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ Predictor = Callable[[Sequence[Past], Base], Interval | None]
 
 def learned(before: Sequence[Past], base: Base) -> Interval:
     """By history.py, from these measured gains."""
-    return learn(before).gain(base.left, base.promise, base.most)
+    return _learn(tuple(before)).gain(base.left, base.promise, base.most)
+
+
+_learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted from the same others
 
 
 def delete_waits(before: Sequence[Past], base: Base) -> Interval | None:
@@ -46,7 +50,9 @@ def history_alone(before: Sequence[Past], base: Base) -> Interval | None:
     return Interval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
 
 
-def score_cases(cases: Sequence[PublishedCase], known: Sequence[PublishedCase] | None = None) -> dict[str, Any]:
+def score_cases(
+    cases: Sequence[PublishedCase], known: Sequence[PublishedCase] | None = None
+) -> dict[str, Any]:
     """The score as JSON; see `lockscale casebook score`. known: what is learned from, the shipped cases.
 
     Gains are ratios, `held_pct` and `sign_pct` percent of the cases, `width` is high over low.

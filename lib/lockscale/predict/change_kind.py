@@ -31,8 +31,8 @@ KINDS = (
         KEPT,
         "the same lock, handed on or waited for in another way",
         r"algorithm|different lock\b|\bnuma|back-?off|spinning|\bcna\b|\bmcs\b|\bosq\b|q?spinlock ->|"
-        r"-> (\S+ )?\S*(rwsem|rwlock|mutex|spin ?lock|qspinlock)|\bs?rcu( [a-z]+)? -> |\bfair|hand-?(off|over)|"
-        r"adaptive|instead of spin|sleeps? instead",
+        r"-> (\S+ )?\S*(rwsem|rwlock|mutex|spin ?lock|qspinlock)|\bs?rcu( [a-z]+)? -> |\bfair|"
+        r"hand-?(off|over)|adaptive|instead of spin|sleeps? instead",
     ),
     ChangeKind(
         "split",
@@ -75,8 +75,10 @@ KINDS = (
         "lockless",
         GONE,
         "readers or writers take no lock",
-        r"lock-?less|lock-?free|\bs?rcu|seq(count|lock)|sequence c|(lock|mutex) removed|remove[sd]? the (\w+ )*lock|per-?cpu[- ]rw|elision|"
-        r"read_once|cmpxchg|atomic|speculativ|no lock|-> none|without (the|a) lock|hazard",
+        r"lock-?less|lock-?free|\bs?rcu|seq(count|lock)|sequence c|(lock|mutex) removed|"
+        r"remove[sd]? the (\w+ )*lock|per-?cpu[- ]rw|elision|"
+        r"read_once|cmpxchg|atomic|speculativ|"
+        r"no lock|-> none|without (the|a) lock|hazard",
     ),
     ChangeKind(
         "avoid",
@@ -101,4 +103,4 @@ def _first(text: str) -> str | None:
     """Of the kinds that the text speaks of: a word at its start decides, then the order of KINDS."""
     found = {kind.name: at for kind in KINDS if (at := re.search(kind.words, text, re.IGNORECASE))}
     at_start = [name for name, at in found.items() if at.start() == 0]
-    return (at_start or [*found, None])[0]
+    return next(iter(at_start or found), None)

@@ -7,7 +7,7 @@ is known of a patch that is not written, but published ones say how they turned 
 logarithm of the gain, plus FLOOR has the Box-Cox transform z with exponent POWER (G. Box and D. Cox, J. R.
 Stat. Soc. B 26, 1964), and
 
-    z = intercept + left[what is left of the lock] + slope ln(promise) + known + scale[left] * Student(FREEDOM)
+    z = intercept + left[of the lock] + slope ln(promise) + known + scale[left] * Student(FREEDOM)
 
 with the promise's terms 0 where no share of a profile is known, and normal priors that hold the rest near
 zero. Its mode and curvature (Laplace) are found from all cases; a prediction carries both the scatter and
@@ -57,11 +57,15 @@ class Past(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Of a gain: patched over unpatched, 1.0 is no change. value: the median."""
+    """Of a gain: patched over unpatched, 1.0 is no change. value: the median.
+
+    worth: how likely it is that the gain pays for the patch's own code, from 0 to 1.
+    """
 
     low: float
     value: float
     high: float
+    worth: float = 1.0
 
     @property
     def width(self) -> float:
@@ -79,7 +83,7 @@ class History:
     def gain(
         self, left: str | None, promise: float | None, most: float = np.inf, holds: float = HOLDS
     ) -> Interval:
-        """The gain of a patch; `most`: what no patch can exceed, as N threads do N times one thread's work."""
+        """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does."""
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
         log_scale = float(scales @ self.mode[_MEANS:])
@@ -96,7 +100,8 @@ class History:
         shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
         at = np.array([lows[shortest], 0.5, lows[shortest] + holds])
         low, value, high = np.minimum(np.exp(log_gain(at)), most * SUPERLINEAR)
-        return Interval(float(low), float(value), float(high))
+        worth = float(student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM))
+        return Interval(float(low), float(value), float(high), worth if most > np.exp(FLOOR) else 0.0)
 
 
 def learn(cases: Sequence[Past]) -> History:
@@ -120,7 +125,7 @@ def learn(cases: Sequence[Past]) -> History:
     mode = minimize(loss, _PRIOR_MEAN, jac=True, method="BFGS").x
     step = 1e-4 * np.eye(len(mode))
     curvature = np.array([loss(mode + one)[1] - loss(mode - one)[1] for one in step]) / 2e-4
-    return History(mode, np.linalg.inv((curvature + curvature.T) / 2), len(cases))
+    return History(mode, np.asarray(np.linalg.inv((curvature + curvature.T) / 2)), len(cases))
 
 
 def promise_of(share: float, idle: float = 0.0) -> float:

@@ -64,6 +64,7 @@ class Candidate:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
+    over_5_pct: how likely the gain is above 1.05, from 0 to 1. worth: by the whole interval.
     """
 
     patch: str
@@ -74,6 +75,7 @@ class Candidate:
     low: float
     value: float
     high: float
+    over_5_pct: float
     worth: str
 
 
@@ -127,7 +129,9 @@ def ask_lock(
         off_by_pct=off,
         candidates=found,
         next_limit=following[best.text],
-        advice=advice(history, best.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)),
+        advice=advice(
+            history, best.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)
+        ),
         notes=_notes(measured),
         cases=history.cases,
     )
@@ -148,9 +152,7 @@ def _usual(measured: Measured) -> list[str]:
     return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
 
 
-def _candidate(
-    measured: Measured, patch: Patch, history: History, following: NextLimit | None
-) -> Candidate:
+def _candidate(measured: Measured, patch: Patch, history: History, following: NextLimit | None) -> Candidate:
     n = measured.most_threads
     matches = [_matched(measured, change) for change in patch.changes]
     promises = [
@@ -170,6 +172,7 @@ def _candidate(
         low=gain.low,
         value=gain.value,
         high=gain.high,
+        over_5_pct=gain.worth,
         worth=worth_writing(gain.low, gain.high),
     )
 

@@ -28,6 +28,7 @@ def lock_text(answer: LockAnswer) -> str:
             "low": f"{one.low:.2f}",
             "gain": f"{one.value:.2f}",
             "high": f"{one.high:.2f}",
+            "chance of > 5%": f"{one.over_5_pct:.0%}",
             "worth writing": one.worth,
         }
         for one in answer.candidates

@@ -60,7 +60,7 @@ def _hold_us(hold_us: float, threads: int, change: Change | None) -> Floats:
         return np.full(threads, hold_us)
     one_us = hold_us * change.hold * change.visits
     if change.pooled:
-        return one_us / np.minimum(k, change.parts)
+        return np.asarray(one_us / np.minimum(k, change.parts))
     # K single queues, each asked for as often: with k threads in them k K / (k + K - 1) / K are at work
     return np.asarray(one_us * (k + change.parts - 1) / (k * change.parts))
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""A report of the kernel test robot as a casebook entry, to be looked over and appended to a file."""
+
+from pathlib import Path
+
+import yaml
+
+from lockscale.errors import BadInput, printable
+from lockscale.predict.change_kind import kind_of
+from lockscale.tools.robot_mail import Report, parse
+
+MOST_LINES = 12
+SMALLEST_PCT = 1.0
+
+
+def case_of_mail(path: Path, name: str, change: str = "") -> str:
+    """YAML of one entry; of several tables the first that has the headline's number. Raises BadInput."""
+    try:
+        reports = parse(path.read_text(encoding="utf-8", errors="replace"))
+    except BadInput as said:
+        raise BadInput(f"{path}: {said}") from None
+    report = next((one for one in reports if _headline(one)), None)
+    if report is None:
+        raise BadInput(
+            f"{path}: no table has the number of the headline "
+            f"({printable(reports[0].headline) or 'none is given'}): write the entry by hand"
+        )
+    return yaml.safe_dump([_entry(report, name, change)], sort_keys=False, allow_unicode=True, width=100)
+
+
+def _headline(report: Report) -> str | None:
+    """The row's name; the mail's first sentence may leave the test's name out."""
+    names = [one for one in report.metrics if report.headline and _is(one, report.headline)]
+    return names[0] if len(names) == 1 else None
+
+
+def _is(name: str, headline: str) -> bool:
+    return name == headline or name.endswith(f".{headline}")
+
+
+def _entry(report: Report, name: str, change: str) -> dict[str, object]:
+    headline = _headline(report) or ""
+    metric = report.metrics[headline]
+    faster_is_less = any(word in headline for word in ("time", "latency", "_ns", "_us", "_ms", "seconds"))
+    lines = [
+        {"what": one.name.removeprefix("perf-profile."), "value": one.base, "unit": "% of samples"}
+        for one in report.metrics.values()
+        if one.name.startswith("perf-profile.") and one.base >= SMALLEST_PCT
+    ]
+    lines.sort(key=lambda line: -float(str(line["value"])))
+    return {
+        "id": name,
+        "family": name,
+        "kind": kind_of(change) or "",
+        "change": change,
+        "source": {"author": "kernel test robot", "commit": report.commits[1]},
+        "machine": {"cpus": report.cpus},
+        "workload": report.title,
+        "unit": headline,
+        "higher_is_better": not faster_is_less,
+        "points": [{"threads": report.threads, "base": metric.base, "patched": metric.patched}],
+        "base_profile": lines[:MOST_LINES],
+    }

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The score of the casebook as one figure: predicted intervals of the gain against published gains."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.errors import BadInput
+from lockscale.predict.change_kind import BY_NAME, LEFT
+from lockscale.show.figures.formats import FORMATS, save
+from lockscale.show.figures.template import HEIGHT_PX, figure, log_ticks, style
+
+OPEN_KIND = "not known"
+_NAMES = {"kept": "another algorithm", "less": "fewer or shorter holds", "gone": "split, lockless"}
+_ROOM = 1.3  # beyond the smallest and the largest number
+
+
+def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
+    """Both axes logarithmic; on the diagonal a prediction is exact, a bar that crosses it holds."""
+    rows = casebook_numbers(score)
+    says = (
+        f"published gains; predicted from the base and cases of other families: {score['held_pct']:.0f}% of "
+        f"intervals hold, median width {score['median_width']:.1f}"
+    )
+    drawn = figure("What a patch gave, against what was predicted", says, "published gain", "predicted gain")
+    low = min(rows.published.min(), rows.low.min()) / _ROOM
+    high = max(rows.published.max(), rows.high.max()) * _ROOM
+    drawn.add_scatter(
+        x=[low, high], y=[low, high], mode="lines", name="exact", line={"color": "#888", "dash": "dot"}
+    )
+    for k, left in enumerate([*LEFT, None]):
+        here = rows[rows.left == left] if left else rows[rows.left.isna()]
+        if len(here):
+            drawn.add_scatter(
+                x=here.published,
+                y=here.value,
+                error_y={"type": "data", "array": here.high - here.value, "arrayminus": here.value - here.low,
+                         "thickness": 1, "width": 2},
+                mode="markers",
+                name=_NAMES[left] if left else OPEN_KIND,
+                marker=style(k)["marker"],
+                text=here.id,
+            )  # fmt: skip
+    ticks = {"type": "log", "tickvals": log_ticks(low, high)}
+    drawn.update_xaxes(ticks)
+    drawn.update_yaxes(ticks)
+    return drawn.update_layout(height=HEIGHT_PX)
+
+
+def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a judged prediction: id, label, kind, left, threads, published, low, value, high, held."""
+    rows = pd.DataFrame([row for row in score["cases"] if row["published"] is not None])
+    if rows.empty:
+        raise BadInput("no case has a published gain: there is nothing to draw")
+    rows["left"] = [BY_NAME[kind].left if kind else None for kind in rows.kind]
+    return rows[["id", "label", "kind", "left", "threads", "published", "low", "value", "high", "held"]]
+
+
+def save_casebook_figure(score: Mapping[str, Any], file: Path) -> Path:
+    """Write it in the form that the file's ending names. Raises BadInput for another ending."""
+    ending = file.suffix.lstrip(".")
+    if ending not in FORMATS:
+        raise BadInput(f"{file}: a figure is written as {', '.join(FORMATS)}: end the name in one of them")
+    save(casebook_figure(score), casebook_numbers(score), file.parent, file.stem, (ending,))
+    return file
