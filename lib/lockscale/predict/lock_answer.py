@@ -17,7 +17,7 @@ from lockscale.predict.advice import Advice, advice
 from lockscale.predict.answer import worth_writing
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
-from lockscale.predict.history import TYPICAL, History, Interval, learn, promise_of
+from lockscale.predict.history import SUPERLINEAR, TYPICAL, History, Interval, learn, promise_of
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
 from lockscale.tools.lock_profile import LockProfile, Match
@@ -161,7 +161,7 @@ def _candidate(measured: Measured, patch: Patch, history: History, following: Ne
     promise = _together(promises)
     most = measured.most_gain
     if following and following.is_another_lock:
-        most = min(most, following.gain_ends_at * ROOM)
+        most = min(most, following.gain_ends_at * ROOM / SUPERLINEAR)
     gain = history.gain(patch.left, promise, most)
     return Candidate(
         patch=patch.text,

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale whatif` of any lock and `lockscale casebook`, typed as people type them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from command import Lockscale
+
+SAMPLES = Path(__file__).parent / "samples"
+REPORT = str(SAMPLES / "perf_report-6.1.187-caller.txt")
+MAIL = str(SAMPLES / "robot_mail-by-hand.txt")
+
+
+def test_rates_alone_are_answered(lockscale: Lockscale) -> None:
+    found = lockscale("whatif", "-r", "1:35k,4:80k,16:90k", "--json").value
+    assert found["origin"] == "predicted"
+    assert found["off_by_pct"] < 20
+    assert found["candidates"][0]["patch"].startswith(("lockless", "split", "trylock"))
+    for one in found["candidates"]:
+        assert one["low"] <= one["value"] <= one["high"] <= 16 * 35 / 90 * 1.15 + 1e-6
+
+
+def test_a_robots_mail_becomes_a_case_that_the_casebook_takes(lockscale: Lockscale, tmp_path: Path) -> None:
+    text = lockscale("casebook", "add", MAIL, "--id", "from-mail", "--change", "split lock (per CPU)").out
+    (entry,) = yaml.safe_load(text)
+    assert entry["kind"] == "split"
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(yaml.safe_dump({"cases": [entry]}))
+    score = lockscale("casebook", "score", str(mine), "--json").value
+    (case,) = score["cases"]
+    assert case["id"] == "from-mail"
+    assert case["low"] < case["high"]
+
+
+def test_the_score_has_the_numbers_that_others_rely_on(lockscale: Lockscale) -> None:
+    score = lockscale("casebook", "score", "--json").value
+    wanted = {"id", "threads", "low", "value", "high", "published", "held", "width", "sign_right"}
+    assert wanted <= set(score["cases"][0])
+    assert {"held_pct", "median_width", "sign_pct", "wrong_side", "baselines"} <= set(score)
+    assert set(score["baselines"]) == {"delete_waits", "history"}
+
+
+def test_the_figure_is_written_in_the_form_of_its_ending(lockscale: Lockscale, tmp_path: Path) -> None:
+    lockscale("casebook", "score", "--figure", str(tmp_path / "score.csv"))
+    lines = (tmp_path / "score.csv").read_text().splitlines()
+    assert lines[0].startswith("id,label,kind")
+    assert len(lines) > 50
+
+
+def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lockscale) -> None:
+    text = lockscale("whatif", "-r", "1:35k,64:140k", "--patch", "split LOCK 4", "--letter").out
+    assert "Predicted, not measured" in text
+    assert max(map(len, text.splitlines())) <= 72
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["whatif"], "give the base's profile, its rates, or both"),
+        (["whatif", "-r", "many"], "no such file, and not of the form"),
+        (["whatif", "-r", "1:35k,4:lots"], "4:lots: write threads:rate"),
+        (["whatif", "-r", "1:0,4:5"], "a rate is not above 0"),
+        (["whatif", "-r", "1:5,4:9", "--patch", "improve it"], "begins with no known word"),
+        (
+            ["whatif", "--profile", REPORT, "--patch", "lockless no_such_lock"],
+            "no_such_lock is not in the profile",
+        ),
+        (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given are of a model or a study"),
+        (["whatif", "inode-claim", "--letter"], "are of any lock's profile and rates"),
+        (["casebook", "show", "nothing"], "no case 'nothing'"),
+        (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
+        (["casebook", "add", REPORT, "--id", "x"], "this is no report of the test robot"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence(lockscale: Lockscale, arguments: list[str], says: str) -> None:
+    found = lockscale(*arguments)
+    assert found.status == 2
+    assert says in found.err
+    assert "Traceback" not in found.err
