@@ -14,7 +14,6 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.predict.advice import Advice, advice
-from lockscale.predict.answer import worth_writing
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.history import SUPERLINEAR, TYPICAL, History, Interval, learn, promise_of
@@ -24,6 +23,7 @@ from lockscale.tools.lock_profile import LockProfile, Match
 
 ASSUMED_THREADS = 64
 FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
+SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 
 THE_LOCK = "LOCK"  # where no profile names one
@@ -64,7 +64,7 @@ class Candidate:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
-    over_5_pct: how likely the gain is above 1.05, from 0 to 1. worth: by the whole interval.
+    over_5_pct: how likely the gain is above 1.05, from 0 to 1; worth: by that.
     """
 
     patch: str
@@ -173,8 +173,13 @@ def _candidate(measured: Measured, patch: Patch, history: History, following: Ne
         value=gain.value,
         high=gain.high,
         over_5_pct=gain.worth,
-        worth=worth_writing(gain.low, gain.high),
+        worth=_worth(gain.worth),
     )
+
+
+def _worth(chance: float) -> str:
+    """By how likely it is that the gain pays for the patch's own code."""
+    return "yes" if chance >= SURE else "no" if chance < UNLIKELY else "not known"
 
 
 def _matched(measured: Measured, change: Change) -> Match | None:
@@ -196,12 +201,7 @@ def _promise(measured: Measured, change: Change, match: Match | None) -> float |
     whole = promise_of(waiting)
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole
-    return min(from_wait_share(waiting, n).gain(n, change), whole / _hold_left(change))
-
-
-def _hold_left(change: Change) -> float:
-    """Not to promise more than the waits and what is saved of the work under the lock."""
-    return max(change.hold * change.visits, 0.5)
+    return min(from_wait_share(waiting, n).gain(n, change), whole)
 
 
 def _promise_of_rates(measured: Measured, change: Change) -> float | None:
