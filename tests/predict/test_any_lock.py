@@ -17,7 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.casebook import past, read_casebook
 from lockscale.predict.history import History, learn
-from lockscale.predict.lock_answer import Candidate, Measured, ask_lock
+from lockscale.predict.lock_answer import PatchGain, UnpatchedData, ask_lock
 from lockscale.predict.lock_text import letter, lock_text
 from lockscale.sim import simulate
 from lockscale.tools.lock_profile import Entry, LockProfile
@@ -43,7 +43,7 @@ def waiting(caller: str, pct: float, line: int = 1, lock: str = "queued_spin_loc
 class Blind:
     """One kernel: what is measured of its base, a patch, and the gain that it gives."""
 
-    measured: Measured
+    measured: UnpatchedData
     patch: str
     gain: float
 
@@ -62,14 +62,14 @@ def blind(seed: int) -> Blind:
     patched = _run(THREADS[-1], {**times, "hold_us": times["hold_us"] * PATCHES[patch]}, seed + 1)
     noise = {n: run.rate_per_s * float(np.exp(drawn.normal(0, 0.02))) for n, run in runs.items()}
     seen = profile(waiting("wanted_lock", waits), Entry("work", 2, (), None, None, "self", 100 - waits))
-    return Blind(Measured(noise, seen), patch, patched.rate_per_s / top.rate_per_s)
+    return Blind(UnpatchedData(noise, seen), patch, patched.rate_per_s / top.rate_per_s)
 
 
 def _run(threads, times, seed):  # type: ignore[no-untyped-def]
     return simulate(two_locks, threads, times, operations=3000, replications=1, seed=seed, workers=1)
 
 
-def answered(kernel: Blind) -> Candidate:
+def answered(kernel: Blind) -> PatchGain:
     return ask_lock(kernel.measured, [kernel.patch], ["blind"], history()).candidates[0]
 
 
@@ -87,7 +87,7 @@ def test_nine_of_ten_blind_kernels_are_held_with_a_hidden_lock_in_half_of_them(c
 
 def test_a_lock_that_hardly_anybody_waits_for_is_not_worth_a_patch() -> None:
     seen = profile(waiting("wanted_lock", 0.5), Entry("work", 2, (), None, None, "self", 99.5))
-    (found,) = ask_lock(Measured({}, seen, 64), ["lockless wanted_lock"], [], history()).candidates
+    (found,) = ask_lock(UnpatchedData({}, seen, 64), ["lockless wanted_lock"], [], history()).candidates
     assert found.promise == pytest.approx(1.005, abs=0.001)
     assert found.value < LEAST_GAIN * 1.1
 
@@ -95,7 +95,7 @@ def test_a_lock_that_hardly_anybody_waits_for_is_not_worth_a_patch() -> None:
 def test_a_small_patch_of_a_lock_promises_less_than_its_absence() -> None:
     seen = profile(waiting("wanted_lock", 60.0))
     texts = ["lockless wanted_lock", "split wanted_lock 4", "shrink wanted_lock 20%"]
-    found = {one.patch: one for one in ask_lock(Measured({}, seen, 64), texts, [], history()).candidates}
+    found = {one.patch: one for one in ask_lock(UnpatchedData({}, seen, 64), texts, [], history()).candidates}
     promises = [found[text].promise or 0 for text in texts]
     assert promises == sorted(promises, reverse=True)
     assert found["shrink wanted_lock 20%"].promise == pytest.approx(1.25, abs=0.02)
@@ -104,7 +104,7 @@ def test_a_small_patch_of_a_lock_promises_less_than_its_absence() -> None:
 def test_threads_do_no_more_than_so_many_times_one() -> None:
     seen = profile(waiting("wanted_lock", 90.0))
     (found,) = ask_lock(
-        Measured({1: 100.0, 4: 200.0}, seen), ["lockless wanted_lock"], [], history()
+        UnpatchedData({1: 100.0, 4: 200.0}, seen), ["lockless wanted_lock"], [], history()
     ).candidates
     assert found.high <= 4 * 100 / 200 * 1.15 + 1e-9
 
@@ -112,14 +112,14 @@ def test_threads_do_no_more_than_so_many_times_one() -> None:
 def test_two_locks_together_promise_more_than_each() -> None:
     seen = profile(waiting("a_lock", 40.0), waiting("b_lock", 40.0, 2))
     texts = ["lockless a_lock", "lockless b_lock", "lockless a_lock + lockless b_lock"]
-    found = ask_lock(Measured({}, seen, 64), texts, [], history())
+    found = ask_lock(UnpatchedData({}, seen, 64), texts, [], history())
     assert found.candidates[0].patch == texts[2]
     assert found.candidates[0].promise == pytest.approx(5.0)
 
 
 def test_the_next_limit_is_the_longest_wait_that_the_patch_leaves() -> None:
     seen = profile(waiting("a_lock", 40.0), waiting("b_lock", 20.0, 2), waiting("c_lock", 5.0, 3))
-    found = ask_lock(Measured({}, seen, 64), ["lockless a_lock"], [], history())
+    found = ask_lock(UnpatchedData({}, seen, 64), ["lockless a_lock"], [], history())
     assert found.next_limit is not None
     assert (found.next_limit.name, found.next_limit.wait_pct) == ("b_lock", pytest.approx(20.0))
     assert "b_lock" in lock_text(found)
@@ -129,7 +129,7 @@ def test_the_next_limit_is_the_longest_wait_that_the_patch_leaves() -> None:
 def test_another_kind_of_lock_that_is_full_caps_the_gain() -> None:
     other = Entry("mutex_spin_on_owner", 2, ("b_lock",), "mutex", None, "self", 40.0)
     seen = profile(waiting("a_lock", 40.0), other)
-    (found,) = ask_lock(Measured({}, seen, 64), ["lockless a_lock"], [], history()).candidates
+    (found,) = ask_lock(UnpatchedData({}, seen, 64), ["lockless a_lock"], [], history()).candidates
     assert found.high < 1.4
 
 
@@ -142,22 +142,24 @@ def test_the_base_is_set_against_itself_first() -> None:
 
 def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
     seen = profile(waiting("wanted_lock", 2.0))
-    found = ask_lock(Measured({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], history())
+    found = ask_lock(
+        UnpatchedData({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], history()
+    )
     assert "does not explain this curve" in found.against_itself
 
 
 def test_a_lock_of_a_like_name_is_not_taken_for_it() -> None:
     seen = profile(waiting("wanted_lock_irq", 60.0), waiting("x_wanted_lock", 20.0, 2))
     with pytest.raises(BadInput, match=r"wanted_lock is not in the profile.*did you mean"):
-        ask_lock(Measured({}, seen, 64), ["lockless wanted_lock"], [], history())
+        ask_lock(UnpatchedData({}, seen, 64), ["lockless wanted_lock"], [], history())
 
 
 def test_rates_alone_are_advised_to_take_a_profile_where_that_narrows_it() -> None:
-    found = ask_lock(Measured({8: 100.0, 64: 90.0}), ["avoid LOCK"], [], history())
+    found = ask_lock(UnpatchedData({8: 100.0, 64: 90.0}), ["avoid LOCK"], [], history())
     assert found.advice.to < found.advice.width
     assert "perf record" in found.advice.command or "-r 1:RATE" in found.advice.command
 
 
 def test_nothing_to_go_by_is_refused() -> None:
     with pytest.raises(BadInput, match="give the base's profile, its rates, or both"):
-        ask_lock(Measured(), [], [], history())
+        ask_lock(UnpatchedData(), [], [], history())

@@ -58,7 +58,6 @@ def whatif(
     model: str | None,
     parameters: tuple[str, ...],
     given: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """What patches would give, from a profile or rates of the unpatched kernel, before one is written.
 
@@ -82,11 +81,11 @@ def whatif(
                 "--patch, --threads, --seconds, --table and --letter are of any lock's profile and rates: "
                 "leave out STUDY and --model"
             )
-        _of_model(study, profile, rates, model, parameters, given, as_json)
+        _of_model(study, profile, rates, model, parameters, given)
         return
     if parameters or given:
         raise BadInput("-p and --given are of a model or a study: add --model NAME")
-    from lockscale.predict.lock_answer import Measured, ask_lock
+    from lockscale.predict.lock_answer import UnpatchedData, ask_lock
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
     from lockscale.predict.user_rates import read_profile, read_rates
@@ -95,8 +94,8 @@ def whatif(
     read = read_profile(profile, which) if profile else None
     used = [f"{profile} ({read.tool}, {read.of})"] if read else []
     used += [f"rates {rates}"] if rates else []
-    found: LockAnswer = ask_lock(Measured(found_rates, read, threads, seconds), patches, used)
-    show(found.to_json(), as_json, letter_of(found) if letter else lock_text(found))
+    found: LockAnswer = ask_lock(UnpatchedData(found_rates, read, threads, seconds), patches, used)
+    show(found.to_json(), letter_of(found) if letter else lock_text(found))
 
 
 def _of_model(
@@ -106,7 +105,6 @@ def _of_model(
     model: str | None,
     parameters: tuple[str, ...],
     given: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     from lockscale.predict.answer import answer_text
 
@@ -124,7 +122,7 @@ def _of_model(
         raise BadInput(
             "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
         )
-    show(found.to_json(), as_json, answer_text(found))
+    show(found.to_json(), answer_text(found))
 
 
 @click.group()
@@ -139,13 +137,13 @@ _CASES = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("file", type=_CASES, required=False)
 @click.option("--kinds", is_flag=True, help="The kinds of change, and what each means.")
 @as_json
-def list_cases(file: Path | None, kinds: bool, as_json: bool) -> None:
+def list_cases(file: Path | None, kinds: bool) -> None:
     """The cases of FILE, of the shipped ones without."""
     if kinds:
         from lockscale.predict.change_kind import KINDS
 
         known = [{"kind": one.name, "left of the lock": one.left, "meaning": one.meaning} for one in KINDS]
-        show(known, as_json, table(known))
+        show(known, table(known))
         return
     from lockscale.predict.casebook import asked_of
 
@@ -161,14 +159,14 @@ def list_cases(file: Path | None, kinds: bool, as_json: bool) -> None:
         for case in _cases(file)
         for asked in asked_of(case)
     ]
-    show(rows, as_json, table(rows))
+    show(rows, table(rows))
 
 
 @casebook.command("show")
 @click.argument("case")
 @click.option("--file", type=_CASES, help="A casebook of your own.")
 @as_json
-def show_case(case: str, file: Path | None, as_json: bool) -> None:
+def show_case(case: str, file: Path | None) -> None:
     """One case: its numbers, its source, and what is predicted from its unpatched side."""
     from lockscale.predict.casebook_score import score_cases
 
@@ -185,7 +183,6 @@ def show_case(case: str, file: Path | None, as_json: bool) -> None:
     parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
     show(
         value,
-        as_json,
         "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]),
     )
 
@@ -202,7 +199,7 @@ _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "h
     help="Write intervals against published gains; .svg, .html ...",
 )
 @as_json
-def score(file: Path | None, each: bool, figure: Path | None, as_json: bool) -> None:
+def score(file: Path | None, each: bool, figure: Path | None) -> None:
     """How often the interval holds the published gain, and how wide it is, beside two simpler ways.
 
     Every case of FILE (the shipped ones without) is predicted from its unpatched side and from shipped
@@ -215,7 +212,7 @@ def score(file: Path | None, each: bool, figure: Path | None, as_json: bool) -> 
         from lockscale.show.figures.casebook import save_casebook_figure
 
         save_casebook_figure(value, figure)
-    show(value, as_json, _score_text(value, each))
+    show(value, _score_text(value, each))
 
 
 def _score_text(value: dict[str, Any], each: bool) -> str:

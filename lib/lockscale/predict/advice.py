@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockscale.predict.change_kind import LEFT
-from lockscale.predict.history import TYPICAL, History, Interval
+from lockscale.predict.history import TYPICAL, GainInterval, History
 
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
 ONE_THREAD = "the same load with one thread: -r 1:RATE,N:RATE"
@@ -23,7 +23,12 @@ class Advice:
 
 
 def advice(
-    history: History, left: str | None, promise: float | None, most: float, now: Interval, usual_most: float
+    history: History,
+    left: str | None,
+    promise: float | None,
+    most: float,
+    now: GainInterval,
+    usual_most: float,
 ) -> Advice:
     """Of the measurements that are missing the one that leaves the narrowest interval.
 

@@ -2,7 +2,7 @@
 """The casebook: published patches with rates before and after, and each case's unpatched side by itself.
 
 A file is YAML with `cases`; data/casebook/open.yaml is the one that the project learns from, and its format
-is described in docs/casebook.md. A prediction sees a case's `Base` and nothing else of it.
+is described in docs/any-lock.md. A prediction sees a case's `UnpatchedSide` and nothing else of it.
 """
 
 import re
@@ -86,7 +86,7 @@ class PublishedCase(_Part):
         return point.base if self.higher_is_better else 1 / point.base
 
 
-class Base(NamedTuple):
+class UnpatchedSide(NamedTuple):
     """What is known before the patch is written, of one load.
 
     rates: by threads, ascending, up to the most; idle: share of the samples.
@@ -115,12 +115,12 @@ class Base(NamedTuple):
         return self.threads * self.rates[1] / self.rates[self.threads]
 
 
-class Asked(NamedTuple):
+class CaseLoad(NamedTuple):
     """One question of a case: the base at its most threads, and the gain that was published there."""
 
     case: PublishedCase
     label: str
-    base: Base
+    base: UnpatchedSide
     published: float | None
     weight: float
 
@@ -147,23 +147,24 @@ def _read(path: Path, number: int, entry: Any) -> PublishedCase:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the entry"
-        raise BadInput(f"{where}: {key}: {first['msg'].lower()}; docs/casebook.md has the format") from None
+        raise BadInput(f"{where}: {key}: {first['msg'].lower()}; docs/any-lock.md has the format") from None
     if case.kind and case.kind not in BY_NAME:
         raise BadInput(f"{where}: no kind {case.kind!r}; there are {', '.join(BY_NAME)}")
     return case
 
 
-def asked_of(case: PublishedCase) -> list[Asked]:
+def asked_of(case: PublishedCase) -> list[CaseLoad]:
     """At the case's largest number of threads, each of its loads there by itself."""
     most = max((point.threads or 0) for point in case.points)
     at_most = [point for point in case.points if (point.threads or 0) == most]
     ladders = {point.label for point in case.points if sum(p.label == point.label for p in case.points) > 1}
     return [
-        Asked(case, one.label, _base(case, one, ladders), case.gain(one), 1 / len(at_most)) for one in at_most
+        CaseLoad(case, one.label, _base(case, one, ladders), case.gain(one), 1 / len(at_most))
+        for one in at_most
     ]
 
 
-def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> Base:
+def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSide:
     """Points of the same load: of its label where labels name loads, of any where each names a point."""
     same = [p for p in case.points if p is top or (p.label == top.label if ladders else p.label != top.label)]
     if not ladders and sum(p.threads == top.threads for p in case.points) > 1:
@@ -173,7 +174,7 @@ def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> Base:
     rates = {p.threads: case.rate(p) for p in sorted(same, key=lambda p: p.threads or 0) if p.threads}
     share = case.removed_share.pct / 100 if case.removed_share else None
     idle = sum(line.value for line in case.base_profile if re.search(r"\bidle|_idle", line.what)) / 100
-    return Base(case.kind_name, top.threads, rates, share, min(idle, 1.0))
+    return UnpatchedSide(case.kind_name, top.threads, rates, share, min(idle, 1.0))
 
 
 def past(cases: list[PublishedCase]) -> list[Past]:

@@ -15,15 +15,15 @@ import numpy as np
 from scipy.stats import t as student
 
 from lockscale.predict.answer import LEAST_GAIN
-from lockscale.predict.casebook import Asked, Base, PublishedCase, asked_of, past, read_casebook
-from lockscale.predict.history import HOLDS, Interval, Past, learn
+from lockscale.predict.casebook import CaseLoad, PublishedCase, UnpatchedSide, asked_of, past, read_casebook
+from lockscale.predict.history import HOLDS, GainInterval, Past, learn
 
 QUARTER = 1.25
 
-Predictor = Callable[[Sequence[Past], Base], Interval | None]
+Predictor = Callable[[Sequence[Past], UnpatchedSide], GainInterval | None]
 
 
-def learned(before: Sequence[Past], base: Base) -> Interval:
+def learned(before: Sequence[Past], base: UnpatchedSide) -> GainInterval:
     """By history.py, from these measured gains."""
     return _learn(tuple(before)).gain(base.left, base.promise, base.most)
 
@@ -31,13 +31,13 @@ def learned(before: Sequence[Past], base: Base) -> Interval:
 _learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted from the same others
 
 
-def delete_waits(before: Sequence[Past], base: Base) -> Interval | None:
+def delete_waits(before: Sequence[Past], base: UnpatchedSide) -> GainInterval | None:
     """The promise, within a quarter."""
     promise = base.promise
-    return None if promise is None else Interval(promise / QUARTER, promise, promise * QUARTER)
+    return None if promise is None else GainInterval(promise / QUARTER, promise, promise * QUARTER)
 
 
-def history_alone(before: Sequence[Past], base: Base) -> Interval | None:
+def history_alone(before: Sequence[Past], base: UnpatchedSide) -> GainInterval | None:
     """ln gain = k ln promise, with the scatter of the cases about it."""
     if base.promise is None:
         return None
@@ -47,7 +47,7 @@ def history_alone(before: Sequence[Past], base: Base) -> Interval | None:
     scatter = np.sqrt((weight * (y - k * x) ** 2).sum() / max(weight.sum() - 1, 1.0))
     half = float(student.ppf((1 + HOLDS) / 2, max(weight.sum() - 1, 1.0)) * scatter)
     value = float(k * np.log(base.promise))
-    return Interval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
+    return GainInterval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
 
 
 def score_cases(
@@ -89,7 +89,7 @@ def _same_source(one: PublishedCase, other: PublishedCase) -> bool:
 
 
 def _rows(
-    asked: Sequence[Asked], known: Sequence[PublishedCase], predicted: Predictor
+    asked: Sequence[CaseLoad], known: Sequence[PublishedCase], predicted: Predictor
 ) -> list[dict[str, Any]]:
     found = []
     for one in asked:
@@ -99,7 +99,7 @@ def _rows(
     return found
 
 
-def _row(asked: Asked, interval: Interval) -> dict[str, Any]:
+def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
     gain, case = asked.published, asked.case
     return {
         "id": case.id,
@@ -120,7 +120,7 @@ def _row(asked: Asked, interval: Interval) -> dict[str, Any]:
     }
 
 
-def _wrong_side(interval: Interval, gain: float) -> bool:
+def _wrong_side(interval: GainInterval, gain: float) -> bool:
     """All of the interval says faster of a patch that was slower, or the other way round."""
     return (interval.low > 1 > gain) or (interval.high < 1 < gain)
 

@@ -56,7 +56,7 @@ class Past(NamedTuple):
     weight: float
 
 
-class Interval(NamedTuple):
+class GainInterval(NamedTuple):
     """Of a gain: patched over unpatched, 1.0 is no change. value: the median.
 
     worth: how likely it is that the gain pays for the patch's own code, from 0 to 1.
@@ -82,7 +82,7 @@ class History:
 
     def gain(
         self, left: str | None, promise: float | None, most: float = np.inf, holds: float = HOLDS
-    ) -> Interval:
+    ) -> GainInterval:
         """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does."""
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
@@ -101,7 +101,7 @@ class History:
         at = np.array([lows[shortest], 0.5, lows[shortest] + holds])
         low, value, high = np.minimum(np.exp(log_gain(at)), most * SUPERLINEAR)
         worth = float(student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM))
-        return Interval(float(low), float(value), float(high), worth if most > np.exp(FLOOR) else 0.0)
+        return GainInterval(float(low), float(value), float(high), worth if most > np.exp(FLOOR) else 0.0)
 
 
 def learn(cases: Sequence[Past]) -> History:

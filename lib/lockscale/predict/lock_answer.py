@@ -16,7 +16,7 @@ from lockscale.errors import BadInput
 from lockscale.predict.advice import Advice, advice
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
-from lockscale.predict.history import SUPERLINEAR, TYPICAL, History, Interval, learn, promise_of
+from lockscale.predict.history import SUPERLINEAR, TYPICAL, GainInterval, History, learn, promise_of
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
 from lockscale.tools.lock_profile import LockProfile, Match
@@ -31,7 +31,7 @@ CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink
 
 
 @dataclass(frozen=True)
-class Measured:
+class UnpatchedData:
     """The unpatched side: rates in operations/s by threads; seconds: how long the profile's load ran."""
 
     rates_per_s: Mapping[int, float] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
@@ -96,7 +96,7 @@ class LockAnswer:
     used: list[str]
     against_itself: str
     off_by_pct: float | None
-    candidates: list[Candidate]
+    candidates: list[PatchGain]
     next_limit: NextLimit | None
     advice: Advice
     notes: list[str]
@@ -109,7 +109,7 @@ class LockAnswer:
 
 
 def ask_lock(
-    measured: Measured, patches: Sequence[str], used: Sequence[str], history: History | None = None
+    measured: UnpatchedData, patches: Sequence[str], used: Sequence[str], history: History | None = None
 ) -> LockAnswer:
     """Raises BadInput where there is nothing to go by, and for a patch or a lock that is not known."""
     if measured.profile is None and len(measured.rates_per_s) < 1:
@@ -137,11 +137,11 @@ def ask_lock(
     )
 
 
-def _interval(one: Candidate) -> Interval:
-    return Interval(one.low, one.value, one.high)
+def _interval(one: PatchGain) -> GainInterval:
+    return GainInterval(one.low, one.value, one.high)
 
 
-def _usual(measured: Measured) -> list[str]:
+def _usual(measured: UnpatchedData) -> list[str]:
     """Of the lock for which is waited the longest."""
     waits = measured.profile.waits if measured.profile else ()
     if measured.profile and not waits:
@@ -152,7 +152,9 @@ def _usual(measured: Measured) -> list[str]:
     return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
 
 
-def _candidate(measured: Measured, patch: Patch, history: History, following: NextLimit | None) -> Candidate:
+def _candidate(
+    measured: UnpatchedData, patch: Patch, history: History, following: NextLimit | None
+) -> PatchGain:
     n = measured.most_threads
     matches = [_matched(measured, change) for change in patch.changes]
     promises = [
@@ -163,7 +165,7 @@ def _candidate(measured: Measured, patch: Patch, history: History, following: Ne
     if following and following.is_another_lock:
         most = min(most, following.gain_ends_at * ROOM / SUPERLINEAR)
     gain = history.gain(patch.left, promise, most)
-    return Candidate(
+    return PatchGain(
         patch=patch.text,
         left=patch.left,
         threads=n,
@@ -182,11 +184,11 @@ def _worth(chance: float) -> str:
     return "yes" if chance >= SURE else "no" if chance < UNLIKELY else "not known"
 
 
-def _matched(measured: Measured, change: Change) -> Match | None:
+def _matched(measured: UnpatchedData, change: Change) -> Match | None:
     return measured.profile.match(change.lock) if measured.profile else None
 
 
-def _promise(measured: Measured, change: Change, match: Match | None) -> float | None:
+def _promise(measured: UnpatchedData, change: Change, match: Match | None) -> float | None:
     """Of one change. Where only rates are known, what the change leaves of the lock bounds it."""
     n = measured.most_threads
     if match is None:
@@ -204,7 +206,7 @@ def _promise(measured: Measured, change: Change, match: Match | None) -> float |
     return min(from_wait_share(waiting, n).gain(n, change), whole)
 
 
-def _promise_of_rates(measured: Measured, change: Change) -> float | None:
+def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
     """None unless the patch says how much is left: rates alone do not say what the lock's share is."""
     if len(measured.rates_per_s) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
         return None
@@ -220,7 +222,7 @@ def _together(promises: Sequence[float | None]) -> float | None:
     return promise_of(sum(1 - 1 / promise for promise in known)) if len(known) > 1 else known[0]
 
 
-def _next_limit(measured: Measured, patch: Patch) -> NextLimit | None:
+def _next_limit(measured: UnpatchedData, patch: Patch) -> NextLimit | None:
     """The longest wait that the patch leaves alone."""
     profile = measured.profile
     if profile is None:
@@ -237,7 +239,7 @@ def _next_limit(measured: Measured, patch: Patch) -> NextLimit | None:
     return None
 
 
-def _against_itself(measured: Measured) -> tuple[str, float | None]:
+def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
     rates = measured.rates_per_s
     if len(rates) < 2:
@@ -259,7 +261,7 @@ def _against_itself(measured: Measured) -> tuple[str, float | None]:
     return said, off
 
 
-def _all_waits(measured: Measured) -> float | None:
+def _all_waits(measured: UnpatchedData) -> float | None:
     if measured.profile is None:
         return None
     shares = [measured.share(wait, waits=True) for wait in measured.profile.waits]
@@ -267,7 +269,7 @@ def _all_waits(measured: Measured) -> float | None:
     return min(sum(known), 1.0) if known else None
 
 
-def _notes(measured: Measured) -> list[str]:
+def _notes(measured: UnpatchedData) -> list[str]:
     notes = []
     if not measured.rates_per_s and not measured.threads:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")

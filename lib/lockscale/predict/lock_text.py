@@ -7,7 +7,7 @@ import pandas as pd
 
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.history import HOLDS
-from lockscale.predict.lock_answer import Candidate, LockAnswer
+from lockscale.predict.lock_answer import LockAnswer, PatchGain
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
@@ -82,7 +82,7 @@ def letter(answer: LockAnswer) -> str:
     return "\n\n".join(fill(part, LETTER_WIDTH) for part in parts)
 
 
-def _measured(answer: LockAnswer, best: Candidate) -> str:
+def _measured(answer: LockAnswer, best: PatchGain) -> str:
     at = f"With {best.threads} threads"
     if best.promise is None:
         return f"{at}, all that was measured of the unpatched kernel is {'; '.join(answer.used)}."
@@ -92,7 +92,7 @@ def _measured(answer: LockAnswer, best: Candidate) -> str:
     )
 
 
-def _expected(answer: LockAnswer, best: Candidate) -> str:
+def _expected(answer: LockAnswer, best: PatchGain) -> str:
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate, between {best.low:.2f} and "
         f"{best.high:.2f} ({HOLDS:.0%}). That is how changes that {_LEAVES[best.left]} turned out among "
