@@ -242,11 +242,13 @@ _HOW = {
 @click.argument("mail", type=_FILE)
 @click.option("--id", "name", required=True, help="The case's id.")
 @click.option("--change", default="", help="What the patch does, in a few words.")
+@as_json
 def add(mail: Path, name: str, change: str) -> None:
     """A kernel test robot's report as a casebook entry on stdout, to append to a file of yours."""
-    from lockscale.predict.robot_case import case_of_mail
+    from lockscale.predict.robot_case import case_of_mail, entry_text
 
-    click.echo(case_of_mail(mail, name, change), nl=False)
+    entry = case_of_mail(mail, name, change)
+    show(entry, entry_text(entry))
 
 
 def _cases(file: Path | None) -> Any:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A report of the kernel test robot as a casebook entry, to be looked over and appended to a file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -13,8 +14,8 @@ MOST_LINES = 12
 SMALLEST_PCT = 1.0
 
 
-def case_of_mail(path: Path, name: str, change: str = "") -> str:
-    """YAML of one entry; of several tables the first that has the headline's number. Raises BadInput."""
+def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
+    """One entry; of several tables the first that has the headline's number. Raises BadInput."""
     try:
         reports = parse(path.read_text(encoding="utf-8", errors="replace"))
     except BadInput as said:
@@ -25,7 +26,12 @@ def case_of_mail(path: Path, name: str, change: str = "") -> str:
             f"{path}: no table has the number of the headline "
             f"({printable(reports[0].headline) or 'none is given'}): write the entry by hand"
         )
-    return yaml.safe_dump([_entry(report, name, change)], sort_keys=False, allow_unicode=True, width=100)
+    return _entry(report, name, change)
+
+
+def entry_text(entry: Mapping[str, object]) -> str:
+    """As YAML, a list of one, to be appended to a file's cases."""
+    return yaml.safe_dump([dict(entry)], sort_keys=False, allow_unicode=True, width=100).rstrip()
 
 
 def _headline(report: Report) -> str | None:
