@@ -88,8 +88,10 @@ def _point(line: bytes) -> dict[str, Any]:
         raise BadInput(f"is a point without {', '.join(missing)}")
     if wrong := [key for key in NUMBERS if not _is_number(point[key], key in MAY_LACK)]:
         raise BadInput(f"has a point whose {wrong[0]} is {json.dumps(point[wrong[0]])}, no finite number")
-    if not _is_finite(point):
-        raise BadInput("has a point with NaN or Infinity")
+    try:
+        json.dumps(point, allow_nan=False)
+    except ValueError:
+        raise BadInput("has a point with NaN or Infinity") from None
     return point
 
 
@@ -97,14 +99,6 @@ def _is_number(value: object, may_lack: bool) -> bool:
     if value is None:
         return may_lack
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _is_finite(point: object) -> bool:
-    try:
-        json.dumps(point, allow_nan=False)
-    except ValueError:
-        return False
-    return True
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
