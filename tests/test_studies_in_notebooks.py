@@ -16,9 +16,9 @@ from lockscale.files import sha256_of_json, write_json, write_text
 from lockscale.measure.count_calls import OBSERVE, observed, observed_counters
 from lockscale.measure.profiling import UNDER_PROFILER
 from lockscale.measure.rows import Row, write_rows
-from lockscale.measure.run_folder import Run
+from lockscale.measure.run_folder import Run, keep_study
 from lockscale.show.prediction import predict
-from lockscale.show.story import Story, keep_study
+from lockscale.show.story import Story
 from lockscale.study.file import Study, list_studies, load_study
 
 PROCESSES = (1, 8)

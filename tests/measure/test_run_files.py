@@ -16,9 +16,16 @@ from lockscale.measure.plan import Step
 from lockscale.measure.provenance import how_to_repeat
 from lockscale.measure.resume import open_journal, read_entries, step_seconds
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_run, latest_run, read_provenance, read_study_file
+from lockscale.measure.run_folder import (
+    Run,
+    curated_run,
+    keep_study,
+    latest_run,
+    read_provenance,
+    read_study_file,
+)
 from lockscale.show.runs import runs_table
-from lockscale.show.story import keep_study, open_story
+from lockscale.show.story import open_story
 from lockscale.study.file import load_study
 
 CURATED = curated_run("inode-claim")

@@ -13,11 +13,10 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.source import find_source
-from lockscale.measure.run_folder import Run
+from lockscale.measure.run_folder import Run, keep_study
 from lockscale.measure.target import hold_this_machine
 from lockscale.programs import find
 from lockscale.show.pipeline import TOOLS, resume_study, run_study
-from lockscale.show.story import keep_study
 from lockscale.study.file import load_study
 from small_disk import run_on_small_disk
 

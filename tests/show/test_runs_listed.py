@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_json
 from lockscale.measure.compare_arms import rates
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_run
+from lockscale.measure.run_folder import Run, curated_run, keep_study
 from lockscale.show.runs import (
     batches_table,
     browse_runs,
@@ -21,7 +21,7 @@ from lockscale.show.runs import (
     side_by_side,
     what_differs,
 )
-from lockscale.show.story import keep_study, open_story
+from lockscale.show.story import open_story
 from lockscale.study.file import load_study
 
 CURATED = curated_run("inode-claim")

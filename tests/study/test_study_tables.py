@@ -12,7 +12,7 @@ import yaml
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
-from lockscale.measure.run_folder import Run
+from lockscale.measure.run_folder import Run, keep_study
 from lockscale.predict.judge import judge_published
 from lockscale.show.audit import audit_tables
 from lockscale.show.batch.plan import read_batch
@@ -20,7 +20,7 @@ from lockscale.show.figures.study import table_beside_simulated
 from lockscale.show.figures.tables import table_figure
 from lockscale.show.pipeline import preflight, resume_study, run_study
 from lockscale.show.simulated import errors, table_points
-from lockscale.show.story import keep_study, open_story
+from lockscale.show.story import open_story
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import StudyTable, own_claims, study_tables
 

@@ -13,9 +13,11 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput, printable
-from lockscale.files import full_disk_is_one_sentence, need_place_for_folder, sync_folder
+from lockscale.files import full_disk_is_one_sentence, need_place_for_folder, sync_folder, write_json
+from lockscale.study.file import Study
 from lockscale.study.mistakes import why_of
 from lockscale.study.parameters import with_current_names
+from lockscale.study.tables import keep_tables
 
 
 class _File(pydantic.BaseModel):
@@ -137,6 +139,15 @@ class Run:
     @property
     def id(self) -> str:
         return self.folder.name
+
+
+def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) -> Path:
+    """Write the study with its resolved parameters into the run, its own tables, and which run it reads."""
+    keep_tables(study, run.tables, [reads.tables] if reads else [])
+    path = run.folder / "study.json"
+    more = {"reads": reads.id} if reads else {}
+    write_json(path, {**study.model_dump(mode="json"), "target": target, **more})
+    return path
 
 
 def new_run(study: str) -> Run:

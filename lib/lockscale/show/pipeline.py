@@ -16,7 +16,7 @@ from lockscale.measure.power import Detection, detection, earlier_rows, parse_pe
 from lockscale.measure.resume import forget_unbegun, says_how_to_go_on, to_resume
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan
-from lockscale.measure.run_folder import Run, new_run
+from lockscale.measure.run_folder import Run, keep_study, new_run
 from lockscale.measure.steadiness import outliers, steady_lines
 from lockscale.measure.study_check import check_study
 from lockscale.measure.target import hold_this_machine, refuse_too_large
@@ -25,7 +25,6 @@ from lockscale.measure.target_ssh import refuse_unfit
 from lockscale.programs import need
 from lockscale.progress import progress
 from lockscale.show.execution import ENDS_S, Interrupted, execute, notebook_of, sources
-from lockscale.show.story import keep_study
 from lockscale.study.file import (
     LocalTarget,
     ManycoreTarget,

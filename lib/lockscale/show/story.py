@@ -36,7 +36,7 @@ from lockscale.measure.target import kernels_ahead
 from lockscale.show.figures.formats import save
 from lockscale.show.figures.stacks import flame_graph, top_stacks
 from lockscale.study.file import Study, load_study, load_target
-from lockscale.study.tables import StudyTable, beside, keep_tables, study_tables
+from lockscale.study.tables import StudyTable, beside, study_tables
 
 
 @dataclass(frozen=True)
@@ -163,12 +163,3 @@ def open_story(study: str, run: str = "", **changes: Any) -> Story:
     if is_curated(found):
         return Story(resolved, by_hand, by_hand=True, reads=found)
     return Story(resolved, found, by_hand=False, reads=find_run(begun["reads"]) if "reads" in begun else None)
-
-
-def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) -> Path:
-    """Write the study with its resolved parameters into the run, its own tables, and which run it reads."""
-    keep_tables(study, run.tables, [reads.tables] if reads else [])
-    path = run.folder / "study.json"
-    more = {} if reads is None else {"reads": reads.id}
-    write_json(path, {**study.model_dump(mode="json"), "target": target, **more})
-    return path

@@ -22,7 +22,7 @@ from lockscale.files import (
     write_json,
     write_text,
 )
-from lockscale.measure.run_folder import Run
+from lockscale.measure.run_folder import Run, keep_study
 from lockscale.show.batch.index import (
     BatchJournal,
     NotebookEntry,
@@ -36,7 +36,6 @@ from lockscale.show.batch.plan import Batch, Set, read_batch
 from lockscale.show.execution import Interrupted, execute, parameters_of
 from lockscale.show.headlines import MIME
 from lockscale.show.pipeline import preflight
-from lockscale.show.story import keep_study
 from lockscale.study.file import load_target
 
 KIND = "lockscale batch"
