@@ -82,8 +82,7 @@ def test_a_place_for_runs_that_cannot_be_one_is_said_with_what_to_do(
     said = lockscale(*argv)
     assert said.status == 2
     assert said.err.endswith("file is a file: name another folder in LOCKSCALE_RUNS\n")
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # as on a file system that is read-only
+    monkeypatch.setattr(paths, "RUNS", Path("/proc/runs"))  # where nobody may make a folder, root neither
     said = lockscale(*argv)
     assert said.status == 2 and "is not writable: name another place in LOCKSCALE_RUNS" in said.err
     assert not paths.RUNS.exists()
