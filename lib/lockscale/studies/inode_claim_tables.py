@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """S1, 'ext4: reduce lock contention in __ext4_new_inode': what its two tables claim, and a model of them."""
 
-import re
 from collections.abc import Callable, Mapping
+from math import prod
 
 from lockscale import paths
-from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, figures
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
@@ -21,7 +20,7 @@ from lockscale.tables.claim import (
     undecided,
     unstated,
 )
-from lockscale.tables.datapackage import describe, published, repeats
+from lockscale.tables.datapackage import command_numbers, published, repeats
 from lockscale.tables.function_costs import (
     callees_are_within_callers,
     costs,
@@ -40,10 +39,7 @@ def _gain(metric: str) -> Interval:
 
 def _files() -> int:
     """What the command creates: processes x files of each."""
-    found = re.search(r"-np (\d+) mdtest -n (\d+)", describe(RATES)["command"])
-    if found is None:
-        raise BadInput(f"the command of {RATES} in datapackage.json is no mdtest; restore it from git")
-    return int(found[1]) * int(found[2])
+    return prod(command_numbers(RATES, r"-np (\d+) mdtest -n (\d+)"))
 
 
 def creation_gain() -> AuditRow:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """S2, LU-9796 'Speedup file creation under heavy concurrency': what its four tables claim."""
 
-import re
 from collections.abc import Callable
 from math import log
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from lockscale.errors import BadInput
 from lockscale.tables.claim import (
     AuditRow,
     Gap,
@@ -24,7 +22,7 @@ from lockscale.tables.claim import (
     unstated,
     welch_p,
 )
-from lockscale.tables.datapackage import describe, printed_points, published, repeats
+from lockscale.tables.datapackage import command_numbers, printed_points, published, repeats
 from lockscale.tables.function_costs import (
     Cost,
     callees_are_within_callers,
@@ -144,13 +142,6 @@ def quarter_million() -> AuditRow:
     return line if best >= 250_000 else undecided(line, "the numbers of the figure that shows it")
 
 
-def _file_count() -> int:
-    found = re.search(r"file_count=(\d+)", describe(SURVEY)["command"])
-    if found is None:
-        raise BadInput(f"the command of {SURVEY} in datapackage.json has no file_count; restore it from git")
-    return int(found[1])
-
-
 class Both(NamedTuple):
     """The two tables, by function."""
 
@@ -260,12 +251,12 @@ def audit_survey() -> list[AuditRow]:
 
 
 def _audit_costs(table: str, arm: str) -> list[AuditRow]:
-    function = _CREATE
+    (files,) = command_numbers(SURVEY, r"file_count=(\d+)")
     return [
         total_is_count_times_average(table, costs(table)),
         callees_are_within_callers(table),
-        is_one_run(table, function, _file_count()),
-        is_the_rate_run(table, function, SURVEY, [_survey_per_s(arm)], _threads()),
+        is_one_run(table, _CREATE, files),
+        is_the_rate_run(table, _CREATE, SURVEY, [_survey_per_s(arm)], _threads()),
     ]
 
 

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,16 @@ def describe(name: str) -> dict[str, Any]:
     """
     resource = _resource(name)
     sources = "; ".join(source["title"] for source in resource["sources"])
-    keys = ["name", "title", "study", "origin", "rows"]
-    keys += ["machine", "kernel", "mkfs", "command", "stated"]
+    keys = ["name", "title", "study", "origin", "rows", "machine", "kernel", "mkfs", "command", "stated"]
     return {key: resource[key] for key in keys} | {"source": sources}
+
+
+def command_numbers(name: str, pattern: str) -> list[int]:
+    """The groups of `pattern` in the command that made a table. Raises BadInput where they are not in it."""
+    found = re.search(pattern, describe(name)["command"])
+    if found is None:
+        raise BadInput(f"the command of {name} in {_package_path().name} is another one; restore it from git")
+    return [int(number) for number in found.groups()]
 
 
 def reference_arm(name: str) -> str:
