@@ -128,3 +128,23 @@ def test_the_graph_of_a_row_that_was_lost_is_not_the_row_aboves(form):
         known = {(one.path, one.share_pct) for one in profile_of(sample(form)).entries}
         for one in profile_of("\n".join(lines[:at] + lines[at + 1 :])).entries:
             assert (one.path, one.share_pct) in known, one
+
+
+def test_a_graph_cut_short_by_its_threshold_is_still_its_rows():
+    text = (
+        "    61.00%     2.00%  app  [k] foo\n            |          \n            |--58.00%--foo\n"
+        "            |          bar\n            |          \n             --1.50%--start_thread\n"
+        "                       main\n\n     1.00%     1.00%  app  [k] bar\n"
+    )
+    profile = profile_of(text)
+    assert profile.match("bar < foo").share_pct == 58
+    assert not any("left out" in one for one in profile.warnings)
+
+
+def test_a_graph_below_an_empty_line_is_of_no_row():
+    graph = "            |\n            ---{}\n               {}\n\n"
+    row = "    30.00%  app  [k] foo\n"
+    profile = profile_of(row + graph.format("foo", "bar") + graph.format("other", "bar2"))
+    assert any("line 7: the call graph of foo lost a line above it" in one for one in profile.warnings)
+    with pytest.raises(BadInput):
+        profile.match("bar2")

@@ -48,6 +48,7 @@ class Mark(NamedTuple):
     column: int
     share_pct: float | None
     name: str
+    ends: bool = False  # no branch of the same level is below it, as its mark says
 
 
 @dataclass
@@ -63,6 +64,7 @@ class Graph:
     broken_at: int | None = None
     is_text: bool = False
     margin: int | None = None  # the column of the roots
+    ended: bool = False  # no root may follow
     _open: list[Branch] = field(default_factory=list)
 
     @property
@@ -78,7 +80,9 @@ class Graph:
         if is_branch:
             self.margin = one.mark if self.margin is None else self.margin
             inner = one.mark + TEXT_STEP if one.share_pct is not None else one.column
-            self._hang(one._replace(column=inner), at_root=one.mark == self.margin)
+            at_root = one.mark == self.margin
+            self._hang(one._replace(column=inner), at_root=at_root and not self.ended)
+            self.ended = self.ended or (at_root and one.ends)
         elif self._open:
             self._open[-1].names.append(one.name)
         else:
@@ -195,17 +199,22 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
         return [], [*warnings, "call graphs are left out: it is not clear which way they are drawn"]
     found: list[Entry] = []
     for one in graphs:
-        other = next((root for root in one.roots if not _is_of_row(one.function, root, direction)), None)
+        other = _of_other_rows(one, direction)
         over = next((branches for share, branches in _families(one) if _overflows(share, branches)), None)
         if other:
-            warnings.append(
-                f"line {other.line}: the graph below {one.function} is left out: it is of another row"
-            )
-        elif over:
+            warnings.append(f"line {other[0].line}: no branch below {one.function} reaches it: left out")
+            one.roots = [root for root in one.roots if root not in other]
+        if over:
             warnings.append(f"line {over[0].line}: a graph is left out: its branches are more than 100%")
         else:
             found += _entries(one, direction)
     return found, warnings
+
+
+def _of_other_rows(graph: Graph, direction: Direction) -> list[Branch]:
+    """Roots of a row that was lost; the text form shows where a graph ends, the browser's does not."""
+    own = [root for root in graph.roots if _is_of_row(graph.function, root, direction)]
+    return [] if graph.is_text and own else [root for root in graph.roots if root not in own]
 
 
 def _is_of_row(function: str, root: Branch, direction: Direction) -> bool:
@@ -213,7 +222,7 @@ def _is_of_row(function: str, root: Branch, direction: Direction) -> bool:
     name, first = function_of(function), function_of(root.names[0])
     if not name or name == first or name.startswith("0x") or first.startswith("0x"):
         return True
-    return direction == "caller first" and all(path[-1] == name for path in _paths([root]))
+    return direction == "caller first" and any(path[-1] == name for path in _paths([root]))
 
 
 def _entries(graph: Graph, direction: Direction) -> list[Entry]:

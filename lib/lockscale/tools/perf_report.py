@@ -100,6 +100,8 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             _read_row(table, number, line)
         elif kind == "graph":
             _read_graph(table, number, line)
+        elif table.rows and not line:
+            table.rows[-1].ended = table.rows[-1].is_text
     if table.rows:
         yield table
 
@@ -190,7 +192,7 @@ def _read_graph(table: _Table, number: int, line: str) -> None:
     if found := _BRANCH.fullmatch(line):
         share = float(found[2]) if found[2] else None
         mark = found.start(1) if found[1] or share is None else found.start(1) - 1
-        graph.add_text(Mark(number, mark, found.start(3), share, _clean(found[3])))
+        graph.add_text(Mark(number, mark, found.start(3), share, _clean(found[3]), not found[1]))
     elif found := _FOLDED.fullmatch(line):
         graph.add_folded(number, float(found[1]), [_clean(name) for name in found[2].split(";")])
     elif graph.is_text:
