@@ -20,7 +20,7 @@ from lockscale.machines import disk_look
 from lockscale.machines.disk_guard import REASONS, NamedDisk, device_to_format, reasons_against
 from lockscale.machines.disk_look import parse
 from lockscale.machines.format import Formatting, formatting
-from lockscale.machines.machine import Completed, Step
+from lockscale.machines.machine import Completed, Machine
 from lockscale.machines.server_facts import needs
 from lockscale.programs import find
 
@@ -149,10 +149,8 @@ def test_a_swap_partition_and_a_mounted_volume_are_found_below_their_layers():
     assert "dm-0 is swap" in found and "it is held by dm-0 (lvm)" in found
 
 
-class Printer:
+class Printer(Machine):
     """A machine that prints one text, whatever is asked, and keeps what was asked."""
-
-    emulated = False
 
     def __init__(self, *printed: str) -> None:
         self.printed = list(printed)
@@ -161,9 +159,6 @@ class Printer:
     def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
         self.asked.append(argv)
         return Completed(tuple(argv), 0, self.printed.pop(0), "")
-
-    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
-        raise NotImplementedError
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.machine import Completed, Step, Write
+from lockscale.machines.machine import Completed, Machine, Step, Write
 from lockscale.machines.noise import read, refuse_other_load
 from lockscale.machines.prepare import (
     BOOT_ID,
@@ -70,23 +70,12 @@ class Dead(Exception):
     """The controller was killed."""
 
 
-class Local:
+class Local(Machine):
     """This machine, with some commands of its own; it dies before command number `lives`."""
-
-    emulated = False
 
     def __init__(self, folder: Path, lives: int = 1000) -> None:
         self.lives = lives
         self.env = {**os.environ, "ROOT": str(folder), "PATH": f"{folder}/bin:{os.environ['PATH']}"}
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
-        self._live()
-        return self._run(argv)
-
-    def _live(self) -> None:
-        if not self.lives:
-            raise Dead
-        self.lives -= 1
 
     def _run(self, argv: Sequence[str]) -> Completed:
         try:
@@ -97,7 +86,9 @@ class Local:
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert not any(isinstance(step, Write) for step in steps)
-        self._live()  # one go: only reads are carried out together
+        if not self.lives:  # one go: only reads are carried out together
+            raise Dead
+        self.lives -= 1
         return [self._run(step) for step in steps if not isinstance(step, Write)]
 
 

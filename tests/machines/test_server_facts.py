@@ -2,7 +2,6 @@
 """What decides a server's kernel is read from the server itself, on one like a laptop or a rack of RAID."""
 
 import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.kernels.server_config import Device, Driver, ServerFacts
-from lockscale.machines.machine import Completed, Step
+from lockscale.machines.machine import Completed, LocalMachine, Machine, Step
 from lockscale.machines.server_facts import (
     BlockLayer,
     blocks_in,
@@ -71,10 +70,8 @@ SAID = {
 }
 
 
-class Told:
+class Told(Machine):
     """A machine that answers as it was told, and otherwise that the command failed."""
-
-    emulated = False
 
     def __init__(self, said: dict[str, str]) -> None:
         self.said = {key.rstrip("/"): value for key, value in said.items()}
@@ -204,23 +201,10 @@ def test_odd_listings_are_read_without_an_error(value):
     assert all(isinstance(one, BlockLayer) for one in blocks_in(text))
 
 
-class Here:
-    """This machine."""
-
-    emulated = False
-
-    def run(self, argv: Sequence[str], *, timeout_s: float = 60) -> Completed:
-        done = subprocess.run(argv, capture_output=True, text=True)
-        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
-
-    def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
-        return [self.run(step) for step in steps if not hasattr(step, "path")]
-
-
 def test_drivers_are_those_that_sysfs_itself_links():
     """Of every network card and disk of this machine; readlink -f is the oracle."""
     places = [str(p) for kind in ("net", "block") for p in Path("/sys/class", kind).iterdir()]
-    for place, device in zip(places, devices_of(Here(), places), strict=True):
+    for place, device in zip(places, devices_of(LocalMachine(), places), strict=True):
         folder = Path(place, "device").resolve()
         links = [
             p / "driver" for p in (folder, *folder.parents) if folder.exists() and (p / "driver").exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lockscale.errors import RunFailed
 from lockscale.machines.grub import REPLACE
-from lockscale.machines.machine import Completed, Step, Write
+from lockscale.machines.machine import Completed, RemoteServer, Step, Write
 
 OLD, NEW = "6.1.0-56-amd64", "6.12.117-lockscale-0badcafe"
 MENU = (
@@ -24,12 +24,10 @@ SOUND = {
 }
 
 
-class ToldServer:
+class ToldServer(RemoteServer):
     """`answers`: a command line's standard output; any other command fails. `boots`: the answers that
     change at each further boot; when they are used up, the server never comes back.
     """
-
-    emulated = False
 
     def __init__(self, answers: dict[str, str], boots: Sequence[dict[str, str]] = ()) -> None:
         self.answers = dict(answers)

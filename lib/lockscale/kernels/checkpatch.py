@@ -31,8 +31,18 @@ class Style:
 
 
 def checkpatch(series: Series, tree: Path) -> list[Style]:
-    """Counts per patch of `series`, by the script of the kernel in `tree`. Nothing is changed."""
-    return [_style(patch, tree) for patch in series.patches]
+    """Counts per patch of `series`, by the script of the kernel in `tree`. Nothing is changed.
+
+    Run in `tree`: at the top of a git repository a tracked patch is checked as a source file. HOME is `tree`,
+    so that no .checkpatch.conf of the user's changes the result.
+    """
+    env, styles = {**os.environ, "LC_ALL": "C", "HOME": str(tree)}, []
+    argv = [need("perl"), "scripts/checkpatch.pl", "--strict", "--terse", "--no-color"]
+    for patch in series.patches:
+        one = [*argv, str(patch.resolve())]
+        done = subprocess.run(one, cwd=tree, env=env, capture_output=True, text=True, errors="replace")
+        styles.append(read_style(patch.name, done.stdout, done.stderr, done.returncode))
+    return styles
 
 
 def checkpatch_detail(series: Series, tree: Path) -> tuple[bool, str]:
@@ -42,17 +52,6 @@ def checkpatch_detail(series: Series, tree: Path) -> tuple[bool, str]:
     counts = [sum(getattr(s, what) for s in styles) for what in ("errors", "warnings", "checks")]
     said = "{} errors, {} warnings, {} checks".format(*counts)
     return bad is None, f"{said}; first: {bad.patch} {bad.first_error}" if bad else said
-
-
-def _style(patch: Path, tree: Path) -> Style:
-    """Run in `tree`: at the top of a git repository a tracked patch is checked as a source file.
-
-    HOME is `tree`, so that no .checkpatch.conf of the user's changes the result.
-    """
-    argv = [need("perl"), "scripts/checkpatch.pl", "--strict", "--terse", "--no-color", str(patch.resolve())]
-    env = {**os.environ, "LC_ALL": "C", "HOME": str(tree)}
-    done = subprocess.run(argv, cwd=tree, env=env, capture_output=True, text=True, errors="replace")
-    return read_style(patch.name, done.stdout, done.stderr, done.returncode)
 
 
 def read_style(patch: str, stdout: str, stderr: str, status: int) -> Style:

@@ -62,7 +62,12 @@ def code_sha256(image: Path, release: str, build_id: str) -> str:
     differs from that of another series. A kernel that is not packed with gzip, as ours are, is known by
     its build-id.
     """
-    packed = _payload(image)
+    content = image.read_bytes()
+    if content[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
+        raise RunFailed(f"{image} is no bzImage: remove its folder and build again")
+    offset, length = struct.unpack_from("<II", content, PAYLOAD_AT)
+    start = (content[SETUP_SECTORS_AT] + 1) * SECTOR + offset
+    packed = content[start : start + length]
     if not packed.startswith(GZIP):
         return build_id
     try:
@@ -72,15 +77,6 @@ def code_sha256(image: Path, release: str, build_id: str) -> str:
     for name in (release.encode(), bytes.fromhex(build_id)):
         kernel = kernel.replace(name, bytes(len(name)))
     return hashlib.sha256(kernel).hexdigest()
-
-
-def _payload(image: Path) -> bytes:
-    content = image.read_bytes()
-    if content[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
-        raise RunFailed(f"{image} is no bzImage: remove its folder and build again")
-    offset, length = struct.unpack_from("<II", content, PAYLOAD_AT)
-    start = (content[SETUP_SECTORS_AT] + 1) * SECTOR + offset
-    return content[start : start + length]
 
 
 NT_GNU_BUILD_ID = 3

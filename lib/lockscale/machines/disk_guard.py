@@ -186,8 +186,9 @@ def _open(case: _Case) -> Iterator[str]:
 
 
 def _unreadable(case: _Case) -> Iterator[str]:
-    for part in case.look.unknown:
-        yield f"its {part} cannot be asked"
+    for part in ("mounts", "holders", "openers"):  # which always have an answer
+        if case.look.said[part][0]:
+            yield f"its {part} cannot be asked"
     status, said = case.look.said["reads"]
     if status or case.look.signatures is None:
         yield f"it cannot be read: {said.splitlines()[-1] if said else 'wipefs fails'}"

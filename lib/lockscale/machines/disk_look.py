@@ -151,11 +151,6 @@ class Look:
         every = (block for disk in self.disks for block in disk.tree())
         return next((block for block in every if f"/dev/{block.kname}" == self.device), None)
 
-    @property
-    def unknown(self) -> list[str]:
-        """Parts without an answer, of those that always have one."""
-        return [part for part in ("mounts", "holders", "openers") if self.said[part][0]]
-
     def lines(self, part: str) -> list[list[str]]:
         """The words of each line of a part."""
         return [line.split() for line in self.said[part][1].splitlines() if line.strip()]

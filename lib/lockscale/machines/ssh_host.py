@@ -18,7 +18,7 @@ SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+\\-]{0,63}")
 _LAST_PORT = 65535
-_STRICT = """\
+_STRICT = f"""\
 BatchMode yes
 StrictHostKeyChecking yes
 VerifyHostKeyDNS no
@@ -35,6 +35,9 @@ RequestTTY no
 EscapeChar none
 ControlMaster no
 ControlPersist no
+ConnectTimeout {CONNECT_S}
+ServerAliveInterval {ALIVE_S}
+ServerAliveCountMax {ALIVE_COUNT}
 """
 
 
@@ -103,30 +106,24 @@ class SshHost:
         argv = [need("ssh"), "-F", str(config), "-v", "-T"]  # -v: why it fails is in what it logs
         argv += ["-p", str(self.port)] if self.port else []
         argv += ["-l", self.user] if self.user else []
-        for option, value in self._options(control):
+        # What is for this host alone, and for no jump host before it.
+        options = {"ControlPath": str(control) if control else "none"}
+        if control:
+            options["ControlMaster"] = "yes"
+        if self.identity_file:
+            options["IdentityFile"] = _quoted(self.identity_file.expanduser().absolute())
+        if self.known_hosts:
+            options["UserKnownHostsFile"] = _quoted(self.known_hosts.expanduser().absolute())
+            options["GlobalKnownHostsFile"] = "/dev/null"
+        for option, value in options.items():
             argv += ["-o", f"{option}={value}"]
         return [*argv, "--", self.host]
 
     def _settings(self) -> str:
         """An ssh_config in which the first word on each setting is ours."""
-        timeouts = (
-            f"ConnectTimeout {CONNECT_S}\nServerAliveInterval {ALIVE_S}\nServerAliveCountMax {ALIVE_COUNT}\n"
-        )
         files = [self.ssh_config] if self.ssh_config else [Path.home() / ".ssh" / "config", SYSTEM_CONFIG]
         read = [f"Include {_quoted(file.expanduser().absolute(), '')}\n" for file in files]
-        return _STRICT + timeouts + "".join(read)
-
-    def _options(self, control: Path | None) -> list[tuple[str, str]]:
-        """What is for this host alone, and for no jump host before it."""
-        options = [("ControlPath", str(control) if control else "none")]
-        if control:
-            options.append(("ControlMaster", "yes"))
-        if self.identity_file:
-            options.append(("IdentityFile", _quoted(self.identity_file.expanduser().absolute())))
-        if self.known_hosts:
-            options.append(("UserKnownHostsFile", _quoted(self.known_hosts.expanduser().absolute())))
-            options.append(("GlobalKnownHostsFile", "/dev/null"))
-        return options
+        return _STRICT + "".join(read)
 
 
 def _quoted(path: Path, percent: str = "%") -> str:

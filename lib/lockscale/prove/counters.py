@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Counts of a campaign as the ratios that a study asks for, each beside what is expected of it."""
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+
+import pandas as pd
 
 from lockscale.errors import RunFailed
 from lockscale.files import write_text
@@ -82,11 +82,8 @@ def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Tar
 
 def write_counts(path: Path, counts: Sequence[Counted]) -> None:
     """The counts as a table, whole or absent."""
-    text = io.StringIO()
-    table = csv.DictWriter(text, [field.name for field in fields(Counted)], lineterminator="\n")
-    table.writeheader()
-    table.writerows(asdict(one) for one in counts)
-    write_text(path, text.getvalue())
+    columns = [field.name for field in fields(Counted)]
+    write_text(path, pd.DataFrame(map(asdict, counts), columns=columns).to_csv(index=False))
 
 
 @dataclass(frozen=True)
