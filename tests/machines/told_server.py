@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lockscale.errors import RunFailed
 from lockscale.machines.grub import REPLACE
-from lockscale.machines.machine import Completed, RemoteServer, Step, Write
+from lockscale.machines.machine import Completed, Machine, Step, Write
 
 OLD, NEW = "6.1.0-56-amd64", "6.12.117-lockscale-0badcafe"
 MENU = (
@@ -24,7 +24,7 @@ SOUND = {
 }
 
 
-class ToldServer(RemoteServer):
+class ToldServer(Machine):
     """`answers`: a command line's standard output; any other command fails. `boots`: the answers that
     change at each further boot; when they are used up, the server never comes back.
     """

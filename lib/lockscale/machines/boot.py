@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.build import Kernel
 from lockscale.machines.boot_watchdog import (
     ARGUMENTS,
     ASKED,
@@ -20,8 +21,9 @@ from lockscale.machines.boot_watchdog import (
     prepare_trial,
 )
 from lockscale.machines.grub import Grub, MenuEntry, boot_next, disarm, pin_default, read_grub
-from lockscale.machines.machine import Built, Machine, RemoteServer, assert_runs, must
+from lockscale.machines.machine import Machine, assert_runs, must
 from lockscale.machines.server_kernels import OURS
+from lockscale.machines.ssh import SshMachine
 
 Method = Literal["grub", "kexec"]
 UNLESS = ", unless its power was cut"  # which looks the same from here
@@ -33,7 +35,7 @@ SHUTDOWN_S = 120  # systemd gives a unit 90 s to stop
 class _Asked:
     """What was asked of the server, and where it was then."""
 
-    kernel: Built
+    kernel: Kernel
     guard: BootWatchdog
     timeout_s: int
     home: str
@@ -41,7 +43,7 @@ class _Asked:
 
 
 def boot_once(
-    server: RemoteServer, kernel: Built, guard: BootWatchdog, timeout_s: int, method: Method = "grub"
+    server: SshMachine, kernel: Kernel, guard: BootWatchdog, timeout_s: int, method: Method = "grub"
 ) -> str:
     """Boot the installed `kernel` once; its build-id, asserted from inside.
 
@@ -77,7 +79,7 @@ def boot_once(
     return _judge(server, asked)
 
 
-def home_of(server: RemoteServer) -> str:
+def home_of(server: SshMachine) -> str:
     """The release that the server is left on: its default.
 
     Raises BadInput where it runs another one that is not ours, as after an upgrade: it would be lost.
@@ -85,7 +87,7 @@ def home_of(server: RemoteServer) -> str:
     return _home(server, read_grub(server))
 
 
-def _home(server: RemoteServer, grub: Grub) -> str:
+def _home(server: SshMachine, grub: Grub) -> str:
     home, running = str(grub.default.release), _running(server)
     if running != home and not OURS.fullmatch(running) and not is_on_trial(server):
         raise BadInput(
@@ -95,7 +97,7 @@ def _home(server: RemoteServer, grub: Grub) -> str:
     return home
 
 
-def go_home(server: RemoteServer, timeout_s: int) -> None:
+def go_home(server: SshMachine, timeout_s: int) -> None:
     """Reboot from a kernel of ours into the default one. Raises BadInput as home_of() does."""
     home = home_of(server)
     disarm(server)  # whoever armed it was ended before the reboot
@@ -109,7 +111,7 @@ def go_home(server: RemoteServer, timeout_s: int) -> None:
         )
 
 
-def _judge(server: RemoteServer, asked: _Asked) -> str:
+def _judge(server: SshMachine, asked: _Asked) -> str:
     """The build-id of the right kernel, or the sentence on what came of the wrong one."""
     if not is_on_trial(server):
         where = f"the server is back on Linux {_running(server)}"
@@ -123,7 +125,7 @@ def _judge(server: RemoteServer, asked: _Asked) -> str:
     return build_id
 
 
-def _what_happened(server: RemoteServer, asked: _Asked) -> str:
+def _what_happened(server: SshMachine, asked: _Asked) -> str:
     """Why the trial ended before anybody reached it, from its note and from how long it took."""
     name = f"Linux {asked.kernel.release}"
     if disarm(server):
@@ -140,7 +142,7 @@ def _what_happened(server: RemoteServer, asked: _Asked) -> str:
     return f"{name} panicked {where}: it reset the server {took_s} s after the reboot was asked for{UNLESS}"
 
 
-def _restart(server: RemoteServer, verb: str, timeout_s: int, if_never: str) -> None:
+def _restart(server: SshMachine, verb: str, timeout_s: int, if_never: str) -> None:
     """`systemctl VERB`, and wait for another boot than this one: that ssh answers says nothing by itself."""
     boot_id = server.boot_id()
     # A moment later, so that the answer comes before the connection goes.
@@ -156,7 +158,7 @@ def _restart(server: RemoteServer, verb: str, timeout_s: int, if_never: str) -> 
         raise
 
 
-def _running(server: RemoteServer) -> str:
+def _running(server: SshMachine) -> str:
     return must(server, ["uname", "-r"]).strip()
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What every booted machine offers, whatever carries the commands to it; and this machine itself.
 
-A RemoteServer also outlives our connection to it, and takes files. Before any number is taken, uname and
-build-id are asserted from inside.
+Before any number is taken, uname and build-id are asserted from inside.
 """
 
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lockscale.errors import RunFailed, printable
+from lockscale.kernels.build import Kernel
 from lockscale.kernels.identity import build_id_from_notes
 from lockscale.programs import need
 
@@ -89,22 +89,6 @@ def must_all(machine: Machine, steps: Sequence[Step], *, timeout_s: float = 60) 
     return done
 
 
-class RemoteServer(Machine, Protocol):
-    """A machine that outlives our connection to it. Commands run as root."""
-
-    def put(self, local: Path, remote: str) -> None:
-        """Copy a file there, whole or not at all."""
-        ...
-
-    def boot_id(self) -> str:
-        """/proc/sys/kernel/random/boot_id: another one after each boot."""
-        ...
-
-    def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
-        """Wait until commands run again, on another boot than `after`; RunFailed after `timeout_s`."""
-        ...
-
-
 class LocalMachine(Machine):
     """A machine without a boot. What runs here ends with its caller, a killed one too."""
 
@@ -141,17 +125,7 @@ def _run(argv: Sequence[str], timeout_s: float) -> Completed:
 NOTES = "/sys/kernel/notes"
 
 
-class Built(Protocol):
-    """A kernel as its build knows it: what `uname -r` and the GNU build-id note have to say."""
-
-    @property
-    def release(self) -> str: ...
-
-    @property
-    def build_id(self) -> str: ...
-
-
-def assert_runs(machine: Machine, kernel: Built) -> str:
+def assert_runs(machine: Machine, kernel: Kernel) -> str:
     """The running kernel's build-id, after comparing it and uname -r with what was built."""
     uname, notes = must_all(machine, [["uname", "-r"], ["od", "-A", "n", "-v", "-t", "x1", NOTES]])
     release = uname.stdout.strip()

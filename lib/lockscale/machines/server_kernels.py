@@ -8,7 +8,8 @@ from pathlib import Path
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.boot_watchdog import forget_trials
 from lockscale.machines.grub import disarm, forget_custom, pin_default, read_grub, unpin_default
-from lockscale.machines.machine import RemoteServer, must, must_all
+from lockscale.machines.machine import must, must_all
+from lockscale.machines.ssh import SshMachine
 
 # uname -r: our mark and the series' hash
 OURS = re.compile(r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+")
@@ -27,7 +28,7 @@ class OnServer:
     is_default: bool
 
 
-def install_package(server: RemoteServer, release: str, deb: Path) -> None:
+def install_package(server: SshMachine, release: str, deb: Path) -> None:
     """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
     parcel = f"{PARCEL}/{deb.name}"
     before = _ready_for(server, release)
@@ -43,7 +44,7 @@ def install_package(server: RemoteServer, release: str, deb: Path) -> None:
         raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
 
 
-def _ready_for(server: RemoteServer, release: str) -> str:
+def _ready_for(server: SshMachine, release: str) -> str:
     """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
     if not OURS.fullmatch(release):
         raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
@@ -57,7 +58,7 @@ def _ready_for(server: RemoteServer, release: str) -> str:
     return str(grub.default.release)
 
 
-def installed_kernels(server: RemoteServer) -> list[OnServer]:
+def installed_kernels(server: SshMachine) -> list[OnServer]:
     """Every kernel of ours in the server's /boot."""
     listing, uname = must_all(server, [["ls", "/boot"], ["uname", "-r"]])
     default, found = read_grub(server).default.release, []
@@ -70,7 +71,7 @@ def installed_kernels(server: RemoteServer) -> list[OnServer]:
     return found
 
 
-def remove_kernel(server: RemoteServer, release: str) -> None:
+def remove_kernel(server: SshMachine, release: str) -> None:
     """Remove one of ours, never the one that runs or that boots by default.
 
     With the last one goes what was kept for them: the default is then saved as it was found.

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines import ssh_job, ssh_transfer
-from lockscale.machines.machine import Completed, RemoteServer, Step
+from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, Lost, SshHost, Unreachable
 from lockscale.machines.ssh_job import Job, JobFolder
 from lockscale.machines.ssh_shell import Connection
@@ -25,7 +25,7 @@ MOST_LOSSES = 20  # in one command or copy
 T = TypeVar("T")
 
 
-class SshMachine(RemoteServer):
+class SshMachine(Machine):
     """A server, from `with` to leaving it. Nothing is installed on it and nothing is left there.
 
     jobs_folder: where on the server what commands print waits to be fetched.

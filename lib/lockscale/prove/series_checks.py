@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput
 from lockscale.filesystems import FsType
 from lockscale.kernels.base import RATE, base, kind_for
 from lockscale.kernels.build import build, build_folder, built_before, series_in
@@ -33,7 +33,7 @@ def refuse_bad_surroundings(*, build: bool = False, boot: bool = False) -> None:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The outcome of one check, with what was found or what failed.
+    """The outcome of one check, with what was found or what failed; a check may also raise why it failed.
 
     `seconds`: of a kernel, how long it compiled when it was built, be it now or before.
     """
@@ -45,11 +45,8 @@ class CheckResult:
 
 def applies(series: Series) -> CheckResult:
     """Onto the pristine tree, without fuzz, and it is not in already."""
-    try:
-        with build_folder(find_source()) as (tree, _):
-            changed = apply_beside(series, tree)
-    except BadInput as error:
-        return CheckResult(False, str(error))
+    with build_folder(find_source()) as (tree, _):
+        changed = apply_beside(series, tree)
     files = ", ".join(changed) or "nothing: this arm is the base"
     return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
 
@@ -62,22 +59,16 @@ def has_style(series: Series) -> CheckResult:
 
 def adds_no_warning(series: Series) -> CheckResult:
     """`make W=1` says no more of the touched files than it says of the base's."""
-    try:
-        with build_folder(find_source()) as (tree, room):
-            objects = room / "objects-warnings"
-            configure(tree, objects, kind_for(series.study, RATE), version_in(room))
-            found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
-    except RunFailed as error:
-        return CheckResult(False, str(error))
+    with build_folder(find_source()) as (tree, room):
+        objects = room / "objects-warnings"
+        configure(tree, objects, kind_for(series.study, RATE), version_in(room))
+        found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
     return CheckResult(not found.new, found.detail)
 
 
 def builds(series: Series) -> CheckResult:
     """The kernel that gives rates."""
-    try:
-        kernel = build(series)
-    except RunFailed as error:
-        return CheckResult(False, str(error))
+    kernel = build(series)
     return CheckResult(True, f"{kernel.release}, build-id {kernel.build_id}", kernel.build_seconds)
 
 
