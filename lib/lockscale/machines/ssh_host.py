@@ -18,7 +18,7 @@ SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+\\-]{0,63}")
 _LAST_PORT = 65535
-_STRICT = f"""\
+_STRICT = """\
 BatchMode yes
 StrictHostKeyChecking yes
 VerifyHostKeyDNS no
@@ -35,9 +35,6 @@ RequestTTY no
 EscapeChar none
 ControlMaster no
 ControlPersist no
-ConnectTimeout {CONNECT_S}
-ServerAliveInterval {ALIVE_S}
-ServerAliveCountMax {ALIVE_COUNT}
 """
 
 
@@ -121,9 +118,12 @@ class SshHost:
 
     def _settings(self) -> str:
         """An ssh_config in which the first word on each setting is ours."""
+        timeouts = (
+            f"ConnectTimeout {CONNECT_S}\nServerAliveInterval {ALIVE_S}\nServerAliveCountMax {ALIVE_COUNT}\n"
+        )
         files = [self.ssh_config] if self.ssh_config else [Path.home() / ".ssh" / "config", SYSTEM_CONFIG]
         read = [f"Include {_quoted(file.expanduser().absolute(), '')}\n" for file in files]
-        return _STRICT + "".join(read)
+        return _STRICT + timeouts + "".join(read)
 
 
 def _quoted(path: Path, percent: str = "%") -> str:

@@ -9,7 +9,6 @@ waits sleeps in flock(1): the server does nothing while a job runs, and needs no
 
 import math
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
@@ -161,12 +160,16 @@ class Job:
             if word == "cut":
                 raise Lost("the job did not arrive whole")
             if word != "done":
-                raise RunFailed(self._no_result(word, result, connection.host.host, len(self.steps) - 1))
-            answers = []
-            for _ in self.steps:
-                status, out_bytes, err_bytes = shell.line().split()
-                answers.append((status, shell.exactly(int(out_bytes)), shell.exactly(int(err_bytes))))
-        return self._completed(answers, result, connection.host.host)
+                raise RunFailed(self._no_result(word, result, connection.host.host, self.steps[-1]))
+            completed = []
+            for step in self.steps:
+                status, *sizes = shell.line().split()
+                out, err = (shell.exactly(int(size)).decode(errors="replace") for size in sizes)
+                if not status.isdigit():
+                    word = result if result in ("timeout", "success", "canceled") else "died"
+                    raise RunFailed(self._no_result(word, result, connection.host.host, step))
+                completed.append(Completed(tuple(argv_of(step)), int(status), out, err))
+            return completed
 
     def cancel(self, connection: Connection) -> None:
         """End the job, or keep it from starting."""
@@ -176,31 +179,19 @@ class Job:
     def _script(self) -> bytes:
         folder = f"{self.session.path}/{self.number}"
         lines = [_line(f"{shlex.quote(folder)}/{k}", step) for k, step in enumerate(self.steps)]
+        script = _FIRST.format(folder=shlex.quote(folder)) + "\n".join([*lines, "exit 0", ""])
         try:
-            text = (_FIRST.format(folder=shlex.quote(folder)) + "\n".join([*lines, "exit 0", ""])).encode(
-                "utf-8", "surrogateescape"
-            )
+            text = script.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise BadInput(f"`{self._shown(0)}` holds a character that no file or command can hold") from None
+            shown = _shown(self.steps[0])
+            raise BadInput(f"`{shown}` holds a character that no file or command can hold") from None
         if b"\0" in text:
-            raise BadInput(f"`{self._shown(0)}` holds a NUL, which ends an argument: it is not run")
+            raise BadInput(f"`{_shown(self.steps[0])}` holds a NUL, which ends an argument: it is not run")
         return text
 
-    def _completed(
-        self, answers: Sequence[tuple[str, bytes, bytes]], result: str, name: str
-    ) -> list[Completed]:
-        done = []
-        for number, (status, out, err) in enumerate(answers):
-            if not status.isdigit():
-                word = result if result in ("timeout", "success", "canceled") else "died"
-                raise RunFailed(self._no_result(word, result, name, number))
-            text, errors = (said.decode(errors="replace") for said in (out, err))
-            done.append(Completed(tuple(argv_of(self.steps[number])), int(status), text, errors))
-        return done
-
-    def _no_result(self, word: str, detail: str, name: str, number: int) -> str:
+    def _no_result(self, word: str, detail: str, name: str, step: Step) -> str:
         """What the word of ATTEND, or systemd's result of the unit, means for a step."""
-        shown = self._shown(number)
+        shown = _shown(step)
         return {
             "timeout": f"`{shown}` did not end within {self.timeout_s:.0f} s and was ended",
             "success": f"`{shown}` was ended on {name}, or what it printed did not fit under "
@@ -215,18 +206,16 @@ class Job:
             "refused": f"systemd on {name} does not start `{shown}`: {printable(detail, 200)}",
         }.get(word, f"{name} answers `{printable(word)}` instead of the end of `{shown}`")
 
-    def _shown(self, number: int) -> str:
-        return printable(shlex.join(argv_of(self.steps[number])), 200)
+
+def _shown(step: Step) -> str:
+    return printable(shlex.join(argv_of(step)), 200)
 
 
 def _line(stem: str, step: Step) -> str:
     """In a subshell: no step changes the next. A quoted first word is neither keyword nor variable."""
     first, *others = argv_of(step)
-    command = " ".join([_quoted(first), *map(shlex.quote, others)])
+    quoted = "'" + first.replace("'", "'\"'\"'") + "'"
+    command = " ".join([quoted, *map(shlex.quote, others)])
     if isinstance(step, Write):  # printf is built into the shell: no process for a write
         command = f"{command} > {shlex.quote(step.path)}"
     return f"( {command} ) > {stem}.out 2> {stem}.err 9>&-; echo $? > {stem}.status"
-
-
-def _quoted(word: str) -> str:
-    return "'" + word.replace("'", "'\"'\"'") + "'"
