@@ -15,9 +15,13 @@ from lockscale.files import need_place_for_folder, write_text
 from lockscale.kernels.mail import read_mail
 from lockscale.measure.compare_arms import counted_arms, rates
 from lockscale.measure.run_folder import curated_run, find_run, target_of
+from lockscale.predict.casebook import read_casebook
+from lockscale.predict.casebook_score import score_cases
 from lockscale.progress import progress
 from lockscale.show.changelog import FORMS, as_form, story_blocks
 from lockscale.show.figures import (
+    casebook_figure,
+    casebook_numbers,
     counted_against_unpatched,
     measured_rates,
     published_figure,
@@ -35,7 +39,7 @@ from lockscale.show.story import Story, open_story
 from lockscale.study.file import Study, list_studies
 from lockscale.tables import list_tables, published
 
-SCALE = "scale"
+SCALE, CASES = "scale", "casebook"
 
 
 class Drawing(NamedTuple):
@@ -48,7 +52,7 @@ class Drawing(NamedTuple):
 
 def export_names() -> list[str]:
     """What `export` knows: the published tables, the studies, and the scale study."""
-    return [*list_tables(), *list_studies(), SCALE]
+    return [*list_tables(), *list_studies(), SCALE, CASES]
 
 
 def export(
@@ -86,7 +90,7 @@ def export(
 
 def _story(name: str, run: str) -> Story | None:
     """The study's in `run` or in its latest one in data/measured; None for what is no study."""
-    if name == SCALE or name in list_tables():
+    if name in (SCALE, CASES) or name in list_tables():
         return None
     if name not in list_studies():
         raise BadInput(f"there is no table and no study {name!r}: there are {', '.join(export_names())}")
@@ -120,6 +124,10 @@ def _drawings(name: str, story: Story | None) -> Iterator[Drawing]:
         yield from _study_drawings(story)
     elif name == SCALE:
         yield Drawing(SCALE, scale_figure(kept_scale()), kept_scale())
+    elif name == CASES:
+        score = score_cases(read_casebook())
+        numbers = casebook_numbers(score).assign(origin="published; predicted")
+        yield Drawing(CASES, casebook_figure(score), numbers)
     else:
         yield Drawing(name, published_figure(name), published(name).assign(origin="published"))
         if name in explained_tables():

@@ -4,6 +4,7 @@
 The explorer's figure and the timeline of a trace, which move under the hand, are beside this folder.
 """
 
+from lockscale.show.figures.casebook import casebook_figure, casebook_numbers
 from lockscale.show.figures.fit import draw_fit, fit_figure, fit_numbers
 from lockscale.show.figures.formats import save
 from lockscale.show.figures.stacks import flame_graph, top_stacks, waits_icicle, waits_table
@@ -22,6 +23,8 @@ from lockscale.show.figures.tables import (
 )
 
 __all__ = [
+    "casebook_figure",
+    "casebook_numbers",
     "counted_against_unpatched",
     "draw_fit",
     "fit_figure",
