@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The score of the casebook as one figure: predicted intervals of the gain against published gains."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,24 +16,29 @@ from lockscale.show.figures.template import HEIGHT_PX, figure, log_ticks, style
 
 OPEN_KIND = "not known"
 _NAMES = {"kept": "another algorithm", "less": "fewer or shorter holds", "gone": "split, lockless"}
-_ROOM = 1.3  # beyond the smallest and the largest number
+MOST_SHOWN = 30  # of published gains: a few that are far beyond would squeeze all others together
+SIZE_PX = 6
+_ROOM = 1.15  # beyond the smallest and the largest number
 
 
 def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     """Both axes logarithmic; on the diagonal a prediction is exact, a bar that crosses it holds."""
     rows = casebook_numbers(score)
+    shown = rows[rows.published <= MOST_SHOWN]
     says = (
         f"published gains; predicted from the base and cases of other families: {score['held_pct']:.0f}% of "
         f"intervals hold, median width {score['median_width']:.1f}"
     )
+    if beyond := len(rows) - len(shown):
+        says += f"; {beyond} gains above {MOST_SHOWN} are not shown"
     drawn = figure("What a patch gave, against what was predicted", says, "published gain", "predicted gain")
-    low = min(rows.published.min(), rows.low.min()) / _ROOM
-    high = max(rows.published.max(), rows.high.max()) * _ROOM
+    low = min(shown.published.min(), shown.low.min()) / _ROOM
+    high = max(shown.published.max(), shown.high.max()) * _ROOM
     drawn.add_scatter(
         x=[low, high], y=[low, high], mode="lines", name="exact", line={"color": "#888", "dash": "dot"}
     )
     for k, left in enumerate([*LEFT, None]):
-        here = rows[rows.left == left] if left else rows[rows.left.isna()]
+        here = shown[shown.left == left] if left else shown[shown.left.isna()]
         if len(here):
             drawn.add_scatter(
                 x=here.published,
@@ -44,10 +50,12 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
                 marker=style(k)["marker"],
                 text=here.id,
             )  # fmt: skip
+    drawn.update_traces(marker_size=SIZE_PX)
     ticks = {"type": "log", "tickvals": log_ticks(low, high)}
-    drawn.update_xaxes(ticks)
-    drawn.update_yaxes(ticks)
-    return drawn.update_layout(height=HEIGHT_PX)
+    most = shown.published.max() * _ROOM
+    drawn.update_xaxes(ticks, range=[math.log10(low), math.log10(most)])
+    drawn.update_yaxes(ticks, range=[math.log10(low), math.log10(high)])
+    return drawn.update_layout(height=HEIGHT_PX + 80)
 
 
 def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:
