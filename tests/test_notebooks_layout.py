@@ -19,7 +19,7 @@ NOTEBOOKS = notebook_names()
 NUMBERED = [notebook_of(source) for source in sources()]
 MOST_BYTES = 300_000
 PICTURES = {"image/svg+xml", "image/png"}
-DRAWS = re.compile(r"\b(story\.show|published_figure|explorer_figure|scale_figure|film)\(")
+DRAWS = re.compile(r"\b(story\.show|published_figure|explorer_figure|scale_figure|casebook_figure|film)\(")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
