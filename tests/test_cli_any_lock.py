@@ -60,8 +60,8 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
     [
         (["whatif"], "give the base's profile, its rates, or both"),
         (["whatif", "-r", "many"], "no such file, and not of the form"),
-        (["whatif", "-r", "1:35k,4:lots"], "4:lots: write threads:rate"),
-        (["whatif", "-r", "1:0,4:5"], "a rate is not above 0"),
+        (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not threads:rate"),
+        (["whatif", "-r", "1:0,4:5"], "a rate above zero"),
         (["whatif", "-r", "1:5,4:9", "--patch", "improve it"], "begins with no known word"),
         (
             ["whatif", "--profile", REPORT, "--patch", "lockless no_such_lock"],

@@ -163,3 +163,18 @@ def test_rates_alone_are_advised_to_take_a_profile_where_that_narrows_it() -> No
 def test_nothing_to_go_by_is_refused() -> None:
     with pytest.raises(BadInput, match="give the base's profile, its rates, or both"):
         ask_lock(UnpatchedData(), [], [], history())
+
+
+def test_waits_that_sleep_are_missed_by_a_profile_of_cpus_and_its_promise_is_left_out() -> None:
+    """Two threads that do less than one: hardly a sample waits, as who waits for a futex sleeps."""
+    seen = profile(waiting("wanted_lock", 2.0), Entry("work", 2, (), None, None, "self", 98.0))
+    found = ask_lock(UnpatchedData({1: 880.0, 2: 550.0}, seen), ["lockless wanted_lock"], [], history())
+    assert "Threads that sleep" in found.against_itself
+    assert found.candidates[0].promise is None
+    assert found.candidates[0].high > 2
+
+
+def test_a_share_that_somebody_knows_is_taken_in_place_of_the_profiles() -> None:
+    known = UnpatchedData({}, None, 64, None, 0.6)
+    (found,) = ask_lock(known, ["lockless LOCK"], [], history()).candidates
+    assert found.promise == pytest.approx(2.5)

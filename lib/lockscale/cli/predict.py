@@ -40,6 +40,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.FloatRange(min=0, min_open=True),
     help="How long the profiled load ran, for lock waits.",
 )
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Of the threads' time that waits for the lock, where you know it.",
+)
 @click.option("--table", "which", metavar="N", help="Of several tables in the profile, by number or title.")
 @click.option("--letter", is_flag=True, help="The paragraph for a cover letter.")
 @click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
@@ -53,6 +59,7 @@ def whatif(
     patches: tuple[str, ...],
     threads: int | None,
     seconds: float | None,
+    share: float | None,
     which: str | None,
     letter: bool,
     model: str | None,
@@ -76,10 +83,10 @@ def whatif(
     (-p NAME=true) is a patch; the profile is taken to be of the most threads in --rates.
     """
     if study is not None or model is not None:
-        if patches or threads or seconds or which or letter:
+        if any((patches, threads, seconds, share is not None, which, letter)):
             raise BadInput(
-                "--patch, --threads, --seconds, --table and --letter are of any lock's profile and rates: "
-                "leave out STUDY and --model"
+                "--patch, --threads, --seconds, --share, --table and --letter are of any lock's profile and "
+                "rates: leave out STUDY and --model"
             )
         _of_model(study, profile, rates, model, parameters, given)
         return
@@ -94,7 +101,10 @@ def whatif(
     read = read_profile(profile, which) if profile else None
     used = [f"{profile} ({read.tool}, {read.of})"] if read else []
     used += [f"rates {rates}"] if rates else []
-    found: LockAnswer = ask_lock(UnpatchedData(found_rates, read, threads, seconds), patches, used)
+    used += [f"a share of {share:g}%"] if share is not None else []
+    wait_share = None if share is None else share / 100
+    measured = UnpatchedData(found_rates, read, threads, seconds, wait_share)
+    found: LockAnswer = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 
 

@@ -8,6 +8,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,17 @@ CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink
 
 @dataclass(frozen=True)
 class UnpatchedData:
-    """The unpatched side: rates in operations/s by threads; seconds: how long the profile's load ran."""
+    """The unpatched side: rates in operations/s by threads; seconds: how long the profile's load ran.
+
+    wait_share: of the threads' time that waits for the lock in question, 0 to 1, where somebody knows it
+    otherwise; it is taken in place of the profile's.
+    """
 
     rates_per_s: Mapping[int, float] = field(default_factory=dict)
     profile: LockProfile | None = None
     threads: int | None = None
     seconds: float | None = None
+    wait_share: float | None = None
 
     @property
     def most_threads(self) -> int:
@@ -49,10 +55,21 @@ class UnpatchedData:
         n = max(self.rates_per_s, default=1)
         return n * self.rates_per_s[1] / self.rates_per_s[n] if n > 1 and 1 in self.rates_per_s else np.inf
 
+    @cached_property
+    def waits_unseen(self) -> bool:
+        """Whether the profile's waits are far too few for the rates, as where threads sleep for a lock."""
+        waiting, n = all_waits(self), max(self.rates_per_s, default=1)
+        fewer = {k: rate for k, rate in self.rates_per_s.items() if k != n}
+        if waiting is None or self.wait_share is not None or not fewer:
+            return False
+        base = from_wait_share(waiting, n, self.rates_per_s[n])
+        calculated = [base.rate_per_s(k) / rate for k, rate in fewer.items()]
+        return float(np.median(calculated)) < 1 / (1 + FAR_PCT / 100)
+
     def share(self, match: Match, *, waits: bool) -> float | None:
         """Of the threads' time: waiting for that lock, or all of what is on the stack; None if not known."""
-        if self.profile is None:
-            return None
+        if self.profile is None or self.wait_share is not None:
+            return self.wait_share
         if match.wait_ns is not None and self.profile.of != "on-CPU samples":
             return match.wait_ns / (1e9 * self.seconds * self.most_threads) if self.seconds else None
         pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
@@ -112,7 +129,7 @@ def ask_lock(
     measured: UnpatchedData, patches: Sequence[str], used: Sequence[str], history: History | None = None
 ) -> LockAnswer:
     """Raises BadInput where there is nothing to go by, and for a patch or a lock that is not known."""
-    if measured.profile is None and len(measured.rates_per_s) < 1:
+    if measured.profile is None and not measured.rates_per_s and measured.wait_share is None:
         raise BadInput("give the base's profile, its rates, or both: --profile FILE, -r 1:35k,64:140k")
     cases = read_casebook()
     history = history or learn(past(cases))
@@ -191,13 +208,15 @@ def _matched(measured: UnpatchedData, change: Change) -> Match | None:
 def _promise(measured: UnpatchedData, change: Change, match: Match | None) -> float | None:
     """Of one change. Where only rates are known, what the change leaves of the lock bounds it."""
     n = measured.most_threads
-    if match is None:
+    waiting = measured.wait_share
+    if waiting is None and (match is None or measured.waits_unseen):
         return _promise_of_rates(measured, change)
-    waiting = measured.share(match, waits=True)
+    if waiting is None and match:
+        waiting = measured.share(match, waits=True)
     if waiting is None:
         return None
     if change.word in ("avoid", "unshare"):
-        everything = measured.share(match, waits=False)
+        everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         return promise_of(max(everything or 0.0, waiting) * gone)
     whole = promise_of(waiting)
@@ -225,7 +244,7 @@ def _together(promises: Sequence[float | None]) -> float | None:
 def _next_limit(measured: UnpatchedData, patch: Patch) -> NextLimit | None:
     """The longest wait that the patch leaves alone."""
     profile = measured.profile
-    if profile is None:
+    if profile is None or measured.waits_unseen:
         return None
     ours = [profile.match(change.lock) for change in patch.changes]
     taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
@@ -245,7 +264,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     if len(rates) < 2:
         return "the base against itself: not possible with fewer than two rates", None
     n = max(rates)
-    waiting = _all_waits(measured)
+    waiting = all_waits(measured)
     base: OneLock
     if waiting is None:
         base, whence = from_rates(rates), "fitted to them, one lock and the work outside of it"
@@ -254,16 +273,19 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
     said = f"the base against itself: calculated rates ({whence}) are {off:.0f}% off the measured ones"
     if off > FAR_PCT:
-        said += (
-            ": waiting for locks does not explain this curve. Either the profile is of another run, or time "
-            "grows with the threads otherwise (cache lines, memory, sleeping)"
-        )
+        said += ": waiting for locks does not explain this curve"
+        if measured.waits_unseen:
+            said += (
+                ". Threads that sleep for a lock are in no profile of CPUs, or it is of another run: the "
+                "promises are left out. perf lock contention or offcputime would tell, or --share PERCENT"
+            )
     return said, off
 
 
-def _all_waits(measured: UnpatchedData) -> float | None:
-    if measured.profile is None:
-        return None
+def all_waits(measured: UnpatchedData) -> float | None:
+    """The share of the threads' time that waits for locks, 0 to 1; None where nothing says it."""
+    if measured.profile is None or measured.wait_share is not None:
+        return measured.wait_share
     shares = [measured.share(wait, waits=True) for wait in measured.profile.waits]
     known = [share for share in shares if share is not None]
     return min(sum(known), 1.0) if known else None

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A user's rates and profile of the base, as people have them."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -9,29 +8,20 @@ import numpy as np
 from lockscale.errors import BadInput, printable
 from lockscale.fitting.user_table import read_columns
 from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.rates import rates_of
 from lockscale.tools.registry import profile_of
 
-_SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9}
-_POINT = re.compile(r" *(\d{1,7}) *: *(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+) *([kKmMgG]?) *", re.ASCII)
 EXAMPLE = "-r 1:35k,4:140k"
 
 
 def read_rates(text: str) -> dict[int, float]:
     """Operations/s by threads, from `1:35k,4:140k` or a CSV file with threads,value.
 
-    Of repeats the geometric mean. Raises BadInput.
+    Of a file's repeats the geometric mean. Raises BadInput.
     """
     if ":" not in text or Path(text).is_file():
         return _of_file(Path(text))
-    points = [(part, _POINT.fullmatch(part)) for part in text.split(",")]
-    values: dict[int, list[float]] = {}
-    for part, found in points:
-        if found is None:
-            raise BadInput(
-                f"rates {printable(part)}: write threads:rate, as in {EXAMPLE}, or name a CSV file"
-            )
-        values.setdefault(int(found[1]), []).append(float(found[2]) * _SCALE[found[3]])
-    return _checked(text, values)
+    return rates_of(text)
 
 
 def _of_file(path: Path) -> dict[int, float]:

@@ -151,7 +151,11 @@ class Match:
     def said(self) -> str:
         """What was matched, for a person: names with their lines, and the sum."""
         shown = self.waits or self.entries
-        of = [f"{' < '.join((one.name, *(one.callers or ())))} (line {one.line})" for one in shown]
+        of = list(
+            dict.fromkeys(
+                f"{' < '.join((one.name, *(one.callers or ())))} (line {one.line})" for one in shown
+            )
+        )
         return "; ".join(of[:4]) + (f"; and {len(of) - 4} more" if len(of) > 4 else "")
 
 
