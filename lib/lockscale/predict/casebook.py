@@ -19,7 +19,14 @@ from lockscale.predict.change_kind import BY_NAME, kind_of
 from lockscale.predict.history import Past, promise_of
 from lockscale.yaml_text import read_yaml
 
-Text = Annotated[str, Field(max_length=1000)]
+
+def _text(value: Any) -> Any:
+    """A key that is there with nothing, or a number or a date that YAML took for one."""
+    return "" if value is None else value if isinstance(value, str | list | dict) else str(value)
+
+
+Text = Annotated[str, pydantic.BeforeValidator(_text), Field(max_length=1000)]
+IDLE = re.compile(r"\bidle|_idle")
 Positive = Annotated[float, Field(gt=0, le=1e18)]
 
 
@@ -30,10 +37,10 @@ class _Part(pydantic.BaseModel):
 
 
 class CasePoint(_Part):
-    """One load before and after; threads None where it was not published."""
+    """One load before and after; what was not published is None."""
 
-    threads: Annotated[int, Field(ge=1, le=1_000_000)] | None
-    base: Positive
+    threads: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    base: Positive | None = None
     patched: Positive | None = None
     label: Text = ""
 
@@ -42,20 +49,20 @@ class ProfileLine(_Part):
     """One line of the base's profile."""
 
     what: Text
-    value: float
-    unit: Text
+    value: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    unit: Text = ""
 
 
 class RemovedShare(_Part):
     """Percent of the base's profile that the change removes."""
 
-    pct: Annotated[float, Field(ge=0, le=100)]
+    pct: Annotated[float, Field(ge=0, le=100)] | None = None
 
 
 class PublishedCase(_Part):
     """One patch; `higher_is_better` is false of times."""
 
-    id: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")]
+    id: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[ -~]+$")]
     family: Text = ""
     subsystem: Text = ""
     kind: Text = ""
@@ -77,12 +84,14 @@ class PublishedCase(_Part):
 
     def gain(self, point: CasePoint) -> float | None:
         """Of the patch there: above 1 is faster."""
-        if point.patched is None:
+        if point.patched is None or point.base is None:
             return None
         return point.patched / point.base if self.higher_is_better else point.base / point.patched
 
-    def rate(self, point: CasePoint) -> float:
+    def rate(self, point: CasePoint) -> float | None:
         """The base's, in units of its own: only its changes with the threads mean anything."""
+        if point.base is None:
+            return None
         return point.base if self.higher_is_better else 1 / point.base
 
 
@@ -110,9 +119,10 @@ class UnpatchedSide(NamedTuple):
     @property
     def most(self) -> float:
         """N times the rate of one thread over that of N, infinite where one thread was not measured."""
-        if self.threads is None or 1 not in self.rates or self.threads == 1:
+        n = self.threads
+        if n is None or n == 1 or not {1, n} <= self.rates.keys():
             return float("inf")
-        return self.threads * self.rates[1] / self.rates[self.threads]
+        return n * self.rates[1] / self.rates[n]
 
 
 class CaseLoad(NamedTuple):
@@ -171,10 +181,13 @@ def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSi
         same = [top]
     if not any(p.label for p in case.points):
         same = list(case.points)
-    rates = {p.threads: case.rate(p) for p in sorted(same, key=lambda p: p.threads or 0) if p.threads}
-    share = case.removed_share.pct / 100 if case.removed_share else None
-    idle = sum(line.value for line in case.base_profile if re.search(r"\bidle|_idle", line.what)) / 100
-    return UnpatchedSide(case.kind_name, top.threads, rates, share, min(idle, 1.0))
+    known = ((p.threads, case.rate(p)) for p in sorted(same, key=lambda p: p.threads or 0))
+    rates = {threads: rate for threads, rate in known if threads and rate}
+    pct = case.removed_share.pct if case.removed_share else None
+    share = None if pct is None else pct / 100
+    # the largest: one idle function calls another, and their rows hold the same samples
+    idle_pct = max((line.value or 0 for line in case.base_profile if IDLE.search(line.what)), default=0.0)
+    return UnpatchedSide(case.kind_name, top.threads, rates, share, min(idle_pct / 100, 1.0))
 
 
 def past(cases: list[PublishedCase]) -> list[Past]:
