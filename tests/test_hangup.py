@@ -16,6 +16,7 @@ from pathlib import Path
 from lockscale import paths
 paths.RUNS = Path(sys.argv[1])
 # the tests themselves may run under nohup
+signal.signal(signal.SIGINT, signal.default_int_handler)  # nor in the background, where it is ignored
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[2] == "nohup" else signal.SIG_DFL)
 from lockscale.cli import main
 point = "guests=[{cpus: 1, processes: [1]}]"

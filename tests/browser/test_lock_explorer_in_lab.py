@@ -134,7 +134,7 @@ def shows_what_sim_prints(page: Any, lockscale: Any) -> bool:
 def test_the_index_opens_and_names_the_notebooks(lab: Any, chromium: Any):
     page = chromium.new_page()
     page.goto(lab.page("notebooks/README.md", "front"))
-    page.wait_for_selector("text=01_audit.ipynb", timeout=WAIT_MS)
+    page.wait_for_selector(".jp-MarkdownViewer >> text=01 Audit", timeout=WAIT_MS)
     page.close()
 
 

@@ -33,7 +33,7 @@ def history() -> History:
 def test_nine_of_ten_published_gains_are_held_by_what_other_families_say() -> None:
     score = shipped_score()
     assert score["n"] >= 50
-    assert score["held_pct"] >= 90
+    assert round(score["held_pct"], 1) >= 90
     assert score["wrong_side"] == 0
 
 

@@ -92,14 +92,15 @@ def whatif(
         return
     if parameters or given:
         raise BadInput("-p and --given are of a model or a study: add --model NAME")
-    from lockscale.predict.lock_answer import UnpatchedData, ask_lock
+    from lockscale.predict.lock_answer import ask_lock
+    from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
     from lockscale.predict.user_rates import read_profile, read_rates
 
     found_rates = read_rates(rates) if rates else {}
     read = read_profile(profile, which) if profile else None
-    used = [f"{profile} ({read.tool}, {read.of})"] if read else []
+    used = [f"{read.tool} of {profile.name}"] if read and profile else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100

@@ -157,7 +157,9 @@ def _read(path: Path, number: int, entry: Any) -> PublishedCase:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the entry"
-        raise BadInput(f"{where}: {key}: {first['msg'].lower()}; docs/any-lock.md has the format") from None
+        why = {"string_pattern_mismatch": "write it in ASCII", "model_type": "write keys and values"}
+        said = why.get(first["type"], first["msg"].lower())
+        raise BadInput(f"{where}: {key}: {said}; docs/any-lock.md has the format") from None
     if case.kind and case.kind not in BY_NAME:
         raise BadInput(f"{where}: no kind {case.kind!r}; there are {', '.join(BY_NAME)}")
     return case

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from lockscale.predict.change_kind import LEFT
@@ -34,6 +35,7 @@ SMALLEST = 0.02  # of y + FLOOR: a patch that made it slower counts as one that 
 TYPICAL = 0.9  # ln of a promise in the middle of the cases: a share of 59%
 LEAST_PROMISE, MOST_PROMISE = 0.05, 3.5  # of its logarithm, beyond which cases say nothing
 HOLDS = 0.90
+BOUND_SD = 0.05  # of its logarithm: two rates of which each has noise
 SUPERLINEAR = 1.15  # assumed: caches; more than N times one thread's rate is not expected of N threads
 
 _WITHOUT, _SLOPE, _KNOWN = len(LEFT) + 1, len(LEFT) + 1, len(LEFT) + 2
@@ -98,10 +100,12 @@ class History:
 
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
         shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
-        at = np.array([lows[shortest], 0.5, lows[shortest] + holds])
-        low, value, high = np.minimum(np.exp(log_gain(at)), most * SUPERLINEAR)
-        worth = float(student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM))
-        return GainInterval(float(low), float(value), float(high), worth if most > np.exp(FLOOR) else 0.0)
+        low, value, high = np.exp(log_gain(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
+        bound = max(most, 1.0)  # what is learned may be more, what arrives is not
+        worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
+        worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
+        value, high = min(value, bound), min(high, bound * SUPERLINEAR)
+        return GainInterval(float(low), float(value), float(high), float(worth))
 
 
 def learn(cases: Sequence[Past]) -> History:

@@ -6,9 +6,8 @@ The promise of each candidate is reckoned from the share of the threads' time th
 (history.py). Rates bound it: N threads do no more than N times what one does.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,62 +17,16 @@ from lockscale.predict.advice import Advice, advice
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.history import SUPERLINEAR, TYPICAL, GainInterval, History, learn, promise_of
+from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_PCT, SAMPLES, UnpatchedData
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
-from lockscale.tools.lock_profile import LockProfile, Match
+from lockscale.tools.lock_profile import Match
 
-ASSUMED_THREADS = 64
-FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
 SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
-
-
-@dataclass(frozen=True)
-class UnpatchedData:
-    """The unpatched side: rates in operations/s by threads; seconds: how long the profile's load ran.
-
-    wait_share: of the threads' time that waits for the lock in question, 0 to 1, where somebody knows it
-    otherwise; it is taken in place of the profile's.
-    """
-
-    rates_per_s: Mapping[int, float] = field(default_factory=dict)
-    profile: LockProfile | None = None
-    threads: int | None = None
-    seconds: float | None = None
-    wait_share: float | None = None
-
-    @property
-    def most_threads(self) -> int:
-        return self.threads or max(self.rates_per_s, default=ASSUMED_THREADS)
-
-    @property
-    def most_gain(self) -> float:
-        """N times one thread's rate over the rate of N; infinite where one thread was not measured."""
-        n = max(self.rates_per_s, default=1)
-        return n * self.rates_per_s[1] / self.rates_per_s[n] if n > 1 and 1 in self.rates_per_s else np.inf
-
-    @cached_property
-    def waits_unseen(self) -> bool:
-        """Whether the profile's waits are far too few for the rates, as where threads sleep for a lock."""
-        waiting, n = all_waits(self), max(self.rates_per_s, default=1)
-        fewer = {k: rate for k, rate in self.rates_per_s.items() if k != n}
-        if waiting is None or self.wait_share is not None or not fewer:
-            return False
-        base = from_wait_share(waiting, n, self.rates_per_s[n])
-        calculated = [base.rate_per_s(k) / rate for k, rate in fewer.items()]
-        return float(np.median(calculated)) < 1 / (1 + FAR_PCT / 100)
-
-    def share(self, match: Match, *, waits: bool) -> float | None:
-        """Of the threads' time: waiting for that lock, or all of what is on the stack; None if not known."""
-        if self.profile is None or self.wait_share is not None:
-            return self.wait_share
-        if match.wait_ns is not None and self.profile.of != "on-CPU samples":
-            return match.wait_ns / (1e9 * self.seconds * self.most_threads) if self.seconds else None
-        pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
-        return None if pct is None else pct / max(100 - (self.profile.idle_pct or 0.0), 30.0)
 
 
 @dataclass(frozen=True)
@@ -177,7 +130,7 @@ def _candidate(
     promises = [
         _promise(measured, change, match) for change, match in zip(patch.changes, matches, strict=True)
     ]
-    promise = _together(promises)
+    promise = _together(measured, promises, [match for match in matches if match])
     most = measured.most_gain
     if following and following.is_another_lock:
         most = min(most, following.gain_ends_at * ROOM / SUPERLINEAR)
@@ -227,18 +180,24 @@ def _promise(measured: UnpatchedData, change: Change, match: Match | None) -> fl
 
 def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
     """None unless the patch says how much is left: rates alone do not say what the lock's share is."""
-    if len(measured.rates_per_s) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
+    if len(measured.ladder) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
         return None
-    base, n = from_rates(measured.rates_per_s), max(measured.rates_per_s)
+    base, n = from_rates(measured.ladder), measured.most_threads
     return min(base.gain(n, change), float(np.exp(TYPICAL)))
 
 
-def _together(promises: Sequence[float | None]) -> float | None:
-    """Of several changes: what each takes away of the time is taken away."""
+def _together(
+    measured: UnpatchedData, promises: Sequence[float | None], matches: Sequence[Match]
+) -> float | None:
+    """Of several changes: what each takes away of the time is taken away, and nothing of it twice."""
     known = [promise for promise in promises if promise is not None]
     if len(known) < len(promises) or not known:
         return None
-    return promise_of(sum(1 - 1 / promise for promise in known)) if len(known) > 1 else known[0]
+    if len(known) == 1:
+        return known[0]
+    gone = sum(1 - 1 / promise for promise in known)
+    most = measured.wait_share if measured.wait_share is not None else measured.share_together(matches)
+    return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 
 def _next_limit(measured: UnpatchedData, patch: Patch) -> NextLimit | None:
@@ -260,16 +219,16 @@ def _next_limit(measured: UnpatchedData, patch: Patch) -> NextLimit | None:
 
 def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
-    rates = measured.rates_per_s
+    rates = measured.ladder
     if len(rates) < 2:
         return "the base against itself: not possible with fewer than two rates", None
     n = max(rates)
-    waiting = all_waits(measured)
+    waiting = measured.all_waits
     base: OneLock
     if waiting is None:
         base, whence = from_rates(rates), "fitted to them, one lock and the work outside of it"
     else:
-        base, whence = from_wait_share(waiting, n, rates[n]), f"from the waits of the profile at {n} threads"
+        base, whence = from_wait_share(waiting, n, rates[n]), f"from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
     said = f"the base against itself: calculated rates ({whence}) are {off:.0f}% off the measured ones"
     if off > FAR_PCT:
@@ -282,22 +241,20 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     return said, off
 
 
-def all_waits(measured: UnpatchedData) -> float | None:
-    """The share of the threads' time that waits for locks, 0 to 1; None where nothing says it."""
-    if measured.profile is None or measured.wait_share is not None:
-        return measured.wait_share
-    shares = [measured.share(wait, waits=True) for wait in measured.profile.waits]
-    known = [share for share in shares if share is not None]
-    return min(sum(known), 1.0) if known else None
-
-
 def _notes(measured: UnpatchedData) -> list[str]:
     notes = []
+    if measured.most_gain < 1:
+        notes.append("one thread does less than its share of what all do: its rate bounds nothing here")
+    if measured.profile is None and measured.wait_share is None and len(measured.ladder) < 2:
+        notes.append(
+            "nothing that was given says how much the lock matters: this is what published patches of that "
+            "kind gave"
+        )
     if not measured.rates_per_s and not measured.threads:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.profile:
         notes += measured.profile.warnings
-        if measured.profile.of != "on-CPU samples" and not measured.seconds:
+        if measured.profile.of != SAMPLES and not measured.seconds:
             notes.append(
                 "how long the load ran is not known, so that waits are no share of its time: give --seconds"
             )

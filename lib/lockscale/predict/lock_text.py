@@ -39,7 +39,8 @@ def lock_text(answer: LockAnswer) -> str:
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
         f"Predicted gain, patched over unpatched rate, low to high at {HOLDS:.0%}, learned from "
         f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
-        "promise: the gain if the waits were deleted and nothing else were in the way",
+        "promise: the gain if the waits were deleted and nothing else were in the way; published gains are "
+        "at times larger, as those who wait slow those who do not",
         _next(answer),
         _advice(answer),
         *answer.notes,
@@ -83,27 +84,28 @@ def letter(answer: LockAnswer) -> str:
 
 
 def _measured(answer: LockAnswer, best: PatchGain) -> str:
-    at = f"With {best.threads} threads"
+    base = f"The unpatched side at {best.threads} threads: {', '.join(answer.used)}."
     if best.promise is None:
-        return f"{at}, all that was measured of the unpatched kernel is {'; '.join(answer.used)}."
+        return f"{base} What share of the time waits for the lock is not known."
     return (
-        f"{at} of the unpatched kernel ({'; '.join(answer.used)}), deleting what this change removes from "
-        f"the profile would make it {best.promise:.2f} times as fast, if nothing else were in the way."
+        f"{base} Deleting the waits that the change ({best.patch}) removes would make it "
+        f"{best.promise:.2f} times as fast, if nothing else were in the way."
     )
 
 
 def _expected(answer: LockAnswer, best: PatchGain) -> str:
     return (
-        f"Predicted, not measured: {best.value:.2f} times the unpatched rate, between {best.low:.2f} and "
-        f"{best.high:.2f} ({HOLDS:.0%}). That is how changes that {_LEAVES[best.left]} turned out among "
-        f"{answer.cases} published gains."
+        f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
+        f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that "
+        f"{_LEAVES[best.left]} turned out among {answer.cases} published gains."
     )
 
 
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
-        f"The gain may end earlier at {limit.name}, where {limit.wait_pct:.1f}% of the time is waited."
+        f"The gain may end at {limit.gain_ends_at:.2f} times, at {limit.name}, where "
+        f"{limit.wait_pct:.1f}% of the time is waited."
         if limit
         else "What is next in the way is not in these data."
     )

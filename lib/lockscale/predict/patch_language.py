@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from lockscale.errors import BadInput, printable
 from lockscale.predict.change_kind import BY_NAME, GONE
 
+SMALLEST_PCT = 0.1
 PARTS, SHARE_PCT, PER_BATCH = 4, 50.0, 8  # where a patch does not say
 MOST = 100_000
 
@@ -87,20 +88,23 @@ def read_patch(text: str) -> Patch:
 
 def _change(text: str) -> Change:
     first, _, rest = text.partition(" ")
+    first = first.lower()
     word = WORDS.get(first)
     if word is None:
         raise BadInput(f"patch {printable(text)} begins with no known word: write {EXAMPLES}")
     lock, number = _lock_and_number(rest.strip(), word)
-    if not lock:
-        raise BadInput(f"patch {printable(text)} names no lock: write {word.example}")
+    if not re.fullmatch(r"\S+( < \S+)*", lock):
+        raise BadInput(f"patch {printable(text)} names no one lock or function: write {word.example}")
     if word.number == "parts":
-        parts = int(_between(number or PARTS, 2, MOST, text, word))
+        parts = int(_between(PARTS if number is None else number, 2, MOST, text, word))
         return Change(first, lock, parts=parts, pooled=word.kind == "trylock")
     if word.number == "each":
-        return Change(first, lock, visits=1 / _between(number or PER_BATCH, 1, MOST, text, word))
+        return Change(
+            first, lock, visits=1 / _between(PER_BATCH if number is None else number, 2, MOST, text, word)
+        )
     if word.number == "percent":
         default = 100.0 if first == "avoid" else SHARE_PCT
-        left = 1 - _between(default if number is None else number, 0, 100, text, word) / 100
+        left = 1 - _between(default if number is None else number, SMALLEST_PCT, 100, text, word) / 100
         return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
     return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
 

@@ -11,6 +11,7 @@ from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.rates import rates_of
 from lockscale.tools.registry import profile_of
 
+MOST_BYTES = 128 << 20
 EXAMPLE = "-r 1:35k,4:140k"
 
 
@@ -48,6 +49,10 @@ def _checked(what: str, values: dict[int, list[float]]) -> dict[int, float]:
 
 def read_profile(path: Path, table: str | None = None) -> LockProfile:
     """The profile in the file; of several that of `table`, a number from 1 or a title."""
+    if not path.is_file():
+        raise BadInput(f"{path} is no regular file: save what the tool prints, and name that file")
+    if path.stat().st_size > MOST_BYTES:
+        raise BadInput(f"{path} has more than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
     try:
         return profile_of(path.read_text(encoding="utf-8", errors="replace"), table=table)
     except BadInput as said:

@@ -32,12 +32,13 @@ WAITS = {
 _WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
 # what gcc appends to a function of which it made another one
 _MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
+_VERSION = re.compile(r"@@?[A-Z][A-Za-z]*_[\w.]+$")
 _OFFSET = re.compile(r"\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: \[\w+\])?$")
 
 
 def function_of(symbol: str) -> str:
-    """The function of `vfs_create.isra.0+0x51/0x90`."""
-    return _MADE.sub("", _OFFSET.sub("", symbol.strip()))
+    """The function of `vfs_create.isra.0+0x51/0x90`, or of `pthread_spin_lock@@GLIBC_2.34`."""
+    return _MADE.sub("", _VERSION.sub("", _OFFSET.sub("", symbol.strip())))
 
 
 @lru_cache(maxsize=1 << 16)

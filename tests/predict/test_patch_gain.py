@@ -17,7 +17,8 @@ from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.casebook import past, read_casebook
 from lockscale.predict.history import History, learn
-from lockscale.predict.lock_answer import PatchGain, UnpatchedData, ask_lock
+from lockscale.predict.lock_answer import PatchGain, ask_lock
+from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
 from lockscale.sim import simulate
 from lockscale.tools.lock_profile import Entry, LockProfile
@@ -178,3 +179,46 @@ def test_a_share_that_somebody_knows_is_taken_in_place_of_the_profiles() -> None
     known = UnpatchedData({}, None, 64, None, 0.6)
     (found,) = ask_lock(known, ["lockless LOCK"], [], history()).candidates
     assert found.promise == pytest.approx(2.5)
+
+
+def test_what_two_changes_have_in_common_is_gained_once() -> None:
+    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock", "b_path"), "spin", None, "self", 40.0)
+    for text in ("lockless a_lock + lockless a_lock", "lockless a_lock + lockless b_path"):
+        (found,) = ask_lock(UnpatchedData({}, profile(slow), 64), [text], [], history()).candidates
+        assert found.promise == pytest.approx(1 / 0.6, rel=0.01), text
+
+
+def test_rates_that_grow_faster_than_the_threads_bound_nothing_below_one() -> None:
+    found = ask_lock(UnpatchedData({1: 35.0, 4: 150.0, 8: 400.0}), ["lockless LOCK"], [], history())
+    (one,) = found.candidates
+    assert one.low < 1 < one.high
+    assert "bounds nothing" in lock_text(found)
+
+
+def test_a_median_and_a_chance_are_of_one_distribution() -> None:
+    for most in (1.0, 1.02, 1.1, 2.0, 50.0):
+        gain = history().gain("gone", None, most)
+        assert (gain.value > LEAST_GAIN) == (gain.worth > 0.5), most
+        assert gain.low < gain.value < gain.high <= most * 1.15
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"wait_share": float("nan")}, "--share is not from 0 to 100"),
+        ({"seconds": float("nan")}, "--seconds is no time"),
+        ({"rates_per_s": {1: 5.0, 4: 9.0}, "threads": 64}, "--threads 64 has no rate"),
+        ({"rates_per_s": {1: 5.0}}, "one thread waits for nobody"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(given: dict[str, object], says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        UnpatchedData(**given)  # type: ignore[arg-type]
+
+
+def test_no_more_is_waited_than_there_are_threads_and_seconds() -> None:
+    waits = LockProfile(
+        "perf_lock", "lock waits", (Entry("i_lock", 1, wait_ns=30e9, contentions=5),), "by hand"
+    )
+    with pytest.raises(BadInput, match="i_lock is waited for 30 s, but 2 threads in --seconds 10 have 20 s"):
+        ask_lock(UnpatchedData({}, waits, 2, 10.0), ["lockless i_lock"], [], history())

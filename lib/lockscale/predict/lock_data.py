@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What was measured of an unpatched kernel or program, and what share of the threads' time waits for whom."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from lockscale.errors import BadInput
+from lockscale.predict.one_lock import from_wait_share
+from lockscale.tools.lock_profile import Entry, LockProfile, Match, once
+
+ASSUMED_THREADS = 64
+FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
+MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
+SAMPLES = "on-CPU samples"
+
+
+@dataclass(frozen=True)
+class UnpatchedData:
+    """Rates in operations/s by threads; seconds: how long the profile's load ran.
+
+    threads: at which the profile was taken, of the rates the most that are looked at. wait_share: of the
+    threads' time that waits for the lock in question, 0 to 1, where somebody knows it otherwise; it is taken
+    in place of the profile's. Raises BadInput for numbers that are none, and for threads without a rate.
+    """
+
+    rates_per_s: Mapping[int, float] = field(default_factory=dict)
+    profile: LockProfile | None = None
+    threads: int | None = None
+    seconds: float | None = None
+    wait_share: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.wait_share is not None and not 0 <= self.wait_share <= 1:
+            raise BadInput("--share is not from 0 to 100 percent: give what share of the time is waited")
+        if self.seconds is not None and not 0 < self.seconds < 1e9:
+            raise BadInput("--seconds is no time: give how many seconds the load ran")
+        if self.threads is not None and self.rates_per_s and self.threads not in self.rates_per_s:
+            known = ", ".join(map(str, self.rates_per_s))
+            raise BadInput(f"--threads {self.threads} has no rate: -r has those of {known}; give one of them")
+        if self.most_threads < 2:
+            raise BadInput("one thread waits for nobody: give rates or a profile of several")
+
+    @property
+    def most_threads(self) -> int:
+        return self.threads or max(self.rates_per_s, default=ASSUMED_THREADS)
+
+    @cached_property
+    def ladder(self) -> dict[int, float]:
+        """The rates up to the threads in question, ascending."""
+        return {n: rate for n, rate in sorted(self.rates_per_s.items()) if n <= self.most_threads}
+
+    @property
+    def most_gain(self) -> float:
+        """N times one thread's rate over the rate of N; infinite where one thread was not measured."""
+        n = self.most_threads
+        return n * self.ladder[1] / self.ladder[n] if {1, n} <= self.ladder.keys() else np.inf
+
+    @cached_property
+    def waits_unseen(self) -> bool:
+        """Whether the profile's waits are far too few for the rates, as where threads sleep for a lock."""
+        waiting, n = self.all_waits, self.most_threads
+        fewer = {k: rate for k, rate in self.ladder.items() if k != n}
+        if waiting is None or self.wait_share is not None or not fewer:
+            return False
+        base = from_wait_share(waiting, n, self.ladder[n])
+        calculated = [base.rate_per_s(k) / rate for k, rate in fewer.items()]
+        return float(np.median(calculated)) < 1 / (1 + FAR_PCT / 100)
+
+    @property
+    def all_waits(self) -> float | None:
+        """The share of the threads' time that waits for locks, 0 to 1; None where nothing says it."""
+        if self.profile is None or self.wait_share is not None:
+            return self.wait_share
+        shares = [self.share(wait, waits=True) for wait in self.profile.waits]
+        known = [share for share in shares if share is not None]
+        return min(sum(known), 1.0) if known else None
+
+    def share(self, match: Match, *, waits: bool) -> float | None:
+        """Of the threads' time: waiting for that lock, or all of what is on the stack; None if not known."""
+        if self.profile is None:
+            return None
+        if match.wait_ns is not None and self.profile.of != SAMPLES:
+            return self._of_seconds(match.name, match.wait_ns)
+        pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
+        return None if pct is None else self._of_busy(pct)
+
+    def share_together(self, matches: Iterable[Match]) -> float | None:
+        """Of several locks or functions: what two of them have in common counts once."""
+        known = list(matches)
+        entries = list(dict.fromkeys(entry for match in known for entry in match.waits or match.entries))
+        if self.profile is None or not entries:
+            return None
+        if self.profile.of != SAMPLES and any(entry.wait_ns is not None for entry in entries):
+            return self._of_seconds(known[0].name, sum(entry.wait_ns or 0.0 for entry in entries))
+        single = entries if self.profile.disjoint else once(_of_one_kind(entries))
+        return self._of_busy(min(sum(entry.share_pct or 0.0 for entry in single), 100.0))
+
+    def _of_busy(self, pct: float) -> float:
+        idle_pct = self.profile.idle_pct if self.profile else None
+        return pct / max(100 - (idle_pct or 0.0), 30.0)
+
+    def _of_seconds(self, name: str, wait_ns: float) -> float | None:
+        if not self.seconds:
+            return None
+        share = wait_ns / (1e9 * self.seconds * self.most_threads)
+        if share > MOST_BUSY:
+            there_is_s = self.seconds * self.most_threads
+            raise BadInput(
+                f"{name} is waited for {wait_ns / 1e9:.3g} s, but {self.most_threads} threads in --seconds "
+                f"{self.seconds:g} have {there_is_s:.3g} s in all: mend --seconds or --threads"
+            )
+        return min(share, 1.0)
+
+
+def _of_one_kind(entries: list[Entry]) -> list[Entry]:
+    """Those counted as `self` hold no other's samples; where there are any, the rest is what calls them."""
+    own = [entry for entry in entries if entry.counts == "self"]
+    return own or entries
