@@ -34,6 +34,17 @@ def test_a_robots_mail_becomes_a_case_that_the_casebook_takes(lockscale: Locksca
     assert case["low"] < case["high"]
 
 
+def test_a_profile_that_came_by_way_of_another_system_is_read_alike(
+    lockscale: Lockscale, tmp_path: Path
+) -> None:
+    """With the mark of UTF-8 and both characters at each line's end."""
+    other = tmp_path / "report.txt"
+    other.write_bytes(b"\xef\xbb\xbf" + Path(REPORT).read_bytes().replace(b"\n", b"\r\n"))
+    asked = ("--threads", "8", "--json")
+    here, there = (lockscale("whatif", "--profile", str(file), *asked).value for file in (REPORT, other))
+    assert here["candidates"] == there["candidates"]
+
+
 def test_the_score_has_the_numbers_that_others_rely_on(lockscale: Lockscale) -> None:
     score = lockscale("casebook", "score", "--json").value
     wanted = {"id", "threads", "low", "value", "high", "published", "held", "width", "sign_right"}

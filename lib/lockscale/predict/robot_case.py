@@ -8,6 +8,7 @@ import yaml
 
 from lockscale.errors import BadInput, printable
 from lockscale.predict.change_kind import kind_of
+from lockscale.tools.registry import text_of
 from lockscale.tools.robot_mail import Report, parse
 
 MOST_LINES = 12
@@ -17,7 +18,7 @@ SMALLEST_PCT = 1.0
 def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
     """One entry; of several tables the first that has the headline's number. Raises BadInput."""
     try:
-        reports = parse(path.read_text(encoding="utf-8", errors="replace"))
+        reports = parse(text_of(path))
     except BadInput as said:
         raise BadInput(f"{path}: {said}") from None
     report = next((one for one in reports if _headline(one)), None)

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.fitting.column import Column
-from lockscale.fitting.user_table import read_columns
 from lockscale.predict.answer import (
     Answer,
     Idea,
@@ -28,6 +26,7 @@ from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, pr
 from lockscale.predict.posterior import SD, Posterior, posterior
 from lockscale.predict.unpatched import waits
 from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
+from lockscale.predict.user_rates import one_curve
 from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
@@ -56,7 +55,7 @@ def ask_files(
     by function. The profile is taken to be of the most threads in the rates. Raises BadInput for files that
     cannot be used and for names that the model does not have.
     """
-    known, column = load_model(model), _one_curve(rates)
+    known, column = load_model(model), one_curve(rates)
     seen, tool = _read(profile)
     case = case_of(known, column, seen, held or {}, given or {})
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
@@ -102,14 +101,6 @@ def _of_profile(case: Case) -> list[str]:
 def _fitted(case: Case) -> str:
     names = _of_profile(case)
     return f"in the fit: {', '.join(names)}" if names else "nothing of it in the fit, which is to rates alone"
-
-
-def _one_curve(rates: Path) -> Column:
-    found = read_columns(rates)
-    if len(found) != 1:
-        names = ", ".join(one.name for one in found)
-        raise BadInput(f"{rates} has {len(found)} curves ({names}): give the base's rates alone")
-    return found[0]
 
 
 def _naive(waiting: list[Waiting]) -> float | None:

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from lockscale.errors import BadInput, printable
+from lockscale.fitting.column import Column
 from lockscale.fitting.user_table import read_columns
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.rates import rates_of
-from lockscale.tools.registry import profile_of
+from lockscale.tools.registry import profile_of, text_of
 
 MOST_BYTES = 128 << 20
 EXAMPLE = "-r 1:35k,4:140k"
@@ -28,23 +29,18 @@ def read_rates(text: str) -> dict[int, float]:
 def _of_file(path: Path) -> dict[int, float]:
     if not path.is_file():
         raise BadInput(f"rates {printable(str(path))}: no such file, and not of the form {EXAMPLE}")
-    columns = read_columns(path)
-    if len(columns) != 1:
-        names = ", ".join(one.name for one in columns)
-        raise BadInput(f"{path} has {len(columns)} curves ({names}): give the base's rates alone")
-    values: dict[int, list[float]] = {}
-    for threads, rate in zip(columns[0].threads.tolist(), columns[0].rates_per_s.tolist(), strict=True):
-        values.setdefault(int(threads), []).append(rate)
-    return _checked(str(path), values)
+    column = one_curve(path)
+    logs = {int(n): np.log(column.rates_per_s[column.threads == n]) for n in sorted({*column.threads})}
+    return {n: float(np.exp(repeats.mean())) for n, repeats in logs.items()}
 
 
-def _checked(what: str, values: dict[int, list[float]]) -> dict[int, float]:
-    for threads, rates in values.items():
-        if threads < 1 or not all(0 < rate < 1e18 for rate in rates):
-            raise BadInput(
-                f"rates {printable(what)}: at {threads} threads a rate is not above 0: write {EXAMPLE}"
-            )
-    return {threads: float(np.exp(np.mean(np.log(rates)))) for threads, rates in sorted(values.items())}
+def one_curve(path: Path) -> Column:
+    """The one column of rates in a CSV file. Raises BadInput where it has several."""
+    found = read_columns(path)
+    if len(found) != 1:
+        names = ", ".join(one.name for one in found)
+        raise BadInput(f"{path} has {len(found)} curves ({names}): give the base's rates alone")
+    return found[0]
 
 
 def read_profile(path: Path, table: str | None = None) -> LockProfile:
@@ -54,6 +50,6 @@ def read_profile(path: Path, table: str | None = None) -> LockProfile:
     if path.stat().st_size > MOST_BYTES:
         raise BadInput(f"{path} has more than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
     try:
-        return profile_of(path.read_text(encoding="utf-8", errors="replace"), table=table)
+        return profile_of(text_of(path), table=table)
     except BadInput as said:
         raise BadInput(f"{path}: {said}") from None

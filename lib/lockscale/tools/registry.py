@@ -196,8 +196,18 @@ def parse_file(path: Path, tool: str | None = None, table: str | int | None = No
         stream.seek(0)
         if tool == perf_record.SCRIPT or (tool is table is None and perf_record.recognise(head)):
             return perf_record.rows(perf_record.fold(stream))
-        with io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
-            return parse(text.read(), tool, table)
+        return parse(_decoded(stream), tool, table)
+
+
+def text_of(path: Path) -> str:
+    """What a tool printed into a file, without the mark of UTF-8. Raises BadInput for UTF-16."""
+    with _opened(path) as stream:
+        return _decoded(stream)
+
+
+def _decoded(stream: BinaryIO) -> str:
+    with io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
+        return text.read()
 
 
 @contextmanager
