@@ -2,15 +2,12 @@
 """`lockscale whatif` and `casebook`: what patches would give, and how often such predictions held."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lockscale.cli.output import as_json, named_numbers, parameter, show, table
 from lockscale.errors import BadInput
-
-if TYPE_CHECKING:
-    from lockscale.predict.lock_answer import LockAnswer
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -105,7 +102,7 @@ def whatif(
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
     measured = UnpatchedData(found_rates, read, threads, seconds, wait_share)
-    found: LockAnswer = ask_lock(measured, patches, used)
+    found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 
 
@@ -141,11 +138,8 @@ def casebook() -> None:
     """Published patches, rates before and after: what predictions are learned from and judged by."""
 
 
-_CASES = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
 @casebook.command("list")
-@click.argument("file", type=_CASES, required=False)
+@click.argument("file", type=_FILE, required=False)
 @click.option("--kinds", is_flag=True, help="The kinds of change, and what each means.")
 @as_json
 def list_cases(file: Path | None, kinds: bool) -> None:
@@ -175,7 +169,7 @@ def list_cases(file: Path | None, kinds: bool) -> None:
 
 @casebook.command("show")
 @click.argument("case")
-@click.option("--file", type=_CASES, help="A casebook of your own.")
+@click.option("--file", type=_FILE, help="A casebook of your own.")
 @as_json
 def show_case(case: str, file: Path | None) -> None:
     """One case: its numbers, its source, and what is predicted from its unpatched side."""
@@ -202,7 +196,7 @@ _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "h
 
 
 @casebook.command()
-@click.argument("file", type=_CASES, required=False)
+@click.argument("file", type=_FILE, required=False)
 @click.option("--cases", "each", is_flag=True, help="Also each case.")
 @click.option(
     "--figure",

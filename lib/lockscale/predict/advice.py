@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockscale.predict.change_kind import LEFT
 from lockscale.predict.history import TYPICAL, GainInterval, History
 
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
@@ -24,7 +23,7 @@ class Advice:
 
 def advice(
     history: History,
-    left: str | None,
+    left: str,
     promise: float | None,
     most: float,
     now: GainInterval,
@@ -41,9 +40,6 @@ def advice(
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width
         options.append(("the rate of one thread, which bounds what all can do", ONE_THREAD, bounded))
-    if left is None:
-        narrowest = min(history.gain(kind, promise, most).width for kind in LEFT)
-        options.append(("what the patch does", '--patch "split LOCK 4"', narrowest))
     useful = [option for option in options if option[2] < now.width]
     if not useful:
         return Advice(

@@ -16,7 +16,7 @@ from pydantic import Field
 from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
 from lockscale.predict.change_kind import BY_NAME, kind_of
-from lockscale.predict.history import Past, promise_of
+from lockscale.predict.history import Past, most_gain, promise_of
 from lockscale.yaml_text import read_yaml
 
 
@@ -118,11 +118,8 @@ class UnpatchedSide(NamedTuple):
 
     @property
     def most(self) -> float:
-        """N times the rate of one thread over that of N, infinite where one thread was not measured."""
-        n = self.threads
-        if n is None or n == 1 or not {1, n} <= self.rates.keys():
-            return float("inf")
-        return n * self.rates[1] / self.rates[n]
+        """What no patch exceeds, as threads do no more than so many times one."""
+        return most_gain(self.rates, self.threads or 1)
 
 
 class CaseLoad(NamedTuple):
@@ -178,10 +175,11 @@ def asked_of(case: PublishedCase) -> list[CaseLoad]:
 
 def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSide:
     """Points of the same load: of its label where labels name loads, of any where each names a point."""
-    same = [p for p in case.points if p is top or (p.label == top.label if ladders else p.label != top.label)]
-    if not ladders and sum(p.threads == top.threads for p in case.points) > 1:
+    if ladders:
+        same = [p for p in case.points if p.label == top.label]
+    elif sum(p.threads == top.threads for p in case.points) > 1:
         same = [top]
-    if not any(p.label for p in case.points):
+    else:
         same = list(case.points)
     known = ((p.threads, case.rate(p)) for p in sorted(same, key=lambda p: p.threads or 0))
     rates = {threads: rate for threads, rate in known if threads and rate}

@@ -7,7 +7,7 @@ logarithms), whatever the kind of the change. Both need a share of a profile and
 one. Of a case with several loads at its most threads each is a row, and counts its part of the case.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +20,24 @@ from lockscale.predict.history import HOLDS, GainInterval, Past, learn
 
 QUARTER = 1.25
 
-Predictor = Callable[[Sequence[Past], UnpatchedSide], GainInterval | None]
+Predictor = Callable[[tuple[Past, ...], UnpatchedSide], GainInterval | None]
 
 
-def learned(before: Sequence[Past], base: UnpatchedSide) -> GainInterval:
+def learned(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval:
     """By history.py, from these measured gains."""
-    return _learn(tuple(before)).gain(base.left, base.promise, base.most)
+    return _learn(before).gain(base.left, base.promise, base.most)
 
 
 _learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted from the same others
 
 
-def delete_waits(before: Sequence[Past], base: UnpatchedSide) -> GainInterval | None:
+def delete_waits(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval | None:
     """The promise, within a quarter."""
     promise = base.promise
     return None if promise is None else GainInterval(promise / QUARTER, promise, promise * QUARTER)
 
 
-def history_alone(before: Sequence[Past], base: UnpatchedSide) -> GainInterval | None:
+def history_alone(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval | None:
     """ln gain = k ln promise, with the scatter of the cases about it."""
     if base.promise is None:
         return None
@@ -59,7 +59,8 @@ def score_cases(
     """
     known = list(known) if known is not None else read_casebook()
     asked = [one for case in cases for one in asked_of(case)]
-    rows = {name: _rows(asked, known, how) for name, how in PREDICTORS.items()}
+    before = {case.id: tuple(past(others(case, known))) for case in cases}
+    rows = {name: _rows(asked, before, how) for name, how in PREDICTORS.items()}
     mine = rows.pop("learned")
     return {
         "cases": mine,
@@ -89,11 +90,11 @@ def _same_source(one: PublishedCase, other: PublishedCase) -> bool:
 
 
 def _rows(
-    asked: Sequence[CaseLoad], known: Sequence[PublishedCase], predicted: Predictor
+    asked: Sequence[CaseLoad], before: Mapping[str, tuple[Past, ...]], predicted: Predictor
 ) -> list[dict[str, Any]]:
     found = []
     for one in asked:
-        interval = predicted(past(others(one.case, known)), one.base)
+        interval = predicted(before[one.case.id], one.base)
         if interval is not None:
             found.append(_row(one, interval))
     return found

@@ -15,7 +15,7 @@ what so few cases leave open of the coefficients. An interval is the shortest th
 are skewed, and few patches make anything slower.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,20 +25,23 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import LEFT
 
 Floats = npt.NDArray[np.float64]
 
-FLOOR = float(np.log(1.05))  # what a patch's own code may cost, as in answer.LEAST_GAIN
+FLOOR = float(np.log(LEAST_GAIN))  # what a patch's own code may cost
 POWER, FREEDOM = 0.25, 6
 SMALLEST = 0.02  # of y + FLOOR: a patch that made it slower counts as one that costs its own code
 TYPICAL = 0.9  # ln of a promise in the middle of the cases: a share of 59%
 LEAST_PROMISE, MOST_PROMISE = 0.05, 3.5  # of its logarithm, beyond which cases say nothing
+MOST_SHARE = 0.97  # of a profile: more cannot be told from all of it
+LEAST_BUSY = 0.3  # assumed: who publishes a profile of a contended lock has kept the CPUs that busy
 HOLDS = 0.90
 BOUND_SD = 0.05  # of its logarithm: two rates of which each has noise
 SUPERLINEAR = 1.15  # assumed: caches; more than N times one thread's rate is not expected of N threads
 
-_WITHOUT, _SLOPE, _KNOWN = len(LEFT) + 1, len(LEFT) + 1, len(LEFT) + 2
+_SLOPE, _KNOWN = len(LEFT) + 1, len(LEFT) + 2
 _MEANS = _KNOWN + 1
 _PRIOR_MEAN = np.array([-0.64, *[0.0] * 3, 0.6, 0.0, -0.2, *[0.0] * 3])
 _PRIOR_SD = np.array([1.0, *[0.7] * 3, 0.3, 0.3, 0.5, *[0.4] * 3])
@@ -91,8 +94,8 @@ class History:
         log_scale = float(scales @ self.mode[_MEANS:])
         unsure = float(means @ self.covariance[:_MEANS, :_MEANS] @ means)
         if left is None:  # any of them: as far apart as they are
-            z += float(np.mean(self.mode[1:_WITHOUT]))
-            unsure += float(np.var(self.mode[1:_WITHOUT]))
+            z += float(np.mean(self.mode[1:_SLOPE]))
+            unsure += float(np.var(self.mode[1:_SLOPE]))
         spread = np.hypot(np.exp(log_scale), np.sqrt(unsure))
 
         def log_gain(probability: Floats) -> Floats:
@@ -134,7 +137,19 @@ def learn(cases: Sequence[Past]) -> History:
 
 def promise_of(share: float, idle: float = 0.0) -> float:
     """The gain if that share of a profile's samples were deleted; idle samples are no part of the work."""
-    return float(1 / (1 - min(share / max(1 - idle, 0.3), 0.97)))
+    return float(1 / (1 - min(share_of_busy(share, idle), MOST_SHARE)))
+
+
+def share_of_busy(share: float, idle: float) -> float:
+    """Of the time in which CPUs had something to do, of a share of all of it and that in which they idled."""
+    return share / max(1 - idle, LEAST_BUSY)
+
+
+def most_gain(rates: Mapping[int, float], threads: int) -> float:
+    """N times the rate of one thread over that of N; infinite where one of the two was not measured."""
+    if threads == 1 or not {1, threads} <= rates.keys():
+        return float("inf")
+    return threads * rates[1] / rates[threads]
 
 
 def _row(left: str | None, promise: float | None) -> tuple[Floats, Floats]:

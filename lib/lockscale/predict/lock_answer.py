@@ -86,21 +86,19 @@ def ask_lock(
         raise BadInput("give the base's profile, its rates, or both: --profile FILE, -r 1:35k,64:140k")
     cases = read_casebook()
     history = history or learn(past(cases))
-    asked = [read_patch(text) for text in patches] or [read_patch(text) for text in _usual(measured)]
-    following = {patch.text: _next_limit(measured, patch) for patch in asked}
-    found = [_candidate(measured, patch, history, following[patch.text]) for patch in asked]
-    found.sort(key=lambda one: (-one.value, -one.low))
+    asked = [read_patch(text) for text in patches or _usual(measured)]
+    found = [_candidate(measured, patch, history) for patch in asked]
+    found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
-    first = found[0]
-    best = next(patch for patch in asked if patch.text == first.patch)
+    first, following = found[0]
     return LockAnswer(
         used=list(used),
         against_itself=itself,
         off_by_pct=off,
-        candidates=found,
-        next_limit=following[best.text],
+        candidates=[one for one, _ in found],
+        next_limit=following,
         advice=advice(
-            history, best.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)
+            history, first.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)
         ),
         notes=_notes(measured),
         cases=history.cases,
@@ -122,24 +120,21 @@ def _usual(measured: UnpatchedData) -> list[str]:
     return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
 
 
-def _candidate(
-    measured: UnpatchedData, patch: Patch, history: History, following: NextLimit | None
-) -> PatchGain:
-    n = measured.most_threads
-    matches = [_matched(measured, change) for change in patch.changes]
-    promises = [
-        _promise(measured, change, match) for change, match in zip(patch.changes, matches, strict=True)
-    ]
-    promise = _together(measured, promises, [match for match in matches if match])
-    most = measured.most_gain
+def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple[PatchGain, NextLimit | None]:
+    """And who waits longest once it is there."""
+    matches = [measured.profile.match(change.lock) for change in patch.changes] if measured.profile else []
+    found: list[Match | None] = [*matches] or [None] * len(patch.changes)
+    promises = [_promise(measured, change, match) for change, match in zip(patch.changes, found, strict=True)]
+    promise = _together(measured, promises, matches)
+    most, following = measured.most_gain, _next_limit(measured, matches)
     if following and following.is_another_lock:
         most = min(most, following.gain_ends_at * ROOM / SUPERLINEAR)
     gain = history.gain(patch.left, promise, most)
-    return PatchGain(
+    candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
-        threads=n,
-        matched="; ".join(match.said() for match in matches if match),
+        threads=measured.most_threads,
+        matched="; ".join(match.said() for match in matches),
         promise=promise,
         low=gain.low,
         value=gain.value,
@@ -147,15 +142,12 @@ def _candidate(
         over_5_pct=gain.worth,
         worth=_worth(gain.worth),
     )
+    return candidate, following
 
 
 def _worth(chance: float) -> str:
     """By how likely it is that the gain pays for the patch's own code."""
     return "yes" if chance >= SURE else "no" if chance < UNLIKELY else "not known"
-
-
-def _matched(measured: UnpatchedData, change: Change) -> Match | None:
-    return measured.profile.match(change.lock) if measured.profile else None
 
 
 def _promise(measured: UnpatchedData, change: Change, match: Match | None) -> float | None:
@@ -200,12 +192,11 @@ def _together(
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 
-def _next_limit(measured: UnpatchedData, patch: Patch) -> NextLimit | None:
-    """The longest wait that the patch leaves alone."""
+def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | None:
+    """The longest wait that a patch of these leaves alone."""
     profile = measured.profile
     if profile is None or measured.waits_unseen:
         return None
-    ours = [profile.match(change.lock) for change in patch.changes]
     taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
     for wait in profile.waits:
         share = measured.share(wait, waits=True)

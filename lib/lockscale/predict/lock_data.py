@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lockscale.errors import BadInput
+from lockscale.predict.history import most_gain, share_of_busy
 from lockscale.predict.one_lock import from_wait_share
 from lockscale.tools.lock_profile import Entry, LockProfile, Match, once
 
@@ -54,9 +55,8 @@ class UnpatchedData:
 
     @property
     def most_gain(self) -> float:
-        """N times one thread's rate over the rate of N; infinite where one thread was not measured."""
-        n = self.most_threads
-        return n * self.ladder[1] / self.ladder[n] if {1, n} <= self.ladder.keys() else np.inf
+        """What no patch exceeds, as threads do no more than so many times one."""
+        return most_gain(self.ladder, self.most_threads)
 
     @cached_property
     def waits_unseen(self) -> bool:
@@ -100,7 +100,7 @@ class UnpatchedData:
 
     def _of_busy(self, pct: float) -> float:
         idle_pct = self.profile.idle_pct if self.profile else None
-        return pct / max(100 - (idle_pct or 0.0), 30.0)
+        return share_of_busy(pct / 100, (idle_pct or 0.0) / 100)
 
     def _of_seconds(self, name: str, wait_ns: float) -> float | None:
         if not self.seconds:
