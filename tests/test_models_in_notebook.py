@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lockscale.cli import main
-from lockscale.show.execution import private_kernel
+from lockscale.show.execution import ENDS_S
+from lockscale.show.private_kernel import private_kernel
 from lockscale.sim import list_models, load_model
 
 THREADS = 4
@@ -26,7 +27,7 @@ def shown() -> dict[str, Any]:
     lines = {name: f'simulate("{name}", {THREADS})' for name in MODELS}
     cells = [nbformat.v4.new_code_cell(line) for line in (IMPORT, *lines.values())]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    with private_kernel() as config:
+    with private_kernel(ENDS_S) as config:
         nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", config=config).execute()
     assert notebook.cells[0].outputs == []
     return dict(zip(MODELS, (cell.outputs for cell in notebook.cells[1:]), strict=True))

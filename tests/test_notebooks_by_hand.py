@@ -14,7 +14,8 @@ import pytest
 
 from lockscale import paths
 from lockscale.measure.run_folder import curated_run
-from lockscale.show.execution import notebook_of, private_kernel, sources
+from lockscale.show.execution import ENDS_S, notebook_of, sources
+from lockscale.show.private_kernel import private_kernel
 
 NOTEBOOKS = {source.stem: notebook_of(source) for source in sources()}
 TIMEOUT_S = 300
@@ -43,7 +44,7 @@ def execute(name: str, run: str = "") -> list[Any]:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = cell.source.replace('run = ""', f"run = {run!r}")
     where = {"metadata": {"path": str(paths.NOTEBOOKS)}}
-    with private_kernel() as config:
+    with private_kernel(ENDS_S) as config:
         nbclient.NotebookClient(
             notebook, timeout=TIMEOUT_S, kernel_name="python3", resources=where, config=config
         ).execute()

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -14,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from traitlets.config import Config
 
 from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, RunFailed
@@ -67,18 +64,6 @@ def parameters_in(cells: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {to.id: ast.literal_eval(value) for to, value in given if isinstance(to, ast.Name)}
 
 
-@contextmanager
-def private_kernel(ends_s: float = ENDS_S) -> Iterator[Config]:
-    """The `config` of papermill and nbclient for one kernel: over TCP anybody on the machine could listen.
-
-    The connection file has to be named: without one the sockets lie in the working directory, which
-    the kernel and its client need not share.
-    """
-    with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
-        manager = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
-        yield Config({"KernelManager": {**manager, "shutdown_wait_time": 2 * ends_s}})
-
-
 def execute(
     notebook: Path,
     output: Path,
@@ -97,6 +82,9 @@ def execute(
     with warnings.catch_warnings():  # papermill imports modules that warn of their own age
         warnings.simplefilter("ignore")
         import papermill
+
+        from lockscale.show.private_kernel import DeadKernelError, last_words, private_kernel
+    logging.getLogger("papermill").setLevel(logging.CRITICAL + 1)  # what it says is raised as well
     known = parameters_of(notebook)
     output.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -118,6 +106,12 @@ def execute(
             )
         except papermill.PapermillExecutionError as error:
             raise _as_sentence(error, output) from None
+        except DeadKernelError:
+            said = (
+                last_words(config)
+                or "it wrote nothing, so it crashed or was killed, perhaps for want of memory"
+            )
+            raise RunFailed(f"the kernel of {output.name} died: {said} (see {output})") from None
         except KeyboardInterrupt:
             logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)  # sockets that closed under it
             raise Interrupted("interrupted") from None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lockscale.show.execution import all_sources, notebook_of, private_kernel
+from lockscale.show.execution import ENDS_S, all_sources, notebook_of
 from lockscale.show.explore.setting import scenes
+from lockscale.show.private_kernel import private_kernel
 
 SOURCES = {source.stem: source for source in all_sources() if source.parent.name == "explore"}
 
@@ -30,7 +31,7 @@ def test_it_runs_from_a_clean_kernel(name: str):
 
     notebook = nbformat.read(notebook_of(SOURCES[name]), as_version=4)
     where = {"metadata": {"path": str(Path(notebook_of(SOURCES[name])).parent)}}
-    with private_kernel() as config:
+    with private_kernel(ENDS_S) as config:
         client = nbclient.NotebookClient(
             notebook, timeout=300, kernel_name="python3", resources=where, config=config,
             store_widget_state=False,
