@@ -89,7 +89,7 @@ def test_the_notebooks_after_the_measurement_compare_its_arms(own: None, made_up
     judged = [t for t in run_cells("07", study.name, str(made_up.folder)) if isinstance(t, pd.DataFrame)]
     assert any("holds" in table for table in judged)
     run_cells("08", study.name, str(made_up.folder))
-    assert "lost claims: per create" in made_up.changelog.read_text()
+    assert "lost claims per create" in made_up.changelog.read_text()
 
 
 @pytest.mark.slow
@@ -127,6 +127,6 @@ def test_then_the_patch_is_built_booted_and_counted(tmp_path: Path):
     for command in LOOK[:3]:
         typed(command, where, home)
     checked, text = (typed(command, where, home) for command in PROVE)
-    assert "look-again" in checked and "lost claims: per create" in text
+    assert "look-again" in checked and "lost claims per create" in text
     (rows,) = (home / "runs").glob("look-again-*/rows.csv")
     assert set(read_rows(rows).arm) == {"search-locked", "look-again"}

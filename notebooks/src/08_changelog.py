@@ -2,8 +2,9 @@
 # %% [markdown]
 # # 08 Changelog: the text a maintainer reads
 #
-# At most 75 columns of ASCII, which `git am` takes unchanged. It says what was measured, and on which
-# machine.
+# Paste it below the subject of the patch: problem, mechanism, change, one table, and how it was measured, in
+# at most 30 lines of 75 columns. Below `---` stands the protocol: machine, commands, intervals, function
+# costs and predictions. Reviewers see it in the mail, and `git am` drops it.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -14,12 +15,13 @@ run = ""
 
 # %%
 from lockscale.files import write_text
-from lockscale.show.changelog import as_text, story_blocks
+from lockscale.show.changelog import letter_of
+from lockscale.show.commit_text import as_text
 from lockscale.show.headlines import written
 from lockscale.show.story import open_story
 
 story = open_story(study, run)
-text = as_text(story_blocks(story))
+text = as_text(letter_of(story))
 write_text(story.run.changelog, text)
 print(text)
 

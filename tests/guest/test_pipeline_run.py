@@ -106,9 +106,10 @@ def test_the_prediction_was_written_before_the_first_boot(short_run: Run):
 def test_the_changelog_prints_extra_calls_and_spread_and_where_they_were_measured(short_run: Run):
     text = short_run.changelog.read_text()
     assert "MEASURED IN QEMU" in text
-    assert "jbd2_journal_get_write_access: calls per create" in text
-    assert "The extra ones under steal-retry with their interval" in text
-    assert "spread" in text
+    assert "jbd2_journal_get_write_access() calls per create" in text
+    message, _, protocol = text.partition("\n---\n")
+    assert len(message.splitlines()) <= 30 and "counted in QEMU" in " ".join(message.split())
+    assert "of steal-retry (unpatched)" in " ".join(protocol.split()) and "spread" in protocol
     assert max(map(len, text.splitlines())) <= 75
 
 

@@ -10,57 +10,95 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
-from lockscale.kernels.series import read_series
-from lockscale.show.changelog import Paragraph, as_form, as_text, changelog_blocks, cover, ticket
+from lockscale.show.changelog import letter
+from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
+from lockscale.show.exports import export
+from lockscale.show.letters import cover, in_form, ticket
 from lockscale.show.prediction import predict
-from lockscale.study.file import load_study
+from lockscale.show.protocol import Measurement
+from lockscale.show.story import open_story
+from lockscale.study.file import list_studies, load_study
+from lockscale.study.sides import submitted
 
 STUDY = load_study("inode-claim")
-COUNTER = f"{STUDY.counter} calls per create"
+SUBMITTED = submitted(load_study("group-trylock"))
 TABLE = "cpus procs  steal-retry\n   4     8       8.0400 *  -2.39%*"
-BLOCKS = [Paragraph("Calls of f_g() per create (*: significant at 5%):"), Paragraph(TABLE, fixed=True)]
+LETTER = Letter(
+    [Paragraph("Calls of f_g() per create (*: significant at 5%):"), Paragraph(TABLE, fixed=True)],
+    [Paragraph("Measured here.")],
+)
 
 
 def test_a_ticket_is_markdown_whose_tables_keep_their_columns():
-    text = ticket(STUDY, BLOCKS)
+    text = ticket(STUDY, LETTER)
     assert text.startswith(f"### {STUDY.question}\n\n")
     assert f"```\n{TABLE}\n```\n" in text
     assert r"per create (\*: significant" in text, "a bare star would begin italics"
+    assert text.endswith("#### How it was measured\n\nMeasured here.\n")
 
 
 def test_a_cover_letter_is_the_mail_zero_of_the_series_with_the_same_text():
-    mails = [read_mail(patch) for patch in read_series("inode-claim", "steal-retry").patches]
-    letter = message_from_string(cover(STUDY, BLOCKS, mails).partition("\n")[2])
-    assert letter["Subject"].startswith(f"[PATCH 0/{len(mails)}] inode-claim:")
-    assert as_text(BLOCKS) in letter.get_payload()
+    mails = [read_mail(patch) for patch in SUBMITTED.series_of("goal-spread").patches]
+    found = message_from_string(cover(SUBMITTED, LETTER).partition("\n")[2])
+    assert found["Subject"].startswith(f"[PATCH 0/{len(mails)}] ext4: fallocates per second with goal-spread")
+    assert message_of(LETTER) in found.get_payload() and below_of(LETTER) in found.get_payload()
+    assert found.get_payload().count("[PATCH ") == len(mails) == 3
 
 
 @pytest.mark.parametrize("metric", ["creates per second", "creates and closes of some files per second"])
 def test_a_cover_letters_subject_ends_at_a_word_within_75_columns(metric: str):
-    mails = [read_mail(patch) for patch in read_series("inode-claim", "steal-retry").patches]
-    study = STUDY.model_copy(update={"metric": metric})
-    subject = message_from_string(cover(study, BLOCKS, mails).partition("\n")[2])["Subject"]
-    whole = f"[PATCH 0/{len(mails)}] inode-claim: {metric} with search-locked"
+    study = SUBMITTED.model_copy(update={"metric": metric})
+    subject = message_from_string(cover(study, LETTER).partition("\n")[2])["Subject"]
+    whole = f"[PATCH 0/3] ext4: {metric} with goal-spread"
     kept = subject.removesuffix(" ...")
     assert len(subject) <= 75 and (subject == whole or whole.startswith(f"{kept} "))
     assert (subject == whole) == (len(whole) <= 75)
 
 
 def test_git_reads_the_cover_letters_text_as_it_is(tmp_path: Path):
-    mails = [read_mail(patch) for patch in read_series("inode-claim", "steal-retry").patches]
     argv = ["git", "mailinfo", "--encoding=UTF-8", str(tmp_path / "text"), str(tmp_path / "patch")]
-    subprocess.run(argv, input=cover(STUDY, BLOCKS, mails), text=True, check=True, capture_output=True)
-    assert (tmp_path / "text").read_text().startswith(as_text(BLOCKS))
+    subprocess.run(argv, input=cover(SUBMITTED, LETTER), text=True, check=True, capture_output=True)
+    assert (tmp_path / "text").read_text().startswith(message_of(LETTER))
 
 
-def test_without_a_patch_there_is_nothing_to_cover():
-    with pytest.raises(BadInput, match="no measured arm of inode-claim has a patch"):
-        as_form("cover", STUDY, BLOCKS, [])
+def test_a_cover_letter_compares_our_patches_with_the_base_they_apply_to():
+    """Not with the unpatched arm, whose patch takes upstream's fix out."""
+    assert [(arm.name, arm.role) for arm in SUBMITTED.arms] == [
+        ("trylock", "unpatched"), ("goal-spread", "patched")
+    ]  # fmt: skip
+    run = max(path.name for path in paths.MEASURED.glob("group-trylock-2*"))
+    said = in_form("cover", open_story("group-trylock", run))
+    head = said.partition("How it was measured:")[0]
+    assert re.search(r"^procs +trylock +goal-spread +change$", head, re.MULTILINE)
+    assert "wait for the lock of a busy block group" not in said and "one goal for each CPU" in said
 
 
-def frames(origin: str) -> tuple[dict, pd.DataFrame, pd.DataFrame, dict, pd.DataFrame]:
+@pytest.mark.parametrize("name", list_studies())
+def test_no_cover_letter_lists_a_patch_that_takes_a_fix_out(name: str):
+    study = load_study(name)
+    try:
+        ours = submitted(study).patched
+    except BadInput as error:
+        assert f"no arm of {name} of role patched or proposed has a patch" in str(error)
+        assert not any(
+            study.series_of(a.name).patches for a in study.arms if a.role in ("patched", "proposed")
+        )
+        return
+    assert study.arm(ours.name).role in ("patched", "proposed")
+    for patch in study.series_of(ours.name).patches:
+        assert b"For measurement only" not in patch.read_bytes()
+
+
+def test_what_has_no_cover_letter_leaves_no_half_written_texts(tmp_path: Path):
+    with pytest.raises(BadInput, match="there is nothing to submit"):
+        export(["inode-claim"], ["changelog", "cover", "ticket"], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def found_in(origin: str) -> Measurement:
     """One point: 80 000 creates/s before, 810 000 after, as S1 printed them to two digits."""
     point = {"cpus": 48, "threads": 48}
     kernel = {"version": "6.12.1", "spin_lock": "queued", "build_id": "0123456789" * 4}
@@ -74,37 +112,43 @@ def frames(origin: str) -> tuple[dict, pd.DataFrame, pd.DataFrame, dict, pd.Data
     }
     extra = {"extra": 43.0, "low": 42.0, "high": 44.0, "spread": 0.1, "repeats": 3, "above": True}
     extra |= {"steal-retry": 50.8, "search-locked": 7.9, "significant": True, "level_pct": 95.0}
-    rates = [
-        {**point, "arm": arm.name, "value": value, "statistic": "total"}
-        for arm, value in zip(STUDY.arms, (80_000.0, 810_000.0), strict=True)
-    ]
-    compared = [
-        {**point, "arm": "search-locked", "unpatched": 80_000.0, "value": 810_000.0, "significant": True}
-    ]
+    compared = {"arm": "search-locked", "unpatched": 80_000.0, "value": 810_000.0, "significant": True}
+    compared |= {"statistic": "total", "blocks": 3}
     cost = {"function": ["ext4_create"], "total_us": [2400.0], "count": [2], "avg_us": [1200.0]}
     after = {**cost, "total_us": [120.0], "avg_us": [60.0]}
-    costs = {"steal-retry": pd.DataFrame(cost), "search-locked": pd.DataFrame(after)}
-    return provenance, pd.DataFrame([{**point, **extra}]), pd.DataFrame(rates), costs, pd.DataFrame(compared)
-
-
-def text(origin: str) -> str:
-    provenance, extra, rates, costs, compared = frames(origin)
-    return as_text(
-        changelog_blocks(STUDY, provenance, extra, rates, costs, predict(STUDY), COUNTER, compared)
+    return Measurement(
+        provenance,
+        pd.DataFrame([{**point, **extra}]),
+        f"{STUDY.counter}() calls per create",
+        pd.DataFrame([{**point, **compared}]) if origin == "hardware" else None,
+        {"steal-retry": pd.DataFrame(cost), "search-locked": pd.DataFrame(after)},
+        predict(STUDY),
     )
 
 
+def text(origin: str) -> str:
+    return as_text(letter(STUDY, found_in(origin)))
+
+
 def test_rates_of_hardware_are_percentages_with_stars():
-    assert "  48    48         80000 (  0.00%)           810000 * 912.50%*" in text("hardware")
+    message, _, protocol = text("hardware").partition("\n---\n")
+    assert re.search(r"^   48 +80000 +810000  \* \+912\.5%\*$", message, re.MULTILINE)
+    assert "measured on hardware, 48 CPUs, A processor, Linux 6.12.1, 3 interleaved boots" in " ".join(
+        message.split()
+    )
+    assert "  48    48         80000 (  0.00%)           810000 * 912.50%*" in protocol
 
 
-def test_rates_of_a_guest_are_no_percentages():
-    assert "912.50%" not in text("qemu") and "not a benchmark" in text("qemu")
+def test_of_a_guest_there_are_counts_alone():
+    message, _, protocol = text("qemu").partition("\n---\n")
+    assert re.search(r"^   48 +50\.8000 +7\.9000  \*-43\.0000\*$", message, re.MULTILINE)
+    assert "912.50%" not in protocol and "80000" not in message
 
 
-def test_function_cost_stands_before_and_after():
+def test_function_cost_stands_before_and_after_where_times_mean_something():
     """1200 us to 60 us is -95%; no star, as a profile has no repeats to test."""
-    assert f"{'ext4_create':<30} {'1200.00':>10} {'60.00':>10} ( -95.00%)" in text("qemu")
+    line = f"{'ext4_create':<30} {'1200.00':>10} {'60.00':>10} ( -95.00%)"
+    assert line in text("hardware") and line not in text("qemu")
 
 
 def test_build_ids_are_in_brackets_since_checkpatch_takes_bare_ones_for_commits():
@@ -113,10 +157,16 @@ def test_build_ids_are_in_brackets_since_checkpatch_takes_bare_ones_for_commits(
 
 def test_the_command_that_measures_again_is_there_without_the_name_of_a_server():
     assert "again:  lockscale study run inode-claim --target TARGET\n" in text("hardware")
-    provenance, extra, rates, costs, compared = frames("qemu")
     study = load_study("inode-claim", {"iterations": 7})
-    said = as_text(
-        changelog_blocks(study, provenance, extra, rates, costs, predict(study), COUNTER, compared)
-    )
+    said = as_text(letter(study, found_in("qemu")))
     again = shlex.split(re.findall(r"again: (.*?)\n\n", said, re.DOTALL)[0])
     assert again == ["lockscale", "study", "run", "inode-claim", "--target", "rack-7", "-p", "iterations=7"]
+
+
+def test_the_prediction_stands_below_the_line_and_of_the_measured_arm_alone():
+    message, _, protocol = text("qemu").partition("\n---\n")
+    assert "Predicted" not in message and "search-locked 8." in " ".join(protocol.split())
+    other = found_in("qemu")
+    elsewhere = {**other.prediction["published_machine"], "arm": "another"}
+    said = letter(STUDY, other._replace(prediction={**other.prediction, "published_machine": elsewhere}))
+    assert "Predicted" not in as_text(said)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lockscale.errors import RunFailed
-from lockscale.show.changelog import held
+from lockscale.show.commit_text import Letter, Paragraph, as_text, cut_to, held, wrapped
 
 RoundTrip = Callable[[str], str]
 SUBJECT = "ext4: search again under the group lock\n\n"
@@ -87,3 +87,32 @@ def test_what_checkpatch_or_a_mail_would_not_have_is_refused(line: str):
 
 def test_75_columns_are_none_too_many():
     assert held("x" * 75 + "\n") == "x" * 75 + "\n"
+
+
+def test_git_am_drops_what_stands_below_the_line(round_trip: RoundTrip):
+    letter = Letter([Paragraph("One lock less.")], [Paragraph("   4   8  1.5", fixed=True), Paragraph("x")])
+    assert round_trip(as_text(letter)) == "One lock less.\n"
+
+
+@pytest.mark.parametrize("start", ["@@ -1 +1 @@", "diff --git a/x b/x", "--- a/x"])
+def test_below_the_line_nothing_begins_as_a_patch_would(start: str):
+    with pytest.raises(RunFailed, match="git am"):
+        as_text(Letter([Paragraph("fine")], [Paragraph(start, fixed=True)]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.one_of(STARTS, st.text(max_size=90)), min_size=1).map(" ".join))
+def test_any_prose_wraps_into_lines_that_a_mail_carries(text: str):
+    assert held("\n".join(wrapped(f"{text} x")) + "\n").isascii()
+
+
+def test_prose_in_other_letters_becomes_plain():
+    assert wrapped("5 \u00b5s \u2013 \u201cnaïve\u201d") == ['5 us - "naive"']
+
+
+def test_prose_is_cut_at_the_end_of_a_sentence():
+    one, two = "First " + "word " * 14 + "ends.", "Second " + "word " * 14 + "ends."
+    assert cut_to(f"{one} {two}", 2) == (one, two)
+    assert cut_to(f"{one} {two}", 4) == (f"{one} {two}", "")
+    kept, rest = cut_to("word " * 200, 3)
+    assert len(wrapped(kept)) <= 3 and kept.endswith("...") and rest

@@ -91,9 +91,9 @@ def test_a_page_needs_no_network_and_has_its_text(tmp_path: Path):
 
 def test_a_measured_studys_text_comes_in_three_forms(lockscale, tmp_path: Path):
     forms = "changelog,cover,ticket"
-    said = lockscale("export", "inode-claim", "--format", forms, "--output", str(tmp_path), "--json")
+    said = lockscale("export", "group-trylock", "--format", forms, "--output", str(tmp_path), "--json")
     names = [Path(path).name for path in said.value]
-    assert names == ["inode-claim-changelog.txt", "inode-claim-cover-letter.patch", "inode-claim-ticket.md"]
+    assert names == [f"group-trylock-{end}" for end in ("changelog.txt", "cover-letter.patch", "ticket.md")]
     for path in said.value:
         assert "MEASURED IN QEMU" in Path(path).read_text()
 

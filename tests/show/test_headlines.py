@@ -104,7 +104,7 @@ def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
 
 def test_the_changelogs_widest_line_is_told():
     assert (
-        written("ab\nabcd\n", "in QEMU").says
+        written("ab\nabcd\n---\nthe protocol\n", "in QEMU").says
         == "written of what was measured in QEMU: 2 lines of at most 4 columns"
     )
 
@@ -123,3 +123,12 @@ def test_a_law_that_describes_nothing_is_the_least_bad():
         found = Fitted(column, compare_models(([1, 2, 4, 8, 16, 32], rates), [AMDAHL]))
         empty = pd.DataFrame({"holds": [], "inside": []})
         assert says in judged(found, empty, empty, empty).says
+
+
+def test_a_law_that_no_point_was_left_to_test_is_not_called_the_best():
+    column = Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", "")
+    found = Fitted(column, compare_models(([1, 2], [1e4, 18e3]), [AMDAHL]))
+    assert found.comparison and found.comparison.best.loo_pct is None
+    empty = pd.DataFrame({"holds": [], "inside": []})
+    says = judged(found, empty, empty, empty).says
+    assert says.endswith("no law was tried on points of base on 4 CPUs that it was not fitted to")

@@ -26,7 +26,7 @@ from lockscale.study.file import (
 )
 
 SHIPPED = (paths.STUDIES / "inode-claim.yaml").read_text()
-OPTIONAL = {"calls_without_retry", "check", "counters"}
+OPTIONAL = {"calls_without_retry", "check", "counters", "problem"}
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.integers(), inner, max_size=3),

@@ -12,13 +12,11 @@ import plotly.graph_objects as go
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_text
-from lockscale.kernels.mail import read_mail
 from lockscale.measure.compare_arms import counted_arms, rates
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.casebook import read_casebook
 from lockscale.predict.casebook_score import score_cases
 from lockscale.progress import progress
-from lockscale.show.changelog import FORMS, as_form, story_blocks
 from lockscale.show.figures import (
     casebook_figure,
     casebook_numbers,
@@ -32,11 +30,12 @@ from lockscale.show.figures import (
     table_beside_simulated,
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
+from lockscale.show.letters import FORMS, in_form
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
 from lockscale.show.story import Story, open_story
-from lockscale.study.file import Study, list_studies
+from lockscale.study.file import list_studies
 from lockscale.tables import list_tables, published
 
 SCALE, CASES = "scale", "casebook"
@@ -106,17 +105,10 @@ def _is_measured(story: Story) -> bool:
 
 
 def _write_texts(story: Story, forms: Sequence[str], folder: Path) -> list[Path]:
-    blocks = story_blocks(story) if forms else []
-    found = [folder / f"{story.study.name}-{FORMS[form]}" for form in forms]
-    for form, path in zip(forms, found, strict=True):
-        write_text(path, as_form(form, story.study, blocks, _mails(story.study)))
-    return found
-
-
-def _mails(study: Study) -> list[bytes]:
-    """The patches of the first arm that has any."""
-    patches = (study.series_of(arm.name).patches for arm in study.arms)
-    return [read_mail(patch) for patch in next(filter(None, patches), ())]
+    texts = {folder / f"{story.study.name}-{FORMS[form]}": in_form(form, story) for form in forms}
+    for path, text in texts.items():
+        write_text(path, text)
+    return list(texts)
 
 
 def _drawings(name: str, story: Story | None) -> Iterator[Drawing]:

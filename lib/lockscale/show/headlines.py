@@ -9,6 +9,7 @@ import pandas as pd
 
 from lockscale.measure.rows import origin_in_words
 from lockscale.predict.judge import CANNOT_BE_TOLD, YES, Fitted
+from lockscale.queueing.fitted import Fit
 
 MIME = "application/vnd.lockscale.headline+json"
 """Where it lies in an executed notebook; JupyterLab passes over it and shows the text."""
@@ -100,14 +101,22 @@ def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: p
         numbers |= {what: total, f"{what}_inside": inside}
     says = says or ["nothing was predicted that was counted"]
     if best := found.comparison and found.comparison.best:
-        least_bad = f"no law describes {found.column.name}; {best.model} is the least bad"
-        says += [least_bad if best.misfit else f"{best.model} describes {found.column.name} best"]
+        says += [_law(best, found.column.name)]
     return Headline("; ".join(says), numbers)
 
 
+def _law(best: Fit, column: str) -> str:
+    """Whether the first model of a comparison describes the rates, by points that it was not fitted to."""
+    if best.loo_pct is None:
+        return f"no law was tried on points of {column} that it was not fitted to"
+    if best.misfit:
+        return f"no law describes {column}; {best.model} is the least bad"
+    return f"{best.model} describes {column} best"
+
+
 def written(text: str, where: str) -> Headline:
-    """08: where its numbers were measured, and its size."""
-    lines = text.splitlines()
+    """08: where its numbers were measured, and the size of the part that a commit keeps."""
+    lines = text.partition("\n---\n")[0].splitlines()
     widest = max(map(len, lines))
     says = f"written of what was measured {where}: {len(lines)} lines of at most {widest} columns"
     return Headline(says, {"lines": len(lines)})

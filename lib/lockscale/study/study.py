@@ -62,11 +62,13 @@ class Arm(_Strict):
     or inferred one, a `proposed` one is ours, and a `bound` is what no real kernel can do. series: the folder
     whose patches are this arm's, by default its own. mkfs to knobs: in addition to the study's; knobs are
     files of the file system's folder in sysfs. model: by default the study's. simulated: false where no
-    model knows the arm.
+    model knows the arm. change: what it changes, as a commit message says
+    it; where it is left out, the subjects of its patches.
     """
 
     name: Name
     role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
+    change: Text = ""
     series: Name | None = None
     mkfs: list[MkfsWord] = []
     mkfs_asserts: list[Feature] = []
@@ -107,7 +109,8 @@ class Constant(_Strict):
 class Study(_Strict):
     """One question with its arms, its workload and everything that decides its result.
 
-    story, limits: how the algorithm explains the tables, and what its model lacks. tables: published
+    problem, story, limits: what hurts, how the algorithm explains it, and what its model lacks; the first two
+    begin the commit message. tables: published
     ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
     the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
     what carries the proof, a profiled function's calls for one operation, or one of `counters`, counted on
@@ -118,6 +121,7 @@ class Study(_Strict):
 
     name: Name
     question: Text
+    problem: Text = ""
     story: Text
     limits: Text
     tables: Annotated[list[TableName], pydantic.Field(min_length=1)]

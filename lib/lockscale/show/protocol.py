@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""The protocol of a measurement, which git am drops: machine, commands, intervals, costs, predictions."""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from lockscale.measure.provenance import run_command
+from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
+from lockscale.show.commit_text import COLUMNS, Paragraph, plain
+from lockscale.study.file import Study
+from lockscale.tools.ftrace_cost import FunctionCost
+from lockscale.tools.ftrace_cost import table as cost_table
+
+
+class Measurement(NamedTuple):
+    """What a run says of two arms. `compared`: rates with what is significant, where they are a benchmark.
+
+    `counter`: what `extra` counts, with its unit. `costs`: of each arm, at the point with the most extra
+    calls.
+    """
+
+    provenance: dict[str, Any]
+    extra: pd.DataFrame
+    counter: str
+    compared: pd.DataFrame | None
+    costs: dict[str, pd.DataFrame]
+    prediction: dict[str, Any]
+
+
+def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
+    """What was measured, on what, how again, and how sure it is; no rates of an emulated machine."""
+    extra, provenance = found.extra, found.provenance
+    most = extra.iloc[extra.extra.argmax()]
+    point = f"{where_measured(provenance)}, {most.cpus} CPUs, {most.threads} processes"
+    return [
+        *_preamble(study, provenance, extra),
+        *_counts(study, extra, found.counter),
+        *_rates(study, provenance, found.compared),
+        *_costs(study, found.costs, point, is_benchmark(provenance["origin"])),
+        *_predicted(study, found.prediction),
+    ]
+
+
+def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
+    return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
+
+
+def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Paragraph]:
+    kernels = {arm: provenance["kernels"][arm] for arm in _sides(study)}
+
+    def of_both(field: str) -> str:
+        return ", ".join(sorted({kernel[field] for kernel in kernels.values()}))
+
+    host, found = provenance["host"], _as_found(study, provenance)
+    tool = next(iter(found.values()))
+    worth = "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are no benchmark"
+    lines = [
+        *_wrap(f"Kernel: {of_both('version')}, {of_both('spin_lock')} spin locks, with their build-ids:"),
+        # in brackets, or checkpatch takes it for a commit that is not described
+        *(f"  {arm:<15} [{kernel['build_id']}]" for arm, kernel in kernels.items()),
+        *_lines_of("mkfs", {arm: one["file_system"]["mkfs_line"] for arm, one in found.items()}),
+        *_lines_of("mount", {arm: one["file_system"]["mount_line"] for arm, one in found.items()}),
+        *_wrap(f"load:   {tool['tool']} {tool['tool_version']} {study.workload}, own directories, "
+               f"{_operations(study)}"),
+        *_wrap(f"again:  {_command(study, provenance)}"),
+    ]  # fmt: skip
+    return [
+        Paragraph(f"Study {study.name}: {study.question}"),
+        Paragraph(
+            f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
+            f"({host['cpu_model']}){worth}. "
+            f"Averages of {extra.repeats.min()} interleaved boots an arm; those of counts take in the two of "
+            "the A/A pair."
+        ),
+        *_machine_in_virtual_time(provenance),
+        Paragraph("\n".join(lines), fixed=True),
+    ]
+
+
+def _sides(study: Study) -> list[str]:
+    return [study.unpatched.name, study.patched.name]
+
+
+def _as_found(study: Study, provenance: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Arm -> what its first step found, as `001-aa0-ARM-4cpu`; one of any arm where none says its arm."""
+    steps = provenance["as_found"]
+    found: dict[str, dict[str, Any]] = {}
+    for arm in _sides(study):
+        of_arm = re.compile(rf"\d+-\w+-{re.escape(arm)}-\d+cpu")
+        first = next((step for step in steps if of_arm.fullmatch(step)), None)
+        found |= {arm: steps[first]} if first else {}
+    return found or {"": next(iter(steps.values()))}
+
+
+def _lines_of(what: str, of_arms: dict[str, str]) -> list[str]:
+    """One entry where the arms agree, else one an arm."""
+    if len(set(of_arms.values())) == 1:
+        return _wrap(f"{what + ':':<7} {next(iter(of_arms.values()))}")
+    return [line for arm, said in of_arms.items() for line in _wrap(f"{what + ':':<7} {said} ({arm})")]
+
+
+def _operations(study: Study) -> str:
+    asked = study.parameters
+    counts = {asked.operations(guest, n) for guest in asked.guests for n in guest.processes}
+    loads = max((loads for guest in asked.guests for loads in guest.loads_at.values()), default=1)
+    each = f"load, up to {loads} loads a point" if loads > 1 else "point"
+    return f"{' or '.join(map(str, sorted(counts)))} operations a {each}"
+
+
+def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
+    """What a rate in virtual time is made of, and what it leaves out; nothing of another origin."""
+    if provenance["origin"] != "virtual":
+        return []
+    target = provenance["target"]
+    prices = ", ".join(f"{n.replace('_', ' ')} {price['ns']:g}" for n, price in target["prices"].items())
+    cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
+    return [
+        Paragraph(
+            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in "
+            f"ns: {prices}; a disk in memory, {target['disk']['completion_ns']} a request. Left out: "
+            "capacity misses, memory bandwidth, SMT, out-of-order overlap, changes of frequency."
+        )
+    ]
+
+
+def _command(study: Study, provenance: dict[str, Any]) -> str:
+    """What repeats it here; the name of somebody's own target says nothing to others."""
+    target = provenance["target"]
+    name = "TARGET" if target["kind"] == "ssh" else target["name"]
+    return run_command(study.name, study.model_dump(mode="json")["parameters"], name)
+
+
+def _where(provenance: dict[str, Any]) -> str:
+    """What nobody shall overlook in capitals; how it was accelerated is no shouting."""
+    words, bracket, accel = where_measured(provenance).partition(" (")
+    return words.upper() + bracket + accel
+
+
+def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
+    """`before` and `after` at each point, the change, and a star where it is significant."""
+    lines = [f"cpus procs  {study.unpatched.name:>12}            {study.patched.name:>14}"]
+    row: Any
+    for row in both.itertuples():
+        change = percent(row.before, row.after, row.significant)
+        lines.append(
+            f"{row.cpus:>4} {row.threads:>5}  {row.before:>12.{decimals}f} (  0.00%)   "
+            f"{row.after:>14.{decimals}f} {change}"
+        )
+    return lines
+
+
+def percent(before: float, after: float, significant: bool) -> str:
+    """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  4.40%)`."""
+    text = f"{100 * (after / before - 1):.2f}%" if before else "new" if after else "0.00%"
+    return f"*{text:>8}*" if significant else f"({text:>8})"
+
+
+def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
+    unpatched, patched = _sides(study)
+    lines = ["cpus procs unpatched   patched     extra [     low,     high]   spread"]
+    row: Any
+    for row in extra.rename(columns={unpatched: "before", patched: "after"}).itertuples():
+        lines.append(
+            f"{row.cpus:>4} {row.threads:>5} {row.before:>9.4f} {row.after:>9.4f} {row.extra:>9.4f} "
+            f"[{row.low:>8.4f}, {row.high:>8.4f}] {row.spread:>8.4f}{' *' * bool(row.significant)}"
+        )
+    head = (
+        f"{counter}: of {unpatched} (unpatched), of {patched} (patched), and the extra ones of the first "
+        f"with their interval ({extra.level_pct.min():.1f}%, by ranks, each row alone). Spread: the largest "
+        "less the smallest repeat of the patched arm. *: significant at 5% over all rows."
+    )
+    return _table(head, lines)
+
+
+def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | None) -> list[Paragraph]:
+    if compared is None:
+        return []
+    metric = study.metric[:1].upper() + study.metric[1:]
+    both = compared.rename(columns={"unpatched": "before", "value": "after"})
+    head = f"{metric}{rate_note(compared)} {where_measured(provenance)} (*: significant at 5% over all rows):"
+    return _table(head, _changes(study, both, decimals=0))
+
+
+def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: bool) -> list[Paragraph]:
+    """Function costs of each arm; what a call takes is compared only where times mean something."""
+    note = "" if benchmark else "; the counts hold, the times are no benchmark"
+    found: list[Paragraph] = []
+    for arm, cost in costs.items():
+        rows = [
+            FunctionCost(r["function"], r["total_us"], int(r["count"]), r["avg_us"])
+            for r in cost.to_dict("records")
+        ]
+        lines = cost_table(rows).rstrip("\n").split("\n")
+        found += _table(f"Function cost of {arm} (measured {point}, profiler on{note}):", lines)
+    unpatched, patched = _sides(study)
+    if benchmark and {unpatched, patched} <= costs.keys():
+        head = f"The same averages before ({unpatched}) and after ({patched}), in microseconds:"
+        found += _table(head, _before_after(costs[unpatched], costs[patched]))
+    return found
+
+
+def _before_after(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+    """One call of each function that both arms have; no stars, as a profile is one sum over all runs."""
+    both = before.merge(after, on="function", suffixes=("_before", "_after"))
+    lines = [f"{'FUNC':<30} {'BEFORE':>10} {'AFTER':>10}"]
+    for row in both.to_dict("records"):
+        old, new = row["avg_us_before"], row["avg_us_after"]
+        change = percent(old, new, False) if old else ""
+        lines.append(f"{row['function']:<30} {old:>10.2f} {new:>10.2f} {change}".rstrip())
+    return lines
+
+
+def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
+    """What was written down before the measurement; nothing where nothing could be predicted of this arm."""
+    p = prediction["published_machine"]
+    if p is None or p["arm"] != study.patched.name:
+        return []
+    says = "Predicted for the published machine from its base profile and rate"
+    outside = f", and one constant from outside ({p['open'][0]})" if p.get("open") else ""
+    if (origin := prediction.get("origin", "published")) != "published":
+        says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
+        outside = f", which do not say {p['open'][0].partition(':')[0]}" if p.get("open") else ""
+    gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
+    naive = p.get("naive_value")
+    return [
+        Paragraph(
+            f"{says}{outside}: {p['arm']} "
+            f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
+            + (f"; deleting the spin time would say {naive:.0f}." if naive is not None else ".")
+        )
+    ]
+
+
+def _wrap(text: str) -> list[str]:
+    """An entry of a list: its further lines are indented."""
+    return textwrap.wrap(plain(text), COLUMNS, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Which two arms of a study a text compares, and what the second one changes."""
+
+import re
+from email import message_from_bytes, policy
+
+from lockscale.errors import BadInput
+from lockscale.kernels.mail import read_mail
+from lockscale.study.study import Arm, Study
+
+SUBMITTED = ("patched", "proposed")
+"""Roles of arms whose patches are meant for others; those of the other roles put an old state back."""
+PREFIX = re.compile(r"^\[[^\]]*\]\s*")
+
+
+def change_of(study: Study, arm: Arm) -> str:
+    """What an arm changes: as the study says it, else the subjects of its patches, else nothing."""
+    if arm.change:
+        return arm.change
+    subjects = subjects_of(study, arm.name)
+    return f"The change: {'; '.join(subjects)}." if subjects else ""
+
+
+def subjects_of(study: Study, arm: str) -> list[str]:
+    """Of its patches, in order, without [PATCH n/N]."""
+    mails = [read_mail(patch) for patch in study.series_of(arm).patches]
+    said = (str(message_from_bytes(mail, policy=policy.default)["Subject"]) for mail in mails)
+    return [PREFIX.sub("", one) for one in said]
+
+
+def submitted(study: Study) -> Study:
+    """The study of two arms alone: the first one with patches to submit, and the base they apply to.
+
+    Raises BadInput where no arm of role patched or proposed has a patch, or no arm is the bare base.
+    """
+    arms = [arm for role in SUBMITTED for arm in study.arms if arm.role == role]
+    ours = next((arm for arm in arms if study.series_of(arm.name).patches), None)
+    if ours is None:
+        raise BadInput(
+            f"no arm of {study.name} of role {' or '.join(SUBMITTED)} has a patch: "
+            "there is nothing to submit, so no cover letter"
+        )
+    return between(study, _base_of(study, ours), ours)
+
+
+def between(study: Study, before: Arm, after: Arm) -> Study:
+    """The study with these two as its unpatched and its patched side, and no other arm."""
+    sides = [before.model_copy(update={"role": "unpatched"}), after.model_copy(update={"role": "patched"})]
+    return study.model_copy(update={"arms": sides})
+
+
+def _base_of(study: Study, ours: Arm) -> Arm:
+    """The arm without patches that `ours` is compared with: mounted alike, if there is such a one."""
+    bare = [arm for arm in study.arms if not study.series_of(arm.name).patches]
+    options = study.options_of(ours.name)
+    alike = [arm for arm in bare if study.options_of(arm.name) == options]
+    found = next(iter(alike), None) or next((arm for arm in bare if arm.role == "unpatched"), None)
+    if found is None:
+        raise BadInput(
+            f"no arm of {study.name} is the bare base that {ours.name} can be compared with: "
+            "measure one without patches, mounted alike"
+        )
+    return found
