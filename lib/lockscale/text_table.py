@@ -12,7 +12,7 @@ def text_table(frame: pd.DataFrame) -> str:
     Columns are two or more spaces apart, no cell holds two, and an empty one is `-`: the text can be
     read back.
     """
-    columns = [[_cell(name), *(_cell(value) for value in frame[name])] for name in frame.columns]
+    columns = [[cell_text(name), *(cell_text(value) for value in frame[name])] for name in frame.columns]
     widths = [max(map(len, column)) for column in columns]
     right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     lines = [
@@ -25,7 +25,8 @@ def text_table(frame: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A number to four digits that count, a text in one line, `-` for what is not there."""
     if value is None or value is pd.NA or value is pd.NaT:
         return "-"
     if isinstance(value, float):

@@ -11,7 +11,7 @@ from click.exceptions import NoArgsIsHelpError
 from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import doctor, parse, sim
 from lockscale.cli.predict import casebook, whatif
-from lockscale.cli.studies import batch, study
+from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.errors import BadInput, RunFailed
@@ -77,5 +77,6 @@ for command in (
     scale,
     batch,
     export,
+    report,
 ):
     cli.add_command(command)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`lockscale study` (list, show, run, resume and keep) and `batch`."""
+"""`lockscale study` (list, show, run, resume and keep) and `batch`, and `report` of a run."""
 
 import json
 from dataclasses import asdict
@@ -121,6 +121,24 @@ def _show_run(run: Any) -> None:
     text = outcome(run)
     value = {"run": run.id, "path": str(run.folder), "changelog": text}
     show(value, f"{text}\nThe run is in {run.folder}")
+
+
+@click.command()
+@click.argument("run")
+@click.option("--output", type=click.Path(path_type=Path), help="The file.  [default: RUN.html, here]")
+@as_json
+def report(run: str, output: Path | None) -> None:
+    """One HTML file of a measured run, to attach to a mail or a ticket.
+
+    RUN is the folder of a run or its id, also of one in data/measured, or a study: its latest run. The page
+    has all in it: figures, tables, the prediction beside the measurement, kernels and hashes, and the
+    changelog text. It needs no network and no script, and prints on at most 8 pages.
+    """
+    from lockscale.show.report import write_report
+
+    written = write_report(run, output)
+    size = written.stat().st_size
+    show({"path": str(written), "bytes": size}, f"{written} ({size:,} bytes)")
 
 
 @click.command()

@@ -113,7 +113,7 @@ def _write_texts(story: Story, forms: Sequence[str], folder: Path) -> list[Path]
 
 def _drawings(name: str, story: Story | None) -> Iterator[Drawing]:
     if story:
-        yield from _study_drawings(story)
+        yield from study_drawings(story)
     elif name == SCALE:
         yield Drawing(SCALE, scale_figure(kept_scale()), kept_scale())
     elif name == CASES:
@@ -127,7 +127,8 @@ def _drawings(name: str, story: Story | None) -> Iterator[Drawing]:
             yield Drawing(f"{name}-explained", scoreboard_figure(rows, name), scoreboard_numbers(rows, name))
 
 
-def _study_drawings(story: Story) -> Iterator[Drawing]:
+def study_drawings(story: Story) -> Iterator[Drawing]:
+    """The study's simulated curves beside its table; of a measured one its counts and rates too."""
     study = story.study
     points, table = simulated_points(study), story.tables[0]
     in_table = table_points(study, points, table)

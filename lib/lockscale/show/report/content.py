@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What a report shows of a measured run: headline, figures, numbers, the prediction beside them, the text."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.measure.compare_arms import (
+    aa_rates,
+    compared_rates,
+    counted_arms,
+    extra_calls,
+    function_costs,
+    proof_of,
+    unit_of,
+)
+from lockscale.measure.profiling import lock_waits_of
+from lockscale.measure.rows import is_benchmark
+from lockscale.measure.steadiness import steady_lines
+from lockscale.measure.virtual_time import gains_at_price_ends
+from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_rates
+from lockscale.show.changelog import letter_of
+from lockscale.show.commit_text import as_text
+from lockscale.show.exports import study_drawings
+from lockscale.show.figures import function_shares
+from lockscale.show.figures.formats import svg
+from lockscale.show.figures.template import room_for_legend
+from lockscale.show.headlines import counted, judged, measured, predicted
+from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
+from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
+from lockscale.show.report.provenance import provenance_parts
+from lockscale.show.story import Story
+from lockscale.study.study import Arm
+
+LONGEST_WAITS = 10
+"""Of each arm: beyond them a wait is a small part of the time."""
+RATES = ["arm", "cpus", "threads", "unpatched", "value", "change_pct", "low_pct", "high_pct", "significant"]
+COUNTS = ["arm", "cpus", "threads", "unpatched", "value", "change", "low", "high", "significant"]
+
+
+def title_of(story: Story) -> str:
+    """The run's name and what it asked."""
+    return f"{story.measured.id}: {story.study.question}"
+
+
+def sections_of(story: Story) -> list[ReportSection]:
+    """In the order in which a reader asks: what was found, the numbers, what was expected, of what it is."""
+    return [
+        ReportSection("What was found", [*_headlines(story), *_arms(story)]),
+        ReportSection("Figures", list(_figures(story))),
+        ReportSection("Numbers", list(_numbers(story))),
+        ReportSection("Prediction against measurement", list(prediction_parts(story))),
+        ReportSection("Where the numbers come from", list(provenance_parts(story))),
+        ReportSection("Changelog text", [_changelog(story)]),
+    ]
+
+
+def _headlines(story: Story) -> Iterator[ReportText]:
+    rows, study, prediction = story.rows, story.study, story.read_prediction()
+    if is_benchmark(story.provenance["origin"]):
+        yield ReportText(_gain(story))
+    extra = extra_calls(rows, study)
+    yield ReportText(str(counted(extra, proof_of(rows, study), story.where)))
+    yield ReportText(str(measured(rows, story.where)) + _worth(story))
+    yield ReportText(str(predicted(prediction)))
+    guests = judge_guests(prediction, rows, study)
+    counters, rates = judge_counters(prediction, rows, study), judge_rates(prediction, rows)
+    fitted = fit_rates(rows, study, fullest_guest(study))
+    yield ReportText(f"prediction against measurement: {judged(fitted, guests, counters, rates)}")
+
+
+def _gain(story: Story) -> str:
+    """The patched arm against the unpatched one at the most processes."""
+    compared = compared_rates(story.rows, story.study)
+    here = compared[compared.arm == story.study.patched.name]
+    most: Any = here.iloc[here.threads.argmax()]
+    interval = f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%]" if pd.notna(most.low_pct) else ""
+    sure = "significant" if most.significant else "not significant"
+    return (
+        f"measured {story.where}, {most.threads} processes on {most.cpus} CPUs, {story.study.metric}: "
+        f"{most.unpatched:,.0f} by {story.study.unpatched.name}, {most.value:,.0f} by {most.arm}, "
+        f"{most.change_pct:+.0f}%{interval}, {sure}"
+    )
+
+
+def _worth(story: Story) -> str:
+    if is_benchmark(story.provenance["origin"]):
+        return ""
+    return ". The counts are the proof; the rates are no benchmark"
+
+
+def _arms(story: Story) -> Iterator[ReportTable]:
+    rows = [
+        {
+            "arm": arm.name,
+            "role": arm.role,
+            "patches": ", ".join(one.name for one in story.study.series_of(arm.name).patches) or "none",
+            "made and mounted with": " ".join([*arm.mkfs, *arm.mount, *_knobs(arm)]) or None,
+        }
+        for arm in story.study.arms
+    ]
+    frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    yield ReportTable("Arms", "the study's file and its series of today", frame)
+
+
+def _knobs(arm: Arm) -> list[str]:
+    return [f"{name}={value}" for name, value in arm.knobs.items()]
+
+
+def _figures(story: Story) -> Iterator[ReportFigure]:
+    for stem, drawn, _ in study_drawings(story):
+        yield _figure(stem, drawn)
+    most = _most(story)
+    costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
+    if all(map(len, costs)):
+        says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
+        drawn = function_shares(costs[0], costs[1], _sides(story), says)
+        yield _figure(f"{story.study.name}-costs", drawn)
+
+
+def _figure(stem: str, drawn: go.Figure) -> ReportFigure:
+    room_for_legend(drawn)
+    return ReportFigure(drawn.layout.meta["says"], svg(drawn, stem))
+
+
+def _sides(story: Story) -> tuple[str, str]:
+    return story.study.unpatched.name, story.study.patched.name
+
+
+def _most(story: Story) -> tuple[int, int]:
+    """CPUs and processes of the point where the proof's counter differs most."""
+    extra = extra_calls(story.rows, story.study)
+    most = extra.iloc[extra.extra.argmax()]
+    return int(most.cpus), int(most.threads)
+
+
+def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
+    rows, study, timed = story.rows, story.study, rates_in_words(story)
+    counter = proof_of(rows, study)
+    counts = counted_arms(rows, study)
+    yield ReportTable(
+        f"Rates of all processes, {study.metric}", timed, _only(compared_rates(rows, study), RATES),
+        f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
+        "over all rows together, where the A/A pair does not differ.",
+    )  # fmt: skip
+    yield ReportTable(
+        f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
+        _only(counts[counts.counter == counter], COUNTS), "Intervals by ranks, each row alone.",
+    )  # fmt: skip
+    waits = lock_waits_of(rows, _sides(story), *(most := _most(story))).groupby("arm", sort=False)
+    yield from _unless_empty(
+        f"Longest waits for locks, {most[0]} CPUs, {most[1]} processes", timed,
+        waits.head(LONGEST_WAITS).drop(columns="origin"),
+    )  # fmt: skip
+    yield from _unless_empty(
+        "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
+    )
+    pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
+    yield from _unless_empty("The A/A pair: the same kernel twice (ops/s)", timed, pair)
+    yield ReportText("Was it steady? " + "; ".join(steady_lines(rows)) + ".")
+
+
+def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[ReportTable]:
+    if len(frame):
+        yield ReportTable(title, origin, frame)
+
+
+def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return frame[[name for name in columns if name in frame]]
+
+
+def _changelog(story: Story) -> ReportText:
+    return ReportText(as_text(letter_of(story)), fixed=True, origin=f"measured {story.where}; predicted")
