@@ -195,8 +195,7 @@ def test_the_installed_script_keeps_progress_apart_from_what_it_prints():
 
 
 def test_help_is_at_hand(lockscale: Lockscale):
-    assert "Commands:" in lockscale().out
-    assert lockscale().out == lockscale("--help").out
+    assert "Commands:" in lockscale("--help").out
     assert lockscale("--version").out.split()[-1].count(".") == 2
 
 

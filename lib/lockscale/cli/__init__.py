@@ -8,8 +8,11 @@ from collections.abc import Sequence
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from lockscale.cli.completion import show_completion
+from lockscale.cli.first_steps import first_steps
 from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import doctor, parse, sim
+from lockscale.cli.new import new
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
@@ -52,16 +55,27 @@ def _end(sentence: str, status: int) -> None:
 
 @click.group(context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(package_name="lockscale")
+@click.option(
+    "--show-completion",
+    metavar="SHELL",
+    is_flag=False,
+    flag_value="",
+    is_eager=True,
+    expose_value=False,
+    callback=show_completion,
+    help="Print the completion for bash, zsh or fish, and exit.  [default: $SHELL]",
+)
 @click.pass_context
 def cli(context: click.Context) -> None:
     """From a lock-contention profile of a Linux file system to a proven kernel patch."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        click.echo(first_steps())
 
 
 for command in (
     doctor,
     study,
+    new,
     patches,
     kernel,
     target,

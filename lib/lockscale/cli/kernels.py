@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockscale.cli.completion import arms, studies, studies_and_arms, targets
 from lockscale.cli.output import as_json, loaded, show, show_verdicts, table
 from lockscale.errors import BadInput
 
@@ -19,7 +20,7 @@ def kernel() -> None:
 
 
 @kernel.command("build")
-@click.argument("which", metavar="STUDY/ARM")
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--source", help="A kernel tarball or tree of your own.")
 @click.option(
     "--kind",
@@ -68,8 +69,10 @@ def target_list() -> None:
 
 
 @target.command("check")
-@click.argument("name")
-@click.option("--study", metavar="STUDY", help="Ask for the tools of this study's file system.")
+@click.argument("name", shell_complete=targets)
+@click.option(
+    "--study", metavar="STUDY", shell_complete=studies, help="Ask for the tools of this study's file system."
+)
 @as_json
 def target_check(name: str, study: str | None) -> int:
     """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
@@ -90,7 +93,7 @@ def target_check(name: str, study: str | None) -> int:
 
 
 @target.command("prepare")
-@click.argument("name")
+@click.argument("name", shell_complete=targets)
 @click.option("--token", help="The first time: what is asked for, typed off the disk or lsblk.")
 @click.option("--dry-run", is_flag=True, help="Print each command that would destroy something; do nothing.")
 @as_json
@@ -104,7 +107,7 @@ def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
 
 
 @target.command("kernels")
-@click.argument("name")
+@click.argument("name", shell_complete=targets)
 @click.option("--remove", metavar="RELEASE", help="Take this one off it first, as the list calls it.")
 @as_json
 def target_kernels(name: str, remove: str | None) -> None:
@@ -117,8 +120,8 @@ def target_kernels(name: str, remove: str | None) -> None:
 
 
 @target.command("boot")
-@click.argument("name")
-@click.argument("which", metavar="STUDY/ARM")
+@click.argument("name", shell_complete=targets)
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--show-command", is_flag=True, help="Print the exact qemu line, boot nothing.")
 @as_json
@@ -169,7 +172,7 @@ def patches_list() -> None:
 
 
 @patches.command("check")
-@click.argument("which", required=False)
+@click.argument("which", required=False, shell_complete=studies_and_arms)
 @click.option("--build", is_flag=True, help="Also checkpatch, new warnings of W=1, and each arm's kernel.")
 @click.option("--boot", is_flag=True, help="Also boot each arm and count what it does (implies --build).")
 @click.option(
@@ -199,7 +202,7 @@ def patches_check(which: str | None, build: bool, boot: bool, iterations: int, w
 
 
 @patches.command("soak")
-@click.argument("which", required=False)
+@click.argument("which", required=False, shell_complete=studies_and_arms)
 @click.option("--kind", default="debug", show_default=True, type=click.Choice(["debug", "kcsan"]))
 @click.option(
     "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="In the guest."
@@ -216,7 +219,7 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
 
 
 @patches.command("locality")
-@click.argument("which", metavar="STUDY[/ARM]")
+@click.argument("which", metavar="STUDY[/ARM]", shell_complete=studies_and_arms)
 @click.option("--iterations", default=3, show_default=True, type=click.IntRange(1, 100))
 @as_json
 def patches_locality(which: str, iterations: int) -> None:
@@ -230,7 +233,7 @@ def patches_locality(which: str, iterations: int) -> None:
 
 
 @patches.command("xfstests")
-@click.argument("which", metavar="STUDY/ARM")
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--group", default="quick", show_default=True, help="As check -g takes it.")
 @as_json
 def patches_xfstests(which: str, group: str) -> int:
@@ -246,7 +249,7 @@ def patches_xfstests(which: str, group: str) -> int:
 
 
 @patches.command("export")
-@click.argument("which", metavar="STUDY/ARM")
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
 @click.option("--output", type=click.Path(), help="The file (mbox) or folder to write.")
 @as_json
@@ -264,7 +267,7 @@ def patches_export(which: str, form: str, output: str | None) -> None:
 
 
 @patches.command("powercut")
-@click.argument("which", required=False, metavar="[STUDY[/ARM]]")
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
 @click.option("--cuts", default=20, show_default=True, type=click.IntRange(1, 1000), help="Of each arm.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of loads and cuts.")
 @as_json

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lockscale.cli.completion import models, targets
 from lockscale.cli.output import as_json, operations, parameter, show, table, thread_counts, together
 from lockscale.errors import BadInput
 
@@ -81,7 +82,9 @@ def _written(file: Path, found: "Trace") -> tuple[dict[str, Any], str]:
 
 
 @click.command()
-@click.option("--target", help="Also boot this target and see what it says of itself.")
+@click.option(
+    "--target", shell_complete=targets, help="Also boot this target and see what it says of itself."
+)
 @as_json
 def doctor(target: str | None) -> int:
     """What is missing on this machine or that target, and the fix."""
@@ -112,7 +115,7 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
 
 
 @click.command()
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=models)
 @click.option("--list", "listed", is_flag=True, help="Name the models.")
 @parameter
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")

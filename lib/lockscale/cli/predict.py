@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from lockscale.cli.completion import studies
 from lockscale.cli.output import as_json, named_numbers, parameter, show, table
 from lockscale.errors import BadInput
 
@@ -13,7 +14,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("study", required=False)
+@click.argument("study", required=False, shell_complete=studies)
 @click.option(
     "--profile",
     type=_FILE,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lockscale.cli.completion import runs, studies, studies_and_runs, targets
 from lockscale.cli.output import as_json, loaded, parameter, show, table
 from lockscale.errors import BadInput
 
@@ -32,7 +33,7 @@ def study_list() -> None:
 
 
 @study.command("show")
-@click.argument("name", metavar="STUDY|RUN")
+@click.argument("name", metavar="STUDY|RUN", shell_complete=studies_and_runs)
 @as_json
 def study_show(name: str) -> None:
     """One study as its file says, or how to repeat a run: commands, versions, hashes.
@@ -67,8 +68,8 @@ def study_status() -> None:
 
 
 @study.command("run")
-@click.argument("name")
-@click.option("--target", help="A file of notebooks/targets.  [default: manycore]")
+@click.argument("name", shell_complete=studies)
+@click.option("--target", shell_complete=targets, help="A file of notebooks/targets.  [default: manycore]")
 @click.option("--detect", metavar="PERCENT", help="As many iterations as a change of PERCENT needs, as 3%.")
 @click.option(
     "--short", is_flag=True, help="Only the points that the study file names `short`, as make study."
@@ -94,7 +95,7 @@ def study_run(
 
 
 @study.command("resume")
-@click.argument("run")
+@click.argument("run", shell_complete=runs)
 @as_json
 def study_resume(run: str) -> None:
     """Go on with a run that ended early; steps in its journal are not done again."""
@@ -104,7 +105,7 @@ def study_resume(run: str) -> None:
 
 
 @study.command("keep")
-@click.argument("run")
+@click.argument("run", shell_complete=runs)
 @as_json
 def study_keep(run: str) -> None:
     """Keep a measured run in data/measured, without the paths of this machine."""
@@ -124,7 +125,7 @@ def _show_run(run: Any) -> None:
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=studies_and_runs)
 @click.option("--output", type=click.Path(path_type=Path), help="The file.  [default: RUN.html, here]")
 @as_json
 def report(run: str, output: Path | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lockscale.cli.completion import models
 from lockscale.cli.output import as_json, named_values, operations, show, table, thread_counts
 from lockscale.errors import BadInput
 
@@ -18,7 +19,7 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=models)
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
 @click.option("--grid", "grids", multiple=True, metavar="NAME=VALUE,...", help="Every combination.")
 @click.option("--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Latin hypercube.")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from lockscale.cli.completion import studies_and_tables, tables
 from lockscale.cli.output import as_json, named_numbers, show, together
 from lockscale.errors import BadInput
 
 curves = together(
-    click.argument("name", metavar="TABLE"),
+    click.argument("name", metavar="TABLE", shell_complete=tables),
     click.option(
         "--n-min", default=1, show_default=True, type=click.IntRange(1), help="Leave out fewer threads."
     ),
@@ -19,7 +20,7 @@ curves = together(
 
 
 @click.command()
-@click.argument("name", metavar="TABLE", required=False)
+@click.argument("name", metavar="TABLE", required=False, shell_complete=tables)
 @as_json
 def audit(name: str | None) -> None:
     """The arithmetic of the published tables: what holds, fails, or cannot be known.
@@ -116,7 +117,7 @@ FORMATS = "svg,pdf,html,txt,csv"
 
 
 @click.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=studies_and_tables)
 @click.option("--all", "every", is_flag=True, help="Every published table, every study, and the scale study.")
 @click.option(
     "--format",
