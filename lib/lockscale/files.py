@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lockscale import paths
 from lockscale.errors import BadInput, FullDisk, printable
 
 MAKE_ROOM = "free some space or set LOCKSCALE_CACHE and LOCKSCALE_RUNS to folders on a larger disk"
@@ -132,6 +133,15 @@ def need_free_space(folder: Path, need_mib: int, what: str) -> None:
     if free_mib < need_mib:
         raise BadInput(
             f"{what} needs {need_mib} MiB but the disk of {existing} has {free_mib} MiB free: {MAKE_ROOM}"
+        )
+
+
+def need_clone(what: str) -> None:
+    """Refuse what writes into the project where only the package is installed."""
+    if not paths.IS_CLONE:
+        raise BadInput(
+            f"{what}, and here only the package is installed: work in a clone of lockscale, or name one in "
+            "LOCKSCALE_ROOT"
         )
 
 

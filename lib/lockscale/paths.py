@@ -1,11 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Every path the project knows. Nothing else builds a path from the repository's layout."""
+"""Every path the project knows. Nothing else builds a path from the repository's layout.
+
+A clone holds what is read, kept and written. An installed package holds what is read alone, in `share`: its
+runs and figures go into the working folder, its cache to where the user's caches are.
+"""
 
 import os
 import tempfile
 from pathlib import Path
 
-ROOT = Path(os.environ.get("LOCKSCALE_ROOT") or Path(__file__).resolve().parents[2])
+
+def _working_folder() -> Path:
+    """Where the process works; one that is gone by its name, so that a command can still say so."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD") or "/nowhere")
+
+
+SHARE = Path(__file__).resolve().with_name("share")
+IS_CLONE = bool(os.environ.get("LOCKSCALE_ROOT")) or not SHARE.is_dir()
+ROOT = Path(os.environ.get("LOCKSCALE_ROOT") or (Path(__file__).resolve().parents[2] if IS_CLONE else SHARE))
+WRITTEN = ROOT if IS_CLONE else _working_folder()
+# os.path: pathlib raises where a user has no home
+CACHES = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
 
 NOTEBOOKS = ROOT / "notebooks"
 NOTEBOOK_SOURCES = NOTEBOOKS / "src"
@@ -20,10 +38,11 @@ DATA = ROOT / "data"
 PUBLISHED = DATA / "published"
 MEASURED = DATA / "measured"
 CASEBOOK = DATA / "casebook" / "open.yaml"
-FIGURES = ROOT / "figures"
+FIGURES = WRITTEN / "figures"
 
-CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache").absolute()
-RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or ROOT / "runs").absolute()
+_CACHE = ROOT / ".cache" if IS_CLONE else CACHES / "lockscale"
+CACHE = Path(os.environ.get("LOCKSCALE_CACHE") or _CACHE).absolute()
+RUNS = Path(os.environ.get("LOCKSCALE_RUNS") or WRITTEN / "runs").absolute()
 # One for the machine, whichever checkout or user measures on it; tests have one each.
 MACHINE_LOCK = Path(
     os.environ.get("LOCKSCALE_MACHINE_LOCK")

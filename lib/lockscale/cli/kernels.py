@@ -190,9 +190,12 @@ def patches_list() -> None:
 @as_json
 def patches_check(which: str | None, build: bool, boot: bool, iterations: int, write_table: bool) -> int:
     """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
+    from lockscale.files import need_clone
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme
 
+    if write_table:
+        need_clone("--write-table writes into kernel-patches/README.md")
     if write_table and (which or not boot):
         raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
     found = check(which, build=build or boot, boot=boot, iterations=iterations)

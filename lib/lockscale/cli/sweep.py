@@ -123,11 +123,14 @@ def scale(dask: str | None, keep: bool) -> None:
     Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
     on from there.
     """
+    from lockscale.files import need_clone
     from lockscale.show.scale import keep_scale, scale_study
     from lockscale.studies.registry import studies
     from lockscale.sweeps import dask_client, local_cluster
     from lockscale.text_table import text_table
 
+    if keep:
+        need_clone("the scale study is kept in data/")
     with dask_client(dask) if dask else local_cluster() as client:
         found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:

@@ -91,6 +91,7 @@ def scoreboard(keep: bool) -> None:
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
     until a table or the source changes.
     """
+    from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
         keep_scoreboard,
         scoreboard_text,
@@ -100,6 +101,8 @@ def scoreboard(keep: bool) -> None:
     )
     from lockscale.studies.registry import studies
 
+    if keep:
+        need_clone("the scoreboard is kept in data/")
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])
     why_short = {table: why for one in studies() for table, why in one.why_short.items()}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lockscale import paths
 from lockscale.errors import BadInput, printable
-from lockscale.files import write_text
+from lockscale.files import need_clone, write_text
 from lockscale.yaml_text import NAME
 
 STUDY_FILE = """\
@@ -105,6 +105,7 @@ def write_study(name: str) -> NewStudy:
     """
     if not re.fullmatch(NAME[0], name) or len(name) > 64:
         raise BadInput(f"a study cannot be called {printable(name)!r}: {NAME[1]}")
+    need_clone("a new study lies among the others")
     new = NewStudy(paths.STUDIES / f"{name}.yaml", paths.KERNEL_PATCHES / name)
     for there in new:
         if there.exists() or there.is_symlink():
