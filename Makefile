@@ -21,6 +21,8 @@ env: .venv/ready  ## set up: system packages (as root) and .venv with lockscale 
 .venv/ready: pyproject.toml requirements.lock setup/packages.toml setup/system.py setup/environment.sh
 	python3 setup/system.py
 	setup/environment.sh
+	@echo "setup: compiling the simulator, once (a minute)" >&2
+	$(PYTHON) -m lockscale.sim.prepare
 
 test-env:
 	python3 setup/system.py test-packages.toml

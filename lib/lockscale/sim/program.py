@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A compiled model for a number of threads, and the fresh world of one run of it."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from lockscale.sim.engine.layout import BUCKETS, CPU, EVENT, NEVER, NOBODY, SLEE
 from lockscale.sim.engine.op_codes import READ_UNLOCK, UNLOCK
 from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World, tree_size
 from lockscale.sim.primitives import Primitive
+
+if TYPE_CHECKING:
+    from lockscale.sim.engine.specialise import Structure
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,13 @@ class Program:
     held: tuple[tuple[tuple[str, int], ...], ...]
     names: Mapping[str, tuple[Primitive, ...]]
     path_names: tuple[str, ...]
+
+    @functools.cached_property
+    def structure(self) -> "Structure":
+        """What a loop of its own is written for (``engine.loops``)."""
+        from lockscale.sim.engine.specialise import structure_of
+
+        return structure_of(self.world())
 
     def classes(self) -> list[int]:
         """The path of each thread: by share, the largest remainders first; added threads last."""

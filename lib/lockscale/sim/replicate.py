@@ -217,7 +217,7 @@ def replicate(
     whole_number("operations", operations, 1, MAX_OPERATIONS)
     whole_number("seed", seed, 0, 2**63 - 1)
     # imported here because listing and checking models needs no compiler
-    from lockscale.sim.engine.run_ops import run
+    from lockscale.sim.engine.loops import run
 
     world = program.world(batches=BATCHES, trace_events=trace_events, trace_ps=trace_ps)
     start = np.zeros(threads, np.int64) if start_ps is None else np.asarray(start_ps, np.int64)
@@ -225,7 +225,9 @@ def replicate(
         raise BadInput(f"start_ps has shape {start.shape}: give {threads} times from 0, one a thread")
     if warm_up is None:
         warm_up = warm_up_operations(program.threads, operations)
-    status, thread, step, window_ps = run(world, seed, replication, start, warm_up, operations)
+    status, thread, step, window_ps = run(
+        program.structure, world, seed, replication, start, warm_up, operations
+    )
     if status != FINISHED:
         raise BadInput(_why(program, world, status, thread, step))
     if stuck := deadlocked(program, world):

@@ -42,10 +42,27 @@ def compiled(function: Function) -> Function:
     allocate nothing, so they run without numba's counting of references (``_nrt``), and are put
     into their callers (``forceinline``): either alone makes the engine several times slower.
     """
+    return _njit(function, forceinline=True)
+
+
+def apart(function: Function) -> Function:
+    """As ``compiled``, for what runs a few times only: it stays a function, off its caller's registers."""
+    return _njit(function)
+
+
+def inner(function: Function) -> Function:
+    """As ``compiled``, for functions of a written loop: kept with it, and called from nowhere else."""
+    njit: Any = numba.njit
+    no_entries = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    result: Function = njit(nogil=True, _nrt=False, forceinline=True, **no_entries)(function)
+    return result
+
+
+def _njit(function: Function, **options: bool) -> Function:
     folder = cache_folder()
     config: Any = numba.config
     njit: Any = numba.njit
-    options = {"nogil": True, "_nrt": False, "forceinline": True}
+    options = {"nogil": True, "_nrt": False, **options}
     before = config.CACHE_DIR
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lockscale.sim.engine import op_codes as op
-from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.compiled import apart, compiled
 from lockscale.sim.engine.cpus import has_cpu, leave_cpu, preempt, work_for
 from lockscale.sim.engine.layout import (
     DEADLOCK,
@@ -80,7 +80,7 @@ def wake_up(w: Any, thread: Any, now: Any) -> int:
     return PARKED
 
 
-@compiled
+@apart
 def start_threads(w: Any, seed: Any, replication: Any, start_ps: Any) -> None:
     """Every thread sleeps until its start, with the streams of this replication."""
     for thread in range(len(w.threads)):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.compiled import apart, compiled
 from lockscale.sim.engine.layout import BUCKETS, NEVER, NOBODY, READY, SLEEPING
 
 ONE, TWO, THREE = np.uintp(1), np.uintp(2), np.uintp(3)
@@ -90,6 +90,8 @@ def at(w: Any, thread: Any, time_ps: Any) -> Any:
 @compiled
 def note(w: Any, thread: Any, now: Any) -> None:
     """One entry of the trace, while there is room and the window is open."""
+    if len(w.events) == 0:
+        return
     clock = w.clock
     if clock[TRACE_FROM_PS] <= now < clock[TRACE_TO_PS] and clock[TRACED] < len(w.events):
         th = w.threads[thread]
@@ -125,7 +127,7 @@ def sleep_until(w: Any, thread: Any, time_ps: Any, now: Any) -> None:
     at(w, thread, time_ps)
 
 
-@compiled
+@apart
 def open_window(w: Any, now: Any) -> None:
     """End of the warm-up: forget what was counted, cut what is in progress at ``now``."""
     w.histograms[:] = 0
@@ -164,7 +166,7 @@ def open_window(w: Any, now: Any) -> None:
         note(w, thread, now)
 
 
-@compiled
+@apart
 def close_window(w: Any, now: Any) -> None:
     """End of the run: what is in progress counts up to ``now``."""
     for lock in w.locks:
