@@ -8,7 +8,6 @@
  */
 #include "machine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +24,7 @@ struct line {
 	uint64_t free, written, moved;
 	uint32_t section; /* in which it was touched: what is of an earlier one is none */
 	int16_t owner;    /* who may write it, or -1 */
+	struct heat heat;
 };
 
 static struct line *lines;
@@ -152,8 +152,17 @@ static void first_touch(const struct cpu *cpu, uint64_t number, bool writes)
 	};
 }
 
+/* The next line from slot *at on that moved in this section, or NULL. */
+const struct heat *next_moved(size_t *at)
+{
+	for (; *at < (1u << LINES_LOG2) + PROBES; (*at)++)
+		if (lines[*at].section == section && lines[*at].heat.moves)
+			return &lines[(*at)++].heat;
+	return NULL;
+}
+
 /* The line comes to `cpu`. One that is written or was written elsewhere moves, and others queue. */
-static void transfer(struct line *line, struct cpu *cpu, uint64_t bit, bool writes, bool atomic)
+static void transfer(struct line *line, struct cpu *cpu, uint64_t bit, bool writes, void *access)
 {
 	const uint64_t now = now_of(cpu), others = line->holders & ~bit;
 	const uint64_t price = price_of(cpu, line, others, writes);
@@ -172,8 +181,10 @@ static void transfer(struct line *line, struct cpu *cpu, uint64_t bit, bool writ
 	cpu->spent.transfer += price;
 	cpu->spent.near += price == machine.price.near;
 	cpu->spent.far += price != machine.price.near;
-	if (moves)
-		line->free = start + price + (atomic ? machine.price.atomic : 0);
+	if (moves) {
+		line->free = start + price + (IS_ATOMIC(access) ? machine.price.atomic : 0);
+		note_move(&line->heat, SITE_OF(access), line->free - start, start - now);
+	}
 	line->moved = start + price;
 	if (writes) {
 		if (machine.spinning & others)
@@ -194,7 +205,7 @@ static void remember(struct cpu *cpu, uint64_t number)
 	cpu->reads++;
 }
 
-static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
+static void touch(struct cpu *cpu, uint64_t number, bool writes, void *access)
 {
 	const uint64_t bit = 1ull << (cpu - machine.cpu);
 	struct filter *held = filter_of(cpu, number);
@@ -217,7 +228,7 @@ static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
 	}
 	mine = writes ? line->holders == bit : (line->holders & bit) != 0;
 	if (!mine) {
-		transfer(line, cpu, bit, writes, atomic);
+		transfer(line, cpu, bit, writes, access);
 	} else if (writes) {
 		line->owner = (int16_t)(cpu - machine.cpu);
 		if (now_of(cpu) > line->written)
@@ -232,10 +243,10 @@ static void touch(struct cpu *cpu, uint64_t number, bool writes, bool atomic)
 }
 
 /* One access, with what a locked operation costs besides: it reads and then stores. */
-static void access_line(struct cpu *cpu, uint64_t number, bool stores, bool atomic)
+static void access_line(struct cpu *cpu, uint64_t number, bool stores, void *access)
 {
-	touch(cpu, number, stores || atomic, atomic);
-	if (atomic && stores) {
+	touch(cpu, number, stores || IS_ATOMIC(access), access);
+	if (IS_ATOMIC(access) && stores) {
 		add_time(cpu, machine.price.atomic);
 		cpu->spent.atomic += machine.price.atomic;
 		cpu->spent.atomics++;
@@ -252,45 +263,45 @@ static void touch_io(struct cpu *cpu)
 }
 
 /* A user's address is another process's too: its line is known by where the kernel maps it. */
-static void touch_user(struct cpu *cpu, qemu_plugin_meminfo_t info, uint64_t va, bool stores, bool atomic)
+static void touch_user(struct cpu *cpu, qemu_plugin_meminfo_t info, uint64_t va, bool stores, void *access)
 {
 	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, va);
 
 	if (where && !qemu_plugin_hwaddr_is_io(where))
-		access_line(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, stores, atomic);
+		access_line(cpu, (DIRECT_MAP + qemu_plugin_hwaddr_phys_addr(where)) >> 6, stores, access);
 }
 
 static inline void touch_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, bool stores,
-				bool atomic)
+				void *access)
 {
 	struct cpu *cpu = &machine.cpu[number];
 
 	if (va >= FIXMAP && va < FIXMAP_END)
 		touch_io(cpu);
 	else if (machine.priced && USER(va))
-		touch_user(cpu, info, va, stores, atomic);
+		touch_user(cpu, info, va, stores, access);
 	else if (machine.priced)
-		access_line(cpu, va >> 6, stores, atomic);
+		access_line(cpu, va >> 6, stores, access);
 }
 
-void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access)
 {
-	touch_kernel(number, info, va, false, atomic);
+	touch_kernel(number, info, va, false, access);
 }
 
-void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access)
 {
-	touch_kernel(number, info, va, true, atomic);
+	touch_kernel(number, info, va, true, access);
 }
 
-void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
-{
-	if (machine.priced)
-		touch_user(&machine.cpu[number], info, va, false, atomic);
-}
-
-void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic)
+void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access)
 {
 	if (machine.priced)
-		touch_user(&machine.cpu[number], info, va, true, atomic);
+		touch_user(&machine.cpu[number], info, va, false, access);
+}
+
+void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access)
+{
+	if (machine.priced)
+		touch_user(&machine.cpu[number], info, va, true, access);
 }

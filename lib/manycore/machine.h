@@ -16,6 +16,7 @@
 #include "qemu_plugin.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #define MAX_CPUS 64
 #define NEVER UINT64_MAX
@@ -124,15 +125,33 @@ void translate_anew(unsigned int number);
 struct CPUState *first_cpu(void);
 bool is_of_some_cpu(uintptr_t state);
 
+/* Of a line: transfers after which others had to wait for it, how long they took and waited. */
+struct heat {
+	uint64_t occupied, queued;
+	uint32_t moves;
+	uint32_t site; /* the code that moves it: the low half of its address, or 0 for a user's */
+	int32_t lead;
+};
+
+/* hottest.c */
+void note_move(struct heat *heat, uint32_t site, uint64_t occupied, uint64_t queued);
+void tell_hottest(FILE *out);
+
+/* What an access's callback is told: the code's site, and whether the instruction is a locked one. */
+#define ACCESS(site, atomic) ((void *)((uintptr_t)(site) << 1 | (atomic)))
+#define SITE_OF(access) ((uint32_t)((uintptr_t)(access) >> 1))
+#define IS_ATOMIC(access) ((uintptr_t)(access) & 1)
+
 /* lines.c */
 extern uint64_t lost_lines;
+const struct heat *next_moved(size_t *at);
 void make_lines(void);
 void forget_lines(void);
 bool holds_all(const struct cpu *cpu, const uint64_t *numbers, unsigned int count);
-void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
-void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
-void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
-void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *atomic);
+void read_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access);
+void write_kernel(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access);
+void read_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access);
+void write_user(unsigned int number, qemu_plugin_meminfo_t info, uint64_t va, void *access);
 
 /* plugin.c */
 void take_setting(unsigned int number, unsigned int setting);

@@ -112,10 +112,12 @@ static uint64_t watch(struct qemu_plugin_insn *insn)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_io, QEMU_PLUGIN_CB_NO_REGS, NULL);
 	}
 	if (machine.watched) {
+		const uint32_t site = user ? 0 : (uint32_t)qemu_plugin_insn_vaddr(insn);
+
 		qemu_plugin_register_vcpu_mem_cb(insn, user ? read_user : read_kernel, QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_R, (void *)(uintptr_t)found.atomic);
+						 QEMU_PLUGIN_MEM_R, ACCESS(site, found.atomic));
 		qemu_plugin_register_vcpu_mem_cb(insn, user ? write_user : write_kernel, QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_W, (void *)(uintptr_t)found.atomic);
+						 QEMU_PLUGIN_MEM_W, ACCESS(site, found.atomic));
 	}
 	return price;
 }

@@ -6,7 +6,6 @@
  */
 #include "machine.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static FILE *out;
@@ -72,13 +71,15 @@ static void end(const struct cpu *cpu)
 		"\"pause_ns\": %lu, \"atomic_ns\": %lu, \"transfer_ns\": %lu, \"queue_ns\": %lu, "
 		"\"io_ns\": %lu, \"near\": %lu, \"far\": %lu, \"atomics\": %lu, \"pauses\": %lu, "
 		"\"turns_refused\": %lu, \"idle_jumps\": %lu, \"held_jumps\": %lu, "
-		"\"late_timers\": %lu, \"broken_waits\": %lu, \"lost_lines\": %lu}\n",
+		"\"late_timers\": %lu, \"broken_waits\": %lu, \"lost_lines\": %lu, \"lines\": ",
 		sections, virtual_ps / 1000, real_ns() - began_real_ns, spent.busy / 1000,
 		spent.pause / 1000, spent.atomic / 1000, spent.transfer / 1000, spent.queue / 1000,
 		spent.io / 1000, spent.near, spent.far, spent.atomics, spent.pauses, spent.yields,
 		atomic_load(&idle_jumps) - jumps_before, atomic_load(&held_jumps) - held_before,
 		atomic_load(&late_timers) - late_before, broken_waits - broken_before,
 		lost_lines - lost_before);
+	tell_hottest(out);
+	fputs("}\n", out);
 }
 
 void take_mark(unsigned int number, void *which)

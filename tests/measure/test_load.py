@@ -23,6 +23,12 @@ def test_one_load_is_as_it_was_printed():
     assert list(mean_of_loads([load(0.021, 90)])) == load(0.021, 90)
 
 
-def test_loads_that_gave_other_numbers_are_not_put_together():
-    with pytest.raises(ValueError, match="shorter"):
-        list(mean_of_loads([load(0.02, 100), load(0.03, 300)[:1]]))
+def test_a_load_without_its_rate_leaves_the_point_without_one():
+    with pytest.raises(ValueError, match="no rate of create"):
+        list(mean_of_loads([load(0.02, 100), load(0.03, 300)[1:]]))
+
+
+def test_a_number_that_only_some_loads_gave_is_of_those():
+    line = Reading("manycore", "create", 64, "line.start_this_handle", "moves", "lines", 70.0, False)
+    found = list(mean_of_loads([load(0.02, 100), [*load(0.03, 300), line]]))
+    assert found[-1] == line and len(found) == 3

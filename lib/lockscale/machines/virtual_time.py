@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
@@ -88,11 +88,24 @@ def with_setting(number: int, command: Sequence[str]) -> list[str]:
     return [str(build_section()), "--setting", str(number), *command]
 
 
+class MovedLine(NamedTuple):
+    """A cache line that others waited for while it moved: how often it did, and how long that took.
+
+    site: the code that moved it most often, the lower 32 bits of its address; 0 is a user's.
+    """
+
+    site: int
+    moves: int
+    occupied_ns: int
+    queued_ns: int
+
+
 @dataclass(frozen=True)
 class Section:
     """What the machine counted between two marks.
 
     virtual_ns: of the clock. cpu_ns: of all CPUs that were not idle. shares: of cpu_ns, summing to 1.
+    lines: the most occupied ones, in that order.
     """
 
     virtual_ns: int
@@ -100,6 +113,7 @@ class Section:
     cpu_ns: int
     shares: dict[str, float]
     counts: dict[str, int]
+    lines: tuple[MovedLine, ...] = ()
 
 
 def read_sections(path: Path, skip: int = 0) -> list[Section]:
@@ -115,8 +129,9 @@ def _section(said: dict[str, Any]) -> Section:
     whole = max(1, said["cpu_ns"])
     shares = {part: said[f"{part}_ns"] / whole for part in PARTS}
     shares["instructions"] = 1 - sum(shares.values())
-    counts = {k: v for k, v in said.items() if not k.endswith("_ns") and k != "section"}
-    return Section(said["virtual_ns"], said["real_ns"], said["cpu_ns"], shares, counts)
+    lines = tuple(MovedLine(*line) for line in said["lines"])
+    counts = {k: v for k, v in said.items() if not k.endswith("_ns") and k not in ("section", "lines")}
+    return Section(said["virtual_ns"], said["real_ns"], said["cpu_ns"], shares, counts, lines)
 
 
 BROKEN = {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The load of a point, mdtest for creates where the target has it, else fsload; and one number of it."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -141,9 +142,14 @@ def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
     """One reading in place of those that loads of one point, one after another, gave of the same number.
 
     Rates as if all were one load, operations over time; of anything else the mean: of a percentile of
-    latency too, which is not the percentile of all operations.
+    latency too, which is not the percentile of all operations. What only some of the loads gave is of those.
     """
-    for same in zip(*loads, strict=True):
+    alike: dict[Reading, list[Reading]] = {}
+    for one in itertools.chain.from_iterable(loads):
+        alike.setdefault(replace(one, value=0.0), []).append(one)
+    for same in alike.values():
+        if same[0].metric == "rate" and len(same) != len(loads):
+            raise ValueError(f"a load has no rate of {same[0].test}, so the point has none")
         values = [one.value for one in same]
         mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
         yield replace(same[0], value=mean if len(values) > 1 else values[0])

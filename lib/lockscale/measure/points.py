@@ -27,6 +27,7 @@ from lockscale.measure.virtual_time import half_quantum, price_ends, where_time_
 from lockscale.progress import Progress
 from lockscale.study.file import Study
 from lockscale.tools import lock_events
+from lockscale.tools.system_map import read_system_map
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
 
@@ -143,7 +144,8 @@ def _one_load(booted: Booted, point: Point, session: MeasuredBoot, raw: str) -> 
             number = (row.metric, row.statistic, row.unit, row.value)
             yield point.reading(point.load.tool, row.test, *number, False)
     if booted.virtual_time:
-        yield from where_time_went(booted.virtual_time.sections(known), point)
+        symbols = read_system_map(booted.virtual_time.symbols)
+        yield from where_time_went(booted.virtual_time.sections(known), point, symbols)
     if reads:
         before, after = (lock_events.parse(done[k].stdout) for k in (1, -1))
         delta = lock_events.difference(before, after)

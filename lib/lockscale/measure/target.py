@@ -93,13 +93,14 @@ class InVirtualTime:
 
     section: a program in the guest that marks a command as a section. mpi_marks: a library that marks one in
     the ranks that preload it. settings: names of what can be set otherwise for one command, in order.
-    sections: see QemuMachine.
+    sections: see QemuMachine. symbols: System.map of the kernel that runs.
     """
 
     section: str
     mpi_marks: str
     settings: tuple[str, ...]
     sections: Callable[..., list[Section]]
+    symbols: Path
 
 
 @dataclass(frozen=True)

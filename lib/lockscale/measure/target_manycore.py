@@ -114,7 +114,8 @@ class HeldManycore(HeldTarget):
         program = str(fsload.build(paths.CACHE / "bin"))
         assert isinstance(guest.disk, InMemory)
         marks = str(build_section()), str(build_mpi_marks())
-        virtual_time = InVirtualTime(*marks, tuple(self.machine.settings), machine.sections)
+        symbols = kernel.image.with_name("System.map")
+        virtual_time = InVirtualTime(*marks, tuple(self.machine.settings), machine.sections, symbols)
         return Booted(
             machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
         )

@@ -7,23 +7,27 @@ import pandas as pd
 
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import must
-from lockscale.machines.virtual_time import Section, refuse_broken, with_setting
+from lockscale.machines.virtual_time import MovedLine, Section, refuse_broken, with_setting
 from lockscale.measure.load import LOAD_TIMEOUT_S, Point, Reading
 from lockscale.measure.plan import WARM_UP
 from lockscale.measure.rows import of_all_processes
 from lockscale.measure.target import Booted
 from lockscale.study.file import Study
 from lockscale.study.target_file import HALF_QUANTUM
+from lockscale.tools.system_map import SystemMap
 
 TOOL = "manycore"
 SHARE = "time_in."
 HALF = "rate_at_half_quantum"
 AT_PRICE = "rate_at."
+LINE = "line."
+USER = "user"
+LEAST_OCCUPIED, MOST_LINES = 0.02, 8
 # lost: forgotten by a directory that was full, and so free when touched again
 COUNTS = {"lines_near": "near", "lines_far": "far", "lines_lost": "lost_lines"}
 
 
-def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Reading]:
+def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMap) -> Iterator[Reading]:
     """Shares of the time of all CPUs that were not idle, and lines that moved, for each phase of a load.
 
     A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
@@ -43,8 +47,25 @@ def where_time_went(sections: Sequence[Section], point: Point) -> Iterator[Readi
             yield point.reading(TOOL, phase, f"{SHARE}{part}", "share", "1", share, False)
         for metric, name in COUNTS.items():
             yield point.reading(TOOL, phase, metric, "total", "lines", section.counts[name], False)
+        for function, line in moved_most(section, symbols).items():
+            for statistic, value in (
+                ("moves", line.moves),
+                ("occupied", line.occupied_ns),
+                ("queued", line.queued_ns),
+            ):
+                unit = "lines" if statistic == "moves" else "ns"
+                yield point.reading(TOOL, phase, f"{LINE}{function}", statistic, unit, value, False)
         yield point.reading(TOOL, phase, "section", "virtual", "ns", section.virtual_ns, False)
         yield point.reading(TOOL, phase, "section", "real", "ns", section.real_ns, False)
+
+
+def moved_most(section: Section, symbols: SystemMap) -> dict[str, MovedLine]:
+    """Of each function the longest occupied line that it moves, where that is long enough to tell."""
+    found: dict[str, MovedLine] = {}
+    for line in section.lines:
+        if line.occupied_ns >= LEAST_OCCUPIED * section.virtual_ns and len(found) < MOST_LINES:
+            found.setdefault(symbols.function_at(line.site) if line.site else USER, line)
+    return found
 
 
 def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Iterator[Reading]:
