@@ -28,7 +28,8 @@ from lockscale.show.story import open_story
 
 story = open_story(study, run)
 answer = answer_for(story.study)
-prediction = predict(story.study, story.count_base(target, base_to_count(story.study)), answer)
+counts = story.count_base(target, base_to_count(story.study))
+prediction = predict(story.study, counts, answer, story.measure_unpatched(target))
 story.write_prediction(prediction)
 
 # %% [markdown]
@@ -130,6 +131,18 @@ pd.DataFrame(prediction["guests"])
 
 # %%
 prediction["guest_fit"]
+
+# %% [markdown]
+# ## The run's own machine
+#
+# In virtual time rates count. There the unpatched arm is measured first, and from its rates alone every
+# other arm is predicted as a gain over it at the same number of processes, from `low` to `high` at 90%. The
+# model is fitted to those rates; the interval also carries what no model of one lock knows, the next limit
+# above all. `naive_gain` is what deleting all waiting suggests. Empty on a target that gives no rates.
+
+# %%
+gains = prediction.get("run", {"gains": []})["gains"]
+pd.DataFrame(gains)
 
 # %% [markdown]
 # ## In one sentence

@@ -126,6 +126,19 @@ beside = judge_rates(story.read_prediction(), story.rows)
 beside
 
 # %% [markdown]
+# ## The gains, predicted and measured
+#
+# In virtual time: each arm's gain over the unpatched arm at the same number of processes, predicted from the
+# unpatched arm's rates alone before any other arm was booted, and measured. The measured interval is that of
+# the extreme repeats. Empty where the run was not in virtual time.
+
+# %%
+from lockscale.predict.judge import judge_gains
+
+gains = judge_gains(story.read_prediction(), story.rows)
+gains
+
+# %% [markdown]
 # ## What was published, explained
 #
 # Errors at the published points, from the fits kept in [data](../data/README.md): the best queueing model of
@@ -147,4 +160,4 @@ scoreboard_table(story.study.tables)
 # ## In one sentence
 
 # %%
-judged(found, guests, counters, beside)
+judged(found, guests, counters, beside, gains)

@@ -196,6 +196,8 @@ KEPT = (
     "raw/*/*.gz",
     "base/rows.csv",
     "base/provenance.json",
+    "unpatched/rows.csv",
+    "unpatched/provenance.json",
     "observed/rows.csv",
     "observed/provenance.json",
 )

@@ -255,10 +255,15 @@ def _keep(work: Work, step: Step, done: Done[MeasuredBoot], said: dict[str, Any]
         kept = gzip.compress(work.held.scrub(text).encode(), mtime=0)
         write_bytes(work.run.raw / step.name / f"{name}.txt.gz", kept)
     provenance.add_session(said, work.run, step.name, session)
+    rows = [asdict(row) for row in rows_of(work, step, done)]
+    work.journal.add(step, rows=rows, as_found=said["as_found"][step.name], wall_s=round(done.wall_s, 1))
+
+
+def rows_of(work: Work, step: Step, done: Done[MeasuredBoot]) -> list[Row]:
+    """Each reading of one boot, with what all rows of it have in common."""
+    session = done.given
     common, release = work.fields_of(step, done.booted, done.started_utc), done.booted.release
     versions = {session.tool: session.tool_version}
-    rows = [
-        asdict(Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)))
-        for one in session.readings
+    return [
+        Row(**common, **asdict(one), tool_version=versions.get(one.tool, release)) for one in session.readings
     ]
-    work.journal.add(step, rows=rows, as_found=said["as_found"][step.name], wall_s=round(done.wall_s, 1))

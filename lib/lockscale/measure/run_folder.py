@@ -204,6 +204,11 @@ def is_curated(run: Run) -> bool:
     return run.folder.resolve().is_relative_to(paths.MEASURED.resolve())
 
 
+def curated_runs() -> list[Run]:
+    """All of data/measured, by name."""
+    return [Run(path.parent) for path in sorted(paths.MEASURED.glob("*/study.json"))]
+
+
 def curated_run(study: str) -> Run:
     """The latest run of `study` in data/measured. Raises BadInput where there is none."""
     for run in _of_our_kernels(paths.MEASURED, study):

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lockscale.errors import BadInput
@@ -11,6 +12,7 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.measure.compare_arms import counted, extra_calls, proof_of, rate_repeats
 from lockscale.measure.rows import is_benchmark, origin_of
+from lockscale.predict.discrepancy import JudgedGain
 from lockscale.queueing.compare import Comparison
 from lockscale.sim.results import mean_interval, rate_interval
 from lockscale.study.file import Study
@@ -172,6 +174,62 @@ def _rate_judged(said: dict[str, Any], cpus: int, rates: "pd.Series[float]") -> 
         "error_pct": 100 * (said["value"] / measured - 1),
         "inside": said["low"] <= measured <= said["high"],
     }
+
+
+GAINS = [
+    *("arm", "cpus", "threads", "predicted", "predicted_low", "predicted_high"),
+    *("measured", "measured_low", "measured_high", "repeats", "error_pct", "inside", "naive_gain"),
+]
+
+
+def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
+    """What was predicted from the unpatched arm's rates, beside the gains that the run then measured.
+
+    Columns GAINS; a gain is an arm's mean rate over the unpatched arm's at the same point, measured_low and
+    _high that of the extreme repeats. inside: the measured gain lies in the predicted interval. Where an arm
+    was not measured there is no row.
+    """
+    said = prediction.get("run")
+    if said is None:
+        return pd.DataFrame(columns=GAINS)
+    repeats = rate_repeats(rows)
+    by_point = {
+        (str(arm), int(str(cpus)), int(str(n))): of.value
+        for (arm, cpus, n), of in repeats.groupby(["arm", "cpus", "threads"])
+    }
+    found = []
+    for one in said["gains"]:
+        point = one["cpus"], one["threads"]
+        patched, unpatched = (by_point.get((arm, *point)) for arm in (one["arm"], said["unpatched"]))
+        if patched is not None and unpatched is not None:
+            found.append(_gain_judged(one, patched, unpatched))
+    return pd.DataFrame(found, columns=GAINS)
+
+
+def _gain_judged(
+    said: dict[str, Any], patched: "pd.Series[float]", unpatched: "pd.Series[float]"
+) -> dict[str, Any]:
+    measured = float(patched.mean() / unpatched.mean())
+    return {
+        **{name: said[name] for name in ("arm", "cpus", "threads", "naive_gain")},
+        **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
+        "measured": measured,
+        "measured_low": float(patched.min() / unpatched.max()),
+        "measured_high": float(patched.max() / unpatched.min()),
+        "repeats": min(len(patched), len(unpatched)),
+        "error_pct": 100 * (said["value"] / measured - 1),
+        "inside": said["low"] <= measured <= said["high"],
+    }
+
+
+def gains_off(prediction: dict[str, Any], rows: pd.DataFrame, study: str) -> list[JudgedGain]:
+    """The same for learning from it: how far each gain was off, and the time that the unpatched arm lost."""
+    told = prediction.get("run", {}).get("unpatched_rates", ())
+    lost = {(one["cpus"], one["threads"]): one["lost"] for one in told}
+    judged = judge_gains(prediction, rows)
+    off = np.log(judged.measured.to_numpy(float) / judged.predicted.to_numpy(float))
+    points = zip(judged.arm, judged.cpus, judged.threads, off, strict=True)
+    return [JudgedGain(study, str(arm), float(by), lost[cpus, n]) for arm, cpus, n, by in points]
 
 
 JUDGED = [

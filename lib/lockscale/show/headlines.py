@@ -88,14 +88,16 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     return Headline(says, numbers)
 
 
-def judged(found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame) -> Headline:
+def judged(
+    found: Fitted, guests: pd.DataFrame, counters: pd.DataFrame, rates: pd.DataFrame, gains: pd.DataFrame
+) -> Headline:
     """07: how many predictions for the run's own machine hold, and the model that ranks first."""
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
     undecided = f", {open_} cannot be told" if open_ else ""
     says = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
     numbers: dict[str, float] = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
-    for what, judgements in (("counts", counts), ("rates", rates)):
+    for what, judgements in (("counts", counts), ("rates", rates), ("gains", gains)):
         inside, total = int(judgements.inside.astype(bool).sum()), len(judgements)
         says += [f"{inside} of {total} predicted {what} lie in their intervals"] * (total > 0)
         numbers |= {what: total, f"{what}_inside": inside}

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: MIT
 """What a patch would give, written down before it is measured: notebook 03 keeps it with its hash."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+import pandas as pd
+
 from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_runs, read_study_file
 from lockscale.predict.answer import Answer, Open, Predicted
+from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.guest import GuestCase, predict_guests
+from lockscale.predict.judge import gains_off
+from lockscale.predict.unpatched_run import predict_gains
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
 from lockscale.study.mistakes import near
@@ -55,11 +63,18 @@ def answer_for(study: Study) -> Answer:
     return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 
-def predict(study: Study, base: FirstCounts = NOT_COUNTED, answer: Answer | None = None) -> dict[str, Any]:
+def predict(
+    study: Study,
+    base: FirstCounts = NOT_COUNTED,
+    answer: Answer | None = None,
+    unpatched: pd.DataFrame | None = None,
+) -> dict[str, Any]:
     """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
 
     base: what the run counted of one arm on its own target. answer: that of answer_for(), if it is known.
+    unpatched: the rows of the unpatched arm, where the run measured it first.
     """
+    gains = None if unpatched is None else predict_gains(study, unpatched, learned_elsewhere(study))
     parts = study_parts(study.name)
     bounds = parts.guest_bounds(study) if parts.guest_bounds else []
     found, guests = answer or answer_for(study), predict_guests(study, base, case_of(study), bounds)
@@ -71,7 +86,24 @@ def predict(study: Study, base: FirstCounts = NOT_COUNTED, answer: Answer | None
         "predictions": [asdict(one) for one in found.predictions],
         "guests": guests.rows,
         "guest_fit": guests.said,
+        **({"run": gains.as_json()} if gains else {}),
     }
+
+
+def learned_elsewhere(study: Study) -> Discrepancy:
+    """How far simulated gains were off in the curated runs of other studies in virtual time."""
+    return learned(one for run in curated_runs() for one in _judged_in(run, study))
+
+
+def _judged_in(run: Run, but: Study) -> list[JudgedGain]:
+    """Of a run of another study whose prediction has gains; what is damaged teaches nothing."""
+    try:
+        begun = read_study_file(run.folder)
+        if begun["name"] == but.name or not run.prediction.is_file() or not run.rows.is_file():
+            return []
+        return gains_off(json.loads(run.prediction.read_text()), read_rows(run.rows), begun["name"])
+    except (BadInput, ValueError):
+        return []
 
 
 def case_of(study: Study) -> GuestCase | None:

@@ -21,6 +21,7 @@ from lockscale.measure.count_calls import (
     observed,
     read_first_counts,
 )
+from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.profiling import folded_stacks
 from lockscale.measure.rows import read_rows, where_measured
 from lockscale.measure.run import run_plan
@@ -121,6 +122,12 @@ class Story:
         if self.reads is not None or self.by_hand:
             return read_first_counts(self.reads or self.run)
         return count_first_arm(self.run, self.study, load_target(target), base)
+
+    def measure_unpatched(self, target: str) -> pd.DataFrame | None:
+        """Rows of the unpatched arm, measured before any other where the target's rates count; else None."""
+        if self.reads is not None or self.by_hand:
+            return read_first_rates(self.reads or self.run)
+        return measure_first_arm(self.run, self.study, load_target(target))
 
     def write_prediction(self, prediction: dict[str, Any]) -> str:
         """Write the prediction with its hash, before anything is measured; never twice differently."""

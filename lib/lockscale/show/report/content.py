@@ -20,7 +20,14 @@ from lockscale.measure.profiling import lock_waits_of
 from lockscale.measure.rows import is_benchmark
 from lockscale.measure.steadiness import steady_lines
 from lockscale.measure.virtual_time import gains_at_price_ends
-from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_rates
+from lockscale.predict.judge import (
+    fit_rates,
+    fullest_guest,
+    judge_counters,
+    judge_gains,
+    judge_guests,
+    judge_rates,
+)
 from lockscale.show.changelog import letter_of
 from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
@@ -65,10 +72,14 @@ def _headlines(story: Story) -> Iterator[ReportText]:
     yield ReportText(str(counted(extra, proof_of(rows, study), story.where)))
     yield ReportText(str(measured(rows, story.where)) + _worth(story))
     yield ReportText(str(predicted(prediction)))
-    guests = judge_guests(prediction, rows, study)
-    counters, rates = judge_counters(prediction, rows, study), judge_rates(prediction, rows)
-    fitted = fit_rates(rows, study, fullest_guest(study))
-    yield ReportText(f"prediction against measurement: {judged(fitted, guests, counters, rates)}")
+    judgements = (
+        fit_rates(rows, study, fullest_guest(study)),
+        judge_guests(prediction, rows, study),
+        judge_counters(prediction, rows, study),
+        judge_rates(prediction, rows),
+        judge_gains(prediction, rows),
+    )
+    yield ReportText(f"prediction against measurement: {judged(*judgements)}")
 
 
 def _gain(story: Story) -> str:

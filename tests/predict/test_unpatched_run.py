@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Gains predicted from the unpatched arm's rates alone, where the truth is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.predict.discrepancy import JudgedGain, learned
+from lockscale.predict.judge import gains_off, judge_gains
+from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, GainsTold, predict_gains
+from lockscale.sim import simulate
+from lockscale.study.file import load_study
+
+STUDY = load_study("inode-claim")
+UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
+THREADS = (1, 4, 16, 32)
+TRUTH = {"elsewhere_us": 15.0, "hold_ns": 500.0, "access_ns": 300.0}
+"""Another machine than the model's own."""
+
+
+def rates(arm: str, threads: tuple[int, ...] = THREADS) -> dict[int, float]:
+    switches = STUDY.arm(arm).model_parameters
+    runs = {n: simulate("inode_claim", n, {**TRUTH, **switches}, operations=8000, seed=7) for n in threads}
+    return {n: run.rate_per_s for n, run in runs.items()}
+
+
+def rows_of(arm: str, by_threads: dict[int, float]) -> pd.DataFrame:
+    common = {"run": "r", "study": STUDY.name, "arm": arm, "tool": "fsload", "test": STUDY.operation}
+    common |= {"pair": "ab", "block": 1, "iteration": 1, "metric": "rate", "statistic": "total"}
+    common |= {"unit": "ops/s", "origin": "virtual", "profiled": False, "cpus": 64}
+    return pd.DataFrame([{**common, "threads": n, "value": rate} for n, rate in by_threads.items()])
+
+
+@pytest.fixture(scope="module")
+def unpatched() -> pd.DataFrame:
+    return rows_of(UNPATCHED, rates(UNPATCHED))
+
+
+@pytest.fixture(scope="module")
+def told(unpatched: pd.DataFrame) -> GainsTold:
+    return predict_gains(STUDY, unpatched, learned([]))
+
+
+@pytest.fixture(scope="module")
+def judged(told: GainsTold, unpatched: pd.DataFrame) -> pd.DataFrame:
+    both = pd.concat([unpatched, rows_of(PATCHED, rates(PATCHED))])
+    return judge_gains({"run": told.as_json()}, both)
+
+
+def test_the_gains_of_a_kernel_that_the_model_describes_lie_in_their_intervals(judged: pd.DataFrame):
+    assert list(judged.threads) == list(THREADS) and judged.inside.all()
+    assert judged.measured.max() > 3  # or nothing would have been predicted
+
+
+def test_one_process_gains_nothing_and_the_prediction_is_sure_of_it(told: GainsTold):
+    alone = next(one for one in told.gains if one.threads == 1)
+    assert alone.low < 1 < alone.high < 1.2 and alone.high / alone.low < 1.3
+
+
+def test_no_gain_is_promised_beyond_what_each_process_does_alone(told: GainsTold):
+    assert all(one.value < 1.2 * one.naive_gain for one in told.gains)
+
+
+def test_the_fit_says_how_far_it_is_off_at_each_number_of_processes(told: GainsTold):
+    (fit,) = told.fits
+    assert set(fit.off_pct) == set(THREADS) and max(map(abs, fit.off_pct.values())) < 10
+    assert fit.parameters["elsewhere_us"] == pytest.approx(TRUTH["elsewhere_us"], rel=0.15)
+
+
+def test_another_arms_rates_among_the_rows_change_nothing(told: GainsTold, unpatched: pd.DataFrame):
+    mixed = pd.concat([rows_of(PATCHED, {n: 1e6 * n for n in THREADS}), unpatched])
+    assert predict_gains(STUDY, mixed, learned([])) == told
+
+
+def test_an_arm_without_a_model_and_a_single_point_are_said():
+    wide = load_study("group-trylock")
+    rows = rows_of(wide.unpatched.name, {1: 2e5}).assign(test=wide.operation)
+    told = predict_gains(wide, rows, learned([]))
+    assert told.gains == [] and told.why_none["trylock"] == ONE_POINT
+    assert told.why_none["multi-goal-scan1"] == NO_MODEL
+
+
+def test_without_a_rate_of_the_unpatched_arm_nothing_is_predicted():
+    with pytest.raises(BadInput, match="no row is a rate"):
+        predict_gains(STUDY, rows_of(PATCHED, {1: 6e4, 8: 3e5}), learned([]))
+
+
+def off(study: str, arm: str, *errors: float) -> list[JudgedGain]:
+    return [JudgedGain(study, arm, error, 0.8) for error in errors]
+
+
+def test_gains_that_were_far_off_elsewhere_widen_what_is_told_and_good_ones_narrow_it():
+    prior = learned([])
+    far = learned([*off("a", "x", 1.5, -1.2), *off("b", "y", 1.1)])
+    near = learned([*off("a", "x", 0.05, -0.02), *off("b", "y", 0.04)])
+    assert near.sd < prior.sd < far.sd and far.arms == near.arms == 2 and far.studies == ("a", "b")
+    rng = np.random.default_rng(1)
+    assert near.draws(0.9, 4000, rng).std() < far.draws(0.9, 4000, rng).std()
+
+
+def test_an_arm_counts_once_however_many_points_it_has():
+    assert learned(off("a", "x", 0.5)) == learned(off("a", "x", *[0.5] * 8))
+
+
+def test_where_nobody_waited_a_gain_teaches_nothing():
+    assert learned([JudgedGain("a", "x", 0.4, 0.02)]) == learned([])
+
+
+def test_what_is_learned_from_a_judged_run_is_its_error(told: GainsTold, unpatched: pd.DataFrame):
+    of_patched = rows_of(PATCHED, {one.threads: 0.0 for one in told.gains})
+    base = dict(zip(unpatched.threads, unpatched.value, strict=True))
+    of_patched["value"] = [2 * one.value * base[one.threads] for one in told.gains]
+    found = gains_off({"run": told.as_json()}, pd.concat([unpatched, of_patched]), "s")
+    assert [one.off for one in found] == pytest.approx([np.log(2)] * len(THREADS))
+
+
+def test_a_run_without_such_a_prediction_has_nothing_to_judge(unpatched: pd.DataFrame):
+    assert judge_gains({}, unpatched).empty and gains_off({}, unpatched, "s") == []
