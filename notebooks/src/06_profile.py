@@ -73,12 +73,21 @@ story.show_flame_graph(names[1], *point, says)
 # %%
 from IPython.display import display
 
-from lockscale.measure.virtual_time import gains_at_price_ends, quantum_errors, time_shares
+from lockscale.measure.virtual_time import gains_at_price_ends, moved_lines, quantum_errors, time_shares
 
 display(time_shares(story.rows), quantum_errors(story.rows))
 
 # %%
 gains_at_price_ends(story.rows, story.study)
+
+# %% [markdown]
+# The cache lines that were on their way longest, each by the function that moved it in most cases. A line
+# goes to one CPU after another, so it is a queue like a lock's: `occupied_pct` is the share of the time in
+# which it was on its way, and near 100% the line is the limit. The first of them that is no lock's shows what
+# limits the kernel once the lock is gone. Empty on other targets, and in runs before this was counted.
+
+# %%
+moved_lines(story.rows)
 
 # %% [markdown]
 # ## What profiling cost

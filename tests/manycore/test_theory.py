@@ -66,6 +66,16 @@ def test_a_contended_counter_runs_at_one_over_the_price_of_its_line(theory: Theo
     assert each == pytest.approx(price("near_line") + price("atomic"), rel=0.05)
 
 
+def test_the_line_of_a_contended_counter_is_the_one_that_moves_most(machine: QemuMachine, theory: Theory):
+    known, cpus, times = len(machine.sections()), 16, 4000
+    theory.ns_per_operation("counter", list(range(cpus)), times)
+    (section, *_) = machine.sections(known)
+    hottest = section.lines[0]
+    assert hottest.moves == pytest.approx(cpus * times, rel=0.05)
+    assert hottest.occupied_ns == pytest.approx(section.virtual_ns, rel=0.05)  # it is the limit
+    assert hottest.site == 0  # a user's code moves it
+
+
 @pytest.mark.parametrize(
     ("other", "line"), [pytest.param(1, "near_line", marks=LONG), (CPUS // 2, "far_line")]
 )

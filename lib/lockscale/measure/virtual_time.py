@@ -95,6 +95,7 @@ def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
 
 
 POINT = ["arm", "test", "cpus", "threads"]
+MOVED = ["moves_per_op", "occupied_pct", "queued_pct"]
 
 
 def time_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,6 +105,35 @@ def time_shares(rows: pd.DataFrame) -> pd.DataFrame:
         columns=lambda x: x[len(SHARE) :]
     )
     return (100 * wide).round(1).add_suffix("_pct").reset_index()
+
+
+def moved_lines(rows: pd.DataFrame) -> pd.DataFrame:
+    """The cache lines that were on their way longest, one row a point and the function that moved them.
+
+    occupied_pct: of the section's time, in which no other CPU gets the line: at 100% the line is the limit.
+    queued_pct: of the same time, summed over the CPUs that waited for it. Means over the repeats in which
+    the line moved enough to tell. Empty for another target.
+    """
+    here = rows[(rows.tool == TOOL) & (rows.pair != WARM_UP)]
+    lines = here[here.metric.str.startswith(LINE)]
+    if lines.empty:
+        return pd.DataFrame(columns=[*POINT, "function", *MOVED])
+    wide = lines.pivot_table(index=[*POINT, "metric"], columns="statistic", values="value")
+    section_ns = here[(here.metric == "section") & (here.statistic == "virtual")].groupby(POINT).value.mean()
+    rates = pd.concat([of_all_processes(rows, test) for test in sorted(set(lines.test))])
+    rated = rates.groupby(POINT).value.mean()
+    point = wide.droplevel("metric").index
+    ns, operations = section_ns.loc[point].to_numpy(), (section_ns * rated / 1e9).loc[point].to_numpy()
+    found = pd.DataFrame(
+        {
+            "moves_per_op": (wide.moves / operations).round(2),
+            "occupied_pct": (100 * wide.occupied / ns).round(1),
+            "queued_pct": (100 * wide.queued / ns).round(1),
+        }
+    ).reset_index()
+    found["function"] = found.metric.str.removeprefix(LINE)
+    columns, order = [*POINT, "function", *MOVED], [*POINT, "occupied_pct"]
+    return found.sort_values(order, ascending=[True] * 4 + [False], ignore_index=True)[columns]
 
 
 def quantum_errors(rows: pd.DataFrame) -> pd.DataFrame:
