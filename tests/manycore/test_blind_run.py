@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run in virtual time predicts every arm from the unpatched one before any other is booted: real kernels."""
+"""A run in virtual time predicts every arm from the unpatched one before another is booted: real kernels."""
 
 import json
 from datetime import datetime
