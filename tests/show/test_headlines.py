@@ -84,20 +84,23 @@ def test_the_counter_is_told_at_the_point_where_it_is_farthest_apart():
 def test_only_what_was_predicted_can_hold():
     guests = pd.DataFrame({"holds": [YES, NO, None]}, dtype=object)
     counters = pd.DataFrame({"inside": [True, True, False, None]}, dtype=object)
-    rates = counters[:2]
-    no_bounds, no_counts, no_rates = guests[2:], counters[3:], counters[:0]
+    rates, gains = counters[:2], counters[1:3]
+    no_bounds, no_counts, none = guests[2:], counters[3:], counters[:0]
     of_bounds, of_counts = "1 of 2 predicted bounds hold", "2 of 3 predicted counts lie in their intervals"
     of_rates = "2 of 2 predicted rates lie in their intervals"
-    assert judged(NO_CURVE, guests, counters, rates).says == f"{of_bounds}; {of_counts}; {of_rates}"
-    assert judged(NO_CURVE, guests, no_counts, no_rates).says == of_bounds
-    assert judged(NO_CURVE, no_bounds, counters, no_rates).says == of_counts
-    assert judged(NO_CURVE, no_bounds, no_counts, rates).says == of_rates
-    assert judged(NO_CURVE, no_bounds, no_counts, no_rates).says == "nothing was predicted that was counted"
+    of_gains = "1 of 2 predicted gains lie in their intervals"
+    said = f"{of_bounds}; {of_counts}; {of_rates}; {of_gains}"
+    assert judged(NO_CURVE, guests, counters, rates, gains).says == said
+    assert judged(NO_CURVE, guests, no_counts, none, none).says == of_bounds
+    assert judged(NO_CURVE, no_bounds, counters, none, none).says == of_counts
+    assert judged(NO_CURVE, no_bounds, no_counts, rates, none).says == of_rates
+    assert judged(NO_CURVE, no_bounds, no_counts, none, gains).says == of_gains
+    assert judged(NO_CURVE, no_bounds, no_counts, none, none).says == "nothing was predicted that was counted"
 
 
 def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
     guests = pd.DataFrame({"holds": [YES, CANNOT_BE_TOLD, CANNOT_BE_TOLD, NO]})
-    found = judged(NO_CURVE, guests, *(2 * [pd.DataFrame({"inside": []})]))
+    found = judged(NO_CURVE, guests, *(3 * [pd.DataFrame({"inside": []})]))
     assert found.says == "1 of 4 predicted bounds hold, 2 cannot be told"
     assert (found.numbers["bounds_hold"], found.numbers["bounds_not_decided"]) == (1, 2)
 
@@ -122,7 +125,7 @@ def test_a_law_that_describes_nothing_is_the_least_bad():
     ):
         found = Fitted(column, compare_models(([1, 2, 4, 8, 16, 32], rates), [AMDAHL]))
         empty = pd.DataFrame({"holds": [], "inside": []})
-        assert says in judged(found, empty, empty, empty).says
+        assert says in judged(found, empty, empty, empty, empty).says
 
 
 def test_a_law_that_no_point_was_left_to_test_is_not_called_the_best():
@@ -130,5 +133,5 @@ def test_a_law_that_no_point_was_left_to_test_is_not_called_the_best():
     found = Fitted(column, compare_models(([1, 2], [1e4, 18e3]), [AMDAHL]))
     assert found.comparison and found.comparison.best.loo_pct is None
     empty = pd.DataFrame({"holds": [], "inside": []})
-    says = judged(found, empty, empty, empty).says
+    says = judged(found, empty, empty, empty, empty).says
     assert says.endswith("no law was tried on points of base on 4 CPUs that it was not fitted to")
