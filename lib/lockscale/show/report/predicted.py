@@ -4,14 +4,18 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
+
 from lockscale.measure.rows import is_benchmark, origin_in_words
 from lockscale.predict.judge import judge_counters, judge_guests, judge_published, judge_rates
-from lockscale.show.report.page import ReportTable, ReportText
+from lockscale.show.report.figures import in_report, prediction_figure
+from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
 PUBLISHED = ["arm", "threads", "unit", "predicted", "low", "high", "published", "error_pct", "inside"]
 RATES = ["arm", "cpus", "threads", "unit", "predicted", "predicted_low", "predicted_high", "measured"]
 COUNTS = ["fitted_arm", "arm", "cpus", "threads", "metric", "unit", "predicted", "predicted_low"]
+FEWEST = 3  # numbers of processes for a curve; fewer are read from the table
 BOUNDS = ["cpus", "threads", "predicted_low", "predicted_high", "extra", "low", "high", "holds"]
 
 
@@ -26,17 +30,19 @@ def rates_in_words(story: Story) -> str:
     return f"measured {story.where}{worth}"
 
 
-def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText]:
+def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | ReportFigure]:
     """Its hash and when it was written, then each kind of prediction that the study makes."""
     prediction, rows, study = story.read_prediction(), story.rows, story.study
     yield ReportText(_written(story, prediction))
     base = origin_in_words(str(prediction.get("origin", "published")))
     from_base, here = f"predicted, from the unpatched arm as {base}", counts_in_words(story)
     published = judge_published(prediction, study)
-    known = len(published) and published.published.notna().any()
+    known = len(published) > 0 and bool(published.published.notna().any())
+    rates = judge_rates(prediction, rows)
+    yield from _figures(story, published if known else published[:0], rates, from_base)
     found = (
         ("On the published machine", f"{from_base}{'; published' if known else ''}", published, PUBLISHED),
-        ("Rates", f"{from_base}; {rates_in_words(story)}", judge_rates(prediction, rows),
+        ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"]),
         ("Bounds of the extra counts", f"predicted; {here}",
          judge_guests(prediction, rows, study).dropna(subset=["holds"]), BOUNDS),
@@ -47,6 +53,22 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText]:
     for title, origin, frame, columns in found:
         if len(frame):
             yield ReportTable(title, origin, frame[columns].dropna(axis="columns", how="all"))
+
+
+def _figures(
+    story: Story, published: pd.DataFrame, rates: pd.DataFrame, from_base: str
+) -> Iterator[ReportFigure]:
+    """The rates that were predicted for this machine, and the study's metric on the published one."""
+    stem = f"{story.study.name}-predicted"
+    if rates.threads.nunique() >= FEWEST:
+        here = rates.rename(columns={"predicted_low": "low", "predicted_high": "high"})
+        says = f"intervals: {from_base}; open marks: {rates_in_words(story)}"
+        yield in_report(f"{stem}-here", prediction_figure(here, "measured", says, story.study.metric))
+    of_one = published[published.metric == published.metric.iloc[0]] if len(published) else published
+    if len(of_one) and of_one.threads.nunique() >= FEWEST:
+        says = f"intervals: {from_base}; open marks: published"
+        y = f"{of_one.metric.iloc[0].replace('_', ' ')} ({of_one.unit.iloc[0]})"
+        yield in_report(stem, prediction_figure(of_one, "published", says, y))
 
 
 def _written(story: Story, prediction: dict[str, Any]) -> str:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The report of a made-up run of every study, and of one's own: no study needs code of its own for it."""
+
+import contextlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lockscale import paths
+from lockscale.measure.run_folder import Run
+from lockscale.show.report import write_report
+from lockscale.show.report.figures import prediction_figure
+from lockscale.study.file import list_studies, load_study
+from test_studies_in_notebooks import made_up  # noqa: F401  a fixture
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made and not rendered, nor are the models run: the browser tests do both."""
+    monkeypatch.setattr("lockscale.show.report.one_browser", contextlib.nullcontext)
+    monkeypatch.setattr(
+        "lockscale.show.report.figures.svg", lambda drawn, stem: f"<svg><title>{stem}</title></svg>"
+    )
+    monkeypatch.setattr("lockscale.show.report.content.study_drawings", lambda story: [])
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/own-study beside the others."""
+    example = paths.ROOT / "docs/own-study"
+    for name in ("STUDIES", "KERNEL_PATCHES"):
+        shutil.copytree(getattr(paths, name), tmp_path / name)
+        monkeypatch.setattr(paths, name, tmp_path / name)
+    (tmp_path / "KERNEL_PATCHES/look-again").symlink_to(example)
+    (tmp_path / "STUDIES/look-again.yaml").symlink_to(example / "look-again.yaml")
+
+
+@pytest.mark.parametrize("made_up", [*list_studies(), "look-again"], indirect=True)
+def test_it_is_written_for(own: None, made_up: Run, tmp_path: Path):  # noqa: F811
+    text = write_report(str(made_up.folder), tmp_path / "page.html").read_text()
+    study = load_study(json.loads((made_up.folder / "study.json").read_text())["name"])
+    assert study.question.split()[0] in text and study.counter in text
+    shown = re.findall(r"<caption><b>(.*?)</b> <span class=origin>(.+?)</span>", text)
+    assert len(shown) >= 6 and len(shown) == text.count("<caption>")
+    assert "counted in QEMU" in text and "not a benchmark" in text
+    for arm in study.arm_names:
+        assert f"<td>{arm}</td>" in text
+
+
+def test_the_prediction_is_drawn_beside_what_is_known_of_the_arms_that_have_it():
+    rows = [("a", n, 10.0 * n, 5.0 * n, 20.0 * n, 12.0 * n) for n in (1, 2, 4)]
+    rows += [("b", n, 10.0, 5.0, 20.0, None) for n in (1, 2, 4)]
+    frame = pd.DataFrame(rows, columns=["arm", "threads", "predicted", "low", "high", "measured"])
+    drawn = prediction_figure(frame, "measured", "says", "ops/s")
+    predicted, marks = drawn.data
+    assert (predicted.name, marks.name) == ("a, predicted", "a, measured")
+    assert list(marks.y) == [12.0, 24.0, 48.0] and marks.marker.symbol.endswith("-open")
+    assert list(predicted.error_y.array) == [10.0, 20.0, 40.0]
+    assert list(predicted.error_y.arrayminus) == [5.0, 10.0, 20.0]
+    assert drawn.layout.meta["says"] == "says"
