@@ -2,6 +2,7 @@
 """`lockscale audit`, `fit`, `compare`, `scoreboard` and `export`: what is asked of tables."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -84,12 +85,16 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep it in data/, where the figures and notebooks read it.")
+@click.option(
+    "--gains", is_flag=True, help="Instead: what each patch gave in virtual time, and was predicted."
+)
 @as_json
-def scoreboard(keep: bool) -> None:
+def scoreboard(keep: bool, gains: bool) -> None:
     """Every published curve: the best queueing model and the simulator, their errors, and the targets.
 
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
-    until a table or the source changes.
+    until a table or the source changes. With --gains nothing is fitted: published gains beside those of the
+    curated runs in virtual time and what was predicted of them.
     """
     from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
@@ -101,6 +106,14 @@ def scoreboard(keep: bool) -> None:
     )
     from lockscale.studies.registry import studies
 
+    if gains:
+        from lockscale.show.gains import gain_rows, gains_text
+
+        if keep:
+            raise BadInput("--gains reads the curated runs and keeps nothing: leave --keep out")
+        found = gain_rows()
+        show([asdict(row) for row in found], gains_text(found))
+        return
     if keep:
         need_clone("the scoreboard is kept in data/")
     rows = whole_scoreboard()

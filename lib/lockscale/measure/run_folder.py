@@ -13,7 +13,13 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput, printable
-from lockscale.files import full_disk_is_one_sentence, need_place_for_folder, sync_folder, write_json
+from lockscale.files import (
+    full_disk_is_one_sentence,
+    need_place_for_folder,
+    sha256_of_json,
+    sync_folder,
+    write_json,
+)
 from lockscale.study.file import Study
 from lockscale.study.mistakes import why_of
 from lockscale.study.parameters import with_current_names
@@ -78,6 +84,21 @@ def prediction_sha256(folder: Path) -> str | None:
     """The hash that the run's prediction was written with; None where nothing was predicted."""
     path = folder / "prediction.json"
     return str(_read(path, _PredictionFile)["sha256"]) if path.is_file() else None
+
+
+def read_prediction(run: "Run") -> dict[str, Any]:
+    """What notebook 03 wrote. Raises BadInput where it is gone, or was changed since by its hash."""
+    path = run.prediction
+    if not path.is_file():
+        raise BadInput(f"{path} is not there: run notebook 03 before this one")
+    try:
+        prediction: dict[str, Any] = json.loads(path.read_text())
+        written = {name: value for name, value in prediction.items() if name != "sha256"}
+        if prediction["sha256"] == sha256_of_json(written):
+            return prediction
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise BadInput(f"{path} was changed after it was written: start a new run")
 
 
 def names_kernels(folder: Path) -> bool:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a notebook opens first: its study as the run resolved it, and the run it writes to."""
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +29,7 @@ from lockscale.measure.run_folder import (
     find_run,
     is_curated,
     latest_run,
+    read_prediction,
     read_provenance,
     read_study_file,
 )
@@ -139,17 +139,7 @@ class Story:
 
     def read_prediction(self, run: Run | None = None) -> dict[str, Any]:
         """The prediction of the measured run, refused when it was changed since it was written."""
-        path = (run or self.measured).prediction
-        if not path.is_file():
-            raise BadInput(f"{path} is not there: run notebook 03 before this one")
-        try:
-            prediction: dict[str, Any] = json.loads(path.read_text())
-            written = {name: value for name, value in prediction.items() if name != "sha256"}
-            if prediction["sha256"] == sha256_of_json(written):
-                return prediction
-        except (ValueError, KeyError, TypeError, AttributeError):
-            pass
-        raise BadInput(f"{path} was changed after it was written: start a new run")
+        return read_prediction(run or self.measured)
 
 
 def open_story(study: str, run: str = "", **changes: Any) -> Story:

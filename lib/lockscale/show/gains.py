@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""What each patch gave: published, by a real kernel in virtual time, and as predicted before it was booted.
+
+Of the latest curated run in virtual time of each study. A gain is an arm's rate over another arm's at the
+same number of threads: over the unpatched one, or where the published table lacks that, over the first of the
+study's arms that it has. Rates of two machines do not compare; gains do, where no machine decides them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lockscale.measure.compare_arms import rate_repeats
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_provenance, read_study_file
+from lockscale.predict.judge import judge_gains
+from lockscale.study.file import Study, load_study
+from lockscale.study.tables import EXTREMES
+from lockscale.tables import published
+from lockscale.text_table import text_table
+from lockscale.tools.fsload import PHASES
+
+SOURCE_STAYS = 0.05
+"""A published gain within this of 1 is taken for none."""
+
+
+@dataclass(frozen=True)
+class GainRow:
+    """One arm at one number of threads; what is not known is None. low, high: of the extreme repeats.
+
+    inside: the gain in virtual time lies in the predicted interval, 90%.
+    """
+
+    study: str
+    load: str
+    arm: str
+    over: str
+    threads: int
+    published: float | None
+    virtual: float | None
+    low: float | None
+    high: float | None
+    predicted: float | None = None
+    predicted_low: float | None = None
+    predicted_high: float | None = None
+    inside: bool | None = None
+
+
+@dataclass(frozen=True)
+class GainTotals:
+    """off: the geometric mean of how far gains in virtual time are from the published ones, as a factor.
+
+    same_sign: of `significant` published gains so many point the same way in virtual time. held: of
+    `predicted` gains so many lie in their intervals; width: the median of high over low.
+    """
+
+    compared: int
+    off: float | None
+    significant: int
+    same_sign: int
+    predicted: int
+    held: int
+    width: float | None
+
+
+def gain_rows() -> list[GainRow]:
+    """Of every study that has a curated run in virtual time, in the order of their names."""
+    latest = {read_study_file(run.folder)["name"]: run for run in curated_runs() if _in_virtual_time(run)}
+    return [row for name, run in sorted(latest.items()) for row in _rows(load_study(name), run)]
+
+
+def _in_virtual_time(run: Run) -> bool:
+    return run.rows.is_file() and bool(read_provenance(run.folder)["origin"] == "virtual")
+
+
+def _rows(study: Study, run: Run) -> Iterator[GainRow]:
+    measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
+    told = {(one["arm"], one["threads"]): one for one in _judged(run, measured.rows)}
+    tables = [table for table in study.tables if table not in study.own_tables]
+    for table in tables:
+        for load, arm, over, n, gain in _published(study, table):
+            ours = (over, load) == (unpatched, study.operation)
+            said = _told(told.pop((arm, n), None)) if ours else ()
+            ends = measured.gain(load, arm, over, n)
+            yield GainRow(study.name, load, arm, over, n, gain, *ends, *said)
+    for (arm, n), one in told.items():
+        ends = measured.gain(study.operation, arm, unpatched, n)
+        yield GainRow(study.name, study.operation, arm, unpatched, n, None, *ends, *_told(one))
+
+
+def _judged(run: Run, rows: pd.DataFrame) -> list[dict[str, Any]]:
+    return judge_gains(read_prediction(run), rows).to_dict("records")  # type: ignore[return-value]
+
+
+def _told(one: dict[str, Any] | None) -> tuple[Any, ...]:
+    if one is None:
+        return ()
+    return one["predicted"], one["predicted_low"], one["predicted_high"], bool(one["inside"])
+
+
+class _Measured:
+    """The rates of a run by load, arm and number of processes."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.rows, self.rates = rows, dict[str, dict[tuple[str, int], "pd.Series[float]"]]()
+
+    def gain(self, load: str, arm: str, over: str, n: int) -> tuple[float | None, float | None, float | None]:
+        """Mean over mean, least over most, most over least; None where either was not measured."""
+        if load not in self.rates:
+            measured = (self.rows.test == load) & (self.rows.metric == "rate")
+            grouped = rate_repeats(self.rows, load).groupby(["arm", "threads"]) if measured.any() else ()
+            self.rates[load] = {(str(a), int(str(k))): of.value for (a, k), of in grouped}
+        patched, unpatched = (self.rates[load].get((name, n)) for name in (arm, over))
+        if patched is None or unpatched is None:
+            return None, None, None
+        gain = float(patched.mean() / unpatched.mean())
+        return gain, float(patched.min() / unpatched.max()), float(patched.max() / unpatched.min())
+
+
+def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float]]:
+    """Load, arm, over which arm, threads, gain; of a table's first rate, or of its times."""
+    frame = published(table)
+    if not {"arm", "threads", "metric", "unit", "statistic"} <= set(frame.columns):
+        return []
+    rated = frame[
+        (frame.unit.str.endswith("/s") | (frame.metric == "time")) & ~frame.statistic.isin(EXTREMES)
+    ]
+    if rated.empty:
+        return []
+    rated = rated[rated.metric == rated.metric.iloc[0]]
+    means = rated.groupby(["arm", "threads"]).value.mean()
+    known = [name for name in study.arm_names if name in means.index.get_level_values("arm")]
+    load = next((PHASES[one][0] for one in study.workloads_beside if table.endswith(one)), study.operation)
+    power = -1.0 if rated.metric.iloc[0] == "time" else 1.0
+    return [
+        (load, arm, known[0], int(n), float((value / means[known[0], n]) ** power))
+        for arm in known[1:]
+        for n, value in means[arm].items()
+        if (known[0], n) in means.index
+    ]
+
+
+def gain_totals(rows: list[GainRow]) -> GainTotals:
+    both = [(row.published, row.virtual) for row in rows if row.published and row.virtual]
+    logs = np.abs([np.log(virtual / said) for said, virtual in both])
+    clear = [(said, virtual) for said, virtual in both if abs(np.log(said)) > SOURCE_STAYS]
+    told = [row for row in rows if row.inside is not None]
+    ends = [(row.predicted_low, row.predicted_high) for row in told]
+    widths = [high / low for low, high in ends if low and high]
+    return GainTotals(
+        compared=len(both),
+        off=float(np.exp(logs.mean())) if both else None,
+        significant=len(clear),
+        same_sign=sum((said > 1) == (virtual > 1) for said, virtual in clear),
+        predicted=len(told),
+        held=sum(bool(row.inside) for row in told),
+        width=float(np.median(widths)) if widths else None,
+    )
+
+
+def gains_text(rows: list[GainRow]) -> str:
+    """The table and a sentence on each of both comparisons."""
+    if not rows:
+        return "no curated run is in virtual time: lockscale study keep RUN keeps one"
+    totals = gain_totals(rows)
+    said = [text_table(pd.DataFrame([asdict(row) for row in rows]).round(2))]
+    if totals.off:
+        said.append(
+            f"in virtual time against published, {totals.compared} gains: off by a factor of "
+            f"{totals.off:.2f} (geometric mean); {totals.same_sign} of the {totals.significant} that are not "
+            "1 point the same way"
+        )
+    if totals.width:
+        said.append(
+            f"predicted from the unpatched arm alone, {totals.predicted} gains: {totals.held} in their 90% "
+            f"intervals, whose median width is {totals.width:.2f} (high over low)"
+        )
+    return "\n".join(said)

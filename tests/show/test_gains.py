@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""Gains side by side: published, by a real kernel in virtual time, and predicted before it was booted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lockscale import paths
+from lockscale.files import sha256_of_json
+from lockscale.measure.rows import COLUMNS
+from lockscale.show.gains import GainRow, gain_rows, gain_totals, gains_text
+from lockscale.study.file import load_study
+
+STUDY = load_study("inode-claim")
+UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
+
+
+def row(arm: str, threads: int, rate: float) -> str:
+    said = {"run": "r", "study": STUDY.name, "arm": arm, "tool": "fsload", "test": "create", "pair": "ab"}
+    said |= {"threads": str(threads), "cpus": "64", "block": "1", "iteration": "1", "metric": "rate"}
+    said |= {"statistic": "total", "unit": "ops/s", "value": str(rate), "origin": "virtual"}
+    said |= {"build_id": "b", "profiled": "False", "started_utc": "2026-01-01T00:00:00Z"}
+    return ",".join(said.get(name, "x") for name in COLUMNS)
+
+
+@pytest.fixture
+def curated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run with a gain of 1 at one process and of 8 at 48, predicted as 1 and as 4 to 7."""
+    folder = tmp_path / "inode-claim-20260101T000000Z"
+    folder.mkdir()
+    rates = [(UNPATCHED, 1, 6e4), (PATCHED, 1, 6e4), (UNPATCHED, 48, 4e4), (PATCHED, 48, 32e4)]
+    text = "\n".join([",".join(COLUMNS), *(row(*one) for one in rates)]) + "\n"
+    (folder / "rows.csv").write_text(text)
+    common = {"arm": PATCHED, "model": "m", "cpus": 64, "naive_gain": 9.0}
+    gains = [
+        {**common, "threads": 1, "value": 1.0, "low": 0.9, "high": 1.1},
+        {**common, "threads": 48, "value": 5.0, "low": 4.0, "high": 7.0},
+    ]
+    said = {"study": STUDY.name, "run": {"unpatched": UNPATCHED, "gains": gains}}
+    (folder / "prediction.json").write_text(json.dumps({**said, "sha256": sha256_of_json(said)}))
+    (folder / "study.json").write_text(
+        json.dumps({"name": STUDY.name, "target": "manycore", "parameters": {}})
+    )
+    (folder / "provenance.json").write_text(json.dumps({"origin": "virtual", "kernels": {}}))
+    monkeypatch.setattr(paths, "MEASURED", tmp_path)
+    return folder
+
+
+def test_a_published_gain_stands_beside_that_of_the_same_arms_and_threads(curated: Path):
+    at_48, at_1 = gain_rows()
+    assert (at_48.threads, at_48.virtual, at_48.over) == (48, pytest.approx(8.0), UNPATCHED)
+    assert at_48.published == pytest.approx(812.5 / 80.1, rel=0.01)  # S1: 10.1 times
+    assert (at_1.threads, at_1.published, at_1.virtual) == (1, None, pytest.approx(1.0))
+
+
+def test_a_prediction_is_told_whether_it_held(curated: Path):
+    at_48, at_1 = gain_rows()
+    assert (at_48.inside, at_1.inside) == (False, True)
+    assert (at_48.predicted_low, at_48.predicted_high) == (4.0, 7.0)
+    totals = gain_totals([at_48, at_1])
+    assert (totals.predicted, totals.held) == (2, 1)
+    assert totals.width == pytest.approx((7 / 4 + 1.1 / 0.9) / 2)
+
+
+def test_a_prediction_that_was_changed_is_refused(curated: Path):
+    from lockscale.errors import BadInput
+
+    said = json.loads((curated / "prediction.json").read_text())
+    said["run"]["gains"][1]["high"] = 20.0
+    (curated / "prediction.json").write_text(json.dumps(said))
+    with pytest.raises(BadInput, match="was changed after it was written"):
+        gain_rows()
+
+
+def test_a_run_that_only_counts_has_no_gains(curated: Path):
+    (curated / "provenance.json").write_text(json.dumps({"origin": "qemu", "kernels": {}}))
+    assert gain_rows() == [] and "no curated run" in gains_text([])
+
+
+def test_totals_are_geometric_and_a_gain_of_one_has_no_sign():
+    def of(published: float, virtual: float) -> GainRow:
+        return GainRow("s", "create", "b", "a", 8, published, virtual, virtual, virtual)
+
+    totals = gain_totals([of(2.0, 4.0), of(4.0, 2.0), of(1.02, 0.9), of(2.0, 0.5)])
+    assert totals.off == pytest.approx((2 * 2 * 1.02 / 0.9 * 4) ** 0.25)
+    assert (totals.significant, totals.same_sign) == (3, 2)
+
+
+def test_times_are_turned_into_rates():
+    from lockscale.show.gains import _published
+
+    study = load_study("orphan-file")
+    of_times = {
+        (load, arm, over, n): gain for load, arm, over, n, gain in _published(study, "s4_stress_orphan")
+    }
+    # S4 at one thread: 0.9456 s locked, 0.9394 s lockless
+    assert of_times["truncate", "orphan-lockless", "orphan-locked", 1] == pytest.approx(0.9456 / 0.9394)
+    of_rates = {(load, arm, over, n): gain for load, arm, over, n, gain in _published(study, "s4_creat_clo")}
+    assert of_rates["creat", "orphan-lockless", "orphan-mutex", 1] == pytest.approx(14354.07 / 14705.88)
