@@ -2,6 +2,7 @@
 """Gains side by side: published, by a real kernel in virtual time, and predicted before it was booted."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,15 @@ def test_times_are_turned_into_rates():
     assert of_times["truncate", "orphan-lockless", "orphan-locked", 1] == pytest.approx(0.9456 / 0.9394)
     of_rates = {(load, arm, over, n): gain for load, arm, over, n, gain in _published(study, "s4_creat_clo")}
     assert of_rates["creat", "orphan-lockless", "orphan-mutex", 1] == pytest.approx(14354.07 / 14705.88)
+
+
+def test_the_figure_has_the_band_of_the_patched_arm_the_real_kernel_and_the_published_point(curated: Path):
+    import pandas as pd
+
+    from lockscale.show.figures import gains_figure
+
+    rows = pd.DataFrame([asdict(one) for one in gain_rows()])
+    band, real, printed = gains_figure(STUDY, rows).data
+    assert (band.name, real.name, printed.name) == ("predicted", PATCHED, f"{PATCHED}, published")
+    assert list(real.x) == [1, 48] and list(real.y) == pytest.approx([1.0, 8.0])
+    assert sorted(band.y) == [0.9, 1.1, 4.0, 7.0] and list(printed.x) == [48]

@@ -3,6 +3,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from lockscale.show.figures import (
     casebook_figure,
     casebook_numbers,
     counted_against_unpatched,
+    gains_figure,
     measured_rates,
     published_figure,
     save,
@@ -30,6 +32,7 @@ from lockscale.show.figures import (
     table_beside_simulated,
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
+from lockscale.show.gains import gain_rows
 from lockscale.show.letters import FORMS, in_form
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
@@ -135,6 +138,10 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
     drawn = table_beside_simulated(study, points, in_table, table)
     beside = in_table.drop(columns="note").assign(metric=points.metric.iloc[0], unit=points.unit.iloc[0])
     yield Drawing(f"{study.name}-simulated", drawn, pd.concat([points, beside]))
+    gains = pd.DataFrame([asdict(row) for row in gain_rows() if row.study == study.name])
+    if len(gains) and gains.virtual.notna().any():
+        numbers = gains.assign(origin="published; virtual; predicted")
+        yield Drawing(f"{study.name}-gains", gains_figure(study, gains), numbers)
     if _is_measured(story):
         where = f"{story.where}, run {story.measured.id}"
         for what, draw, found in (

@@ -7,6 +7,7 @@ The explorer's figure and the timeline of a trace, which move under the hand, ar
 from lockscale.show.figures.casebook import casebook_figure, casebook_numbers
 from lockscale.show.figures.fit import draw_fit, fit_figure, fit_numbers
 from lockscale.show.figures.formats import save
+from lockscale.show.figures.gains import gains_figure
 from lockscale.show.figures.stacks import flame_graph, top_stacks, waits_icicle, waits_table
 from lockscale.show.figures.study import (
     counted_against_unpatched,
@@ -31,6 +32,7 @@ __all__ = [
     "fit_numbers",
     "flame_graph",
     "function_shares",
+    "gains_figure",
     "measured_rates",
     "published_figure",
     "save",
