@@ -34,6 +34,14 @@ def test_a_robots_mail_becomes_a_case_that_the_casebook_takes(lockscale: Locksca
     assert case["low"] < case["high"]
 
 
+def test_a_case_of_a_mail_says_what_no_mail_says(lockscale: Lockscale) -> None:
+    done = lockscale("casebook", "add", MAIL, "--id", "x", "--change", "a better heuristic")
+    (entry,) = yaml.safe_load(done.out)
+    assert entry["kind"] == "" and entry["removed_share"] == {"pct": None}
+    assert "no kind follows from --change" in done.err and "removed_share: pct" in done.err
+    assert "no kind" not in lockscale("casebook", "add", MAIL, "--id", "x", "--change", "split it").err
+
+
 def test_a_profile_that_came_by_way_of_another_system_is_read_alike(
     lockscale: Lockscale, tmp_path: Path
 ) -> None:
@@ -83,6 +91,7 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
         (["casebook", "add", REPORT, "--id", "x"], "this is no report of the test robot"),
+        (["casebook", "add", MAIL, "--id", "sp\u00e4t"], "id: write it in ASCII"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(lockscale: Lockscale, arguments: list[str], says: str) -> None:

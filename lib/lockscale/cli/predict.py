@@ -251,9 +251,11 @@ _HOW = {
 @as_json
 def add(mail: Path, name: str, change: str) -> None:
     """A kernel test robot's report as a casebook entry on stdout, to append to a file of yours."""
-    from lockscale.predict.robot_case import case_of_mail, entry_text
+    from lockscale.predict.robot_case import case_of_mail, entry_text, what_is_left_to_write
 
     entry = case_of_mail(mail, name, change)
+    for sentence in what_is_left_to_write(entry):
+        click.echo(f"note: {sentence}", err=True)
     show(entry, entry_text(entry))
 
 

@@ -17,6 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
 from lockscale.predict.change_kind import BY_NAME, kind_of
 from lockscale.predict.history import Past, most_gain, promise_of
+from lockscale.study.mistakes import why_of
 from lockscale.yaml_text import read_yaml
 
 
@@ -138,7 +139,7 @@ def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
     entries = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
         raise BadInput(f"{path} has no list of cases: write `cases:` and one entry a patch")
-    cases = [_read(path, number, entry) for number, entry in enumerate(entries, 1)]
+    cases = [read_case(entry, f"{path}: case {_name(entry, n)}") for n, entry in enumerate(entries, 1)]
     names = [case.id for case in cases]
     for name in names:
         if names.count(name) > 1:
@@ -146,16 +147,19 @@ def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
     return cases
 
 
-def _read(path: Path, number: int, entry: Any) -> PublishedCase:
-    name = entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}"
-    where = f"{path}: case {str(name)[:60]}"
+def _name(entry: Any, number: int) -> str:
+    return str(entry.get("id", f"number {number}") if isinstance(entry, dict) else f"number {number}")[:60]
+
+
+def read_case(entry: Any, where: str) -> PublishedCase:
+    """One entry. Raises BadInput, which begins with `where`."""
     try:
         case = PublishedCase.model_validate(entry)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "the entry"
         why = {"string_pattern_mismatch": "write it in ASCII", "model_type": "write keys and values"}
-        said = why.get(first["type"], first["msg"].lower())
+        said = why.get(first["type"], why_of(first))
         raise BadInput(f"{where}: {key}: {said}; docs/any-lock.md has the format") from None
     if case.kind and case.kind not in BY_NAME:
         raise BadInput(f"{where}: no kind {case.kind!r}; there are {', '.join(BY_NAME)}")

@@ -32,7 +32,9 @@ KINDS = (
         "the same lock, handed on or waited for in another way",
         r"algorithm|different lock\b|\bnuma|back-?off|spinning|\bcna\b|\bmcs\b|\bosq\b|q?spinlock ->|"
         r"-> (\S+ )?\S*(rwsem|rwlock|mutex|spin ?lock|qspinlock)|\bs?rcu( [a-z]+)? -> |\bfair|"
-        r"hand-?(off|over)|adaptive|instead of spin|sleeps? instead",
+        r"hand-?(off|over)|adaptive|instead of spin|sleeps? instead|"
+        r"(convert|turn|change)(s|ed)? .*\b(in)?to (an? )?(\w+ )?"
+        r"(rwsem|rw_semaphore|rwlock|mutex|spin ?lock)\b",
     ),
     ChangeKind(
         "split",
@@ -51,7 +53,8 @@ KINDS = (
         "shrink",
         LESS,
         "the lock is held for a shorter time",
-        r"shrink|shorter|hold time|critical section|out of the lock|outside (of )?the lock|less work under",
+        r"shrink|shorter|hold time|critical section|out of the lock|outside (of )?the lock|"
+        r"less (work )?under (the|a)\b|\b(hash|tree|xarray|bitmap) instead of (the |a )?(list|linear|walk)",
     ),
     ChangeKind(
         "fewer",

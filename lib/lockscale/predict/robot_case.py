@@ -7,7 +7,8 @@ from pathlib import Path
 import yaml
 
 from lockscale.errors import BadInput, printable
-from lockscale.predict.change_kind import kind_of
+from lockscale.predict.casebook import read_case
+from lockscale.predict.change_kind import KINDS, kind_of
 from lockscale.tools.registry import text_of
 from lockscale.tools.robot_mail import Report, parse
 
@@ -27,7 +28,23 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
             f"{path}: no table has the number of the headline "
             f"({printable(reports[0].headline) or 'none is given'}): write the entry by hand"
         )
-    return _entry(report, name, change)
+    entry = _entry(report, name, change)
+    read_case(entry, f"{path}: case {printable(name)}")  # what casebook score would refuse is not written
+    return entry
+
+
+def what_is_left_to_write(entry: Mapping[str, object]) -> list[str]:
+    """Sentences on what no mail says and a better interval needs; none where all of it is there."""
+    left = []
+    if not entry["kind"]:
+        left.append(
+            "no kind follows from --change: write one into `kind`: " + ", ".join(kind.name for kind in KINDS)
+        )
+    if entry["base_profile"]:
+        left.append(
+            "no mail says what the change removes: write the percent of the samples into `removed_share: pct`"
+        )
+    return left
 
 
 def entry_text(entry: Mapping[str, object]) -> str:
@@ -67,4 +84,5 @@ def _entry(report: Report, name: str, change: str) -> dict[str, object]:
         "higher_is_better": not faster_is_less,
         "points": [{"threads": report.threads, "base": metric.base, "patched": metric.patched}],
         "base_profile": lines[:MOST_LINES],
+        "removed_share": {"pct": None},
     }
