@@ -78,3 +78,31 @@ def test_a_misspelt_word_is_found():
         "teh",
         "recieve",
     ]
+
+
+AWKWARD = {
+    r"\bto delete the \w+ time\b": "deleting the ... time",
+    r"\bRead are\b": "lockscale reads",
+    r"\bbesides\b": "as well, or in addition",
+    r"\bstands? in the first line\b": "the first line says",
+    r"\bit is that also\b|\bis that also\b": "the same for",
+    r"\bcounts? (?:then )?tells?\b": "shows, or gives",
+}
+"""What was found again and again in texts that were read aloud -> what English says."""
+
+
+def awkward(text: str) -> list[str]:
+    plain = " ".join(FENCED.sub(" ", text).split())
+    return [f"{found[0]!r}: {better}" for bad, better in AWKWARD.items() for found in re.finditer(bad, plain)]
+
+
+def test_no_sentence_is_built_as_no_english_one_is():
+    found = prose() | {str(p.relative_to(paths.ROOT)): p.read_text() for p in paths.ROOT.glob("docs/*.md")}
+    assert {name: said for name, text in found.items() if (said := awkward(text))} == {}
+
+
+def test_an_awkward_sentence_is_found():
+    assert awkward("To see it.\n\nRead are mdtest\n3.2 to 4.1; what the base has besides.") == [
+        "'Read are': lockscale reads",
+        "'besides': as well, or in addition",
+    ]

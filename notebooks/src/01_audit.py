@@ -5,7 +5,7 @@
 # Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables agree
 # with it and *fails* when they contradict it. It is *unknown* when the scatter of the repeats is too large to
 # decide, or when the source does not give enough numbers. The note says what *low* and *high* are, and which
-# claims are not the source's own. A CSV file of your own has claims where it prints changes in %.
+# claims are not the source's own. If your own CSV has columns of changes in %, they are checked too.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -17,10 +17,12 @@ import pandas as pd
 from lockscale.show.audit import audit_tables
 from lockscale.show.figures import table_figure
 from lockscale.show.headlines import audited
+from lockscale.show.readable import sentences, show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 story = open_story(study, run)
-print(story.study.question)
+sentences(story.study.question)
 
 # %% [markdown]
 # ## The tables
@@ -35,7 +37,6 @@ pd.DataFrame([table.described() for table in story.tables], columns=columns)
 # ## The claims
 
 # %%
-pd.set_option("display.max_colwidth", None)
 claims = audit_tables(story.tables)
 claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdict", "note"]]
 

@@ -104,11 +104,13 @@ rates
 # %%
 from lockscale.show.figures import table_beside_simulated
 from lockscale.show.headlines import simulated
+from lockscale.show.readable import sentences, show_tables_whole
 from lockscale.show.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 from lockscale.show.story import open_story
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
-print(story.study.story, calibration(story.study), sep="\n\n")
+show_tables_whole()
+sentences([story.study.story, calibration(story.study)])
 
 # %% [markdown]
 # ## The curves

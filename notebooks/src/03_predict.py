@@ -24,13 +24,15 @@ from IPython.display import display
 from lockscale.show.figures import waits_icicle, waits_table
 from lockscale.show.headlines import predicted
 from lockscale.show.prediction import answer_for, base_to_count, predict
+from lockscale.show.readable import facts, sentences, show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 story = open_story(study, run)
 answer = answer_for(story.study)
 counts = story.count_base(target, base_to_count(story.study))
 prediction = predict(story.study, counts, answer, story.measure_unpatched(target))
-story.write_prediction(prediction)
+sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 
 # %% [markdown]
 # ## Who waits
@@ -56,7 +58,7 @@ parameters = pd.DataFrame(answer.parameters)
 parameters
 
 # %%
-answer.notes
+sentences(answer.notes)
 
 # %% [markdown]
 # ## The arithmetic of S1
@@ -103,7 +105,7 @@ if study == "inode-claim":
 pd.DataFrame(prediction["predictions"])
 
 # %%
-answer.naive_reason
+sentences(answer.naive_reason)
 
 # %% [markdown]
 # ## What is not known
@@ -130,7 +132,7 @@ pd.DataFrame(prediction["guests"])
 # nothing was counted.
 
 # %%
-prediction["guest_fit"]
+facts(prediction["guest_fit"])
 
 # %% [markdown]
 # ## The run's own machine

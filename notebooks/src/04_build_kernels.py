@@ -17,8 +17,10 @@ kernel_source = None
 import pandas as pd
 
 from lockscale.show.headlines import built
+from lockscale.show.readable import show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 story = open_story(study, run, kernel_source=kernel_source)
 kernels = story.kernels(target)
 
@@ -39,7 +41,6 @@ pd.DataFrame({arm: {c: k[c] for c in columns} for arm, k in kernels.items()})
 # these are refused.
 
 # %%
-pd.set_option("display.max_colwidth", None)
 lines = {arm: story.study.options_of(arm).line for arm in story.study.arm_names}
 pd.DataFrame({"mkfs, mount, knobs": lines})
 

@@ -24,8 +24,10 @@ from lockscale.measure.compare_arms import aa_pair, lock_events, rates
 from lockscale.measure.plan import plan
 from lockscale.show.figures import measured_rates
 from lockscale.show.headlines import measured
+from lockscale.show.readable import show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 changes = {"operations_per_point": operations_per_point, "iterations": iterations}
 story = open_story(study, run, guests=guests, tool=tool, accel=accel, **changes)
 pd.DataFrame(plan(story.study))

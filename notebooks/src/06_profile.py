@@ -17,8 +17,10 @@ from lockscale.measure.compare_arms import counted_arms, extra_calls, function_c
 from lockscale.measure.profiling import UNDER_PROFILER, lock_waits_of, overheads
 from lockscale.show.figures.study import counted_against_unpatched, function_shares
 from lockscale.show.headlines import counted
+from lockscale.show.readable import show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 story = open_story(study, run)
 extra = extra_calls(story.rows, story.study)
 extra

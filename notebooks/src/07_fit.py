@@ -22,8 +22,10 @@ from IPython.display import display
 from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
 from lockscale.show.figures import draw_fit, fit_numbers
 from lockscale.show.headlines import judged
+from lockscale.show.readable import show_tables_whole
 from lockscale.show.story import open_story
 
+show_tables_whole()
 story = open_story(study, run)
 
 # %%

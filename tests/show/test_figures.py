@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Figures: stable bytes, numbers beside them, their origin in the title, colours that differ."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +10,17 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.show.figures import fit_figure, published_figure, scoreboard_figure, template
 from lockscale.show.figures import study as figures
 from lockscale.show.figures.formats import alt_text, save
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
+from lockscale.show.scale import kept_scale
+from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.study.file import load_study
 from lockscale.study.tables import StudyTable, published_table
+from lockscale.tables import list_tables
 
 STUDY = load_study("inode-claim")
 TABLE = published_table("s1_rates")
@@ -28,7 +34,7 @@ PUBLISHED = pd.DataFrame(
 MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
 COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "change": [0.1, 0.2], "arm": ARMS[0]})
 COUNTED = COUNTED.assign(low=COUNTED.change / 2, high=COUNTED.change * 2)
-COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create")
+COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create", level_pct=[66.7, 95.2])
 GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
 
 DRAWN = {
@@ -94,6 +100,45 @@ def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
     assert drawn.layout.xaxis.title.text
     names = [trace.name for trace in drawn.data]
     assert all(names) and len(set(names)) == len(names)
+
+
+def test_a_caption_says_what_the_intervals_cover():
+    """Of two runs they cover 66.7%, which nobody guesses."""
+    says = figures.counted_against_unpatched(STUDY, COUNTED, GUEST).layout.meta["says"]
+    assert "bars: 66.7 to 95.2% by ranks" in says
+    alike = COUNTED.assign(level_pct=95.0)
+    assert "bars: 95% by ranks" in figures.counted_against_unpatched(STUDY, alike, GUEST).layout.meta["says"]
+
+
+def test_no_figure_is_wider_than_a_page():
+    """JupyterLab's cells show 948 pixels in a window of 1400; what is beyond is cut off."""
+    with pytest.raises(ValueError, match="cut off"):
+        template.figure("t", "simulated", "x", "y", 949)
+    for path in paths.FIGURES.glob("*.svg"):
+        assert int(re.findall(r'width="(\d+)"', path.read_text())[0]) <= 948, path.name
+
+
+def log_axes(drawn: go.Figure) -> list[str]:
+    axes = (*drawn.select_xaxes(), *drawn.select_yaxes())
+    return [axis.title.text for axis in axes if axis.type == "log" and axis.title.text]
+
+
+def test_a_logarithmic_axis_says_so_in_every_figure():
+    drawn = [draw() for _, draw in DRAWN.values()] + [published_figure(name) for name in list_tables()]
+    drawn += [
+        figures.scale_figure(kept_scale()),
+        fit_figure("s4_creat_clo", "usl", column="orphan-mutex throughput"),
+    ]
+    drawn += [scoreboard_figure(kept_scoreboard(), "s3_fallocate2")]
+    names = [name for one in drawn for name in log_axes(one)]
+    assert len(names) > 10 and all(name.endswith("(log scale)") for name in names)
+
+
+def test_a_logarithmic_axis_shows_a_decade_at_least():
+    near = template.log_rates(template.figure("t", "s", "x", "rate"), 50e3, 140e3).layout.yaxis
+    low, high = near.range
+    assert high - low >= 1 and 10**low < 50e3 and 10**high > 140e3
+    assert template.log_rates(template.figure("t", "s", "x", "rate"), 1.0, 11.0).layout.yaxis.range is None
 
 
 def test_colours_and_marks_are_distinct():

@@ -37,3 +37,9 @@ def test_the_table_has_the_same_rows():
 def test_nothing_is_not_drawn():
     with pytest.raises(BadInput, match="there is none"):
         waits_icicle([], "nothing")
+
+
+def test_what_is_written_on_a_coloured_part_is_dark():
+    """White on orange is 2.5 to 1; WCAG asks for 4.5 to 1."""
+    (drawn,) = waits_icicle(ask("inode-claim").waits, "made up").data
+    assert drawn.textfont.color == "#111111"

@@ -56,6 +56,19 @@ def test_the_dearest_functions_are_drawn_and_the_others_counted(table: str):
     assert (f"{left} cheaper functions" in published_figure(table).layout.meta["says"]) == (left > 0)
 
 
+@pytest.mark.parametrize("table", ["s1_rates", "s2_mds_survey", "s2_five_runs"])
+def test_two_arms_at_one_number_of_threads_are_bars_from_0_with_their_ratio(table: str):
+    drawn = published_figure(table)
+    assert {trace.type for trace in drawn.data} == {"bar"}
+    assert drawn.layout.yaxis.type is None and drawn.layout.yaxis.rangemode == "tozero"
+    assert " times" in drawn.layout.meta["says"]
+
+
+def test_the_ratio_of_s1_is_that_of_the_means_of_three_runs():
+    """(810669 + 812805 + 813965) / (79033 + 81463 + 79875) = 10.14."""
+    assert "create rate: 10.1 times" in published_figure("s1_rates").layout.meta["says"]
+
+
 def test_letters_are_six_points_high_in_a_column():
     assert min(FONT_PX, SAYS_PX) / WIDTH_PX * COLUMN_MM >= 6 * POINT_MM
 

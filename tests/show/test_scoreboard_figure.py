@@ -18,7 +18,9 @@ def _row(kind: str, column: str, model: float) -> dict:
     ]
     if kind == "simulator":
         curve = [{**point, "low": 0.9 * point["model"], "high": 1.1 * point["model"]} for point in curve]
-    return {"kind": kind, "table": "s9_t", "column": column, "model": "m", "unit": "ops/s", "curve": curve}
+    fitted = {"free_parameters_of_all_columns": 4, "points_of_all_columns": 6}
+    row = {"kind": kind, "table": "s9_t", "column": column, "model": "m", "unit": "ops/s", "curve": curve}
+    return {**row, **fitted}
 
 
 @pytest.fixture
@@ -64,6 +66,14 @@ def test_a_table_that_nothing_was_fitted_to_is_said_to_be_one(rows: list[dict]):
     for row in rows:
         row["curve"] = [{**row["curve"][0], "low": None, "high": None}]
     assert "nothing was fitted to it" in scoreboard_figure(rows, "s9_t").layout.meta["says"]
+
+
+def test_the_caption_says_how_many_parameters_were_fitted_to_how_many_points(rows: list[dict]):
+    says = scoreboard_figure(rows, "s9_t").layout.meta["says"]
+    assert "4 parameters fitted to 6 published points of all columns at once" in says
+    assert "proves nothing" not in says
+    few = [{**row, "points_of_all_columns": 4, "curve": row["curve"][:1]} for row in rows]
+    assert "so that it meets them proves nothing" in scoreboard_figure(few, "s9_t").layout.meta["says"]
 
 
 def test_labels_of_thread_counts_do_not_meet():

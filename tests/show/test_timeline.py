@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.show.figures.template import COLOURS
 from lockscale.show.timeline import COLOUR, MAX_BARS, save_trace, timeline
 from lockscale.sim.engine.layout import STATES
 from lockscale.sim.trace import Span, Trace, trace
@@ -50,6 +51,7 @@ def test_the_first_thread_is_on_top_and_the_last_is_seen(storm: Trace):
 
 def test_every_state_has_a_colour_of_its_own_and_is_drawn_once():
     assert set(COLOUR) == set(STATES) and len(set(COLOUR.values())) == len(STATES)
+    assert COLOUR["holding"] not in COLOURS, "no arm's colour, and one that orange does not hide"
     bars = timeline(of_states()).data
     assert sorted(one.name for one in bars) == sorted(STATES)
     assert bars[-1].name == "holding", "on top, because holds are the shortest"

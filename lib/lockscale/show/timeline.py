@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
 from lockscale.files import write_text
-from lockscale.show.figures.template import COLOURS, figure
+from lockscale.show.figures.template import COLOURS, PAGE_PX, figure
 from lockscale.sim.delays import PS_PER_NS, PS_PER_US
 from lockscale.sim.trace import Hold, Span, Trace
 
@@ -103,11 +103,11 @@ COLOUR = {
     "spinning": COLOURS[4],
     "ready": COLOURS[3],
     "running": COLOURS[2],
-    "holding": COLOURS[0],
+    "holding": "#000000",  # one thread among dozens has to be seen, beside the orange of those that spin
 }
 MAX_BARS = 20_000
 """What a browser still draws and moves with ease."""
-WIDTH_PX, ROW_PX, FRAME_PX = 1000, 14, 160
+ROW_PX, FRAME_PX = 14, 160
 
 HOVER = (
     "thread %{y}: %{fullData.name}, %{customdata[0]}<br>%{customdata[1]:.1f} ns from %{base:.4f} us"
@@ -125,7 +125,7 @@ def timeline(trace: Trace) -> go.Figure:
     title = f"{', '.join([trace.model, *switches])}, {trace.threads} threads: who holds, spins, sleeps"
     calibrated = "calibrated" if trace.calibration else "not calibrated"
     says = "; ".join(filter(None, [f"simulated, {calibrated}, seed {trace.seed}", trace.cut]))
-    drawn = figure(title, says, "time after the warm-up (us)", "thread", WIDTH_PX)
+    drawn = figure(title, says, "time after the warm-up (us)", "thread", PAGE_PX)
     for state in COLOUR:
         spans = [span for span in trace.spans if span.state == state]
         if spans:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # The casebook: what patches gave, and what could be told before
+# # The casebook: what patches gave, and what could be predicted before
 #
 # Published patches against lock contention, with the rates before and after as their authors printed them.
 # A case's unpatched side goes in: threads, rates, the share of a profile that the change removes. Out comes
@@ -22,14 +22,16 @@ import pandas as pd
 from lockscale.predict.casebook import asked_of, past, read_casebook
 from lockscale.predict.casebook_score import score_cases
 from lockscale.show.figures import casebook_figure
+from lockscale.show.readable import show_tables_whole
 
+show_tables_whole()
 cases = read_casebook(Path(file)) if file else read_casebook()
 score = score_cases(cases)
 casebook_figure(score)
 
 # %% [markdown]
 # A bar that crosses the dotted line holds. Points far to the right of it are patches that gave much more
-# than anybody could have told: a list that was walked under a mutex, a hash that grew.
+# than anybody could have predicted: a list that was walked under a mutex, a hash that grew.
 #
 # ## Deleting the waits
 #
@@ -52,7 +54,7 @@ pd.DataFrame([{"gains": len(asked), **within, "too high": f"{np.mean(arrived < p
 # ## What is left of the lock
 #
 # Another algorithm keeps the lock as long as it was; fewer or shorter holds keep some of it; split or
-# lockless, it is gone. That, more than the profile, tells how far a gain can reach.
+# lockless, it is gone. That, more than the profile, shows how far a gain can reach.
 
 # %%
 learned = pd.DataFrame([one._asdict() for one in past(cases)])
@@ -63,7 +65,7 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # ## The score
 #
 # Each case from other families alone. `held_pct`: how often the 90% interval holds the published gain;
-# `sign_pct`: whether more than 5% was told rightly; `wrong_side`: intervals that say faster of what was
+# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals that say faster of what was
 # slower.
 
 # %%

@@ -15,8 +15,10 @@ path = "allocate"
 
 # %%
 from lockscale.show.figures import scale_figure
+from lockscale.show.readable import show_tables_whole
 from lockscale.show.scale import kept_scale
 
+show_tables_whole()
 found = kept_scale()
 scale_figure(found)
 

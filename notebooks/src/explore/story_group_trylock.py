@@ -37,12 +37,14 @@ published_figure("s3_fallocate2")
 # too. One container alone never pays it. That is how two can do less than one.
 #
 # Below are 100 us of eight writers: a row for each lock, in it a line for each thread that comes there.
-# Orange waits, red has the lock. The first stop of the slider is the old kernel. Drag the bright part of
+# Orange waits, black has the lock. The first stop of the slider is the old kernel. Drag the bright part of
 # the strip to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
+from lockscale.show.readable import show_tables_whole
 
+show_tables_whole()
 groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [threads])
 film(groups, ["group lock", "s_md_lock"])
 
@@ -77,7 +79,7 @@ from lockscale.show.explore.figure import explorer_figure
 from lockscale.show.explore.setting import Setting
 from lockscale.show.explore.view import view
 
-explorer_figure(view(Setting("group-trylock", "wait-group", 64)))
+explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 
 # %% [markdown]
 # ## What is next

@@ -45,7 +45,7 @@ published_figure("s1_function_cost")
 # find bit 18, all of them the same again, and go to the end of the queue. So one round of the whole queue
 # makes about one file.
 #
-# Below is a stretch of 100 us: a line for each thread, orange while it stands in the queue, red while it
+# Below is a stretch of 100 us: a line for each thread, orange while it stands in the queue, black while it
 # has the lock, green while it does its own work. Move the slider from few threads to many; drag the bright
 # part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40 nearly everybody
 # does: who waits longer finds a staler bit, loses more often, and so makes others wait. That is why it tips
@@ -53,13 +53,15 @@ published_figure("s1_function_cost")
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
+from lockscale.show.readable import show_tables_whole
 
+show_tables_whole()
 storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)
 
 # %% [markdown]
-# The same stretches, counted: `turns_an_operation` is how often the lock was taken for one file, and after
-# it stands how many threads, on average, ran, held a lock, spun for one, or slept for one.
+# The same stretches, counted: `turns_an_operation` is how often the lock was taken for one file; the
+# next columns say how many threads, on average, ran, held a lock, spun for one, or slept for one.
 
 # %%
 tally(storm)
@@ -89,7 +91,7 @@ from lockscale.show.explore.figure import explorer_figure
 from lockscale.show.explore.setting import Setting
 from lockscale.show.explore.view import view
 
-explorer_figure(view(Setting("inode-claim", "steal-retry", 48)))
+explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 
 # %% [markdown]
 # ## What is next

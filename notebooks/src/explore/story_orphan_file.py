@@ -44,13 +44,15 @@ published_figure("s4_creat_clo")
 # That takes longer than the work, it is done with the lock held, and everybody waits for it.
 #
 # Below are 100 us of 16 threads: a row for each place, in it a line for each thread that comes there.
-# Orange waits and spins, blue waits and sleeps, red has the lock, green looks for a slot. The slider goes
+# Orange waits and spins, blue waits and sleeps, black has the lock, green looks for a slot. The slider goes
 # from the list to the locked and to the lockless orphan file. Drag the bright part of the strip to scrub
 # through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
+from lockscale.show.readable import show_tables_whole
 
+show_tables_whole()
 orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockless"], [threads])
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])
 
@@ -78,7 +80,7 @@ from lockscale.show.explore.figure import explorer_figure
 from lockscale.show.explore.setting import Setting
 from lockscale.show.explore.view import view
 
-explorer_figure(view(Setting("orphan-file", "orphan-locked", 64)))
+explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 
 # %% [markdown]
 # Lines are simulated, with 95% intervals; open marks are threads over published time, on a scale on which

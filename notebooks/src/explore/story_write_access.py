@@ -49,13 +49,15 @@ published_figure("s2_function_cost_with")
 # creators sleep, few arrive at the group lock at a time, and few hold a stale bit. The lock that looked
 # like the problem worked as a valve.
 #
-# Below, 100 us of 48 threads: blue sleeps, orange spins in the queue, red has a lock, green does its own
+# Below, 100 us of 48 threads: blue sleeps, orange spins in the queue, black has a lock, green does its own
 # work. The first stop of the slider is the old kernel, the second the cheap get_write_access. The third and
 # fourth have the cure of S1, with the slow and with the cheap one.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
+from lockscale.show.readable import show_tables_whole
 
+show_tables_whole()
 paradox = shots("write-access", ["slow-retry", "fast-retry", "slow-search", "fast-search"], [threads])
 film(paradox)
 
@@ -83,7 +85,7 @@ from lockscale.show.explore.figure import explorer_figure
 from lockscale.show.explore.setting import Setting
 from lockscale.show.explore.view import view
 
-explorer_figure(view(Setting("write-access", "slow-retry", 48)))
+explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 
 # %% [markdown]
 # Lines are simulated, with 95% intervals; open marks are published. Up to 24 threads the cheap one is as

@@ -166,3 +166,22 @@ def test_both_group_curves_meet_what_was_published_at_their_ends_and_lie_above_i
         assert all(line[n] > 1.1 * printed[n] for n in (8, 16, 32))
         calibrated = arm == "inode-goal-scan0"  # at 2 and 4 too
         assert all((line[n] == pytest.approx(printed[n], rel=0.05)) == calibrated for n in (2, 4))
+
+
+@pytest.mark.parametrize("study", STORIES)
+def test_the_last_figure_is_no_quick_look(study: str):
+    """A quick look of 500 operations ends before a storm begins, which is what the story is about."""
+    cells = json.loads(STORIES[study].read_text())["cells"]
+    code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    settings = re.findall(r"\bSetting\(.*?\)", code)
+    assert settings and all("fine=True" in one for one in settings)
+
+
+def test_s1s_last_figure_shows_the_storm_at_32_threads():
+    """Half of the runs are in it there: 277k of the 543k that a quick look has."""
+    last = told("inode-claim").of(go.Figure)[-1]
+    (curve,) = [
+        one for one in last.data if one.name and one.name.startswith("steal-retry") and len(one.x) > 3
+    ]
+    at_32 = dict(zip(curve.x, curve.y, strict=True))[32]
+    assert 80_000 < at_32 < 450_000

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lockscale.show.explore.setting import REPLICATIONS
 from lockscale.show.explore.view import PER_CONTAINER, View, published_points
-from lockscale.show.figures.template import COLOURS, panels, style
+from lockscale.show.figures.template import COLOURS, PAGE_PX, panels, style
 from lockscale.show.timeline import COLOUR
 from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
@@ -19,7 +19,7 @@ from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
 from lockscale.studies.parts import Scene
 
-WIDTH_PX, HEIGHT_PX = 980, 680
+HEIGHT_PX = 680
 NO_WAIT_NS = 1.0
 """Where a logarithmic axis shows what took no time."""
 STATES = tuple(COLOUR)
@@ -32,7 +32,7 @@ Floats = Sequence[float]
 def explorer_figure(view: View) -> go.Figure:
     """The figure with all its traces; `traces` and `layout` say what changes in it."""
     drawn = panels(
-        "", "", WIDTH_PX, HEIGHT_PX, rows=2, cols=2, specs=[[{}, {}], [{"colspan": 2}, None]],
+        "", "", PAGE_PX, HEIGHT_PX, rows=2, cols=2, specs=[[{}, {}], [{"colspan": 2}, None]],
         row_heights=[0.52, 0.48], column_widths=[0.62, 0.38], horizontal_spacing=0.11, vertical_spacing=0.15,
     )  # fmt: skip
     drawn.update_layout(hovermode="closest", legend={"entrywidth": 0}, margin={"t": 95, "r": 35})

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from lockscale.show.explore.figure import Data, strokes
 from lockscale.show.explore.setting import SEED, Setting, model_of
-from lockscale.show.figures.template import figure
+from lockscale.show.figures.template import PAGE_PX, figure
 from lockscale.show.timeline import COLOUR
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.trace import Hold, Span, Trace, trace
@@ -110,7 +110,7 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
     )
 
 
-WIDTH_PX, HEIGHT_PX = 980, 740
+HEIGHT_PX = 740
 SEEN_US = 30.0
 """What is in sight at first; the strip below the axis moves it."""
 WAITING = ("spinning", "sleeping", "running")
@@ -130,7 +130,7 @@ def film(taken: Sequence[Shot], places: Sequence[str] = ()) -> go.Figure:
     lines, with all their shards that are used, and in it a line for each thread."""
     scenes = [_frame(one, places) for one in taken]
     title = f"{', '.join(dict.fromkeys(one.arm for one in taken))} in {taken[0].of.name}"
-    drawn = figure(title, _says(taken[0]), "time after the warm-up (us)", "", WIDTH_PX)
+    drawn = figure(title, _says(taken[0]), "time after the warm-up (us)", "", PAGE_PX)
     for state, data in zip(COLOUR, scenes[0].data, strict=True):
         drawn.add_trace(data).data[-1].update(name=state, showlegend=True)
     drawn.frames = scenes
@@ -146,7 +146,7 @@ def _frame(one: Shot, places: Sequence[str]) -> go.Frame:
     found, axis = _by_place(one, places) if places else _by_thread(one)
     count = f"{len(one.turns())} turns of {one.lock} for {len(one.finished())} {operations(one.of)}"
     says = f"{_says(one)}; {one.stretch_us:g} us: {count}"
-    title = figure(f"{one.arm} at {one.threads} threads", says, "", "", WIDTH_PX).layout.title.text
+    title = figure(f"{one.arm} at {one.threads} threads", says, "", "", PAGE_PX).layout.title.text
     width = 3 if places or one.threads > 24 else 5
     data = [_lines(state, [s for s in found if s.state == state], width, bool(places)) for state in COLOUR]
     layout = {"title": {"text": title}, "yaxis": axis}

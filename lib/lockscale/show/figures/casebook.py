@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from lockscale.errors import BadInput
 from lockscale.predict.change_kind import BY_NAME, LEFT
 from lockscale.show.figures.formats import FORMATS, save
-from lockscale.show.figures.template import HEIGHT_PX, figure, log_ticks, style
+from lockscale.show.figures.template import HEIGHT_PX, figure, log_ticks, name_log_axes, style
 
 OPEN_KIND = "not known"
 _NAMES = {"kept": "another algorithm", "less": "fewer or shorter holds", "gone": "split, lockless"}
@@ -55,7 +55,7 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     most = shown.published.max() * _ROOM
     drawn.update_xaxes(ticks, range=[math.log10(low), math.log10(most)])
     drawn.update_yaxes(ticks, range=[math.log10(low), math.log10(high)])
-    return drawn.update_layout(height=HEIGHT_PX + 80)
+    return name_log_axes(drawn).update_layout(height=HEIGHT_PX + 80)
 
 
 def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:

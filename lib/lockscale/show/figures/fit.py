@@ -14,7 +14,7 @@ from lockscale.measure.rows import ORIGINS
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.fitted import Estimate, Fit, short
 from lockscale.queueing.model import FloatArray
-from lockscale.show.figures.template import COLOURS, HEIGHT_PX, WIDTH_PX, band, panels, style
+from lockscale.show.figures.template import COLOURS, HEIGHT_PX, PAGE_PX, band, name_log_axes, panels, style
 
 CURVE_POINTS = 40
 MOST_ROWS = 1000  # beyond that the figure shows the mean of each thread count
@@ -53,7 +53,7 @@ def draw_fit(column: Column, one: Fit) -> go.Figure:
         _draw_knee(drawn, knee)
     _draw_residuals(drawn, one)
     _draw_table(drawn, one, landmarks)
-    return drawn
+    return name_log_axes(drawn)
 
 
 def fit_numbers(column: Column, one: Fit) -> pd.DataFrame:
@@ -78,8 +78,8 @@ def fit_numbers(column: Column, one: Fit) -> pd.DataFrame:
 
 def _panels(title: str, says: str, rate: str) -> go.Figure:
     drawn = panels(
-        title, says, 2 * WIDTH_PX, 1.15 * HEIGHT_PX, rows=2, cols=2, shared_xaxes=True,
-        specs=[[{}, {"type": "table", "rowspan": 2}], [{}, None]], column_widths=[0.62, 0.38],
+        title, says, PAGE_PX, 1.15 * HEIGHT_PX, rows=2, cols=2, shared_xaxes=True,
+        specs=[[{}, {"type": "table", "rowspan": 2}], [{}, None]], column_widths=[0.56, 0.44],
         row_heights=[0.72, 0.28], horizontal_spacing=0.03, vertical_spacing=0.08,
     )  # fmt: skip
     drawn.update_yaxes(title_text=rate, rangemode="tozero", row=1, col=1)
@@ -140,7 +140,7 @@ def _draw_table(drawn: go.Figure, one: Fit, landmarks: Sequence[Diagnosis]) -> N
     look = {"align": "left", "fill_color": "white", "font": {"size": 11}}
     header = {"values": ["", "value", "95% interval", "status"], **look}
     cells = {"values": [*zip(*map(_cells, found), strict=True)], **look}
-    drawn.add_table(header=header, cells=cells, columnwidth=[9, 5, 9, 6], name="parameters", row=1, col=2)
+    drawn.add_table(header=header, cells=cells, columnwidth=[11, 5, 9, 6], name="parameters", row=1, col=2)
 
 
 def _cells(found: Estimate | Diagnosis) -> tuple[str, str, str, str]:

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Waiting
-from lockscale.show.figures.template import COLOURS, figure
+from lockscale.show.figures.template import COLOURS, PAGE_PX, figure
 from lockscale.tools.perf_record import Folded
 
-_ROW_PX, _FRAME_PX, _WIDTH_PX = 19, 130, 1000
+_ROW_PX, _FRAME_PX = 19, 130
 LEAST_PCT = 0.2
 """Narrower frames are a pixel or two wide, and thousands: they are left out."""
 MOST_STACKS, MOST_FRAMES = 20, 8
@@ -23,7 +23,7 @@ _LOCKS = re.compile(
     r"_spin_lock|spin_lock_slowpath|queued_\w+_lock_slowpath|osq_lock|__lock_buffer|bit_wait"
     r"|(?:mutex|rwsem|down|rt_mutex|percpu)_\w*(?:lock|read|write|slowpath|spin)\w*|wait_transaction_locked"
 )
-_OTHER = "#DDDDDD"
+_OTHER, _TEXT = "#DDDDDD", "#111111"
 
 
 def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
@@ -37,7 +37,7 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
     names = [path[-1] for path in frames]
     depth = max(map(len, frames))
     samples = f"{folded.samples} samples of {folded.event}"
-    drawn = figure(title, f"{says}; {samples}; coloured: lock functions", "", "", _WIDTH_PX)
+    drawn = figure(title, f"{says}; {samples}; coloured: lock functions", "", "", PAGE_PX)
     drawn.add_icicle(
         ids=[";".join(path) for path in frames],
         labels=names,
@@ -51,6 +51,7 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
             "line": {"color": "white", "width": 0.5},
         },
         hovertemplate="%{label}<br>%{value} samples, %{percentRoot:.1%}<extra></extra>",
+        textfont={"color": _TEXT},
         pathbar={"visible": False},
     )
     return drawn.update_layout(height=_FRAME_PX + _ROW_PX * depth)
@@ -109,6 +110,7 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
         texttemplate="%{label}<br>%{text}",
         hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
         pathbar={"visible": False},
+        textfont={"color": _TEXT},
     )
     within = {one.place: one.within for one in waits}
     depth = max(_depth(one.place, within) for one in waits)

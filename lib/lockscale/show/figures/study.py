@@ -14,11 +14,12 @@ from lockscale.show.figures.tables import label
 from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
-    WIDTH_PX,
+    PAGE_PX,
     Numbers,
     error_bars,
     figure,
-    log_ticks,
+    log_rates,
+    name_log_axes,
     panels,
     style,
     thread_axis,
@@ -59,7 +60,7 @@ def table_beside_simulated(
             drawn.add_scatter(x=marks.threads, y=marks.value, name=name, mode="markers", marker=marker)
     thread_axis(drawn, [*points.threads, *in_table.threads])
     values = pd.concat([points.value, in_table.value])
-    return drawn.update_yaxes(type="log", tickvals=log_ticks(values.min(), values.max()))
+    return log_rates(drawn, values.min(), values.max())
 
 
 def _calibrated(study: Study, table: StudyTable) -> str:
@@ -89,14 +90,14 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
             mode="lines+markers", **_style(k),
         )  # fmt: skip
     drawn.update_yaxes(rangemode="nonnegative")
-    return drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique()))
+    return name_log_axes(drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique())))
 
 
 def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) -> go.Figure:
     """The counter that carries the proof: of each arm its change from the unpatched arm."""
     counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"measured {where}; bars: interval by ranks; against {unpatched}"
+    says = f"measured {where}; bars: {_levels(here.level_pct)}% by ranks; against {unpatched}"
     drawn = figure(f"{counter}: change from {unpatched}", says, "processes on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
@@ -108,14 +109,21 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
     return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
 
 
+def _levels(percent: Numbers) -> str:
+    """What the intervals cover: the fewer the repeats, the less; of several points the least and the most."""
+    return " to ".join(
+        dict.fromkeys(f"{one:.1f}".removesuffix(".0") for one in (percent.min(), percent.max()))
+    )
+
+
 def function_shares(
     before: pd.DataFrame, after: pd.DataFrame, names: tuple[str, str], says: str
 ) -> go.Figure:
-    """Time in each traced function per arm, in milliseconds; times include callees and waits."""
-    drawn = figure("Where the time goes", says, "total time (ms)", "")
+    """Time in each traced function per arm, in seconds; times include callees and waits."""
+    drawn = figure("Where the time goes", says, "total time (s)", "")
     for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
-        milliseconds, colour = cost.total_us / 1000, COLOURS[k]
-        drawn.add_bar(y=cost.function, x=milliseconds, orientation="h", name=name, marker_color=colour)
+        seconds, colour = cost.total_us / 1e6, COLOURS[k]
+        drawn.add_bar(y=cost.function, x=seconds, orientation="h", name=name, marker_color=colour)
     return drawn.update_yaxes(autorange="reversed", automargin=True)
 
 
@@ -155,16 +163,16 @@ def scale_figure(found: pd.DataFrame) -> go.Figure:
     rates = found[found.metric == "throughput"]
     names = list(dict.fromkeys(rates.path))
     rows = -(-len(names) // COLUMNS)
-    units = rates.groupby("path").unit.first()
     drawn = panels(
-        "Where ext4's paths saturate next", SAYS + _ended(rates), 2 * WIDTH_PX, 1.2 * rows * HEIGHT_PX,
+        "Where ext4's paths saturate next", SAYS + _ended(rates), PAGE_PX, 1.2 * rows * HEIGHT_PX,
         rows=rows, cols=COLUMNS, vertical_spacing=0.33, horizontal_spacing=0.1,
-        subplot_titles=[f"{name} ({units[name]})" for name in names],
+        subplot_titles=names,
     )  # fmt: skip
     drawn.update_layout(margin_t=drawn.layout.margin.t + 30, margin_b=130)
     for k, name in enumerate(names):
         _panel(drawn, rates[rates.path == name], k // COLUMNS + 1, k % COLUMNS + 1)
-    return drawn.update_xaxes(type="log", tickvals=[4**k for k in range(6)], title_text="CPUs")
+    drawn.update_xaxes(type="log", tickvals=[4**k for k in range(6)], title_text="CPUs")
+    return name_log_axes(drawn)
 
 
 def _ended(rates: pd.DataFrame) -> str:
@@ -187,8 +195,8 @@ def _panel(drawn: go.Figure, here: pd.DataFrame, row: int, col: int) -> None:
         x0=here.published_to.iloc[0], x1=1.1 * here.threads.max(), fillcolor="#eee", layer="below",
         line_width=0, row=row, col=col,
     )  # fmt: skip
-    ticks = log_ticks(here.low.min(), here.high.max())
-    drawn.update_yaxes(type="log", tickvals=ticks, row=row, col=col)
+    drawn.update_yaxes(title_text=here.unit.iloc[0], row=row, col=col)
+    log_rates(drawn, here.low.min(), here.high.max(), row=row, col=col)
     place = drawn.get_subplot(row, col)
     below = {"x": place.xaxis.domain[0], "y": place.yaxis.domain[0] - 0.09, "xref": "paper", "yref": "paper"}
     drawn.update_layout({panel: {**below, "yanchor": "top", "orientation": "v"}})

@@ -16,11 +16,13 @@ from lockscale.measure.rows import origin_in_words
 from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
+    PAGE_PX,
     WIDTH_PX,
     band,
     error_bars,
     figure,
-    log_ticks,
+    log_rates,
+    name_log_axes,
     panels,
     style,
     thread_axis,
@@ -74,12 +76,30 @@ def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
 
 
 def _repeats(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
-    drawn = figure(_title(table), label(table), "arm", " and ".join(rows.unit.unique()))
-    for k, ((metric, statistic), here) in enumerate(rows.groupby(["metric", "statistic"], sort=False)):
-        name = _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
-        drawn.add_scatter(x=here.arm, y=here.value, name=name, mode="markers", marker=style(k)["marker"])
-    arms = rows.arm.nunique()
-    return _scaled(drawn, rows).update_xaxes(range=[-0.5, arms - 0.5])
+    """Arms at one number of threads: a bar from 0 for each repeat, and the ratio of two arms in words."""
+    metrics = [(_metric(*of), here) for of, here in rows.groupby(["metric", "statistic"], sort=False)]
+    gains = "; ".join(filter(None, (_gain(name, here) for name, here in metrics)))
+    says = "; ".join(filter(None, [label(table), gains]))
+    drawn = figure(_title(table), says, "arm", " and ".join(rows.unit.unique()))
+    for k, (name, here) in enumerate(metrics):
+        nth = here.groupby("arm", sort=False).cumcount()
+        for repeat in sorted(nth.unique()):
+            one = here[nth == repeat]
+            drawn.add_bar(
+                x=one.arm, y=one.value, name=name, legendgroup=name, showlegend=bool(repeat == 0),
+                marker={"color": COLOURS[k % len(COLOURS)], "line": {"color": "white", "width": 1}},
+            )  # fmt: skip
+    return drawn.update_layout(barmode="group").update_yaxes(rangemode="tozero")
+
+
+def _metric(metric: object, statistic: object) -> str:
+    return _words(str(metric)) + ("" if statistic == "single" else f", {_words(str(statistic))}")
+
+
+def _gain(name: str, here: pd.DataFrame) -> str:
+    """The mean of the last arm over that of the first, where there are two."""
+    means = here.groupby("arm", sort=False).value.mean()
+    return f"{name}: {means.iloc[-1] / means.iloc[0]:.3g} times" if len(means) == 2 else ""
 
 
 def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
@@ -103,7 +123,7 @@ def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
 
 def _scaled(drawn: go.Figure, rows: pd.DataFrame) -> go.Figure:
     if rows.value.max() / rows.value.min() > LOG_FROM:
-        return drawn.update_yaxes(type="log", tickvals=log_ticks(rows.value.min(), rows.value.max()))
+        return log_rates(drawn, rows.value.min(), rows.value.max())
     return drawn.update_yaxes(rangemode="tozero")
 
 
@@ -146,14 +166,23 @@ def scoreboard_numbers(rows: Sequence[dict[str, Any]], table: str) -> pd.DataFra
 
 def scoreboard_figure(rows: Sequence[dict[str, Any]], table: str) -> go.Figure:
     """Curves with residuals below; of a table at one number of threads each figure over the published one."""
-    numbers = scoreboard_numbers(rows, table)
-    return _explained_curves(table, numbers) if numbers.threads.nunique() > 1 else _ratios(table, numbers)
+    numbers, fitted = scoreboard_numbers(rows, table), _fitted(rows, table)
+    several = numbers.threads.nunique() > 1
+    return (_explained_curves if several else _ratios)(table, numbers, fitted)
 
 
-def _explained_curves(table: str, numbers: pd.DataFrame) -> go.Figure:
+def _fitted(rows: Sequence[dict[str, Any]], table: str) -> str:
+    """How many parameters were fitted to how many points, of all columns of a machine at once."""
+    found = next(row for row in rows if row["table"] == table and row["kind"] == "simulator")
+    free, points = found["free_parameters_of_all_columns"], found["points_of_all_columns"]
+    said = f"{free} parameters fitted to {points} published points of all columns at once"
+    return said if free < points else f"{said}, so that it meets them proves nothing"
+
+
+def _explained_curves(table: str, numbers: pd.DataFrame, fitted: str) -> go.Figure:
     """One panel a column of the table above its residuals: published, simulated, queueing."""
     names = list(dict.fromkeys(numbers.column))
-    drawn = _explained_panels(table, names)
+    drawn = _explained_panels(table, names, fitted)
     for k, name in enumerate(names, start=1):
         _column(drawn, numbers[numbers.column == name], k)
     shown = _apart(sorted(numbers.threads.unique()))
@@ -161,7 +190,7 @@ def _explained_curves(table: str, numbers: pd.DataFrame) -> go.Figure:
     drawn.update_yaxes(rangemode="tozero", row=1)
     drawn.update_yaxes(title_text="rate (1/s)", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
-    return drawn.update_xaxes(title_text="threads", row=2)
+    return name_log_axes(drawn.update_xaxes(title_text="threads", row=2))
 
 
 def _apart(threads: Sequence[float]) -> list[float]:
@@ -173,9 +202,9 @@ def _apart(threads: Sequence[float]) -> list[float]:
     return shown
 
 
-def _explained_panels(table: str, names: Sequence[str]) -> go.Figure:
-    says = f"points: {origin(table)}; lines: fitted; band: 95% for one more run, by the simulator"
-    width = round(WIDTH_PX * (0.4 + 0.6 * len(names)))
+def _explained_panels(table: str, names: Sequence[str], fitted: str) -> go.Figure:
+    says = f"points: {origin(table)}; simulator: {fitted}; band: 95% for one more run, by the simulator"
+    width = min(PAGE_PX, round(WIDTH_PX * (0.4 + 0.6 * len(names))))
     drawn = panels(
         f"{table}: simulator and queueing model", says, width, 1.3 * HEIGHT_PX, rows=2, cols=len(names),
         row_heights=[0.7, 0.3], shared_xaxes=True, vertical_spacing=0.08,
@@ -207,15 +236,16 @@ def _column(drawn: go.Figure, here: pd.DataFrame, col: int) -> None:
     drawn.add_hline(y=0, line={"color": COLOURS[0], "width": 1}, row=2, col=col)
 
 
-def _ratios(table: str, numbers: pd.DataFrame) -> go.Figure:
+def _ratios(table: str, numbers: pd.DataFrame, fitted: str) -> go.Figure:
     says = f"simulated over {origin(table)}"
-    says += "; bars: 95% for one more run" if numbers.low.notna().any() else "; nothing was fitted to it"
+    bars = f"; {fitted}; bars: 95% for one more run"
+    says += bars if numbers.low.notna().any() else "; nothing was fitted to it"
     drawn = figure(f"{table}: simulator", says, "", "simulated over published (%)")
     ratio, low, high = (100 * numbers[of] / numbers.published for of in ("simulated", "low", "high"))
-    bars = error_bars(ratio, low, high)
+    intervals = error_bars(ratio, low, high)
     names = [name.replace(" ", "<br>", 1) for name in numbers.column]
     drawn.add_scatter(
-        x=names, y=ratio, error_y=bars, mode="markers", name="simulator", marker=style(1)["marker"]
+        x=names, y=ratio, error_y=intervals, mode="markers", name="simulator", marker=style(1)["marker"]
     )
     drawn.add_hline(y=100, line={"color": COLOURS[0], "width": 1})
     return drawn.update_xaxes(range=[-0.5, len(names) - 0.5])

@@ -21,6 +21,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 # In a column 85 mm wide the letters of axes and legend are 6.5 points high, those under the title 6.
 WIDTH_PX, HEIGHT_PX = 520, 400
+PAGE_PX = 940  # a cell of JupyterLab shows 948 in a window of 1400
 FONT_PX, TITLE_PX, SAYS_PX = 14, 16, 13
 BELOW_PX, LEGEND_LINE_PX = 90, 20  # under the axes: ticks, title and two lines of legend
 LETTERS_OF_HALF = 22  # of a name of which two stand beside each other
@@ -54,6 +55,8 @@ pio.templates["lockscale"] = go.layout.Template(
 
 def figure(title: str, says: str, x: str, y: str, width_px: int = WIDTH_PX) -> go.Figure:
     """An empty figure; `says` is where the numbers come from (published, simulated, measured)."""
+    if width_px > PAGE_PX:
+        raise ValueError(f"a figure of {width_px} pixels is cut off on a page of {PAGE_PX}")
     heads, tails = _wrapped(title, width_px, TITLE_PX), _wrapped(says, width_px, SAYS_PX)
     text = "<br>".join([*heads, *(f'<span style="font-size:{SAYS_PX}px">{line}</span>' for line in tails)])
     drawn = go.Figure()
@@ -122,12 +125,33 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
 
 
+def log_rates(drawn: go.Figure, low: float, high: float, **place: int) -> go.Figure:
+    """The same figure with a logarithmic y that says so, and shows a decade at least."""
+    drawn.update_yaxes(type="log", tickvals=log_ticks(low, high), **place)
+    if high < 10 * low:
+        middle = math.log10(low * high) / 2
+        drawn.update_yaxes(range=[middle - 0.55, middle + 0.55], **place)
+    return name_log_axes(drawn)
+
+
+LOG = "(log scale)"
+
+
+def name_log_axes(drawn: go.Figure) -> go.Figure:
+    """The same figure; the title of each logarithmic axis says that it is one."""
+    for axis in (*drawn.select_xaxes(), *drawn.select_yaxes()):
+        title = axis.title.text
+        if axis.type == "log" and title and LOG not in title:
+            axis.title.text = f"{title} {LOG}"
+    return drawn
+
+
 def thread_axis(drawn: go.Figure, threads: Iterable[int]) -> go.Figure:
     """The same figure; powers of two stand evenly, with a tick each."""
     counts = sorted({int(n) for n in threads})
     if all(n & (n - 1) == 0 for n in counts):
         drawn.update_xaxes(type="log", tickvals=counts)
-    return drawn
+    return name_log_axes(drawn)
 
 
 def _wrapped(text: str, width_px: int, letter_px: int) -> list[str]:
