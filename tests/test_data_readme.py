@@ -66,11 +66,11 @@ def test_it_tells_the_largest_misses_and_the_emptiest_intervals():
     (one,) = two.to_dict("records")
     assert one["own_processors"] and not one["inside"]
     assert f"waited {one['measured']:.4f} times" in SAID
-    assert f"{one['predicted']:.4f} was said, and {one['predicted_high']:.3f} at most" in SAID
+    assert f"{one['predicted']:.4f} had been predicted, and {one['predicted_high']:.3f} at most" in SAID
     (four,) = claim[claim.threads == 4].to_dict("records")
     assert not four["own_processors"] and not four["inside"]
     assert f"made {four['measured']:.3f} more calls a create" in SAID
-    assert f"{four['predicted']:.3f} was said, and {four['predicted_high']:.3f} at most" in SAID
+    assert f"{four['predicted']:.3f} had been predicted, and {four['predicted_high']:.3f} at most" in SAID
     zero = orphan[orphan.predicted_high == 0]
     assert len(zero) == 4 and set(zero.arm) == {"orphan-lockless", "orphan-off"}
     ends = [(row.predicted_low, row.predicted_high) for row in orphan[orphan.predicted_high > 0].itertuples()]

@@ -210,7 +210,7 @@ def test_s3_says_where_the_model_is_wrong_at_its_worst():
     arm, containers = off.abs().idxmax()
     worst = off[arm, containers]
     assert arm == "inode-goal-scan1" and worst > 0
-    assert f"at worst by {worst:.0f}% (with lists of groups, {containers} of them)" in results()["S3"][2]
+    assert f"by up to {worst:.0f}% (with lists of groups, {containers} containers)" in results()["S3"][2]
     told = off[["wait-group", "inode-goal-scan0"]]
     arm, containers = told.abs().idxmax()
     worst = told[arm, containers]

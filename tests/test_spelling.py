@@ -81,7 +81,7 @@ def test_a_misspelt_word_is_found():
 
 
 AWKWARD = {
-    r"\bto delete the \w+ time\b": "deleting the ... time",
+    r"\b[Tt]o delete the \w+ time\b": "deleting the ... time",
     r"\bRead are\b": "lockscale reads",
     r"\bbesides\b": "as well, or in addition",
     r"\bstands? in the first line\b": "the first line says",

@@ -85,6 +85,9 @@ simulate(inode_claim, 48, {"search_locked": True})
 # %%
 import pandas as pd
 
+from lockscale.show.readable import show_tables_whole
+
+show_tables_whole()
 rates = pd.DataFrame(index=pd.Index([8, 24, 40, 48], name="threads"))
 for hold_ns in (285.3, 400.0):
     for patched in (False, True):
@@ -102,14 +105,15 @@ rates
 # From here on it is about `study`, whichever that is: its algorithm in words, and what was calibrated.
 
 # %%
+from IPython.display import display
+
 from lockscale.show.figures import table_beside_simulated
 from lockscale.show.headlines import simulated
-from lockscale.show.readable import sentences, show_tables_whole
+from lockscale.show.readable import sentences
 from lockscale.show.simulated import calibration, errors, simulated_points, table_points, unfitted_check
 from lockscale.show.story import open_story
 
 story = open_story(study, run, simulated_threads=simulated_threads, replications=replications, seed=seed)
-show_tables_whole()
 sentences([story.study.story, calibration(story.study)])
 
 # %% [markdown]
@@ -144,11 +148,12 @@ found
 # the mean spin time must follow.
 
 # %%
-print(story.study.limits)
-unfitted_check(story.study)
+display(sentences(story.study.limits))
+check = unfitted_check(story.study)
+check
 
 # %% [markdown]
 # ## In one sentence
 
 # %%
-simulated(found)
+simulated(found, check)

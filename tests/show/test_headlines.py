@@ -41,6 +41,15 @@ def test_the_worst_error_counts_whichever_its_sign():
     assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
 
 
+def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_points():
+    errors = pd.DataFrame({"error_pct": [0.1, -0.2], "origin": "published"})
+    found = simulated(errors, pd.DataFrame({"error_pct": [4.0, -19.2]}))
+    assert found.says.endswith(
+        "calibrated ones among them; up to 19.2% off at 2 numbers to which nothing was fitted"
+    )
+    assert found.numbers["largest_unfitted_error_pct"] == 19.2
+
+
 def test_points_of_ones_own_are_never_called_published_or_calibrated():
     for origin, words in (("hardware", "measured on hardware"), ("not stated", "origin not stated")):
         found = simulated(pd.DataFrame({"error_pct": [1.0], "origin": origin}))

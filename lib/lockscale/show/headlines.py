@@ -39,8 +39,11 @@ def audited(claims: pd.DataFrame) -> Headline:
     return Headline(says, {"claims_hold": holds, "claims_fail": fails, "claims_unknown": unknown})
 
 
-def simulated(errors: pd.DataFrame) -> Headline:
-    """02: how far the simulated points lie from those of the table, calibrated points included."""
+def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headline:
+    """02: how far the simulated points lie from those of the table, calibrated points included.
+
+    `check`: numbers of a table to which nothing was fitted, with their `error_pct`, where there are any.
+    """
     if errors.empty:
         return Headline("no point of the table was simulated")
     worst = float(errors.error_pct.abs().max())
@@ -49,7 +52,12 @@ def simulated(errors: pd.DataFrame) -> Headline:
     if origins == "published":
         points = "published points, calibrated ones among them"
     says = f"simulated: up to {worst:.1f}% off at {len(errors)} {points}"
-    return Headline(says, {"largest_error_pct": worst, "points": len(errors)})
+    numbers = {"largest_error_pct": worst, "points": float(len(errors))}
+    if check is not None:
+        unfitted = float(check.error_pct.abs().max())
+        says += f"; up to {unfitted:.1f}% off at {len(check)} numbers to which nothing was fitted"
+        numbers["largest_unfitted_error_pct"] = unfitted
+    return Headline(says, numbers)
 
 
 def predicted(prediction: Mapping[str, Any]) -> Headline:

@@ -38,8 +38,8 @@ MOST_PLOTLY_BYTES = 20_000
 """A larger figure is committed as a static picture only: a committed notebook stays below 300 kB."""
 MOST_SVG_BYTES = 60_000
 """A picture of thousands of strokes is smaller as png."""
-PNG_SCALE = 0.75
-"""A page shows a notebook about 800 pixels wide; the widest figures have 980."""
+PNG_SCALE = 0.72
+"""A page shows a notebook about 800 pixels wide; the widest figures have 940."""
 MOST_STILLS, STILL_PX = 4, 280
 
 

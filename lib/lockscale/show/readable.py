@@ -16,7 +16,7 @@ MOST_ROWS = 60
 MANY_COLUMNS = 10
 """From so many on the letters of a table are smaller, so that it is not wider than its cell."""
 THOUSANDS = 10_000
-LEFT, RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical-align:top"
+LEFT, RIGHT = ' style="text-align:left"', ""  # JupyterLab and repository pages have numbers' side by default
 
 
 def show_tables_whole() -> None:
@@ -33,14 +33,15 @@ def html_of(frame: pd.DataFrame) -> str:
     """
     if frame.empty:
         return "<i>no rows</i>"
-    whole = frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+    whole = frame
+    if not isinstance(frame.index, pd.RangeIndex):
+        names = ["" if name is None else name for name in frame.index.names]
+        whole = frame.reset_index(names=names, allow_duplicates=True)
     shown = whole.head(MOST_ROWS)
-    sides = [_side(whole[name]) for name in whole]
-    head = "".join(
-        f'<th style="{side}">{escape(_name(n))}</th>' for n, side in zip(whole, sides, strict=True)
-    )
+    sides = [_side(whole.iloc[:, at]) for at in range(whole.shape[1])]
+    head = "".join(f"<th{side}>{escape(_name(n))}</th>" for n, side in zip(whole, sides, strict=True))
     rows = (
-        "".join(f'<td style="{side}">{escape(cell(v))}</td>' for v, side in zip(row, sides, strict=True))
+        "".join(f"<td{side}>{escape(cell(v))}</td>" for v, side in zip(row, sides, strict=True))
         for row in shown.astype(object).itertuples(index=False, name=None)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)

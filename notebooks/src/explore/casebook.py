@@ -65,8 +65,8 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # ## The score
 #
 # Each case from other families alone. `held_pct`: how often the 90% interval holds the published gain;
-# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals that say faster of what was
-# slower.
+# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals
+# that say faster of what was slower.
 
 # %%
 summed = ["n", "held_pct", "median_width", "sign_pct", "wrong_side"]
