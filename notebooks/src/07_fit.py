@@ -20,7 +20,7 @@ cpus = None  # None: the guest with the most points
 from IPython.display import display
 
 from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
-from lockscale.show.figures import draw_fit, fit_numbers
+from lockscale.show.figures import draw_fit, fit_numbers, predicted_line
 from lockscale.show.headlines import judged
 from lockscale.show.readable import show_tables_whole
 from lockscale.show.story import open_story
@@ -95,7 +95,12 @@ if best:
 # that was counted is no larger than the scatter of the patched arm's own repeats.
 
 # %%
-judge_published(story.read_prediction(), story.study)
+predicted = judge_published(story.read_prediction(), story.study)
+predicted
+
+# %%
+if len(predicted):
+    display(story.show(predicted_line(predicted), predicted, "07-predicted"))
 
 # %%
 guests = judge_guests(story.read_prediction(), story.rows, story.study)

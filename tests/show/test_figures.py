@@ -110,6 +110,12 @@ def test_a_caption_says_what_the_intervals_cover():
     assert "bars: 95% by ranks" in figures.counted_against_unpatched(STUDY, alike, GUEST).layout.meta["says"]
 
 
+def test_a_legend_beside_long_names_of_functions_is_not_cut_off():
+    """In 520 pixels half of what the functions' names leave is too short for "search-locked"."""
+    drawn = DRAWN["function_shares"][1]()
+    assert drawn.layout.width > template.WIDTH_PX and drawn.layout.legend.entrywidth is None
+
+
 def test_no_figure_is_wider_than_a_page():
     """JupyterLab's cells show 948 pixels in a window of 1400; what is beyond is cut off."""
     with pytest.raises(ValueError, match="cut off"):

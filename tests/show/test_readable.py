@@ -52,6 +52,19 @@ def test_an_index_may_have_no_name_or_that_of_a_column():
     assert texts(html_of(twice)) == ["a", "b"]
 
 
+def test_a_wide_table_says_below_it_what_is_alike_in_all_rows():
+    """16 columns of counters are wider than a cell, and their last one is whether a change is significant."""
+    frame = pd.DataFrame({f"column_{k}": ["a_b", "a_b"] for k in range(12)}).assign(
+        p_holm=[0.1, 0.2], origin="qemu"
+    )
+    html = html_of(frame)
+    assert re.findall(r"<th(?: [^>]*)?>(.*?)</th>", html) == ["p_<wbr>holm"] and texts(html) == ["0.1", "0.2"]
+    assert "in all rows: column_0 a_b; " in html and "origin qemu" in html
+    one = html_of(frame.head(1))
+    assert len(texts(one)) == 14 and "in all rows" not in one
+    assert "in all rows" not in html_of(frame[["p_holm", "origin"]])
+
+
 def test_many_rows_end_with_their_number_and_no_row_is_said():
     html = html_of(pd.DataFrame({"n": range(MOST_ROWS + 5)}))
     assert len(texts(html)) == MOST_ROWS and "and 5 more rows" in html

@@ -14,7 +14,8 @@ from IPython.display import HTML
 DIGITS = 4
 MOST_ROWS = 60
 MANY_COLUMNS = 10
-"""From so many on the letters of a table are smaller, so that it is not wider than its cell."""
+"""A wider table has smaller letters, names that break, and below it what is alike in all rows: else its last
+columns, which hold the verdict, are not seen."""
 THOUSANDS = 10_000
 LEFT, RIGHT = ' style="text-align:left"', ""  # JupyterLab and repository pages have numbers' side by default
 
@@ -37,18 +38,41 @@ def html_of(frame: pd.DataFrame) -> str:
     if not isinstance(frame.index, pd.RangeIndex):
         names = ["" if name is None else name for name in frame.index.names]
         whole = frame.reset_index(names=names, allow_duplicates=True)
+    wide = whole.shape[1] > MANY_COLUMNS
+    whole, alike = _without_alike(whole) if wide else (whole, "")
     shown = whole.head(MOST_ROWS)
     sides = [_side(whole.iloc[:, at]) for at in range(whole.shape[1])]
-    head = "".join(f"<th{side}>{escape(_name(n))}</th>" for n, side in zip(whole, sides, strict=True))
+    text = _breakable if wide else escape
+    head = "".join(f"<th{side}>{text(_name(n))}</th>" for n, side in zip(whole, sides, strict=True))
     rows = (
-        "".join(f"<td{side}>{escape(cell(v))}</td>" for v, side in zip(row, sides, strict=True))
+        "".join(f"<td{side}>{text(cell(v))}</td>" for v, side in zip(row, sides, strict=True))
         for row in shown.astype(object).itertuples(index=False, name=None)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    size = ' style="font-size:85%"' if len(whole.columns) > MANY_COLUMNS else ""
+    size = ' style="font-size:85%"' if wide else ""
     left = len(whole) - len(shown)
     more = f"<div>and {left} more rows</div>" if left else ""
-    return f"<table{size}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    return f"<table{size}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}{alike}"
+
+
+def _without_alike(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The columns whose values differ between rows, and a line that says the others."""
+    texts = [[cell(value) for value in frame.iloc[:, at]] for at in range(frame.shape[1])]
+    differ = [at for at, column in enumerate(texts) if len(set(column)) > 1]
+    if len(frame) < 2 or not differ:
+        return frame, ""
+    said = {
+        _name(frame.columns[at]): column[0]
+        for at, column in enumerate(texts)
+        if at not in differ and column[0]
+    }
+    line = "; ".join(f"{name} {value}" for name, value in said.items())
+    return frame.iloc[:, differ], f"<div>in all rows: {escape(line)}</div>" if said else ""
+
+
+def _breakable(text: str) -> str:
+    """Markup of a text that may go on in the next line behind each underscore."""
+    return escape(text).replace("_", "_<wbr>")
 
 
 def _name(column: object) -> str:

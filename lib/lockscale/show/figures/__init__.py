@@ -8,6 +8,7 @@ from lockscale.show.figures.casebook import casebook_figure, casebook_numbers
 from lockscale.show.figures.fit import draw_fit, fit_figure, fit_numbers
 from lockscale.show.figures.formats import save
 from lockscale.show.figures.gains import gains_figure
+from lockscale.show.figures.predicted import predicted_line
 from lockscale.show.figures.stacks import flame_graph, top_stacks, waits_icicle, waits_table
 from lockscale.show.figures.study import (
     counted_against_unpatched,
@@ -34,6 +35,7 @@ __all__ = [
     "function_shares",
     "gains_figure",
     "measured_rates",
+    "predicted_line",
     "published_figure",
     "save",
     "scale_figure",

@@ -15,6 +15,7 @@ from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
     PAGE_PX,
+    WIDTH_PX,
     Numbers,
     error_bars,
     figure,
@@ -120,7 +121,8 @@ def function_shares(
     before: pd.DataFrame, after: pd.DataFrame, names: tuple[str, str], says: str
 ) -> go.Figure:
     """Time in each traced function per arm, in seconds; times include callees and waits."""
-    drawn = figure("Where the time goes", says, "total time (s)", "")
+    wide = 1.4 * WIDTH_PX  # beside long names of functions a legend in two columns is cut off
+    drawn = figure("Where the time goes", says, "total time (s)", "", round(wide))
     for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
         seconds, colour = cost.total_us / 1e6, COLOURS[k]
         drawn.add_bar(y=cost.function, x=seconds, orientation="h", name=name, marker_color=colour)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What was predicted of each arm, beside what deleting the waits would say and what was published."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from lockscale.show.figures.template import error_bars, figure, log_ticks, name_log_axes, style
+
+PER_ARM_PX, FRAME_PX = 40, 230
+
+
+def predicted_line(judged: pd.DataFrame) -> go.Figure:
+    """A line an arm, at the most threads of the first metric of `judge_published`'s rows."""
+    rows = most_threads(judged)
+    metric, unit = str(rows.metric.iloc[0]).replace("_", " "), rows.unit.iloc[0]
+    threads = " and ".join(f"{n:g}" for n in sorted(rows.threads.unique()))
+    says = "predicted from the unpatched kernel alone, bars: 95%; open marks: published"
+    drawn = figure(f"Predicted at {threads} threads", says, f"{metric} ({unit})", "")
+    bars = error_bars(rows.predicted, rows.low, rows.high)
+    drawn.add_scatter(
+        x=rows.predicted, y=rows.arm, error_x=bars, mode="markers", name="predicted", **_look(1)
+    )
+    drawn.add_scatter(x=rows.naive_value, y=rows.arm, mode="markers", name="if waits are deleted", **_look(4))
+    known = rows[rows.published.notna()]
+    if len(known):
+        drawn.add_scatter(
+            x=known.published, y=known.arm, mode="markers", name="published", **_look(0, "-open")
+        )
+    shown = pd.concat([rows[name] for name in ("low", "high", "naive_value")] + [known.published]).astype(
+        float
+    )
+    drawn.update_xaxes(type="log", tickvals=log_ticks(shown.min(), shown.max()))
+    drawn.update_yaxes(type="category", autorange="reversed", automargin=True)
+    return name_log_axes(drawn).update_layout(height=FRAME_PX + PER_ARM_PX * len(rows))
+
+
+def most_threads(judged: pd.DataFrame) -> pd.DataFrame:
+    """Of each arm the row of the first metric with the most threads."""
+    first = judged[judged.metric == judged.metric.iloc[0]]
+    last: pd.DataFrame = first.loc[first.groupby("arm", sort=False).threads.idxmax()]
+    return last.reset_index(drop=True)
+
+
+def _look(k: int, open_mark: str = "") -> dict[str, object]:
+    marker: dict[str, object] = dict(style(k)["marker"])  # type: ignore[call-overload]
+    return {
+        "marker": {**marker, "symbol": f"{marker['symbol']}{open_mark}", "size": 12, "line": {"width": 2}}
+    }
