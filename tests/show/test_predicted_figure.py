@@ -4,6 +4,7 @@
 import pandas as pd
 import pytest
 
+from lockscale.show.figures.formats import alt_text
 from lockscale.show.figures.predicted import predicted_line
 
 ROWS = pd.DataFrame(
@@ -29,6 +30,10 @@ def test_it_says_where_its_numbers_are_from_and_that_its_axis_is_logarithmic():
     layout = predicted_line(ROWS).layout
     assert "predicted from the unpatched kernel alone" in layout.meta["says"] and "95%" in layout.meta["says"]
     assert layout.xaxis.title.text == "create rate (creates/s) (log scale)"
+
+
+def test_its_words_for_those_who_do_not_see_it_have_rates_at_arms():
+    assert "Predicted: 800,000 at search-locked, 800,000 at claim-spread." in alt_text(predicted_line(ROWS))
 
 
 def test_where_nothing_was_published_nothing_is_drawn_as_published():

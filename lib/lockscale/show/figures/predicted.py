@@ -43,6 +43,5 @@ def most_threads(judged: pd.DataFrame) -> pd.DataFrame:
 
 def _look(k: int, open_mark: str = "") -> dict[str, object]:
     marker: dict[str, object] = dict(style(k)["marker"])  # type: ignore[call-overload]
-    return {
-        "marker": {**marker, "symbol": f"{marker['symbol']}{open_mark}", "size": 12, "line": {"width": 2}}
-    }
+    marker |= {"symbol": f"{marker['symbol']}{open_mark}", "size": 12, "line": {"width": 2}}
+    return {"orientation": "h", "marker": marker}
