@@ -33,7 +33,7 @@ def test_it_says_where_its_numbers_are_from_and_that_its_axis_is_logarithmic():
 
 
 def test_its_words_for_those_who_do_not_see_it_have_rates_at_arms():
-    assert "Predicted: 800,000 at search-locked, 800,000 at claim-spread." in alt_text(predicted_line(ROWS))
+    assert "predicted: 800,000 at search-locked, 800,000 at claim-spread." in alt_text(predicted_line(ROWS))
 
 
 def test_where_nothing_was_published_nothing_is_drawn_as_published():

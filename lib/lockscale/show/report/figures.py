@@ -8,7 +8,7 @@ from lockscale.show.figures.formats import svg
 from lockscale.show.figures.template import (
     error_bars,
     figure,
-    log_ticks,
+    log_rates,
     room_for_legend,
     style,
     thread_axis,
@@ -44,4 +44,4 @@ def prediction_figure(rows: pd.DataFrame, known: str, says: str, y: str) -> go.F
     thread_axis(drawn, rows.threads)
     values = pd.concat([rows[name].dropna().astype(float) for name in ("predicted", "low", "high", known)])
     above = values[values > 0]
-    return drawn.update_yaxes(type="log", tickvals=log_ticks(above.min(), above.max()))
+    return log_rates(drawn, above.min(), above.max())
