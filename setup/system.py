@@ -9,6 +9,7 @@ prints the command and ends with status 2.
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 POLICY = Path("/usr/sbin/policy-rc.d")  # asked before a package starts its service; 101 is no
+OURS = "# of lockscale's setup, while it installs packages"
 TRIES = 3  # a mirror in mid-update answers 404; a second `apt-get update` sees the new index
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
 
@@ -36,16 +38,43 @@ def is_there(package: dict[str, str]) -> bool:
 
 @contextlib.contextmanager
 def no_service() -> Iterator[None]:
-    """Nothing that is installed starts by itself, unless this machine has a policy of its own."""
-    if os.path.lexists(POLICY):
+    """Nothing that is installed starts by itself, unless this machine has a policy of its own.
+
+    Whatever ends us, a closed terminal too, the policy goes with us; one that a killed setup left goes too.
+    """
+    if os.path.lexists(POLICY) and not is_ours():
         yield
         return
-    POLICY.write_text("#!/bin/sh\nexit 101\n")
-    POLICY.chmod(0o755)
+    with ended_by_signals():
+        try:
+            POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
+            POLICY.chmod(0o755)
+            yield
+        finally:
+            POLICY.unlink(missing_ok=True)
+
+
+def is_ours() -> bool:
+    """Whether a setup wrote the policy, one that was killed."""
+    try:
+        return OURS in POLICY.read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end us as SIGINT does: by way of every `finally`."""
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        POLICY.unlink()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def install(names: list[str]) -> int:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Before a kernel is compiled: it is not in the cache, and its tools are there."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from toy_source import tarball
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.build import Kernel, build, cached_kernel
+from lockscale.kernels.build import Kernel, build, cached_kernel, cached_kernels, keep
 from lockscale.kernels.series import read_series
 from lockscale.kernels.steps import run_step
 
@@ -18,15 +17,37 @@ KERNEL = Kernel("k", "6.12.99", "6.12.99-x", "ab" * 20, "s/a", "1", "2", "3", "g
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_a_kernel_in_the_cache_counts_only_with_its_record_and_its_image():
-    assert cached_kernel("k") is None
-    KERNEL.folder.mkdir(parents=True)
-    (KERNEL.folder / "kernel.json").write_text(json.dumps(KERNEL.__dict__))
-    assert cached_kernel("k") is None
-    KERNEL.image.write_bytes(b"x")
-    assert cached_kernel("k") == KERNEL
-    (KERNEL.folder / "kernel.json").unlink()
-    assert cached_kernel("k") is None
+@pytest.fixture
+def kept(own_cache: None, tmp_path: Path) -> Path:
+    """The folder of KERNEL, put into the cache from objects."""
+    (tmp_path / "arch/x86/boot").mkdir(parents=True)
+    for name in ("arch/x86/boot/bzImage", ".config", "System.map"):
+        (tmp_path / name).write_text(f"{name} of a kernel\n" * 100)
+    keep(KERNEL, tmp_path, 12.0)
+    return KERNEL.folder
+
+
+def test_a_kernel_that_was_kept_is_found(kept: Path):
+    assert cached_kernel("k") == KERNEL and cached_kernels() == [KERNEL] and cached_kernel("other") is None
+
+
+@pytest.mark.parametrize("name", ["bzImage", "System.map", "config"])
+@pytest.mark.parametrize("damage", ["gone", "empty", "half", "a bit"])
+def test_a_damaged_file_of_a_kept_kernel_is_as_if_it_had_never_been_built(name: str, damage: str, kept: Path):
+    path = kept / name
+    whole = path.read_bytes()
+    broken = {"empty": b"", "half": whole[: len(whole) // 2], "a bit": bytes([whole[0] ^ 1]) + whole[1:]}
+    path.unlink() if damage == "gone" else path.write_bytes(broken[damage])
+    assert cached_kernel("k") is None and cached_kernels() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"key": "k"}', '{"sha256_of_files": []}', '{"sha256_of_files": {}, "new": 1}'],
+)
+def test_a_damaged_record_or_one_of_another_version_is_no_traceback(text: str, kept: Path):
+    (kept / "kernel.json").write_text(text)
+    assert cached_kernel("k") is None and cached_kernels() == []
 
 
 @pytest.mark.parametrize("missing", ["gcc", "ld", "flex", "bc", "xz"])

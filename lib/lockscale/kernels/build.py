@@ -20,6 +20,7 @@ from lockscale.files import full_disk_is_one_sentence, locked, sha256_of, sha256
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
+from lockscale.kernels.kept import RECORD, keep_files, kept_record
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
 from lockscale.kernels.steps import make_in, run_step
@@ -35,7 +36,6 @@ FIXED = {  # so that the same input gives the same build-id
 }
 
 TOOLS = ("gcc", "ld", "make", "flex", "bison", "bc", "perl")
-RECORD = "kernel.json"
 TIMES = "times.json"  # beside the record: how long the build took decides nothing
 K = TypeVar("K", bound="Kernel")
 
@@ -111,11 +111,12 @@ def cached_kernel(key: str) -> Kernel | None:
 
 
 def kept_in(folder: Path, kind: type[K]) -> K | None:
-    """The kernel that keep() put into a folder, unless its record or its image is gone."""
-    record = folder / RECORD
-    if not (record.is_file() and record.with_name("bzImage").is_file()):
+    """The kernel that keep() put into a folder, unless its record or one of its files is gone or damaged."""
+    record = kept_record(folder)
+    try:
+        return kind(**record) if record else None
+    except TypeError:  # another version's, with other keys
         return None
-    return kind(**json.loads(record.read_text()))
 
 
 def newest(kernels: Iterable[Kernel]) -> Kernel:
@@ -125,8 +126,8 @@ def newest(kernels: Iterable[Kernel]) -> Kernel:
 
 def cached_kernels(kind: str | None = None) -> list[Kernel]:
     """Every kernel in the cache, or those of one kind."""
-    found = sorted(paths.KERNEL_CACHE.glob(f"*/{RECORD}"))
-    kernels = [Kernel(**json.loads(path.read_text())) for path in found]
+    folders = sorted(path.parent for path in paths.KERNEL_CACHE.glob(f"*/{RECORD}"))
+    kernels = [kernel for folder in folders if (kernel := kept_in(folder, Kernel))]
     return [kernel for kernel in kernels if kind in (None, kernel.kind)]
 
 
@@ -247,14 +248,11 @@ def linked(series: Series, source: Source, key: str, room: Path, objects: Path, 
 
 
 def keep(kernel: Kernel, objects: Path, build_seconds: float) -> None:
-    """Copy image, config and record into the cache; the record last, so it vouches for the rest."""
+    """Copy image, config and symbols into the cache; the record last, so it vouches for the rest."""
     kernel.folder.mkdir(parents=True, exist_ok=True)
-    with full_disk_is_one_sentence(kernel.folder):
-        shutil.copyfile(objects / "arch/x86/boot/bzImage", kernel.image)
-        shutil.copyfile(objects / ".config", kernel.folder / "config")
-        shutil.copyfile(objects / "System.map", kernel.folder / "System.map")
     write_json(kernel.folder / TIMES, {"build_seconds": round(build_seconds, 1)})
-    write_json(kernel.folder / RECORD, asdict(kernel))
+    files = {"bzImage": "arch/x86/boot/bzImage", "config": ".config", "System.map": "System.map"}
+    keep_files(kernel.folder, {name: objects / at for name, at in files.items()}, asdict(kernel))
 
 
 def refuse_one_identity(kernels: dict[str, tuple[Kernel, str]]) -> None:

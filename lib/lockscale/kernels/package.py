@@ -27,6 +27,7 @@ from lockscale.kernels.build import (
     objects_in,
     series_in,
 )
+from lockscale.kernels.kept import is_whole
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, find_source, version_in
@@ -81,7 +82,7 @@ def build_package(series: Series, config: ServerConfig, source: str | None = Non
 def cached_package(key: str) -> ServerKernel | None:
     """The package kept under `key`, if its record, its image and the package itself are whole."""
     kernel = kept_in(paths.PACKAGE_CACHE / key, ServerKernel)
-    return kernel if kernel and kernel.package.is_file() else None
+    return kernel if kernel and is_whole(kernel.package, kernel.package_sha256) else None
 
 
 def _package(
