@@ -21,6 +21,7 @@ from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
 from lockscale.machines.channel import Channel
+from lockscale.machines.last_will import LastWill
 from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.machines.virtual_time import (
     KERNEL_ARGUMENTS,
@@ -131,6 +132,7 @@ class QemuMachine(Machine):
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
         self.process: subprocess.Popen[bytes] | None = None
+        self.will: LastWill | None = None
         self.abandoned = False
 
     def __enter__(self) -> Self:
@@ -156,6 +158,7 @@ class QemuMachine(Machine):
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
                 env=environment(),
             )  # fmt: skip
+        self.will = LastWill(self.process.pid, self.room)
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was ended while it started")
         try:
@@ -232,6 +235,8 @@ class QemuMachine(Machine):
             self.process.wait()
         if self.process.stdin and not self.process.stdin.closed:
             self.process.stdin.close()
+        if self.will:
+            self.will.revoke()
 
 
 TRIAL_S = 25  # a TCG guest boots in 6 s here; a KVM guest that is not up by then never will be
