@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A real guest: what it runs is asserted, what it formats is checked, and its death is told."""
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +60,39 @@ def right(guest: Guest) -> NamedDisk:
     """The guest's disk, as a target names it."""
     assert guest.disk
     return target_qemu.named_disk(guest.disk)
+
+
+CONTROLLER = """
+import sys
+from pathlib import Path
+from lockscale.machines.qemu import Guest, QemuMachine
+with QemuMachine(Guest(Path(sys.argv[1]), 1, 512, sys.argv[2], float(sys.argv[3]))) as machine:
+    print(machine.process.pid, machine.room, flush=True)
+    machine.run(["sh", "-c", "while :; do :; done"], timeout_s=600)
+"""
+GONE_WITHIN_S = 20
+
+
+def test_a_busy_guest_is_gone_once_its_controller_was_killed(guest: Guest):
+    argv = [sys.executable, "-c", CONTROLLER, str(guest.image), guest.accel, str(guest.boot_timeout_s)]
+    controller = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert controller.stdout
+    group, room = controller.stdout.readline().split()
+    time.sleep(1)
+    assert processes_of(int(group)) and Path(room).is_dir()
+    controller.kill()
+    controller.wait()
+    deadline_s = time.monotonic() + GONE_WITHIN_S
+    while processes_of(int(group)) or Path(room).exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+def processes_of(group: int) -> list[str]:
+    """Those of a process group that run."""
+    said = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    found = [line.split() for line in said.splitlines()]
+    return [state for of, state in found if int(of) == group and not state.startswith("Z")]
 
 
 def test_the_kernel_is_asserted_from_inside_and_another_one_is_refused(
