@@ -27,6 +27,7 @@ OPEN = """
 systemd-run -q --unit=matrix-open sh -c 'exec 3< {device}; touch /run/matrix.open; exec sleep 100000'
 until [ -e /run/matrix.open ]; do sleep 0.1; done
 """
+NODE = "mknod {node} b $(stat -L -c '0x%t 0x%T' {disk})"
 CLOSE = "systemctl stop matrix-open; rm /run/matrix.open"
 
 
@@ -85,8 +86,12 @@ def test_a_blank_disk_takes_its_token_and_no_other(server: Server, machine: SshM
         assert "mkfs.ext4" in formatting(machine, RIGHT, token="ALE1-2GB").dry_run()[1]
 
 
-def test_a_disk_that_a_process_has_open_is_refused(server: Server, machine: SshMachine):
-    do(machine, OPEN.format(device=RIGHT.by_id))
+@pytest.mark.parametrize("node", ["by-id", pytest.param("elsewhere", marks=pytest.mark.long)])
+def test_a_disk_that_a_process_has_open_is_refused(server: Server, machine: SshMachine, node: str):
+    """Also by a node outside of /dev, as containers have it."""
+    device = str(RIGHT.by_id) if node == "by-id" else "/run/matrix-node"
+    do(machine, f"ls {device} 2>/dev/null || {NODE.format(disk=RIGHT.by_id, node=device)}")
+    do(machine, OPEN.format(device=device))
     try:
         with (
             unwritten(server, machine),
@@ -95,6 +100,16 @@ def test_a_disk_that_a_process_has_open_is_refused(server: Server, machine: SshM
             formatting(machine, RIGHT, token=token(RIGHT)).carry_out(machine)
     finally:
         do(machine, CLOSE)
+
+
+def test_a_disk_behind_a_loop_device_is_refused(server: Server, machine: SshMachine):
+    """Neither its mounts nor O_EXCL tell of a file system that begins a MiB behind its start."""
+    do(machine, f"losetup --offset 1MiB /dev/loop1 {RIGHT.by_id}")
+    try:
+        with unwritten(server, machine), pytest.raises(BadInput, match="loop1 is a loop device on it"):
+            formatting(machine, RIGHT, token=token(RIGHT)).carry_out(machine)
+    finally:
+        do(machine, "losetup --detach /dev/loop1")
 
 
 def test_the_right_disk_is_formatted_and_known_from_then_on(server: Server, machine: SshMachine):

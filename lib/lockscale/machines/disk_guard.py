@@ -179,6 +179,12 @@ def _held(case: _Case) -> Iterator[str]:
         yield f"it is held by {name} ({kind})"
 
 
+def _looped(case: _Case) -> Iterator[str]:
+    """Of a loop device on it, whose file system O_EXCL does not tell, neither does any mount of the disk."""
+    for (loop,) in case.look.lines("loops"):
+        yield f"{loop} is a loop device on it"
+
+
 def _open(case: _Case) -> Iterator[str]:
     """A running VM has it open without holding it, so that O_EXCL does not tell."""
     for pid, *name in case.look.lines("openers"):
@@ -186,7 +192,7 @@ def _open(case: _Case) -> Iterator[str]:
 
 
 def _unreadable(case: _Case) -> Iterator[str]:
-    for part in ("mounts", "holders", "openers"):  # which always have an answer
+    for part in ("mounts", "holders", "loops", "openers"):  # which always have an answer
         if case.look.said[part][0]:
             yield f"its {part} cannot be asked"
     status, said = case.look.said["reads"]
@@ -231,6 +237,7 @@ REASONS: dict[str, Callable[[_Case], Iterator[str]]] = {
     "swap": _swap,
     "has partitions": _partitions,
     "held by another device": _held,
+    "behind a loop device": _looped,
     "open": _open,
     "unreadable": _unreadable,
     "carries a signature": _signature,

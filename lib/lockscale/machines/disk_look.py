@@ -33,7 +33,7 @@ mounts() {
 }
 openers() {
     numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k"; done)
-    find /proc/[0-9]*/fd -lname '*/dev/*' ! -lname /dev/null -exec stat -L -c '%F %t:%T %n' {} + 2>/dev/null |
+    find /proc/[0-9]*/fd -lname '/*' ! -lname /dev/null -exec stat -L -c '%F %t:%T %n' {} + 2>/dev/null |
         numbers=$numbers self=$$ awk -F '[ /]' '
             BEGIN { n = split(ENVIRON["numbers"], t, "\n"); for (i = 1; i <= n; i++) of[t[i]] }
             $1 == "block" && $4 in of && $7 != ENVIRON["self"] && !seen[$7]++ { print $7 }' |
@@ -41,6 +41,17 @@ openers() {
             comm=$(tr -cd '[:alnum:]._()-' < "/proc/$pid/comm") 2>/dev/null
             case $comm in ''|'(udev-worker)'|systemd-udevd) ;; *) echo "$pid $comm" ;; esac
         done
+}
+loops() { # a file behind a loop device is kept as a name: that of a device, or of another node of it
+    numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k"; done)
+    for file in /sys/block/loop*/loop/backing_file; do
+        name=$(cat "$file") || continue
+        is=$(stat -L -c %t:%T -- "$name")
+        for number in $numbers; do
+            loop=${file%/loop/backing_file}
+            if [ "$number" = "$is" ]; then echo "${loop##*/}"; fi
+        done
+    done
 }
 reads() {
     size=$(blockdev --getsize64 "$device") && for skip in 0 $((size - 65536)); do
@@ -74,6 +85,7 @@ parts() {
     part swaps cat /proc/swaps
     sys=/sys/class/block/${device##*/}
     part holders ls "$sys/holders"
+    part loops loops
     part openers openers
     part serial cat "$sys/serial" "$sys/device/serial"
     part signatures wipefs --no-act --json --output OFFSET,TYPE,LABEL,USAGE "$device"
@@ -90,7 +102,7 @@ def look_function(fs: FsType) -> str:
     return _LOOK.replace("DRY_RUN", shlex.join(fs.dry_run)).replace("TOOLS", shlex.join(tools_of(fs)))
 
 
-PARTS = ("mounts", "swaps", "holders", "openers", "serial", "signatures", "reads", "takes", "typed")
+PARTS = ("mounts", "swaps", "holders", "loops", "openers", "serial", "signatures", "reads", "takes", "typed")
 
 
 @dataclass(frozen=True)
