@@ -53,7 +53,7 @@ check: env  ## style, types, direction of imports
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-bench: env  ## the simulator beside SimPy and Ciw: whether they agree, and how fast each is; fits and starts
+bench: env  ## the simulator beside SimPy, Ciw and C: whether they agree, and how fast each is; fits and starts
 	$(PYTHON) -m benchmarks
 
 # the committed outputs are those of data/measured; then the numbered notebooks once for each study

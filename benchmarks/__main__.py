@@ -9,6 +9,7 @@ import click
 
 from benchmarks.comparison import repairman_rows
 from benchmarks.engines import engines
+from benchmarks.own_loops import own_loop_rows
 from benchmarks.rows import Amount, machine
 from benchmarks.virtual_time import virtual_time_rows
 from benchmarks.waits import explorer_rows, fit_rows, fold_row, process_rows, s1_row
@@ -46,6 +47,7 @@ def bench(amount: Amount | None = None) -> list[dict[str, Any]]:
 
         rows = [
             *repairman_rows(compared, amount, done),
+            *own_loop_rows(amount, done),
             s1_row(amount, done),
             *process_rows(amount, done),
             *fit_rows(amount, done),

@@ -61,7 +61,7 @@ def engines() -> dict[str, Engine]:
             importlib.import_module(package)
         except ModuleNotFoundError:
             raise BadInput(f"the benchmarks need {package}: pip install 'lockscale[bench]'") from None
-    return {"generic": run_lockscale, "simpy": run_simpy, "ciw": run_ciw}
+    return {"lockscale": run_lockscale, "simpy": run_simpy, "ciw": run_ciw}
 
 
 def run_lockscale(case: RepairmanCase, seed: int) -> Replication:
@@ -96,6 +96,46 @@ def _timed(program: Program, seed: int, operations: int, warm_up: int) -> tuple[
     started_s = time.perf_counter()
     counts = replicate(program, seed=seed, replication=0, operations=operations, warm_up=warm_up)
     return counts, time.perf_counter() - started_s
+
+
+def simpy_repairs(threads: int, us: float, seed: int) -> int:
+    """The machine repairman in SimPy for so much simulated time: how many steps ours takes for it."""
+    case = RepairmanCase(threads, us, warm_up_us=1.0)
+    return run_simpy(case, seed).repairs * transitions_per_repair(case)
+
+
+def simpy_claims(threads: int, us: float, seed: int) -> int:
+    """S1's retry storm in SimPy for so much simulated time: how many steps of ``inode_claim`` it is."""
+    import simpy
+
+    env = simpy.Environment()
+    group = simpy.Resource(env, capacity=1)
+    times = load_model("inode_claim").bind({})
+    elsewhere_us, access_us, hold_us = times["elsewhere_us"], times["access_ns"] / 1e3, times["hold_ns"] / 1e3
+    draw_us = Random(seed).expovariate
+    next_zero = steps = 0
+
+    def creator() -> Generator[simpy.Event, None, None]:
+        nonlocal next_zero, steps
+        while True:
+            yield env.timeout(draw_us(1 / elsewhere_us))
+            steps += 2
+            won = False
+            while not won:
+                bit = next_zero
+                yield env.timeout(access_us)
+                turn = group.request()
+                yield turn
+                yield env.timeout(hold_us)
+                won = bit == next_zero
+                next_zero += won
+                group.release(turn)
+                steps += 6
+
+    for _ in range(threads):
+        env.process(creator())
+    env.run(until=us)
+    return steps
 
 
 def run_simpy(case: RepairmanCase, seed: int) -> Replication:

@@ -16,27 +16,28 @@ from lockscale.errors import RunFailed
 Done = Callable[[str], None]
 """Told after each step what it was."""
 
-ENGINES = ("generic", "simpy", "ciw")
+ENGINES = ("lockscale", "simpy", "ciw")
 
 
 @dataclass(frozen=True)
 class Amount:
     """By ``counted_us`` of simulated time a round of 4 replications takes each engine 2 to 4 s.
 
-    That gives 20 replications: standard errors of 0.01% (generic) and 0.1% (SimPy, Ciw) of the rate.
+    That gives 20 replications: standard errors of 0.01% (lockscale) and 0.1% (SimPy, Ciw) of the rate.
     At the knee as many replications are run, each for ``knee_share`` of the time.
     """
 
     rounds: int = 5
     replications: int = 4
     counted_us: Mapping[str, float] = field(
-        default_factory=lambda: {"generic": 6e6, "simpy": 90e3, "ciw": 30e3}
+        default_factory=lambda: {"lockscale": 6e6, "simpy": 90e3, "ciw": 30e3}
     )
     knee_share: float = 0.25
     cold_starts: int = 1
     compared_columns: int | None = None  # of the published tables; None: all
     folded_mib: int = 1024  # of perf script's text
     moves: int = 50  # of each slider of the lock explorer
+    shorter: int = 1  # the loops beside C and SimPy are run for so much less
     virtual_operations: int = 2400  # of a load on a machine in virtual time; 0: none is booted
 
     def steps(self) -> int:
@@ -44,6 +45,7 @@ class Amount:
         return (
             len(ENGINES) * (self.rounds + 1)
             + 4 * self.rounds
+            + 2
             + self.cold_starts
             + 4
             + (self.virtual_operations > 0)
@@ -55,7 +57,8 @@ class BenchRow:
     """``seconds`` is a median of wall times; None where a case has no such value.
 
     ``events_per_s``: transitions per wall second, completed cycles times the steps of the compiled
-    path, for every engine alike. ``agreement``: an engine's rate at each number of threads.
+    path, for every engine alike. ``time_of_c``: times that of C by hand. ``agreement``: an engine's rate
+    at each number of threads.
     """
 
     case: str
@@ -63,6 +66,7 @@ class BenchRow:
     seconds: float
     events_per_s: float | None = None
     ratio_to_simpy: float | None = None
+    time_of_c: float | None = None
     agrees: bool | None = None
     target: str | None = None
     met: bool | None = None

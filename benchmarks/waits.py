@@ -31,7 +31,7 @@ imported_s = time.perf_counter()
 simulate("machine_repairman", 48)
 print(imported_s - started_s, time.perf_counter() - imported_s)
 """
-S1_LIMIT_S, FIRST_LIMIT_S, IMPORT_LIMIT_S = 3.0, 1.5, 0.3
+S1_LIMIT_S, FIRST_LIMIT_S, IMPORT_LIMIT_S = 2.0, 1.5, 0.3
 
 
 def s1_row(amount: Amount, done: Done) -> BenchRow:
@@ -39,7 +39,7 @@ def s1_row(amount: Amount, done: Done) -> BenchRow:
     runs = [s1_unpatched_run(seed) for seed in _turns(amount.rounds, done, "S1's unpatched run")]
     row = BenchRow(
         case="s1_base_run",
-        engine="generic",
+        engine="lockscale",
         seconds=statistics.median(s for _, s in runs),
         events_per_s=statistics.median(transitions / s for transitions, s in runs),
         note="1.44 M creates by 48 threads, no warm-up, one core",

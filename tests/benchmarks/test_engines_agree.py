@@ -21,6 +21,7 @@ from benchmarks.engines import (
     run_simpy,
     transitions_per_repair,
 )
+from benchmarks.floor import MODELS as MODELS_IN_C
 from benchmarks.rows import Amount, BenchRow, start_process
 from lockscale.errors import BadInput, RunFailed
 from lockscale.queueing import MODELS
@@ -29,11 +30,12 @@ from lockscale.sim.replicate import replicate
 
 # Each run is made once: what a fault in one engine does to the others' runs is nothing.
 ENGINES: dict[str, Engine] = {
-    "generic": functools.cache(run_lockscale),
+    "lockscale": functools.cache(run_lockscale),
     "simpy": functools.cache(run_simpy),
     "ciw": functools.cache(run_ciw),
 }
-SHORT = {"generic": 1e6, "simpy": 8e3, "ciw": 4e3}
+SHORT = {"lockscale": 1e6, "simpy": 8e3, "ciw": 4e3}
+LOOPS = ("own loop", "general loop", "c -O3", "simpy")
 TEN_REPLICATIONS = Amount(rounds=1, replications=10, counted_us=SHORT, knee_share=0.5)
 
 
@@ -68,7 +70,7 @@ def test_every_engine_agrees_with_the_others_and_with_erlang(rows: dict[str, Ben
 
 @pytest.mark.slow
 def test_the_standard_errors_are_small_enough_to_find_a_fault(rows: dict[str, BenchRow]) -> None:
-    largest = {"generic": 0.001, "simpy": 0.01, "ciw": 0.015}
+    largest = {"lockscale": 0.001, "simpy": 0.01, "ciw": 0.015}
     for engine, row in rows.items():
         for point in row.agreement:
             assert 0 < point["standard_error_per_s"] / point["exact_per_s"] < largest[engine]
@@ -88,7 +90,7 @@ def slower(run: Engine, **factors: float) -> Engine:
 @pytest.mark.parametrize(
     ("engine", "factors"),
     [
-        ("generic", {"service_us": 1.01}),
+        ("lockscale", {"service_us": 1.01}),
         ("simpy", {"service_us": 1.05}),
         ("ciw", {"service_us": 1.07}),
     ],
@@ -102,8 +104,8 @@ def test_a_wrong_time_in_one_engine_is_found(engine: str, factors: dict[str, flo
 
 @pytest.mark.slow
 def test_a_wrong_think_time_shows_only_at_the_knee() -> None:
-    found = compare({**ENGINES, "generic": slower(ENGINES["generic"], think_us=1.05)})
-    saturated, knee = found["generic"].agreement
+    found = compare({**ENGINES, "lockscale": slower(ENGINES["lockscale"], think_us=1.05)})
+    saturated, knee = found["lockscale"].agreement
     assert (saturated["agrees"], knee["agrees"]) == (True, False)
 
 
@@ -118,7 +120,7 @@ def test_the_engine_counts_the_events_that_all_engines_are_credited_with() -> No
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_is_repeated_by_its_seed_alone(engine: str) -> None:
     case = RepairmanCase(4, 500.0)
-    run = {"generic": run_lockscale, "simpy": run_simpy, "ciw": run_ciw}[engine]
+    run = {"lockscale": run_lockscale, "simpy": run_simpy, "ciw": run_ciw}[engine]
     rates = [run(case, seed).rate_per_s for seed in (1, 2, 1)]
     assert rates[0] == rates[2] != rates[1]
 
@@ -146,10 +148,10 @@ def test_equal_rates_agree_and_different_ones_do_not_where_nothing_is_random() -
 
 @pytest.fixture(scope="module")
 def tiny() -> list[dict[str, Any]]:
-    counted = {"generic": 1e5, "simpy": 2e3, "ciw": 2e3}
+    counted = {"lockscale": 1e5, "simpy": 2e3, "ciw": 2e3}
     short = Amount(
         rounds=1, replications=2, counted_us=counted, cold_starts=0, compared_columns=1, folded_mib=1,
-        moves=2, virtual_operations=0,
+        moves=2, virtual_operations=0, shorter=20,
     )  # fmt: skip
     return benchmarks.bench(short)
 
@@ -158,20 +160,21 @@ def tiny() -> list[dict[str, Any]]:
 def test_json_of_the_benchmark(tiny: list[dict[str, Any]]) -> None:
     read = json.loads(json.dumps(tiny, allow_nan=False))
     assert [(row["case"], row["engine"]) for row in read] == [
-        ("machine_repairman_48", "generic"),
+        ("machine_repairman_48", "lockscale"),
         ("machine_repairman_48", "simpy"),
         ("machine_repairman_48", "ciw"),
-        ("s1_base_run", "generic"),
+        *((f"{model}_48_loops", engine) for model in MODELS_IN_C for engine in LOOPS),
+        ("s1_base_run", "lockscale"),
         ("first_simulation", "cached"),
         ("import", "python"),
-        ("fit_7_points", read[6]["engine"]),
+        ("fit_7_points", read[14]["engine"]),
         ("every_table_every_model", "fit"),
         ("every_table_every_model", "compare"),
         ("fold_perf_script", "python"),
         ("explorer_recompute", "threads slider"),
         ("explorer_recompute", "hold slider"),
     ]
-    assert read[6]["engine"] in MODELS
+    assert read[14]["engine"] in MODELS
     keys = {"case", "engine", "events_per_s", "seconds", "ratio_to_simpy", "agrees", "target", "met", "cpus"}
     for row in read:
         assert keys <= row.keys()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""`python -m benchmarks.speed_page` writes docs/simulator-speed.md: how fast it is, to 1024 CPUs."""
+
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from benchmarks.floor import MODELS
+from benchmarks.own_loops import THREADS, WARM_UP, general, own_loop_rows
+from benchmarks.rows import Amount, BenchRow, machine, start_process
+from benchmarks.waits import process_rows, s1_row
+from lockscale import paths
+from lockscale.sim import load_model
+from lockscale.sim.engine.loops import WORTH
+from lockscale.sim.replicate import replicate
+
+PAGE = paths.ROOT / "docs" / "simulator-speed.md"
+CPUS = (1, 8, 48, 128, 256, 512, 1024)
+STEPS = 4_000_000
+"""Of one timed run; of each the middle one of three is taken."""
+
+MEMORY = """
+import resource
+from lockscale.sim import simulate
+simulate({model!r}, {threads}, replications=1, operations=2000, workers=1)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+SWEEP = """
+import os, time
+from lockscale.sim.sweep import grid, sweep
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{workers}])
+holds = [20.0 * k for k in range(1, 17)]
+started_s = time.perf_counter()
+sweep("inode_claim", [8, 48], grid({{"hold_ns": holds}}), operations=20_000)
+print(time.perf_counter() - started_s)
+"""
+COMPILE = """
+import time
+import numpy as np
+from lockscale.sim import load_model, simulate
+from lockscale.sim.engine import loops
+from lockscale.sim.replicate import BATCHES
+started_s = time.perf_counter()
+simulate("inode_claim", 8)
+print(time.perf_counter() - started_s)
+program = load_model("inode_claim").program({}, 8)
+started_s = time.perf_counter()
+loops.prepare(program.structure, program.world(batches=BATCHES), 1, 0, np.zeros(8, np.int64), 1, 1)
+print(time.perf_counter() - started_s)
+"""
+TEXT = """\
+# How fast the simulator is
+
+Written by `python -m benchmarks.speed_page`: {cpus} x {cpu}, Python {python}, load average {before:.1f}
+before and {after:.1f} after. The first two tables are of processor time, which
+other load on the machine disturbs least; the last is of wall time, and with a load above the number of
+processors tells more of the others. An event is a step of a thread, for every engine alike.
+
+A model is a table of steps. The general loop runs any table; out of its own source a loop is written
+for one table, with the same random numbers, events and statistics: the same bits
+(`tests/sim/test_loops.py`). `make env` does it for the shipped models. A model of your own runs by the
+general loop until a process has run {worth} M steps, some seconds, or is about to; then it gets its
+own, which is kept. Both are beside C written by hand for the one model, which ends with the same
+numbers, counts and histograms, and beside SimPy, at {threads} threads:
+
+{loops}
+
+By the number of CPUs, one thread on each, in million events a second, and the whole process at its largest:
+
+{scaling}
+
+What one waits for:
+
+{waits}
+"""
+
+
+def scaling() -> Iterator[dict[str, object]]:
+    """One row a number of CPUs."""
+    for threads in CPUS:
+        row: dict[str, object] = {"CPUs": threads}
+        for model in MODELS:
+            own, by_general = _speeds(model, threads)
+            memory_mib = start_process(MEMORY.format(model=model, threads=threads)).inside_s[0]
+            row |= {model: f"{own / 1e6:.0f}", f"{model}, general": f"{by_general / 1e6:.0f}"}
+            row[f"{model}, MB"] = f"{memory_mib * 1.048576:.0f}"
+        yield row
+
+
+def _speeds(model: str, threads: int) -> tuple[float, float]:
+    """Events a second by its own loop and by the general one; medians."""
+    program = load_model(model).program({}, threads)
+    probe = replicate(program, seed=1, replication=0, operations=2000, warm_up=WARM_UP)
+    operations = max(1000, round(STEPS * 3000 / probe.transitions) - WARM_UP)
+    own, by_general = [], []
+    for seed in (1, 2, 3):
+        started_s = time.thread_time()
+        counts = replicate(program, seed=seed, replication=0, operations=operations, warm_up=WARM_UP)
+        own.append(counts.transitions / (time.thread_time() - started_s))
+        transitions, seconds = general(program, seed, operations)
+        by_general.append(transitions / seconds)
+    return statistics.median(own), statistics.median(by_general)
+
+
+def waits(amount: Amount) -> Iterator[dict[str, object]]:
+    """Runs, starts, sweeps and compilations, in wall seconds."""
+    s1 = s1_row(amount, lambda what: None)
+    first, bare = process_rows(replace(amount, cold_starts=0), lambda what: None)
+    with tempfile.TemporaryDirectory() as empty:
+        cold_s, own_loop_s = start_process(COMPILE, NUMBA_CACHE_DIR=empty).inside_s
+    yield {"what": "S1's unpatched run, 1.44 M creates by 48 threads", "seconds": f"{s1.seconds:.2f}"}
+    yield {"what": "first simulation of a process, all of the process", "seconds": f"{first.seconds:.2f}"}
+    yield {"what": "the same without compiled code (no `make env`)", "seconds": f"{cold_s:.0f}"}
+    yield {"what": "to write and compile a loop of its own", "seconds": f"{own_loop_s:.1f}"}
+    yield {"what": "`import lockscale`, all of the process", "seconds": f"{bare.seconds:.2f}"}
+    for workers in (1, 2):
+        seconds = min(start_process(SWEEP.format(workers=workers)).inside_s[0] for _ in range(3))
+        what = f"sweep of 32 points x 5 replications, {workers} worker{'s'[: workers - 1]}, best of 3"
+        yield {"what": what, "seconds": f"{seconds:.2f}"}
+
+
+def loops(rows: list[BenchRow]) -> Iterator[dict[str, object]]:
+    """The rows of ``own_loop_rows`` as the page shows them."""
+    for row in rows:
+        yield {
+            "model": row.case.removesuffix(f"_{THREADS}_loops"),
+            "engine": row.engine,
+            "M events/s": f"{(row.events_per_s or 0) / 1e6:.2f}",
+            "times SimPy": f"{row.ratio_to_simpy:.0f}",
+            "times C's time": f"{row.time_of_c:.2f}",
+        }
+
+
+def markdown(rows: Iterable[Mapping[str, object]]) -> str:
+    """A table."""
+    rows = list(rows)
+    cells = [list(rows[0]), ["---"] * len(rows[0]), *(list(map(str, row.values())) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def page(amount: Amount) -> str:
+    """The whole page; some minutes."""
+    here = machine()
+    beside = own_loop_rows(amount, lambda what: None)
+    text = TEXT.format(
+        loops=markdown(loops(beside)),
+        scaling=markdown(scaling()),
+        waits=markdown(waits(amount)),
+        threads=THREADS,
+        worth=WORTH // 10**6,
+        before=here["load_before"],
+        after=os.getloadavg()[0],
+        **{name: here[name] for name in ("cpu", "cpus", "python")},
+    )
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(Amount()))
