@@ -16,14 +16,21 @@ from lockscale.show.story import Story
 RECORDED = "recorded by the run (provenance.json)"
 KERNEL = ["release", "spin_lock", "build_id", "series", "series_sha256", "source_sha256", "config_sha256"]
 
+OF_ALL = ("spin_lock", "source_sha256", "config_sha256")
+"""Of these one is said once, where all arms have the same."""
+
 
 def provenance_parts(story: Story) -> Iterator[ReportTable | ReportText]:
     """All that somebody needs to repeat the run or to doubt it."""
     said, run = story.provenance, story.measured
     told = how_to_repeat(run)
-    yield ReportTable("The run", RECORDED, _named(_run_facts(said, told)))
-    kernels = [{"arm": arm, **{k: one.get(k) for k in KERNEL}} for arm, one in said["kernels"].items()]
-    yield ReportTable("Kernels", RECORDED, pd.DataFrame(kernels))
+    kernels = pd.DataFrame(
+        [{"arm": arm, **{k: one.get(k) for k in KERNEL}} for arm, one in said["kernels"].items()]
+    )
+    alike = [name for name in KERNEL if name in OF_ALL and kernels[name].nunique() == 1]
+    shared = {f"{name.replace('_', ' ')} of all kernels": kernels[name].iloc[0] for name in alike}
+    yield ReportTable("The run", RECORDED, _named({**_run_facts(said, told), **shared}))
+    yield ReportTable("Kernels", RECORDED, kernels.drop(columns=alike))
     if prices := said.get("target", {}).get("prices"):
         rows = [{"price": name.replace("_", " "), **one} for name, one in prices.items()]
         yield ReportTable("Prices of virtual time, in ns", "the target's file", pd.DataFrame(rows))
