@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 """`python -m benchmarks.speed_page` writes docs/simulator-speed.md: how fast it is, to 1024 CPUs."""
 
+import functools
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from benchmarks.engines import s1_unpatched_run
 from benchmarks.floor import MODELS
 from benchmarks.own_loops import THREADS, WARM_UP, general, own_loop_rows
 from benchmarks.rows import Amount, BenchRow, machine, start_process
-from benchmarks.waits import process_rows, s1_row
+from benchmarks.waits import FIRST_SIMULATION, IMPORT
 from lockscale import paths
 from lockscale.sim import load_model
 from lockscale.sim.engine.loops import WORTH
@@ -28,14 +29,17 @@ from lockscale.sim import simulate
 simulate({model!r}, {threads}, replications=1, operations=2000, workers=1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
+HELP = """
+import contextlib, io
+from lockscale.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(["--help"])
+"""
 SWEEP = """
-import os, time
+import os
 from lockscale.sim.sweep import grid, sweep
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{workers}])
-holds = [20.0 * k for k in range(1, 17)]
-started_s = time.perf_counter()
-sweep("inode_claim", [8, 48], grid({{"hold_ns": holds}}), operations=20_000)
-print(time.perf_counter() - started_s)
+sweep("inode_claim", [8, 48], grid({{"hold_ns": [20.0 * k for k in range(1, 17)]}}), operations=20_000)
 """
 COMPILE = """
 import time
@@ -43,21 +47,21 @@ import numpy as np
 from lockscale.sim import load_model, simulate
 from lockscale.sim.engine import loops
 from lockscale.sim.replicate import BATCHES
-started_s = time.perf_counter()
-simulate("inode_claim", 8)
-print(time.perf_counter() - started_s)
 program = load_model("inode_claim").program({}, 8)
-started_s = time.perf_counter()
+started_s, processor_s = time.perf_counter(), time.process_time()
+simulate("inode_claim", 8)
+print(time.perf_counter() - started_s, time.process_time() - processor_s)
+started_s, processor_s = time.perf_counter(), time.process_time()
 loops.prepare(program.structure, program.world(batches=BATCHES), 1, 0, np.zeros(8, np.int64), 1, 1)
-print(time.perf_counter() - started_s)
+print(time.perf_counter() - started_s, time.process_time() - processor_s)
 """
 TEXT = """\
 # How fast the simulator is
 
 Written by `python -m benchmarks.speed_page`: {cpus} x {cpu}, Python {python}, load average {before:.1f}
-before and {after:.1f} after. The first two tables are of processor time, which
-other load on the machine disturbs least; the last is of wall time, and with a load above the number of
-processors tells more of the others. An event is a step of a thread, for every engine alike.
+before and {after:.1f} after. The first two tables are of processor time, which other load on the
+machine disturbs least; with a load above the number of processors, wall time tells more of the others.
+An event is a step of a thread, for every engine alike.
 
 A model is a table of steps. The general loop runs any table; out of its own source a loop is written
 for one table, with the same random numbers, events and statistics: the same bits
@@ -72,7 +76,7 @@ By the number of CPUs, one thread on each, in million events a second, and the w
 
 {scaling}
 
-What one waits for:
+What one waits for, the least of three:
 
 {waits}
 """
@@ -105,21 +109,38 @@ def _speeds(model: str, threads: int) -> tuple[float, float]:
     return statistics.median(own), statistics.median(by_general)
 
 
-def waits(amount: Amount) -> Iterator[dict[str, object]]:
-    """Runs, starts, sweeps and compilations, in wall seconds."""
-    s1 = s1_row(amount, lambda what: None)
-    first, bare = process_rows(replace(amount, cold_starts=0), lambda what: None)
+def waits() -> Iterator[dict[str, object]]:
+    """Runs, starts, compilations and sweeps: the least of three of each, but for compilations."""
+    yield _wait("S1's unpatched run, 1.44 M creates by 48 threads", *least(lambda: s1_unpatched_run(1)))
+    start_process(FIRST_SIMULATION)  # leaves byte code on disk
+    first = least(lambda: start_process(FIRST_SIMULATION))
+    yield _wait("first simulation of a process, all of the process", *first)
+    yield _wait("`import lockscale`, all of the process", *least(lambda: start_process(IMPORT)))
+    yield _wait("`lockscale --help`, all of the process", *least(lambda: start_process(HELP)))
     with tempfile.TemporaryDirectory() as empty:
-        cold_s, own_loop_s = start_process(COMPILE, NUMBA_CACHE_DIR=empty).inside_s
-    yield {"what": "S1's unpatched run, 1.44 M creates by 48 threads", "seconds": f"{s1.seconds:.2f}"}
-    yield {"what": "first simulation of a process, all of the process", "seconds": f"{first.seconds:.2f}"}
-    yield {"what": "the same without compiled code (no `make env`)", "seconds": f"{cold_s:.0f}"}
-    yield {"what": "to write and compile a loop of its own", "seconds": f"{own_loop_s:.1f}"}
-    yield {"what": "`import lockscale`, all of the process", "seconds": f"{bare.seconds:.2f}"}
+        cold_s, cold_cpu_s, own_loop_s, own_cpu_s = start_process(COMPILE, NUMBA_CACHE_DIR=empty).inside_s
+    yield _wait("first simulation without compiled code (no `make env`)", cold_s, cold_cpu_s)
+    yield _wait("to write and compile a loop of its own", own_loop_s, own_cpu_s)
     for workers in (1, 2):
-        seconds = min(start_process(SWEEP.format(workers=workers)).inside_s[0] for _ in range(3))
-        what = f"sweep of 32 points x 5 replications, {workers} worker{'s'[: workers - 1]}, best of 3"
-        yield {"what": what, "seconds": f"{seconds:.2f}"}
+        what = f"sweep of 32 points x 5 replications, {workers} worker{'s'[: workers - 1]}"
+        sweep = functools.partial(start_process, SWEEP.format(workers=workers))
+        yield _wait(what, *least(sweep))
+
+
+def least(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall and processor seconds, of this process and those that it started: the least of three."""
+    took = []
+    for _ in range(3):
+        before = os.times()
+        work()
+        after = os.times()
+        took.append((after.elapsed - before.elapsed, sum(after[:4]) - sum(before[:4])))
+    wall_s, processor_s = zip(*took, strict=True)
+    return min(wall_s), min(processor_s)
+
+
+def _wait(what: str, wall_s: float, processor_s: float) -> dict[str, object]:
+    return {"what": what, "wall s": f"{wall_s:.2f}", "processor s": f"{processor_s:.2f}"}
 
 
 def loops(rows: list[BenchRow]) -> Iterator[dict[str, object]]:
@@ -148,7 +169,7 @@ def page(amount: Amount) -> str:
     text = TEXT.format(
         loops=markdown(loops(beside)),
         scaling=markdown(scaling()),
-        waits=markdown(waits(amount)),
+        waits=markdown(waits()),
         threads=THREADS,
         worth=WORTH // 10**6,
         before=here["load_before"],

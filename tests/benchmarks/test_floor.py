@@ -2,13 +2,15 @@
 """The C program that the simulator is timed against does the same work: it ends with the same numbers."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks.floor import MODELS, Floor, FloorRun, compile_floor
 from benchmarks.own_loops import general, same_numbers
-from benchmarks.speed_page import PAGE, TEXT, markdown
+from benchmarks.rows import start_process
+from benchmarks.speed_page import PAGE, TEXT, least, markdown
 from lockscale.errors import BadInput
 from lockscale.sim import load_model
 
@@ -53,3 +55,10 @@ def test_the_page_is_one_that_the_benchmark_wrote() -> None:
     page = PAGE.read_text()
     for fixed in re.split(r"\{[^}]*\}", TEXT):
         assert fixed in page
+
+
+def test_waiting_is_wall_time_and_work_is_processor_time() -> None:
+    wall_s, processor_s = least(lambda: time.sleep(0.1))
+    assert wall_s >= 0.09 > processor_s
+    _, of_child_s = least(lambda: start_process("sum(range(3_000_000))"))
+    assert of_child_s > 0
