@@ -80,6 +80,13 @@ def test_a_plain_table_names_no_arm_and_no_origin_and_none_is_made_up(home: Path
     ]
 
 
+def test_two_numbers_of_threads_are_a_curve_and_one_is_bars_from_0(home: Path):
+    (curve,) = table_figure(table(home, "threads,value\n1,100\n2,150\n")).data
+    assert (curve.type, list(curve.x)) == ("scatter", [1, 2])
+    bars = table_figure(table(home, "threads,value\n8,100\n8,150\n")).data
+    assert [(bar.type, list(bar.y)) for bar in bars] == [("bar", [100]), ("bar", [150])]
+
+
 def test_repeats_are_points_and_no_line(home: Path):
     (once,) = table_figure(table(home, "threads,value\n1,1\n2,2\n4,3\n")).data
     (twice,) = table_figure(table(home, "threads,value\n1,1\n2,2\n4,3\n4,5\n")).data

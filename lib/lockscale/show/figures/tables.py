@@ -30,7 +30,6 @@ from lockscale.show.figures.template import (
 from lockscale.study.tables import StudyTable, published_table
 from lockscale.tables import describe
 
-FEWEST = 3  # thread counts of a curve
 MOST_FUNCTIONS = 12
 LOG_FROM = 5  # largest over smallest value
 COUNTED = {"mean_per_container": "containers", "mean_of_5": "threads"}
@@ -47,7 +46,7 @@ def table_figure(table: StudyTable) -> go.Figure:
     if "total_us" in frame:
         return _costs(table, frame)
     rows = frame[frame.unit != "%"]
-    return _curves(table, rows) if rows.threads.nunique() >= FEWEST else _repeats(table, rows)
+    return _curves(table, rows) if rows.threads.nunique() > 1 else _repeats(table, rows)
 
 
 def origin(table: str) -> str:
