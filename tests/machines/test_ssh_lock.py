@@ -70,6 +70,36 @@ def test_a_controller_that_is_killed_lets_go_at_once(sshd: Sshd, tmp_path: Path)
     second.release()
 
 
+def test_a_controller_that_falls_silent_loses_the_server_though_its_connection_stands(
+    sshd: Sshd, tmp_path: Path
+):
+    """As where its power or its network is gone: nothing ends the connection for two hours."""
+    silent = ServerLock(sshd.host(), "one", "{}", 600, str(tmp_path), silent_s=2)
+    silent.take()
+    silent._fall_silent()
+    began_s = time.monotonic()
+    same_run = lock(sshd, tmp_path)
+    while True:
+        try:
+            same_run.take()
+            break
+        except HeldByOther:
+            assert time.monotonic() - began_s < 30
+            time.sleep(0.1)
+    same_run.release()
+    silent._let_go()
+
+
+def test_a_controller_that_does_nothing_for_long_keeps_the_server(sshd: Sshd, tmp_path: Path):
+    mine = ServerLock(sshd.host(), "one", "{}", 600, str(tmp_path), silent_s=2)
+    mine.take()
+    time.sleep(5)
+    with pytest.raises(HeldByOther):
+        lock(sshd, tmp_path, "two").take()
+    mine.release()
+    assert not (tmp_path / "holder").exists()
+
+
 def test_its_own_lost_connection_is_taken_over(sshd: Sshd, tmp_path: Path):
     mine = lock(sshd, tmp_path)
     mine.take()

@@ -29,6 +29,7 @@ LINE = {
     "pause_ns": 60_000_000, "atomic_ns": 1_000_000, "transfer_ns": 10_000_000, "queue_ns": 4_000_000,
     "io_ns": 0, "near": 7, "far": 5, "atomics": 9, "pauses": 3, "turns_refused": 1000, "idle_jumps": 2,
     "held_jumps": 0, "late_timers": 0, "broken_waits": 0,
+    "lines": [[0x81000040, 900, 60_000, 5_000], [0, 40, 2_500, 0]],
 }  # fmt: skip
 
 

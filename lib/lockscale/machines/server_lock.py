@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """One controller at a time on a server: a lock that lives there, and ends with who holds it.
 
-A shell on the server holds flock(1) for as long as its connection stands, so nothing has to be renewed
-while a load runs, and a controller that is killed lets go at once. A reboot lets go too, and a run
-reboots: for the first minutes of a boot the record on the disk still counts. The record names who holds
-it and since when, in the holder's own words.
+A shell on the server holds flock(1) for as long as its connection stands, so a controller that is killed lets
+go at once. One that loses its power or its network cannot end the connection, so the shell also ends when it
+has heard nothing for SILENT_S. A reboot lets go too, and a run reboots: for the first minutes of a boot the
+record on the disk still counts. The record names who holds it and since when, in the holder's own words.
 """
 
 import contextlib
 import hashlib
 import secrets
+import threading
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.ssh_host import Lost, SshHost
@@ -17,9 +18,14 @@ from lockscale.machines.ssh_shell import Connection
 
 FOLDER = "/var/lib/lockscale"
 
-# $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder. Says `mine`, `full`, or
-# `held` and the holder's words, and then waits for the connection's end or the word `release`. The file is
-# first opened by true(1): a shell ends where a redirection of its special builtins fails.
+SILENT_S = 60
+BEATS = 4  # in that time
+_BEAT, _RELEASE = b"isalive\n", b"release\n"  # as long as each other: dd reads one whole, and no more
+
+# $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder, $6 seconds of silence. Says
+# `mine`, `full`, or `held` and the holder's words, and then waits for the connection's end, for silence, or
+# for the word `release`. The file is first opened by true(1): a shell ends where a redirection of its special
+# builtins fails. What waits has no part in the lock: it may outlive us by its time.
 _TAKE = """\
 umask 022
 { mkdir -p "$5" && cd "$5" && true >> holder.lock; } 2> /dev/null || { echo full; exit; }
@@ -41,7 +47,8 @@ fi
 printf '%s %s %s %s\\n%s\\n' "$1" "$2" "$boot" "$$" "$3" > holder.new &&
     sync holder.new && mv holder.new holder || { echo full; exit; }
 echo mine
-read -r word
+hear() { timeout "$6" dd bs=8 count=1 iflag=fullblock 2> /dev/null 9>&-; }
+while word=$(hear "$@") && [ "$word" = isalive ]; do :; done
 [ "$word" != release ] || rm -f holder
 """
 
@@ -58,17 +65,28 @@ class ServerLock:
     """A server held for one run. take() again after each reboot; the connection is the lock's own.
 
     run: who else names it may take the lock over once a reboot let go of it; None for nobody. holder: one
-    line, what a second controller is told. boot_s: how long a boot of this run may take.
+    line, what a second controller is told. boot_s: how long a boot of this run may take. silent_s: after so
+    long without a word the server takes us for dead.
     """
 
     def __init__(
-        self, host: SshHost, run: str | None, holder: str, boot_s: int, folder: str = FOLDER
+        self,
+        host: SshHost,
+        run: str | None,
+        holder: str,
+        boot_s: int,
+        folder: str = FOLDER,
+        *,
+        silent_s: int = SILENT_S,
     ) -> None:
         self.host, self.folder = host, folder
         token = secrets.token_hex(16)
         name = hashlib.sha256((token if run is None else run).encode()).hexdigest()[:16]
-        self.arguments = [token, name, holder, str(boot_s), folder]
+        self.arguments = [token, name, holder, str(boot_s), folder, str(silent_s)]
+        self.beat_s = silent_s / BEATS
         self._connection: Connection | None = None
+        self._ended = threading.Event()
+        self._beating: threading.Thread | None = None
 
     def take(self) -> None:
         """Hold the server, or go on holding it. Raises HeldByOther with what the holder wrote."""
@@ -84,6 +102,19 @@ class ServerLock:
         except BaseException:
             self._let_go()
             raise
+        self._beat(self._connection)
+
+    def _beat(self, connection: Connection) -> None:
+        """From now on the server hears that we live, until we let go or the connection is lost."""
+        self._ended = ended = threading.Event()
+
+        def beat() -> None:
+            with contextlib.suppress(Lost, RunFailed, BadInput, ValueError):
+                while not ended.wait(self.beat_s):
+                    connection.say(_BEAT)
+
+        self._beating = threading.Thread(target=beat, daemon=True)
+        self._beating.start()
 
     def keep(self) -> None:
         """Take it again where its connection was lost meanwhile."""
@@ -94,10 +125,18 @@ class ServerLock:
         """Let go, and leave no record."""
         with contextlib.suppress(Lost, RunFailed, BadInput):
             if self._connection is not None:
-                self._connection.leave("release")
+                self._fall_silent()
+                self._connection.leave(_RELEASE)
         self._let_go()
 
+    def _fall_silent(self) -> None:
+        self._ended.set()
+        if self._beating is not None:
+            self._beating.join()
+            self._beating = None
+
     def _let_go(self) -> None:
+        self._fall_silent()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

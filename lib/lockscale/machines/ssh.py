@@ -50,7 +50,7 @@ class SshMachine(Machine):
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(Lost, RunFailed, BadInput):
             if self._connection is not None:
-                self._connection.leave("leave")
+                self._connection.leave(b"leave\n")
         self._hang_up()
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:

@@ -216,9 +216,13 @@ class Connection:
     def is_alive(self) -> bool:
         return self._first.is_alive
 
-    def leave(self, word: str) -> None:
-        """Tell the connection's own script a last word, and wait until it has ended."""
-        self._first.send(f"{word}\n".encode())
+    def say(self, words: bytes) -> None:
+        """Tell the connection's own script something."""
+        self._first.send(words)
+
+    def leave(self, words: bytes) -> None:
+        """Tell it the last, and wait until it has ended."""
+        self.say(words)
         self._first.wait()
 
     def close(self) -> None:
