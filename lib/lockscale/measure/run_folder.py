@@ -231,8 +231,14 @@ def curated_runs() -> list[Run]:
 
 
 def curated_run(study: str) -> Run:
-    """The latest run of `study` in data/measured. Raises BadInput where there is none."""
-    for run in _of_our_kernels(paths.MEASURED, study):
+    """The latest run of `study` in data/measured, of those in virtual time only where there is no other.
+
+    What is counted and told of a study is of this run; its gains in virtual time are of another beside it.
+    Raises BadInput where there is none.
+    """
+    found = list(_of_our_kernels(paths.MEASURED, study))
+    counted = [run for run in found if read_provenance(run.folder)["origin"] != "virtual"]
+    for run in counted or found:
         return run
     raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
 
@@ -242,10 +248,12 @@ def latest_run(study: str) -> Run:
 
     A run on a machine as it is, of kind local, has no arms to tell of. Raises BadInput where there is none.
     """
-    for folder in (paths.RUNS, paths.MEASURED):
-        for run in _of_our_kernels(folder, study):
-            return run
-    raise BadInput(f"study {study} has no measured run: make study STUDY={study}")
+    for run in _of_our_kernels(paths.RUNS, study):
+        return run
+    try:
+        return curated_run(study)
+    except BadInput:
+        raise BadInput(f"study {study} has no measured run: make study STUDY={study}") from None
 
 
 def _of_our_kernels(folder: Path, study: str) -> Iterator[Run]:

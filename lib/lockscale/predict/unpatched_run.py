@@ -132,8 +132,9 @@ def predict_gains(study: Study, rows: pd.DataFrame, discrepancy: Discrepancy) ->
         with progress(f"simulate the arms of {study.name}", len(told) * len(curve.rates)) as shown:
             for k, (arm, n) in enumerate(((arm, n) for arm in told for n in curve.rates), start=1):
                 case, found = fitted[study.model_of(arm)]
-                mean, sd = _simulated_gain(case, found, arm.model_parameters, n)
-                ends = _interval(curve, n, mean, sd, discrepancy, rng)
+                alone = _simulated_gain(case, found, arm.model_parameters, min(curve.rates))
+                gain = _simulated_gain(case, found, arm.model_parameters, n)
+                ends = _interval(curve, n, gain, alone, discrepancy, rng)
                 naive = n * curve.alone / curve.rates[n]
                 gains.append(ArmGain(arm.name, case.model.name, curve.cpus, n, *ends, naive))
                 shown.update(k, f"{arm.name}, {n} processes")
@@ -221,13 +222,21 @@ def _simulated_gain(
 
 
 def _interval(
-    curve: _Curve, n: int, mean: float, sd: float, discrepancy: Discrepancy, rng: np.random.Generator
+    curve: _Curve,
+    n: int,
+    gain: tuple[float, float],
+    alone: tuple[float, float],
+    discrepancy: Discrepancy,
+    rng: np.random.Generator,
 ) -> tuple[float, float, float]:
-    """Median, low and high of the gain at n processes."""
-    base = curve.rates[n]
-    rates: Floats = base * np.exp(mean + sd * rng.standard_normal(DRAWS))
+    """Median, low and high of the gain at n processes; alone: where they meet nobody, the patch's own work.
+
+    gain, alone: mean and standard deviation of the logarithm.
+    """
+    base, saved = curve.rates[n], np.exp(alone[0] + alone[1] * rng.standard_normal(DRAWS))
+    rates: Floats = base * np.exp(gain[0] + gain[1] * rng.standard_normal(DRAWS))
     next_limit = curve.peak * np.exp(BEYOND * rng.exponential(size=DRAWS))
-    most = SUPERLINEAR * n * curve.alone
+    most = SUPERLINEAR * n * curve.alone * np.maximum(saved, 1.0)
     reached = np.minimum(np.minimum(rates, next_limit), most)
     logs = np.log(reached / base) + discrepancy.draws(curve.lost(n), DRAWS, rng)
     tail = (1 - LEVEL) / 2
