@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Gains predicted from the unpatched arm's rates alone, where the truth is known."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.files import sha256_of_json
 from lockscale.predict.discrepancy import JudgedGain, learned
 from lockscale.predict.judge import gains_off, judge_gains
 from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, GainsTold, predict_gains
@@ -66,6 +69,11 @@ def test_the_fit_says_how_far_it_is_off_at_each_number_of_processes(told: GainsT
     (fit,) = told.fits
     assert set(fit.off_pct) == set(THREADS) and max(map(abs, fit.off_pct.values())) < 10
     assert fit.parameters["elsewhere_us"] == pytest.approx(TRUTH["elsewhere_us"], rel=0.15)
+
+
+def test_the_hash_of_what_is_written_is_that_of_what_is_read_back(told: GainsTold):
+    said = told.as_json()
+    assert sha256_of_json(json.loads(json.dumps(said))) == sha256_of_json(said)
 
 
 def test_another_arms_rates_among_the_rows_change_nothing(told: GainsTold, unpatched: pd.DataFrame):

@@ -9,6 +9,7 @@ how far above is open (BEYOND). And what the model lacks: the more of the proces
 the more of the gain is the model's word (predict/discrepancy.py).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -84,7 +85,9 @@ class GainsTold:
     discrepancy: Discrepancy
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON reads it back, whose names are text: a hash of it is then that of the file."""
+        said: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return said
 
 
 @dataclass
