@@ -81,7 +81,7 @@ def test_a_busy_guest_is_gone_once_its_controller_was_killed(guest: Guest):
     time.sleep(1)
     assert processes_of(int(group)) and Path(room).is_dir()
     controller.kill()
-    controller.wait()
+    controller.communicate()
     deadline_s = time.monotonic() + GONE_WITHIN_S
     while processes_of(int(group)) or Path(room).exists():
         assert time.monotonic() < deadline_s

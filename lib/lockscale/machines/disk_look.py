@@ -45,8 +45,8 @@ openers() {
 loops() { # a file behind a loop device is kept as a name: that of a device, or of another node of it
     numbers=$(for k in $knames; do stat -c %t:%T "/dev/$k"; done)
     for file in /sys/block/loop*/loop/backing_file; do
-        name=$(cat "$file") || continue
-        is=$(stat -L -c %t:%T -- "$name")
+        behind=$(cat "$file") || continue
+        is=$(stat -L -c %t:%T -- "$behind")
         for number in $numbers; do
             loop=${file%/loop/backing_file}
             if [ "$number" = "$is" ]; then echo "${loop##*/}"; fi
