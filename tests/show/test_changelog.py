@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
+from lockscale.measure.run_folder import read_provenance
 from lockscale.show.changelog import LINES, ROWS, letter, letter_of, measurement_of
 from lockscale.show.commit_text import Letter, as_text, below_of, message_of
 from lockscale.show.protocol import Measurement, percent
@@ -18,7 +19,7 @@ from lockscale.study.study import Study
 
 RUNS = sorted(path.name for path in paths.MEASURED.iterdir() if path.is_dir())
 VIRTUAL = "xfs-create-20261124T232124Z"
-QEMU = sorted(set(RUNS) - {VIRTUAL})
+QEMU = [run for run in RUNS if read_provenance(paths.MEASURED / run)["origin"] == "qemu"]
 
 
 def story_of(run: str) -> Story:
