@@ -206,16 +206,22 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=GAINS)
 
 
+def measured_gain(patched: "pd.Series[float]", unpatched: "pd.Series[float]") -> tuple[float, float, float]:
+    """Mean over mean, least over most, and most over least of the repeats."""
+    least, most = patched.min() / unpatched.max(), patched.max() / unpatched.min()
+    return float(patched.mean() / unpatched.mean()), float(least), float(most)
+
+
 def _gain_judged(
     said: dict[str, Any], patched: "pd.Series[float]", unpatched: "pd.Series[float]"
 ) -> dict[str, Any]:
-    measured = float(patched.mean() / unpatched.mean())
+    measured, low, high = measured_gain(patched, unpatched)
     return {
         **{name: said[name] for name in ("arm", "cpus", "threads", "naive_gain")},
         **{f"predicted{end}": said[of] for end, of in _ENDS.items()},
         "measured": measured,
-        "measured_low": float(patched.min() / unpatched.max()),
-        "measured_high": float(patched.max() / unpatched.min()),
+        "measured_low": low,
+        "measured_high": high,
         "repeats": min(len(patched), len(unpatched)),
         "error_pct": 100 * (said["value"] / measured - 1),
         "inside": said["low"] <= measured <= said["high"],

@@ -133,14 +133,15 @@ def predict_gains(study: Study, rows: pd.DataFrame, discrepancy: Discrepancy) ->
         fitted = {name: _fit(study, name, curve) for name in sorted({study.model_of(arm) for arm in told})}
         fits += [_said(case, found, curve) for case, found in fitted.values()]
         with progress(f"simulate the arms of {study.name}", len(told) * len(curve.rates)) as shown:
-            for k, (arm, n) in enumerate(((arm, n) for arm in told for n in curve.rates), start=1):
+            for done, arm in enumerate(told):
                 case, found = fitted[study.model_of(arm)]
-                alone = _simulated_gain(case, found, arm.model_parameters, min(curve.rates))
-                gain = _simulated_gain(case, found, arm.model_parameters, n)
-                ends = _interval(curve, n, gain, alone, discrepancy, rng)
-                naive = n * curve.alone / curve.rates[n]
-                gains.append(ArmGain(arm.name, case.model.name, curve.cpus, n, *ends, naive))
-                shown.update(k, f"{arm.name}, {n} processes")
+                of_arm: dict[int, tuple[float, float]] = {}
+                for n in curve.rates:  # ascending: the first meet nobody, or the fewest
+                    of_arm[n] = _simulated_gain(case, found, arm.model_parameters, n)
+                    ends = _interval(curve, n, of_arm[n], of_arm[min(of_arm)], discrepancy, rng)
+                    naive = n * curve.alone / curve.rates[n]
+                    gains.append(ArmGain(arm.name, case.model.name, curve.cpus, n, *ends, naive))
+                    shown.update(done * len(curve.rates) + len(of_arm), f"{arm.name}, {n} processes")
     return GainsTold(
         origin=origin_of(rows),
         unpatched=study.unpatched.name,

@@ -16,7 +16,7 @@ import pandas as pd
 from lockscale.measure.compare_arms import rate_repeats
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_provenance, read_study_file
-from lockscale.predict.judge import judge_gains
+from lockscale.predict.judge import judge_gains, measured_gain
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
@@ -116,8 +116,7 @@ class _Measured:
         patched, unpatched = (self.rates[load].get((name, n)) for name in (arm, over))
         if patched is None or unpatched is None:
             return None, None, None
-        gain = float(patched.mean() / unpatched.mean())
-        return gain, float(patched.min() / unpatched.max()), float(patched.max() / unpatched.min())
+        return measured_gain(patched, unpatched)
 
 
 def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float]]:

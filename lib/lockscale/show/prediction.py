@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a patch would give, written down before it is measured: notebook 03 keeps it with its hash."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,7 +10,7 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, read_study_file
+from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
 from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.guest import GuestCase, predict_guests
@@ -99,10 +98,10 @@ def _judged_in(run: Run, but: Study) -> list[JudgedGain]:
     """Of a run of another study whose prediction has gains; what is damaged teaches nothing."""
     try:
         begun = read_study_file(run.folder)
-        if begun["name"] == but.name or not run.prediction.is_file() or not run.rows.is_file():
+        if begun["name"] == but.name or not run.rows.is_file():
             return []
-        return gains_off(json.loads(run.prediction.read_text()), read_rows(run.rows), begun["name"])
-    except (BadInput, ValueError):
+        return gains_off(read_prediction(run), read_rows(run.rows), begun["name"])
+    except BadInput:
         return []
 
 
