@@ -135,6 +135,7 @@ def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():
                 "change": -0.5,
                 "low": -0.6,
                 "high": -0.4,
+                "level_pct": 95.0,
             }
             for c, u in (("waits for an orphan lock", "per orphan"), ("get_write_access", "calls per orphan"))
             for a in ("orphan-lockless", "orphan-off")
