@@ -36,9 +36,7 @@ def test_what_is_no_patch_of_an_arm_is_refused(kernel: Kernel, listed):
     for folder in (kernel.patches / "s", kernel.folder, kernel.folder / "beside"):
         (folder / "x.patch").write_text("outside\n")
     (kernel.patches / "s/other/leads-out.patch").symlink_to(kernel.folder / "beside/x.patch")
-    with pytest.raises(
-        BadInput, match=r"lists '.*', which is no file beside it nor a patch of another arm: "
-    ):
+    with pytest.raises(BadInput, match=r"lists '.*', which is no file beside it nor a patch of another arm"):
         kernel.series(listed)
 
 
@@ -84,9 +82,7 @@ def test_a_series_that_is_a_folder_is_refused(kernel: Kernel):
 def test_a_name_that_no_file_can_have_is_refused(kernel: Kernel, listed: str):
     (kernel.patches / "s/arm").mkdir(parents=True)
     (kernel.patches / "s/arm/loop").symlink_to("loop")
-    with pytest.raises(
-        BadInput, match="which is no file beside it nor a patch of another arm: add it or drop"
-    ):
+    with pytest.raises(BadInput, match="which is no file beside it nor a patch of another arm: add it"):
         kernel.series(listed)
 
 

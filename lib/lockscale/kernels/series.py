@@ -81,7 +81,7 @@ def _listed(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
 
 
 def _is_of_another_arm(patch: Path) -> bool:
-    """A patch that several arms begin with exists once: the others name it as ../../STUDY/ARM/0001-x.patch."""
+    """What several arms begin with exists once: the others name it as ../../STUDY/ARM/0001-x.patch."""
     return _is_below(patch, paths.KERNEL_PATCHES) and (patch.resolve().parent / "series").is_file()
 
 
