@@ -20,6 +20,7 @@ from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.study.checks import Counter, Relation, relations
 from lockscale.study.file import Study, Target
+from lockscale.study.target_file import with_disk
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def campaign(
 def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
     """One boot of one arm, and in it one new file system a variant."""
     cpus, processes = study.check.cpus, study.check.processes
-    with booted_guest(target, kernel, cpus) as (machine, disk):
+    with booted_guest(with_disk(target, study.disk_mib), kernel, cpus) as (machine, disk):
         for variant in study.check.variants:
             options, loads = study.options_of(arm, variant), {processes: check_load(study)}
             counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
