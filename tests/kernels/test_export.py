@@ -153,6 +153,19 @@ def test_patch_takes_the_quilt_folder_without_fuzz(made, tmp_path: Path):
     assert holds(work, wanted)
 
 
+@pytest.mark.parametrize("form", ["quilt", "ldiskfs"])
+def test_a_patch_of_another_arm_goes_into_the_folder_with_the_others(made, tmp_path: Path, form: str):
+    series, _ = made
+    first, second = series.patches
+    later = series.folder.parent / "later"
+    later.mkdir()
+    (later / second.name).write_bytes(second.read_bytes())
+    (later / "series").write_text(f"../arm/{first.name}\n{second.name}\n")
+    out = export(read_series("s", "later"), form, tmp_path / "out").path
+    there = {path.name: path.read_bytes() for path in out.rglob("*.patch")}
+    assert there == {f"s-arm-{first.name}": first.read_bytes(), second.name: second.read_bytes()}
+
+
 def test_a_lustre_tree_takes_the_ldiskfs_folder(made, tmp_path: Path):
     """As ldiskfs/autoMakefile.am does without quilt: every word of the series file is a patch."""
     series, work = made

@@ -32,6 +32,19 @@ def test_a_second_patch_builds_on_the_first(kernel: Kernel):
         apply_beside(kernel.series(series.patches[1].name), kernel.tree)
 
 
+def test_arms_that_begin_with_one_patch_name_it_where_it_is(kernel: Kernel):
+    """The patch exists once; both arms are one kernel, and so have one hash."""
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="once"))
+    first = kernel.series()
+    for listed in ("study/later", "s/beside"):
+        folder = kernel.patches / listed
+        folder.mkdir(parents=True)
+        (folder / "series").write_text(f"../../s/arm/{first.patches[0].name}\n")
+        later = read_series(*listed.split("/"))
+        assert later.sha256 == first.sha256
+        assert apply_beside(later, kernel.tree) == apply_beside(first, kernel.tree)
+
+
 def test_files_come_go_and_move(kernel: Kernel):
     kernel.commit("fs/ext4/new file.c", "new\n")
     kernel.commit("fs/ext4/old.c", None)

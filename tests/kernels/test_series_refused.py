@@ -17,12 +17,26 @@ def patch_of(kernel: Kernel, content: str | bytes):
 
 
 @pytest.mark.parametrize(
-    "listed", ["0009-absent.patch", "../x.patch", "/etc/passwd", ".", "0001.patch extra"]
+    "listed",
+    [
+        "0009-absent.patch",
+        "../x.patch",
+        "../../../x.patch",
+        "../../../beside/x.patch",
+        "../other/leads-out.patch",
+        "/etc/passwd",
+        ".",
+        "0001.patch extra",
+    ],
 )
-def test_what_lies_not_beside_the_series_is_refused(kernel: Kernel, listed):
-    (kernel.patches / "s" / "arm").mkdir(parents=True)
-    (kernel.patches / "s" / "x.patch").write_text("outside\n")
-    with pytest.raises(BadInput, match=r"lists '.*', which is not a file beside it: add it or drop the line"):
+def test_what_is_no_patch_of_an_arm_is_refused(kernel: Kernel, listed):
+    for folder in (kernel.patches / "s/arm", kernel.patches / "s/other", kernel.folder / "beside"):
+        folder.mkdir(parents=True)
+        (folder / "series").write_text("x.patch\n")
+    for folder in (kernel.patches / "s", kernel.folder, kernel.folder / "beside"):
+        (folder / "x.patch").write_text("outside\n")
+    (kernel.patches / "s/other/leads-out.patch").symlink_to(kernel.folder / "beside/x.patch")
+    with pytest.raises(BadInput, match=r"lists '.*', which is no file beside it nor a patch of another arm"):
         kernel.series(listed)
 
 
@@ -68,7 +82,7 @@ def test_a_series_that_is_a_folder_is_refused(kernel: Kernel):
 def test_a_name_that_no_file_can_have_is_refused(kernel: Kernel, listed: str):
     (kernel.patches / "s/arm").mkdir(parents=True)
     (kernel.patches / "s/arm/loop").symlink_to("loop")
-    with pytest.raises(BadInput, match="which is not a file beside it: add it or drop the line"):
+    with pytest.raises(BadInput, match="which is no file beside it nor a patch of another arm: add it"):
         kernel.series(listed)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_kernel import git
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.series import all_series, apply_beside, read_series
 from lockscale.study.file import named_series
@@ -36,6 +37,13 @@ def test_a_shipped_series_says_its_base_and_its_licence(name):
     assert re.search(r"Base: Linux 6\.12\.y", cover)
     for patch in series.patches:
         assert re.search(r"^Signed-off-by: .+ <.+@.+>$", patch.read_text(), re.MULTILINE)
+
+
+def test_no_patch_lies_in_kernel_patches_twice():
+    listed = {patch.resolve() for series in all_series() for patch in series.patches}
+    there = [path for path in paths.KERNEL_PATCHES.rglob("*.patch") if "drafts" not in path.parts]
+    assert len({path.read_bytes() for path in there}) == len(there) > len(listed)  # and one that observes
+    assert listed < {path.resolve() for path in there}
 
 
 def test_what_git_am_makes_of_steal_retry_is_what_was_checked(tmp_path: Path):

@@ -11,6 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json
 from lockscale.predict.discrepancy import JudgedGain, learned
 from lockscale.predict.judge import gains_off, judge_gains
+from lockscale.predict.posterior import OWN_FACTOR, PRIOR_FACTOR, SD, each_alone, of_one_machine, posterior
 from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, GainsTold, predict_gains
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
@@ -125,3 +126,26 @@ def test_what_is_learned_from_a_judged_run_is_its_error(told: GainsTold, unpatch
 
 def test_a_run_without_such_a_prediction_has_nothing_to_judge(unpatched: pd.DataFrame):
     assert judge_gains({}, unpatched).empty and gains_off({}, unpatched, "s") == []
+
+
+def test_a_time_that_no_rate_reaches_follows_those_of_its_machine():
+    """A machine three times as slow; what only the patched kernel spends is a jointly normal logarithm."""
+    reached = lambda free: np.array([np.log(free["seen_us"] / 30) / 0.01])  # noqa: E731
+    start, unseen = {"seen_us": 10.0, "unseen_us": 2.0}, {}
+    for name, spread in {"alone": each_alone(2), "machine": of_one_machine(2)}.items():
+        found = posterior(start, reached, reached, lambda _: None, spread)
+        assert found.best["seen_us"] == pytest.approx(30, rel=0.01)
+        unseen[name] = found.best["unseen_us"], found.spread[1]
+    correlation = 1 - (np.log(OWN_FACTOR) / np.log(PRIOR_FACTOR)) ** 2
+    assert unseen["alone"] == pytest.approx((2.0, SD), rel=1e-3)
+    left = SD * np.sqrt(1 - correlation**2)
+    assert unseen["machine"] == pytest.approx((2.0 * 3**correlation, left), rel=0.01)
+
+
+def test_where_the_fit_misses_the_unpatched_rate_the_gain_is_no_better_known(told: GainsTold):
+    strange = rows_of(UNPATCHED, {1: 6e4, 4: 4e4, 16: 3e5, 32: 1e5})
+    missed = predict_gains(STUDY, strange, learned([]))
+    (fit,) = missed.fits
+    width = {one.threads: np.log(one.high / one.low) for one in missed.gains}
+    assert max(map(abs, fit.off_pct.values())) > 25
+    assert all(width[n] > abs(np.log1p(off / 100)) for n, off in fit.off_pct.items())

@@ -97,3 +97,15 @@ def test_a_direction_that_is_known_not_to_show_is_told_and_does_not_fail_the_arm
     for entry in (unpatched, patched):
         assert not entry.ok and entry.reason == reason and not entry.fails
     assert zero.fails and not zero.reason
+
+
+def test_a_contrary_that_shows_fails_both_arms_whatever_was_declared():
+    (counter,) = STUDY.counters
+    known = counter.model_copy(update={"not_shown": {"unpatched > patched": "one processor cannot contend"}})
+    study = STUDY.model_copy(update={"counters": [known]})
+    counts = repeats("unpatched", [1, 2, 3, 2, 1]) + repeats("patched", [10, 11, 12, 13, 14])
+    unpatched, patched, _ = counters_of(study, counts)
+    for entry in (unpatched, patched):
+        assert entry.reversed and entry.fails and entry.reason
+    held, other, _ = counters_of(STUDY, repeats("unpatched", [9] * 5) + repeats("patched", [1] * 5))
+    assert not held.reversed and not other.reversed

@@ -46,6 +46,22 @@ def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
         assert row.endswith(f"| before 0.3 | upstream 0 | [0.1, 0.5] | {cell} |")
 
 
+def test_what_was_declared_not_to_show_stands_as_that_and_as_no_yes(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    shown = entry("before", "upstream")
+    declared = replace(entry("before", "upstream", ok=False), low=-0.1, reason="four processors")
+    contrary = replace(declared, high=-0.05, reversed=True)
+    checks = {"counts": CheckResult(True, "2 comparisons")}
+    for other, cell, held in (
+        (declared, "1 of 2 not shown", "not shown: four processors"),
+        (contrary, "**no**", "**no** (reversed)"),
+    ):
+        write_readme([CheckedArm("s", "before", checks, [shown, other])])
+        lines = readme.read_text().splitlines()
+        assert f"| s/before | {cell} |" in lines
+        assert [line for line in lines if line.endswith(f"| {held} |")]
+
+
 def test_the_table_says_how_it_was_counted(readme: Path):
     readme.write_text(f"{BEGIN}\n{END}\n")
     fewer = replace(entry("before", "upstream"), iterations=4, level_pct=97.14)

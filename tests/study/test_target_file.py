@@ -12,6 +12,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.server_recovery import host_of
 from lockscale.study.file import LocalTarget, QemuTarget, SshTarget, guest_target, load_target
+from lockscale.study.target_file import with_disk
 
 SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
 PLACES = [
@@ -52,6 +53,16 @@ def changed(place: tuple[str, ...], value: object) -> dict:
 def test_the_three_kinds_are_told_apart():
     kinds = {"qemu": QemuTarget, "example-server": SshTarget, "local": LocalTarget}
     assert {name: type(load_target(name)) for name in kinds} == kinds
+
+
+@pytest.mark.parametrize("name", ["qemu", "manycore"])
+def test_a_study_may_ask_for_a_larger_disk_of_a_guest_and_for_no_smaller_one(name: str):
+    target = load_target(name)
+    assert with_disk(target, 40960).disk.size_mib == 40960
+    assert with_disk(target, 40960).name == target.name
+    assert with_disk(target, 1024) == with_disk(target, None) == target
+    server = load_target("example-server")
+    assert with_disk(server, 1 << 20) == server
 
 
 def test_a_server_boots_no_guests():

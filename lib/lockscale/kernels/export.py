@@ -8,6 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base
@@ -106,11 +107,19 @@ def _mbox(series: Series) -> tuple[bytes, bytes]:
 
 def _files(series: Series) -> dict[str, bytes]:
     """The patches by their names as a series file can list them, where a blank ends a name."""
-    files = {patch.relative_to(series.folder).as_posix(): patch.read_bytes() for patch in series.patches}
+    files = {_name_in(series, patch): patch.read_bytes() for patch in series.patches}
     for name in files:
         if name.split() != [name]:
             raise BadInput(f"series {series.name} lists {name!r}: a name with a blank cannot be exported")
     return files
+
+
+def _name_in(series: Series, patch: Path) -> str:
+    """As its series lists it; one of another arm with that arm's name, in the same folder as the others."""
+    name = patch.relative_to(series.folder)
+    if ".." not in name.parts:
+        return name.as_posix()
+    return "-".join(patch.resolve().relative_to(paths.KERNEL_PATCHES.resolve()).parts)
 
 
 def _quilt(series: Series) -> dict[str, bytes]:

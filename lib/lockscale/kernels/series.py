@@ -65,21 +65,27 @@ def read_series(study: str, arm: str, folder_name: str | None = None) -> Series:
 
 
 def _listed(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
-    """The patches that the file `series` of a folder lists, which lie beside it; why they are unsafe."""
+    """The patches that the file `series` of a folder lists, its own or another arm's; why they are unsafe."""
     listing = folder / "series"
     names = [line.strip() for line in read_text(listing).splitlines()]
     unsafe = [_unsafe(name, listing) for name in names if name.startswith("#") and "unsafe" in name.lower()]
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
     for patch in patches:
-        if not _is_beside(patch, folder):
+        if not (_is_below(patch, folder) or _is_of_another_arm(patch)):
             said = os.path.relpath(patch, folder)
             raise BadInput(
-                f"{listing} lists {said!r}, which is not a file beside it: add it or drop the line"
+                f"{listing} lists {said!r}, which is no file beside it nor a patch of another arm: "
+                "add it or drop the line"
             )
     return patches, unsafe
 
 
-def _is_beside(patch: Path, folder: Path) -> bool:
+def _is_of_another_arm(patch: Path) -> bool:
+    """What several arms begin with exists once: the others name it as ../../STUDY/ARM/0001-x.patch."""
+    return _is_below(patch, paths.KERNEL_PATCHES) and (patch.resolve().parent / "series").is_file()
+
+
+def _is_below(patch: Path, folder: Path) -> bool:
     try:
         return patch.resolve().is_relative_to(folder.resolve()) and patch.is_file()
     except (OSError, ValueError, RuntimeError):  # a name too long or with a NUL, a loop of links

@@ -26,8 +26,15 @@ from lockscale.measure.build_arms import build_arms
 from lockscale.measure.load import CREATES
 from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
-from lockscale.study.file import GuestPoints, LocalTarget, ManycoreTarget, QemuTarget, Study, Target
-from lockscale.study.target_file import ServerDisk
+from lockscale.study.file import (
+    GuestPoints,
+    LocalTarget,
+    ManycoreTarget,
+    QemuTarget,
+    Study,
+    Target,
+)
+from lockscale.study.target_file import ServerDisk, with_disk
 
 
 def host() -> dict[str, Any]:
@@ -163,7 +170,7 @@ LEAST_FILE_BYTES = 512
 
 def refuse_too_large(study: Study, target: Target) -> None:
     """Raises BadInput where the study's plan asks for more than `target` can do, and says what that is."""
-    has, disk_bytes = most_cpus(target), _disk_bytes(target)
+    has, disk_bytes = most_cpus(target), _disk_bytes(with_disk(target, study.disk_mib))
     creates = study.workload == CREATES
     for guest in study.parameters.guests:
         if has is not None and guest.cpus > has:

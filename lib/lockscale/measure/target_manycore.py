@@ -27,6 +27,7 @@ from lockscale.measure.run_folder import Run
 from lockscale.measure.target import Booted, HeldTarget, InVirtualTime, hold_this_machine, refuse_too_large
 from lockscale.measure.target_qemu import guest_of
 from lockscale.study.file import ManycoreTarget, Study, Target
+from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
 QEMU_MIB = 1536  # beside the guest's memory: translated code, and what is known of each line
@@ -81,7 +82,7 @@ class HeldManycore(HeldTarget):
     kernels: dict[str, Kernel]
 
     def __init__(self, study: Study, target: ManycoreTarget, kind: str) -> None:
-        self.target, self.kernels = target, build_arms(study, kind)
+        self.target, self.kernels = with_disk(target, study.disk_mib), build_arms(study, kind)
         self.machine = machine_in_virtual_time(target)
         self.at_once = guests_at_once(target)
         self.running = set[QemuMachine]()

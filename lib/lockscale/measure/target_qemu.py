@@ -20,6 +20,7 @@ from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.run_folder import Run
 from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
+from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
 
@@ -100,8 +101,8 @@ class HeldQemu(HeldTarget):
     kernels: dict[str, Kernel]
 
     def __init__(self, run: Run, study: Study, target: QemuTarget, kind: str) -> None:
-        self.target, self.kernels = target, build_arms(study, kind)
-        self.disk = scratch_in(run.folder, target)
+        self.target, self.kernels = with_disk(target, study.disk_mib), build_arms(study, kind)
+        self.disk = scratch_in(run.folder, self.target)
         self.accel = self._guest(self.arms[0], 2, study.parameters.accel).accel
         self.label = f"{target.name} ({self.accel})"
 

@@ -2,9 +2,10 @@
 """A model's parameters from what was observed of the base, and what they say of a patched kernel.
 
 Logarithms of the free parameters have a wide normal prior around the model's own values, a factor of
-PRIOR_FACTOR at 95%: what the data do not reach stays as open as that. The best set minimises misses
-over their standard deviations, prior included (damped Gauss-Newton with the same random numbers
-everywhere; queueing/gauss_newton.py), and the curvature there gives its covariance (Laplace's
+PRIOR_FACTOR at 95%: what the data do not reach stays as open as that. Of a run on another machine than the
+model's, most of that factor is the machine's, common to all times (`of_one_machine`). The best set
+minimises misses over their standard deviations, prior included (damped Gauss-Newton with the same random
+numbers everywhere; queueing/gauss_newton.py), and the curvature there gives its covariance (Laplace's
 approximation). Where the model misses the data by more than they scatter, the data's curvature counts that
 much less (R. Birge, Phys. Rev. 40, 1932); the prior's does not, so that no parameter is ever less known than
 before the data. A patched rate is simulated at the best set and at pairs of sets one covariance away (the
@@ -34,6 +35,8 @@ STARTS, TRIES = 31, 4
 GOOD = 2.0  # times as many squared misses as numbers: a descent that ends above it may be stuck
 STEP = 0.08 / SD  # slopes are over 8%: far above what common random numbers leave of noise
 ENOUGH = 0.02  # of a standard deviation: a step that is no longer worth its simulations
+OWN_FACTOR = 3.0
+"""Assumed: how far one time of a model is off at 95%, once the machine's own factor is known."""
 BY_SIMULATION = Effort(
     steps=12, settled=0.0, gained=ENOUGH**2, damping=1e-3, hopeless=1e2, difference=STEP, longest=1.5 / SD
 )
@@ -81,13 +84,30 @@ class Posterior:
         return float(np.mean(logs)), float(np.std(logs))
 
 
-def posterior(start: Named, misses: Misses, longer: Misses, shown: Callable[[int], None]) -> Posterior:
+def each_alone(free: int) -> Floats:
+    """The prior's spread (k, k), a factor of its covariance: of the logarithms, each for itself."""
+    return SD * np.eye(free)
+
+
+def of_one_machine(free: int) -> Floats:
+    """As each_alone(), where a faster machine shortens all of the model's times alike.
+
+    So a time that the data do not reach follows those that they do.
+    """
+    own = SD * np.log(OWN_FACTOR) / np.log(PRIOR_FACTOR)
+    return np.asarray(np.linalg.cholesky(own**2 * np.eye(free) + (SD**2 - own**2) * np.ones((free, free))))
+
+
+def posterior(
+    start: Named, misses: Misses, longer: Misses, shown: Callable[[int], None], spread: Floats | None = None
+) -> Posterior:
     """From the model's own values. ``shown`` is told how many sets of parameters were tried.
 
-    Where nothing fits, two states may take turns for long (a storm near its threshold): the descents go on
-    with ``longer`` runs.
+    ``spread``: the prior's, by default each_alone(). Where nothing fits, two states may take turns for long
+    (a storm near its threshold): the descents go on with ``longer`` runs.
     """
     names, centre = tuple(start), np.log(list(start.values()))
+    scale = each_alone(len(names)) if spread is None else spread
     tried = 0
 
     def with_prior(of: Misses, sets: Floats) -> Floats:
@@ -97,7 +117,7 @@ def posterior(start: Named, misses: Misses, longer: Misses, shown: Callable[[int
         for one in sets:
             tried += 1
             shown(tried)
-            values = np.exp(centre + SD * one).tolist()
+            values = np.exp(centre + scale @ one).tolist()
             found.append(np.concatenate([of(dict(zip(names, values, strict=True))), one]))
         return np.array(found)
 
@@ -107,10 +127,10 @@ def posterior(start: Named, misses: Misses, longer: Misses, shown: Callable[[int
         residuals = partial(with_prior, longer)
         ends = _ends([(at, residuals(at[None])[0]) for at, _ in ends[:2]], residuals)
     at, found = ends[0]
-    jacobian = slopes(residuals, at[None], found[None], NO_BOUND, STEP)[0] / SD
+    jacobian = slopes(residuals, at[None], found[None], NO_BOUND, STEP)[0]
     of_data = slice(0, -len(names))
-    covariance = _covariance(jacobian[of_data], found[of_data])
-    return Posterior(names, centre + SD * at, covariance, found[of_data])
+    covariance = scale @ _covariance(jacobian[of_data], found[of_data]) @ scale.T
+    return Posterior(names, centre + scale @ at, covariance, found[of_data])
 
 
 def _inflation(misses: Floats, free: int) -> float:
@@ -118,10 +138,10 @@ def _inflation(misses: Floats, free: int) -> float:
 
 
 def _covariance(jacobian: Floats, misses: Floats) -> Floats:
-    """From the data's slopes (n, k) and misses (n,), the data inflated, and the prior."""
+    """In deviations of the prior, from the data's slopes (n, k) and misses (n,), the data inflated."""
     free = jacobian.shape[1]
     data = jacobian / _inflation(misses, free)
-    return np.asarray(np.linalg.inv(data.T @ data + np.eye(free) / SD**2))
+    return np.asarray(np.linalg.inv(data.T @ data + np.eye(free)))
 
 
 def _ends(starts: Sequence[End], residuals: Residuals) -> list[End]:

@@ -6,7 +6,8 @@ and simulated with those of the other arm: a gain, patched over unpatched at the
 how far the fit leaves it open. Two things are in no model of one lock. The next limit: some rate that the
 patched kernel does not exceed. All that the unpatched rates show of it is that it is not below their highest;
 how far above is open (BEYOND). And what the model lacks: the more of the processes' time is lost to waiting,
-the more of the gain is the model's word (predict/discrepancy.py).
+the more of the gain is the model's word (predict/discrepancy.py), and no gain is known closer than the fit
+meets the unpatched rate at the same number of processes.
 """
 
 import json
@@ -24,7 +25,7 @@ from lockscale.measure.rows import origin_of
 from lockscale.predict.discrepancy import Discrepancy
 from lockscale.predict.history import SUPERLINEAR
 from lockscale.predict.observed import Profile
-from lockscale.predict.posterior import Floats, Posterior, posterior
+from lockscale.predict.posterior import Floats, Posterior, of_one_machine, posterior
 from lockscale.predict.user_case import LONGER, TIMES, Case, case_of, free_numbers
 from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
@@ -131,14 +132,21 @@ def predict_gains(study: Study, rows: pd.DataFrame, discrepancy: Discrepancy) ->
     gains: list[ArmGain] = []
     for curve in enough:
         fitted = {name: _fit(study, name, curve) for name in sorted({study.model_of(arm) for arm in told})}
-        fits += [_said(case, found, curve) for case, found in fitted.values()]
+        off_by_model = {name: _off(case, found, curve) for name, (case, found) in fitted.items()}
+        fits += [
+            UnpatchedFit(case.model.name, found.best, {n: 100 * off for n, off in off_by_model[name].items()})
+            for name, (case, found) in fitted.items()
+        ]
         with progress(f"simulate the arms of {study.name}", len(told) * len(curve.rates)) as shown:
             for done, arm in enumerate(told):
                 case, found = fitted[study.model_of(arm)]
+                off = off_by_model[study.model_of(arm)]
                 of_arm: dict[int, tuple[float, float]] = {}
                 for n in curve.rates:  # ascending: the first meet nobody, or the fewest
                     of_arm[n] = _simulated_gain(case, found, arm.model_parameters, n)
-                    ends = _interval(curve, n, of_arm[n], of_arm[min(of_arm)], discrepancy, rng)
+                    lacks = discrepancy.draws(curve.lost(n), DRAWS, rng)
+                    lacks += np.log1p(off[n]) * rng.standard_normal(DRAWS)
+                    ends = _interval(curve, n, of_arm[n], of_arm[min(of_arm)], lacks, rng)
                     naive = n * curve.alone / curve.rates[n]
                     gains.append(ArmGain(arm.name, case.model.name, curve.cpus, n, *ends, naive))
                     shown.update(done * len(curve.rates) + len(of_arm), f"{arm.name}, {n} processes")
@@ -193,7 +201,8 @@ def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
     for free in tries:
         with progress(f"fit {known.name} to {study.unpatched.name}") as shown:
             told = lambda n, shown=shown: shown.update(n, f"{n} sets of parameters simulated")  # noqa: E731
-            found = posterior(free, case.misses, partial(case.misses, longer=LONGER), told)
+            spread = of_one_machine(len(free))
+            found = posterior(free, case.misses, partial(case.misses, longer=LONGER), told, spread)
         fitted.append((max(abs(off) for off in _off(case, found, curve).values()), found))
         if fitted[-1][0] < FAR or len(tries[1]) == len(free):
             break
@@ -203,11 +212,6 @@ def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:
 def _off(case: Case, found: Posterior, curve: _Curve) -> dict[int, float]:
     """The simulated rate over the measured one, less one."""
     return {n: case.simulate(found.best, n).rate_per_s / rate - 1 for n, rate in curve.rates.items()}
-
-
-def _said(case: Case, found: Posterior, curve: _Curve) -> UnpatchedFit:
-    off = {n: 100 * value for n, value in _off(case, found, curve).items()}
-    return UnpatchedFit(case.model.name, found.best, off)
 
 
 def _simulated_gain(
@@ -230,19 +234,19 @@ def _interval(
     n: int,
     gain: tuple[float, float],
     alone: tuple[float, float],
-    discrepancy: Discrepancy,
+    lacks: Floats,
     rng: np.random.Generator,
 ) -> tuple[float, float, float]:
     """Median, low and high of the gain at n processes; alone: where they meet nobody, the patch's own work.
 
-    gain, alone: mean and standard deviation of the logarithm.
+    gain, alone: mean and standard deviation of its logarithm; lacks: draws of what the model has not.
     """
     base, saved = curve.rates[n], np.exp(alone[0] + alone[1] * rng.standard_normal(DRAWS))
     rates: Floats = base * np.exp(gain[0] + gain[1] * rng.standard_normal(DRAWS))
     next_limit = curve.peak * np.exp(BEYOND * rng.exponential(size=DRAWS))
     most = SUPERLINEAR * n * curve.alone * np.maximum(saved, 1.0)
     reached = np.minimum(np.minimum(rates, next_limit), most)
-    logs = np.log(reached / base) + discrepancy.draws(curve.lost(n), DRAWS, rng)
+    logs = np.log(reached / base) + lacks
     tail = (1 - LEVEL) / 2
     low, value, high = np.exp(np.quantile(logs, [tail, 0.5, 1 - tail]))
     return float(value), float(low), float(high)

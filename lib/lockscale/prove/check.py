@@ -44,6 +44,7 @@ from lockscale.study.file import (
     load_whole_study,
     named_series,
 )
+from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
 
@@ -52,7 +53,7 @@ def runs_its_load(series: Series, target: Target) -> str:
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
     fs, operations = fs_type(study.filesystem), study.check.processes * study.check.items_per_process
-    with booted_guest(target, kernel, study.check.cpus) as (machine, disk):
+    with booted_guest(with_disk(target, study.disk_mib), kernel, study.check.cpus) as (machine, disk):
         file_system = make(machine, study.options_of(series.arm), disk)
         said = must(machine, check_load(study), timeout_s=LOAD_TIMEOUT_S)
         assert fsload.parse(said).rows

@@ -20,6 +20,7 @@ from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.study.checks import Counter, Relation, relations
 from lockscale.study.file import Study, Target
+from lockscale.study.target_file import with_disk
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def campaign(
 def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
     """One boot of one arm, and in it one new file system a variant."""
     cpus, processes = study.check.cpus, study.check.processes
-    with booted_guest(target, kernel, cpus) as (machine, disk):
+    with booted_guest(with_disk(target, study.disk_mib), kernel, cpus) as (machine, disk):
         for variant in study.check.variants:
             options, loads = study.options_of(arm, variant), {processes: check_load(study)}
             counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
@@ -92,11 +93,15 @@ class Judged:
 
     ">" holds when the interval of 95% or more lies above 0. ">=" holds unless its whole interval lies below
     0: it was not refuted, which is no proof that the left is more. "= 0" holds when nothing was counted in
-    any repeat.
+    any repeat. Reversed: the right was shown to be more.
     """
 
     found: Difference
     holds: bool
+
+    @property
+    def reversed(self) -> bool:
+        return not self.holds and self.found.significant and self.found.high < 0
 
 
 def judge(relation: Relation, values: Mapping[str, Sequence[float]]) -> Judged:
@@ -117,7 +122,8 @@ class CounterEntry:
     """A counter of one arm beside another's: means, and arm minus base with its interval.
 
     `low`, `high` and the means are in `unit`; `level_pct` is what the interval covers. `origin` says
-    what it was counted on; a count is never a rate. `reason`: why the relation need not show here.
+    what it was counted on; a count is never a rate. `reason`: why the relation need not show here; it
+    excuses none that is `reversed`.
     """
 
     name: str
@@ -134,13 +140,14 @@ class CounterEntry:
     iterations: int
     expected: str
     ok: bool
+    reversed: bool = False
     reason: str = ""
     origin: str = "qemu"
 
     @property
     def fails(self) -> bool:
-        """It did not show, and nobody knows why."""
-        return not (self.ok or self.reason)
+        """It did not show, and nobody knows why; or the contrary did, for which nothing was declared."""
+        return not (self.ok or self.reason) or self.reversed
 
 
 def counters_of(study: Study, counted: Sequence[Counted]) -> list[CounterEntry]:
@@ -206,6 +213,7 @@ def _entries(
             iterations=len(values[arm]),
             expected=str(relation),
             ok=judged.holds,
+            reversed=judged.reversed,
             reason=counter.not_shown.get(str(relation), ""),
         )
         for arm, base, d in sides

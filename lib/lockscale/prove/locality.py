@@ -23,6 +23,7 @@ from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
+from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
 
 FILES_PER_WRITER, WRITERS = 24, 8
@@ -197,7 +198,7 @@ def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Loc
     """One boot; every way of writing on a new file system."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
-    with booted_guest(target, kernel, study.check.cpus) as (machine, disk):
+    with booted_guest(with_disk(target, study.disk_mib), kernel, study.check.cpus) as (machine, disk):
         for how in HOW:
             yield _one(machine, series, study, disk, how, iteration)
 

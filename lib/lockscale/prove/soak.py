@@ -20,6 +20,7 @@ from lockscale.progress import progress
 from lockscale.prove.kernel_reports import races, reports
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
+from lockscale.study.target_file import with_disk
 
 DEBUG, KCSAN = "debug", "kcsan"
 # The log of a soak has to be whole: a report that was pushed out of it is silence.
@@ -82,8 +83,9 @@ def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soake
     """Boot, mount, load over and over in every variant, unmount, check; then read the whole log."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series, kind=kind), load_whole_study(series.study)
+    disk_of = with_disk(target, study.disk_mib)
     watched = booted_guest(
-        target, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT
+        disk_of, kernel, study.check.cpus, kernel_arguments=(WHOLE_LOG,), slower=SLOWER_BOOT
     )
     with watched as (machine, disk):
         loads = _load_for(machine, series.arm, study, disk, guest_seconds)

@@ -42,6 +42,8 @@ def _comparison(entry: CounterEntry) -> str:
 
 
 def _why_not(entry: CounterEntry) -> str:
+    if entry.reversed:
+        return " (reversed)"
     return f" (not shown: {entry.reason})" if entry.reason and not entry.ok else ""
 
 
@@ -71,7 +73,7 @@ def _tables(found: Sequence[CheckedArm]) -> str:
             f"{entry.arm_name} {_mean(entry.arm)}",
             f"{entry.base_name} {_mean(entry.base)}",
             f"[{_mean(entry.low)}, {_mean(entry.high)}]",
-            "yes" if entry.ok else f"**no**{_why_not(entry)}",
+            _holds(entry),
         ]
         for one in found
         for entry in one.counters
@@ -80,6 +82,12 @@ def _tables(found: Sequence[CheckedArm]) -> str:
     titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
     tables = [_markdown(head, rows), _how_counted(found), _markdown(titles, counters)]
     return "\n\n".join(part for part in tables if part)
+
+
+def _holds(entry: CounterEntry) -> str:
+    if entry.fails:
+        return f"**no**{_why_not(entry)}"
+    return "yes" if entry.ok else f"not shown: {entry.reason}"
 
 
 def _how_counted(found: Sequence[CheckedArm]) -> str:
@@ -102,7 +110,17 @@ def _cell(one: CheckedArm, name: str) -> str:
     check = one.checks.get(name)
     if check is None:
         return "-"
+    if name == "counts" and check.ok:
+        return _counted(one)
     return ("yes" if check.ok else "**no**") + (f", {check.seconds:.0f} s" if check.seconds else "")
+
+
+def _counted(one: CheckedArm) -> str:
+    """Whether what is expected of its counters was counted: of none that fails, how many did not show."""
+    if any(entry.fails for entry in one.counters):
+        return "**no**"
+    missed = sum(not entry.ok for entry in one.counters)
+    return f"{missed} of {len(one.counters)} not shown" if missed else "yes"
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

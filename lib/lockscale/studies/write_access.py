@@ -170,7 +170,11 @@ def _open(given: Mapping[str, float]) -> list[Open]:
         "contended_us",
     )
     others = [
-        Open("the sleep of timed-backoff", "its length is not published", "none: choose it, and simulate"),
+        Open(
+            "the sleep of timed-backoff",
+            "its patch, posted in 2017, is not available here",
+            "none: choose it, and simulate",
+        ),
         Open(
             "the queue behind the group lock",
             "what would limit creates without retries has no queue yet in the base",
@@ -185,7 +189,7 @@ def _ideas(predictions: list[Predicted], base_per_s: float) -> list[Idea]:
         FAST: "alone it can bring the storm: write it only with the search under the lock",
         "fast-search": "no retries and no sleep; what creates then wait for is not in the profile",
         "slow-search": "no retries; what lock_buffer() then costs a create is one pass of it",
-        BACKOFF: "between a storm and none, by the length of a sleep that is not published",
+        BACKOFF: "between a storm and none, by the length of a sleep that is not known here",
     }
     return [
         idea_by_gain(p.arm, gains_over(p.low, p.high, base_per_s), THREADS, arguments[p.arm])

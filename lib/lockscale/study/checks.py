@@ -68,7 +68,8 @@ class Counter(_Strict):
 
     Sources are summed. trace: hits of a trace point of the file system. calls: of a kernel function.
     acquisitions, contentions: of a lock class as /proc/lock_stat names it. `not_shown`: a relation that
-    was looked for and did not show, with the reason; it is reported and does not fail the arm.
+    was looked for and did not show, with the reason; it is reported and does not fail the arm, unless the
+    contrary shows.
     """
 
     name: str

@@ -51,6 +51,14 @@ TableName = Annotated[
 ]
 
 
+DiskSize = Annotated[int, pydantic.Field(ge=64, le=65536, strict=True)]
+
+
+def _left_out(value: object) -> bool:
+    """Not among what a study is known by, so that those without it are known as before."""
+    return value is None
+
+
 class _Strict(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
@@ -115,7 +123,8 @@ class Study(_Strict):
     the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
     what carries the proof, a profiled function's calls for one operation, or one of `counters`, counted on
     observe kernels. aa_counter: the profiled function whose calls for one operation compare the A/A pair, and
-    are the proof where no observe kernel ran; left out where counter is one. check: the load under which
+    are the proof where no observe kernel ran; left out where counter is one. disk_mib: the least that
+    a guest's disk has to have; only what is written to it takes room. check: the load under which
     `lockscale patches check` counts `counters`.
     """
 
@@ -136,6 +145,7 @@ class Study(_Strict):
     mkfs: list[MkfsWord]
     mount: list[MountOption]
     mkfs_asserts: list[Feature]
+    disk_mib: DiskSize | None = pydantic.Field(default=None, exclude_if=_left_out)
     check: CheckLoad = CheckLoad()
     counters: list[Counter] = []
     calls_without_retry: Constant | None = None

@@ -5,7 +5,7 @@ Whatever reaches a command line or a path is held to the characters that such a 
 """
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import pydantic
 
@@ -245,10 +245,18 @@ class LocalTarget(_Strict):
 
 Target = QemuTarget | ManycoreTarget | SshTarget | LocalTarget
 BootsGuests = QemuTarget | ManycoreTarget
+OneTarget = TypeVar("OneTarget", QemuTarget, ManycoreTarget, SshTarget, LocalTarget, Target)
 
 
 class TargetFile(pydantic.RootModel[Annotated[Target, pydantic.Field(discriminator="kind")]]):
     """One target file, told apart by its `kind`."""
+
+
+def with_disk(target: OneTarget, size_mib: int | None) -> OneTarget:
+    """`target` with a guest's disk of that size, where its own is smaller; a server's disk is what it is."""
+    if size_mib is None or not isinstance(target, BootsGuests) or target.disk.size_mib >= size_mib:
+        return target
+    return target.model_copy(update={"disk": target.disk.model_copy(update={"size_mib": size_mib})})
 
 
 def guest_target(target: Target) -> QemuTarget:

@@ -65,7 +65,7 @@ tally(groups)
 #    stay in one CPU's cache. The third stop: a row for each writer, and no row for `s_md_lock`.
 #
 # Below is the sum over all containers, simulated with 95% intervals; open marks are published, times the
-# number of containers. Patch 1 alone was not published. What limits the last curve is taken to be the
+# number of containers. S3's letter does not give patch 1 alone. What limits the last curve is taken to be the
 # journal: the model sets one time to the published point at 64 containers for it, and cannot say more about
 # it.
 #

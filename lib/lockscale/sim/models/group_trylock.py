@@ -26,8 +26,8 @@ OWN, SECTION = ns(5), ns(20)  # assumed: the CPU's own line; a few loads and sto
 @model(
     unit="fallocates/s",
     calibration="calibrated: 4 free parameters (elsewhere_us, moved_ns, serial_ns, search_ns) "
-    "from S3: base at 1, and base, linear and mb_optimize_scan at 64 containers; trylock alone was "
-    "not published",
+    "from S3: base at 1, and base, linear and mb_optimize_scan at 64 containers; S3's letter does not "
+    "give trylock alone, for which group_goals has the better time of s_md_lock",
 )
 def group_trylock(
     m: Builder,

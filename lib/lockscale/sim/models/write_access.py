@@ -19,9 +19,9 @@ HOLD = Note(
 )
 BUFFER_HOLD = Note("mean hold of lock_buffer()", "calibrated: S2's slow rate and calls")
 BUFFER_WAKE = Note("head start of a running thread over the one woken", "effective; calibrated likewise")
-FAST_ACCESS = Note("get_write_access without lock_buffer()", "patch 28276; inferred from S2's costs")
+FAST_ACCESS = Note("get_write_access without lock_buffer()", "Lustre 28276, 17fe3c192e; reverted in 2.11.0")
 SEARCH_LOCKED = Note("after a lost claim search again under the lock", "the cure, as in S1")
-BACKOFF = Note("mean sleep after a lost claim, +- half; 0: none", "free: S2 does not publish its delay")
+BACKOFF = Note("mean sleep after a lost claim, +- half; 0: none", "free: posted in 2017, not available here")
 
 
 @model(
