@@ -78,8 +78,8 @@ def recipe_of(
 
 
 def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
-    """Those that the server does not have; its default stays what it is."""
-    there = {kernel.release for kernel in installed_kernels(server)}
+    """Those that the server does not have whole; its default stays what it is."""
+    there = {kernel.release for kernel in installed_kernels(server) if kernel.is_whole}
     for kernel in kernels:
         if kernel.release not in there:
             install_package(server, kernel.release, kernel.package)
