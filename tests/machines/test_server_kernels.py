@@ -30,10 +30,10 @@ WITH_OURS = ROOMY | {
     f"dpkg-query --search /boot/vmlinuz-{OTHER}": f"linux-image-{OTHER}: /boot/vmlinuz-{OTHER}\n",
     f"{STATE}-{OTHER}": "installed",
 }
-UNITS = ("-reached.service", ".timer", ".service")
 LOOK = f"grep -qsx {BEGIN} /boot/grub/custom.cfg"
+UNITS = ("trial-reached.service", "trial.timer", "trial.service", "home.timer", "home.service")
 FORGET = "rm -f /var/lib/lockscale/trial " + " ".join(
-    f"/etc/systemd/system/lockscale-trial{unit}" for unit in UNITS
+    f"/etc/systemd/system/lockscale-{unit}" for unit in UNITS
 )
 
 
