@@ -108,7 +108,7 @@ def _njit(function: Function, **options: bool) -> Function:
         folder.mkdir(parents=True, exist_ok=True)
         config.CACHE_DIR = str(folder)
         result: Any = njit(cache=os.access(folder, os.W_OK), **options)(function)
-        if file := getattr(result._cache, "_cache_file", None):
+        if file := getattr(getattr(result, "_cache", None), "_cache_file", None):
             file.__class__ = _HashedCacheFile
     except OSError:
         result = njit(**options)(function)
