@@ -3,7 +3,8 @@
 
 LIST is packages.toml beside this file, or another one of its form. Runs before .venv exists, so it uses
 the standard library alone. Asks no question. As root it installs, and starts no service; otherwise it
-prints the command and ends with status 2.
+prints the command and ends with status 2. What only the tests use of a package that is a service is unpacked
+under .cache, as anybody.
 """
 
 import contextlib
@@ -12,26 +13,30 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
+UNPACKED = Path(os.environ.get("LOCKSCALE_CACHE") or ROOT / ".cache") / "unpacked"
 POLICY = Path("/usr/sbin/policy-rc.d")  # asked before a package starts its service; 101 is no
 OURS = "# of lockscale's setup, while it installs packages"
 TRIES = 3  # a mirror in mid-update answers 404; a second `apt-get update` sees the new index
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
 
 
-def missing(listed: str) -> list[dict[str, str]]:
+def missing(listed: str) -> list[dict[str, Any]]:
     """The packages of `listed` whose command or file is not on this machine."""
     packages = tomllib.loads(Path(__file__).with_name(listed).read_text())["package"]
     return [package for package in packages if not is_there(package)]
 
 
-def is_there(package: dict[str, str]) -> bool:
+def is_there(package: dict[str, Any]) -> bool:
     if tool := package.get("tool"):
-        path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+        path = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin:{UNPACKED}/usr/sbin"
         return shutil.which(tool, path=path) is not None
     return any(Path("/").glob(package["file"].lstrip("/")))
 
@@ -90,16 +95,46 @@ def install(names: list[str]) -> int:
     return status
 
 
+def unpack(names: list[str]) -> int:
+    """Put the files of the packages under UNPACKED, whole or not at all; nothing of them is run.
+
+    apt-get compares each with the hash in its signed lists.
+    """
+    UNPACKED.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=UNPACKED.parent, prefix="unpacking-") as made:
+        folder = Path(made)
+        argv = ["apt-get", "download", "-o", "APT::Sandbox::User=root", *names]
+        if subprocess.run(argv, cwd=folder, check=False).returncode:
+            print(
+                "setup: apt-get knows no package yet: `apt-get update` as root, then make again",
+                file=sys.stderr,
+            )
+            return 2
+        for archive in folder.glob("*.deb"):
+            subprocess.run(["dpkg-deb", "--extract", archive, folder / "root"], check=True)
+        shutil.rmtree(UNPACKED, ignore_errors=True)
+        (folder / "root").rename(UNPACKED)
+    return 0
+
+
 def main(listed: str = "packages.toml") -> int:
     lacking = missing(listed)
     if not lacking:
         return 0
-    names = [package["name"] for package in lacking]
     for package in lacking:
         print(f"setup: {package['name']} is missing: {package['why']}", file=sys.stderr)
     if shutil.which("apt-get") is None:
         print("setup: this is no Debian: install what gives the same tools", file=sys.stderr)
         return 2
+    status = install_all([package["name"] for package in lacking if "unpack" not in package])
+    to_unpack = [name for package in lacking for name in package.get("unpack", [])]
+    return status or (unpack(to_unpack) if to_unpack else 0)
+
+
+def install_all(names: list[str]) -> int:
+    """Install as root, or say how; 0 where there is nothing to install."""
+    if not names:
+        return 0
     command = f"apt-get update && apt-get install --yes --no-install-recommends {' '.join(names)}"
     if os.geteuid() != 0:
         print(f"setup: run this once as root, then make again:\n  {command}", file=sys.stderr)

@@ -2,7 +2,8 @@
 """A real sshd on loopback, with its own port, host key and authorized_keys; the tests' user logs in.
 
 Who is not root gets a `sudo` that lets through, and every job a systemd-run that needs no systemd, so that
-a test means the same for everybody.
+a test means the same for everybody. Where no ssh server is installed, it is what setup/test-packages.toml
+unpacks under .cache, which has no user `sshd`: libnss-wrapper lends it one.
 """
 
 import contextlib
@@ -20,12 +21,35 @@ from pathlib import Path
 import pytest
 
 import fake_systemd
+from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost
 from lockscale.programs import need
 
 UP_S = 30
+UNPACKED = paths.CACHE / "unpacked"
+UNPRIVILEGED = "sshd:x:65534:65534::/run/sshd:/usr/sbin/nologin\n"  # who reads a login before it is let in
+# of OpenSSH 9.8 and later, which is several programs
+PARTS = {"SshdSessionPath": "sshd-session", "SshdAuthPath": "sshd-auth"}
+
+
+def unpacked_lines() -> tuple[str, ...]:
+    """Where an unpacked sshd finds its parts."""
+    there = {word: UNPACKED / "usr/lib/openssh" / name for word, name in PARTS.items()}
+    return tuple(f"{word} {path}" for word, path in there.items() if path.exists())
+
+
+def unpacked_env(folder: Path) -> dict[str, str]:
+    """What lets an unpacked sshd run: its libraries, and a passwd(5) in `folder` with one user more."""
+    (wrapper,) = UNPACKED.glob("usr/lib/*/libnss_wrapper.so")
+    (folder / "passwd").write_text(Path("/etc/passwd").read_text() + UNPRIVILEGED)
+    return {
+        "LD_LIBRARY_PATH": str(wrapper.parent),
+        "LD_PRELOAD": str(wrapper),
+        "NSS_WRAPPER_PASSWD": str(folder / "passwd"),
+        "NSS_WRAPPER_GROUP": "/etc/group",
+    }
 
 
 def free_port() -> int:
@@ -72,7 +96,7 @@ class Sshd:
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}", "PidFile none", "UsePAM no",
             "PasswordAuthentication no", "KbdInteractiveAuthentication no", "StrictModes no",
             "PermitRootLogin prohibit-password", "PrintMotd no", "LogLevel VERBOSE",
-            f"SetEnv PATH={path}", *self.more,
+            f"SetEnv PATH={path}", *unpacked_lines(), *self.more,
         )  # fmt: skip
 
     def write_known_hosts(self, port: int | None = None, key: Path | None = None) -> None:
@@ -97,9 +121,14 @@ class Sshd:
     def start(self) -> None:
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        argv = [need("sshd"), "-D", "-e", "-f", str(self.folder / "sshd_config")]
+        program, env = UNPACKED / "usr/sbin/sshd", dict(os.environ)
+        if program.exists():
+            env |= unpacked_env(self.folder)
+        else:
+            program = Path(need("sshd"))
+        argv = [str(program), "-D", "-e", "-f", str(self.folder / "sshd_config")]
         with (self.folder / "sshd.log").open("ab") as log:
-            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
         deadline_s = time.monotonic() + UP_S
         while time.monotonic() < deadline_s:
             with socket.socket() as probe:

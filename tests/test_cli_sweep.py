@@ -2,6 +2,7 @@
 """`lockscale sweep`: grids, hypercubes, Dask, and a real interrupt from which it goes on."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -95,8 +96,11 @@ def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_
     for old, new, fault in [
         ('"unit": ', '"units": ', "is a point without unit"),
         ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, no finite number"),
+        ('"value": ', '"value": 1', "was changed after it was written"),
     ]:
-        keep.write_text(kept.replace(old, new))
+        changed = kept.replace(old, new)
+        of_old = re.sub(r', "line_sha256": "\w+"', "", changed)  # of a lockscale that wrote no hash
+        keep.write_text(changed if "was changed" in fault else of_old)
         said = lockscale(*argv, "--json")
         assert (said.status, said.out) == (2, "") and said.err.count("\n") == 1
         assert f"{keep} line 2 {fault}: delete the line, it is then redone" in said.err

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""setup/system.py on the developer's machine: whatever ends it, no policy of services is left behind."""
+"""setup/system.py on the developer's machine: whatever ends it, no policy of services is left behind, and the
+tests bring no ssh server.
+"""
 
 import os
 import signal
@@ -17,6 +19,7 @@ import os, pathlib, sys
 sys.path.insert(0, sys.argv[1])
 import system
 system.POLICY = pathlib.Path(sys.argv[2])
+system.UNPACKED = system.POLICY.parent / "cache" / "unpacked"
 system.is_there = lambda package: False
 os.geteuid = lambda: 0
 sys.exit(system.main("test-packages.toml"))
@@ -30,14 +33,32 @@ def policy(tmp_path: Path) -> Path:
 
 
 def start(policy: Path, seconds: str) -> subprocess.Popen[bytes]:
-    """The setup with an apt-get that takes so long."""
+    """The setup with an apt-get that takes so long, and downloads what lies in `archive`."""
     tools = policy.parent / "bin"
     tools.mkdir(exist_ok=True)
-    (tools / "apt-get").write_text(f"#!/bin/sh\nexec sleep {seconds}\n")
+    (tools / "apt-get").write_text(
+        f'#!/bin/sh\necho "$*" >> {policy.parent}/asked\n'
+        f'[ "$1" != download ] || exec cp -r {archive(policy.parent)} .\nexec sleep {seconds}\n'
+    )
     (tools / "apt-get").chmod(0o755)
     env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     argv = [sys.executable, "-c", RUN, str(paths.ROOT / "setup"), str(policy)]
     return subprocess.Popen(argv, env=env, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def archive(folder: Path) -> Path:
+    """An ssh server's package whose script would let it begin with the next boot."""
+    tree, made = folder / "tree", folder / "openssh-server.deb"
+    if not made.exists():
+        (tree / "DEBIAN").mkdir(parents=True)
+        (tree / "usr/sbin").mkdir(parents=True)
+        (tree / "usr/sbin/sshd").write_text("#!/bin/sh\n")
+        said = "Package: openssh-server\nVersion: 1\nArchitecture: all\nMaintainer: a\nDescription: a\n"
+        (tree / "DEBIAN/control").write_text(said)
+        (tree / "DEBIAN/postinst").write_text(f"#!/bin/sh\ntouch {folder}/enabled\n")
+        (tree / "DEBIAN/postinst").chmod(0o755)
+        subprocess.run(["dpkg-deb", "--build", tree, made], check=True, stdout=subprocess.DEVNULL)
+    return made
 
 
 def start_and_wait_for_policy(policy: Path) -> subprocess.Popen[bytes]:
@@ -74,3 +95,16 @@ def test_a_policy_of_the_machines_own_stays(policy: Path):
     policy.write_text(own)
     assert start(policy, "0").wait(WAIT_S) == 0
     assert policy.read_text() == own
+
+
+def test_the_tests_ssh_server_is_unpacked_and_never_installed(policy: Path):
+    """Installed, its script lets it begin with the machine's next boot, whatever the policy says."""
+    assert start(policy, "0").wait(WAIT_S) == 0
+    cache = policy.parent / "cache"
+    assert (cache / "unpacked/usr/sbin/sshd").exists() and [one.name for one in cache.iterdir()] == [
+        "unpacked"
+    ]
+    asked = (policy.parent / "asked").read_text().splitlines()
+    installed = [line for line in asked if line.startswith("install")]
+    assert "mmdebstrap" in installed[0] and not any("openssh-server" in line for line in installed)
+    assert not (policy.parent / "enabled").exists()

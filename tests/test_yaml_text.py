@@ -54,6 +54,46 @@ def test_the_same_name_in_two_places_and_a_merge_that_is_overridden_are_no_repea
     assert merged == {"a": {"x": 1, "y": 2}, "b": {"x": 3, "y": 2}, "c": {"x": 4, "y": 2}}
 
 
+MERGES = (
+    "a0: &a0 {"
+    + ", ".join(f"k{n}: 1" for n in range(40))
+    + "}\n"
+    + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 8))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("mount: !!set {a, b}", "line 1 is a set, which has no order: write a list, as"),
+        ("a: 1\nmount:\n  ? a\n  ? b\nc: !!set {? x}", "line 5 is a set"),
+        ("seconds: 40:00", "line 1 says 40:00, a number of base 60 to YAML"),
+        ("a: b\nseconds: -1:30.5", "line 2 says -1:30.5, a number of base 60"),
+        ("value: .nan", "line 1 says .nan, which is no number"),
+        ("a: [1, -.inf]", "line 1 says -.inf, which is no number"),
+        ("a: 1.0e+999", "line 1 says 1.0e\\+999, which is no number"),
+        ("question: faster \u202e?retsaf", "line 1 holds a character that turns the direction of text"),
+        ('a: 1\nquestion: "\\u2066x"', "line 2 holds a character that turns"),
+        ("# harmless \u202e\na: 1", "line 1 holds a character that turns"),
+        ("a: " + "[" * 60 + "]" * 60, "line 1 is more than 40 levels deep"),
+        (MERGES, r"line \d merges more than 100000 values"),
+        ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
+    ],
+    ids=range(13),
+)
+def test_what_means_something_else_or_grows_without_bound_is_refused(tmp_path: Path, text: str, why: str):
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(BadInput, match=rf"x\.yaml {why}"):
+        read_yaml(tmp_path / "x.yaml")
+
+
+def test_what_looks_like_it_and_is_harmless_is_taken():
+    text = "time: '40:00'\nport: a:b\naddress: 10:20:30:zz\nnumber: 1.5e3\nwords: é → x"
+    assert parse_yaml(text) == {
+        "time": "40:00", "port": "a:b", "address": "10:20:30:zz", "number": "1.5e3", "words": "é → x"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("text", ["a: [", "a: !!python/object/apply:os.getpid []", "2023-99-99", "\x00"])
 def test_what_is_no_yaml_is_one_sentence(tmp_path: Path, text: str):
     (tmp_path / "x.yaml").write_text(text)

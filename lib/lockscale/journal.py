@@ -2,11 +2,14 @@
 """An append-only journal: one JSON value a line, each on disk before its work is called done.
 
 Whatever ends the process, the lines before are whole; a last line that a kill tore is no line, and what it
-would have said is done again.
+would have said is done again. A line ends with the hash of the rest of it, so that a digit that changed on
+the disk or in an editor is noticed.
 """
 
+import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +19,33 @@ from lockscale.files import append_line, write_bytes
 T = TypeVar("T")
 
 
-def add_line(path: Path, value: Any) -> None:
+_SEAL = "line_sha256"
+_SEALED = re.compile(rb', "%b": "([0-9a-f]{64})"}$' % _SEAL.encode())
+
+
+def line_of(value: Mapping[str, Any]) -> str:
+    """`value` as a line, its hash as the last of its keys. NaN, which JSON has not, is a ValueError."""
+    text = json.dumps(value, allow_nan=False)
+    return f'{text[:-1]}, "{_SEAL}": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
+
+
+def add_line(path: Path, value: Mapping[str, Any]) -> None:
     """`value` as one more line, fsynced; BadInput where the disk is full, and then it is not there at all."""
-    append_line(path, json.dumps(value))
+    append_line(path, line_of(value))
+
+
+def without_hash(line: bytes) -> bytes:
+    """What line_of() was given, as JSON. Raises BadInput where the line was changed after it was written.
+
+    A line without a hash is one of a lockscale that wrote none.
+    """
+    found = _SEALED.search(line)
+    if not found:
+        return line
+    text = line[: found.start()] + b"}"
+    if hashlib.sha256(text).hexdigest().encode() != found[1]:
+        raise BadInput("was changed after it was written")
+    return text
 
 
 def read_lines(path: Path, parse: Callable[[bytes], T], mend: str, *, skip: int = 0) -> list[T]:
@@ -30,7 +57,7 @@ def read_lines(path: Path, parse: Callable[[bytes], T], mend: str, *, skip: int 
     found = []
     for number, line in enumerate(whole_part(path).split(b"\n")[:-1], start=1):
         try:
-            found += [parse(line)] if number > skip else []
+            found += [parse(without_hash(line))] if number > skip else []
         except BadInput as fault:
             raise BadInput(f"{path} line {number} {fault}: {mend}") from None
     return found

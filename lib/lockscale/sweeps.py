@@ -20,7 +20,7 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.files import locked
-from lockscale.journal import add_line, drop_torn_line, read_lines, whole_part
+from lockscale.journal import add_line, drop_torn_line, line_of, read_lines, whole_part
 from lockscale.progress import Progress, progress
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
@@ -63,7 +63,7 @@ class KeepFile:
         """Raises BadInput for a file of somebody else's, or of other settings."""
         header, end, _ = whole_part(self.path).partition(b"\n")
         if not end:
-            if self.path.exists() and not json.dumps(self.header).encode().startswith(self.path.read_bytes()):
+            if self.path.exists() and not line_of(self.header).encode().startswith(self.path.read_bytes()):
                 raise self._not_ours()
             return
         found = _object(header)

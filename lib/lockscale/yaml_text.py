@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten.
 
-Texts of such files that reach a command line or a path have only the characters that `spelt` allows.
+Size, depth and what merges make of a few lines are bounded. Refused is also what does not mean what a person
+reads in it: 40:00 (a number to YAML), a set (of no order), NaN and infinity, characters that turn the
+direction of a text. Texts that reach a command line or a path have only the characters that `spelt` allows.
 """
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,9 +20,55 @@ from lockscale.errors import BadInput
 # What YAML's own constructors raise for an integer, a date or a key that cannot be.
 UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
 
+MOST_CHARACTERS = 1 << 20
+MOST_DEPTH = 40
+MOST_MERGED = 100_000
+_TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Unicode, Bidi_Control
+TURNS = "holds a character that turns the direction of text: write it without"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader keeps the last of two equal names without a word."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.depth = self.merged = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            deep: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: make it flatter")
+        node: Any = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> Any:
+        node: Any = super().compose_scalar_node(anchor)
+        if _TURNS.search(node.value):
+            raise BadInput(f"{_line(node)} {TURNS}")
+        if node.tag in _NUMBERS and ":" in node.value:
+            raise BadInput(
+                f"{_line(node)} says {node.value[:40]}, a number of base 60 to YAML: write the number, or "
+                "put it in quotes"
+            )
+        return node
+
+    def flatten_mapping(self, node: Any) -> None:
+        super().flatten_mapping(node)
+        self.merged += len(node.value)
+        if self.merged > MOST_MERGED:
+            raise BadInput(f"{_line(node)} merges more than {MOST_MERGED} values: write what it needs alone")
+
+    def construct_yaml_float(self, node: Any) -> float:
+        value: float = super().construct_yaml_float(node)
+        if not math.isfinite(value):
+            raise BadInput(f"{_line(node)} says {node.value[:40]}, which is no number: write one")
+        return value
+
+    def construct_yaml_set(self, node: Any) -> Any:
+        raise BadInput(f"{_line(node)} is a set, which has no order: write a list, as [a, b]")
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node: Any = super().compose_mapping_node(anchor)
@@ -32,8 +81,21 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
+_Loader.add_constructor("tag:yaml.org,2002:set", _Loader.construct_yaml_set)
+
+
+def _line(node: Any) -> str:
+    return f"line {node.start_mark.line + 1}"
+
+
 def parse_yaml(text: str) -> Any:
-    """The value of a text. Raises BadInput for a name given twice, one of UNREADABLE for what is no YAML."""
+    """The value of a text. Raises BadInput for what is refused, one of UNREADABLE for what is no YAML."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadInput(f"has more than {MOST_CHARACTERS >> 20} MiB: write less")
+    if turned := _TURNS.search(text):  # in a comment too
+        line = text.count("\n", 0, turned.start()) + 1
+        raise BadInput(f"line {line} {TURNS}")
     loader = _Loader(text)
     try:
         return loader.get_single_data()
@@ -44,7 +106,8 @@ def parse_yaml(text: str) -> Any:
 def read_yaml(path: Path) -> Any:
     """The value of a file. Raises BadInput with the line."""
     try:
-        return parse_yaml(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as stream:
+            return parse_yaml(stream.read(MOST_CHARACTERS + 1))
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
     except UNREADABLE as error:

@@ -52,6 +52,7 @@ REFUSED = {
     "names before the rows": (",threads,value\na,1,100\nb,2,190\n", "row 1 has no name for column 1"),
     "long line": ("threads,value\n1," + 10**5 * "ab" + "\n", "row 2, column value is 'abab"),
     "long header": (10**4 * "ab" + ",c\n1,2\n", "names no column threads .it has abab"),
+    "many columns": (",".join(f"c{n}" for n in range(20_000)) + "\n1,2\n", "has 20000 names, and at most"),
     "long unit": ("threads,value,unit\n1,100," + 10**5 * "x" + "\n", "row 2, column unit: 'xxx"),
     "nothing but NUL": (4000 * b"\0", "but a binary one"),
     "all profiled": ("threads,value,profiled\n1,100,True\n", "has no rows"),

@@ -38,6 +38,8 @@ ON_TRIAL = {
     "uname -r": f"{NEW}\n",
     "od -A n -v -t x1 /sys/kernel/notes": f" {NOTES}\n",
     "systemctl is-active lockscale-trial.timer": "active\n",
+    "systemctl start lockscale-home.timer": "",
+    "systemctl is-active lockscale-home.timer": "active\n",
     "systemctl stop lockscale-trial.timer": "",
 }
 HOME = {

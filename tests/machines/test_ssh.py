@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from lockscale.doctor import checks_of
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.machine import Write, must, must_all
+from lockscale.machines.machine import LocalMachine, Write, must, must_all
 from lockscale.machines.server_facts import needs
 from lockscale.machines.ssh import SshMachine
 from lockscale.measure import server_recovery
@@ -103,6 +103,18 @@ def test_output_that_is_no_text_is_replaced(machine: SshMachine) -> None:
 def test_a_long_output_arrives_whole(machine: SshMachine) -> None:
     out = must(machine, ["seq", "200000"])
     assert out == "".join(f"{n}\n" for n in range(1, 200001))
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_an_output_without_end_is_one_sentence(
+    machine: SshMachine, monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    monkeypatch.setattr("lockscale.machines.machine.MOST_PRINTED", 1 << 20)
+    much = ["sh", "-c", f"head -c 3000000 /dev/zero >&{stream}"]
+    for where in (machine, LocalMachine()):
+        with pytest.raises(RunFailed, match=r"/dev/zero .*` printed 2 MiB, and at most 1 are taken$"):
+            where.run(much)
+        assert where.run(["echo", "more"]).stdout == "more\n"
 
 
 def test_a_long_list_of_steps_needs_no_long_command_line(machine: SshMachine) -> None:

@@ -84,7 +84,7 @@ def test_a_dry_run_holds_nothing_and_reboots_nothing(
     assert told.status == 2 and "is not formatted: it is not there" in told.err
 
 
-@pytest.mark.parametrize("command", ["check", "prepare", "kernels"])
+@pytest.mark.parametrize("command", ["check", "prepare", "kernels", "home"])
 @pytest.mark.parametrize("name", ["qemu", "local"])
 def test_a_guest_or_this_machine_is_no_server(lockscale: Lockscale, command: str, name: str):
     told = lockscale("target", command, name)

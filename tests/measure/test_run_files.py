@@ -2,8 +2,11 @@
 """A damaged file of a run is one sentence that names it; a last line that a crash tore is none."""
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +14,11 @@ from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_json
+from lockscale.journal import line_of, without_hash
 from lockscale.measure import provenance
 from lockscale.measure.plan import Step
 from lockscale.measure.provenance import how_to_repeat
-from lockscale.measure.resume import open_journal, read_entries, step_seconds
+from lockscale.measure.resume import open_journal, read_entries, refuse_other, step_seconds
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import (
     Run,
@@ -31,6 +35,7 @@ from lockscale.study.file import load_study
 CURATED = curated_run("inode-claim")
 SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": 40, "iterations": 2}
 STUDY = load_study("inode-claim", SMALL)
+THREADS = read_rows(CURATED.rows).head(2).threads.tolist()
 DAMAGED = ["{", "[]", "{}", "null", "", "\x00\x00", "[" * 100_000, '{"name": "a"']
 LINES = [
     b'{"step"',
@@ -90,9 +95,86 @@ def test_a_torn_last_line_is_dropped_whatever_is_in_it(begun: Run, torn: bytes):
     assert begun.journal.read_bytes() == whole
 
 
+def rewritten(run: Run, change: Callable[[dict[str, Any]], object], *, sealed: bool) -> None:
+    """Let the second line say something else; sealed: as if lockscale itself had written it."""
+    first, line, last = begun_lines = run.journal.read_text().splitlines()
+    said = json.loads(line)
+    seal = said.pop("line_sha256")
+    change(said)
+    again = line_of(said) if sealed else json.dumps(said)[:-1] + f', "line_sha256": "{seal}"}}'
+    assert len(begun_lines) == 3 and again != line
+    run.journal.write_text(f"{first}\n{again}\n{last}\n")
+
+
+CHANGES = {
+    "a digit more": lambda said: said["rows"][0].update(value=1e6),
+    "a row less": lambda said: said["rows"].pop(),
+    "another arm": lambda said: said["rows"][1].update(arm="other"),
+    "another step": lambda said: said.update(step="001-ab1-as-found-1cpu"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_line_that_was_changed_after_it_was_written_is_named(begun: Run, change):
+    rewritten(begun, change, sealed=False)
+    with pytest.raises(BadInput, match=f"{begun.journal} line 2 was changed after it was written: delete"):
+        open_journal(begun, STUDY)
+
+
+def test_no_flipped_bit_of_a_line_passes(begun: Run):
+    line = bytearray(begun.journal.read_bytes().splitlines()[0])
+    last = line.index(b', "line_sha256"')
+    for at in range(0, last, 7):
+        line[at] ^= 1
+        with pytest.raises(BadInput):
+            without_hash(bytes(line))
+        line[at] ^= 1
+    assert json.loads(without_hash(bytes(line)))["step"].startswith("001")
+
+
+def test_a_line_of_a_lockscale_that_wrote_no_hash_is_read(begun: Run):
+    lines = [without_hash(line) for line in begun.journal.read_bytes().splitlines()]
+    begun.journal.write_bytes(b"\n".join(lines) + b"\n")
+    assert len(open_journal(begun, STUDY).entries) == 3
+
+
+def test_a_step_that_is_there_twice_is_refused(begun: Run):
+    rewritten(begun, CHANGES["another step"], sealed=True)
+    with pytest.raises(BadInput, match="has step 001-ab1-as-found-1cpu twice: delete the wrong line"):
+        open_journal(begun, STUDY)
+
+
+def test_a_step_without_rows_of_a_point_is_refused(begun: Run):
+    steps = [Step(n, "ab", n, n, "as-found", 1, tuple({*THREADS})) for n in range(1, 4)]
+    label = read_rows(CURATED.rows).target[0]
+    refuse_other(open_journal(begun, STUDY), steps, label)
+    whole = begun.journal.read_bytes()
+
+    def of_other_points(said: dict[str, Any]) -> None:
+        said["rows"] = [{**row, "threads": 999} for row in said["rows"]]
+
+    for change in (lambda said: said.update(rows=[]), of_other_points):
+        begun.journal.write_bytes(whole)
+        rewritten(begun, change, sealed=True)
+        with pytest.raises(
+            BadInput, match=r"has no row of \d+ processes in step 002-ab2-as-found-1cpu: delete"
+        ):
+            refuse_other(open_journal(begun, STUDY), steps, label)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_value_that_is_no_number_is_refused(begun: Run, value: str):
+    text = begun.journal.read_text().splitlines()[0]
+    bare = without_hash(text.encode()).decode()
+    begun.journal.write_text(re.sub(r'"value": [0-9.e+-]+', f'"value": {value}', bare, count=1) + "\n")
+    with pytest.raises(BadInput, match="line 1 is damaged"):
+        open_journal(begun, STUDY)
+
+
 def test_a_line_ends_at_a_newline_alone(begun: Run):
     """U+2028, or a carriage return within a name, ends none."""
-    text = begun.journal.read_text().replace('"arm": "', '"arm": "\u2028\u0085')
+    lines = [without_hash(line).decode() for line in begun.journal.read_bytes().splitlines()]
+    text = "".join(f"{line}\n" for line in lines).replace('"arm": "', '"arm": "\u2028\u0085')
     begun.journal.write_text(text, encoding="utf-8")
     assert len(read_entries(begun.journal)) == 3
 

@@ -37,6 +37,33 @@ def twice(number: int) -> int:
     return 2 * number
 
 
+DAMAGES = {
+    "cut": lambda content: content[: len(content) // 2],
+    "empty": lambda content: b"",
+    "a flipped bit": lambda content: content[:60] + bytes([content[60] ^ 4]) + content[61:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("kind", ["nbc", "nbi"])
+def test_damaged_machine_code_is_compiled_again_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str], damage, kind: str
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert compiled.compiled(twice)(21) == 42
+    (file,) = tmp_path.rglob(f"*.{kind}")
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    again: Any = compiled.compiled(twice)
+    assert again(21) == 42 and sum(again.stats.cache_misses.values()) == 1
+    assert (
+        f"{file.name} in {file.parent}, a compiled part of the simulator, is damaged"
+        in capfd.readouterr().err
+    )
+    third: Any = compiled.compiled(twice)
+    assert third(21) == 42 and sum(third.stats.cache_hits.values()) == 1 and not capfd.readouterr().err
+
+
 def test_without_a_writable_folder_code_still_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))

@@ -220,10 +220,6 @@ def test_a_yaml_tag_that_would_run_code_is_refused_and_runs_nothing(inside: Path
             "filesystem: there is no file system 'zfs': name one of btrfs, ext4, tmpfs, xfs",
         ),
         ({5: "x"}, "5: a key is a text: put it in quotes, or mend its name (got 5)"),
-        (
-            {"calls_without_retry": {"value": float("nan"), "unit": "x", "source": "x"}},
-            "calls_without_retry.value: write a number (got nan)",
-        ),
     ],
 )
 def test_what_cannot_be_is_told_by_its_keys_and_by_what_to_write(studies: Path, changes, says: str):
@@ -279,7 +275,9 @@ def test_a_parameter_without_name_or_equals_sign_is_refused(text):
     "text", ["[1", "0x_", "2024-99-99", "!!bool x", "!!timestamp x", "[" * 5000, "9" * 5000]
 )
 def test_a_value_that_yaml_cannot_read_is_refused_and_not_repeated_at_length(text):
-    with pytest.raises(BadInput, match="the value of parameter seed is not YAML") as refused:
+    with pytest.raises(
+        BadInput, match=r"the value of parameter seed (is not YAML|cannot be used: line 1)"
+    ) as refused:
         parse_parameter(f"seed={text}")
     assert len(str(refused.value)) < 200
 

@@ -100,6 +100,7 @@ def test_a_disk_is_named_by_id_only(targets: Path, path: str):
         (("host",), "a b", "host: write a host's name, its address or its alias in ~/.ssh/config"),
         (("user",), "a b", "user: write the name of the server's user"),
         (("boot", "config"), "my/config", "boot.config: write full, localmodconfig, or the path"),
+        (("boot", "boot_timeout_s"), 10**20, "boot.boot_timeout_s: write a number of at most 86400"),
         (("host",), "h" * 254, "host: at most 253 characters are taken: write a host's name"),
     ],
 )

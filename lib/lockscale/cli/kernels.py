@@ -52,7 +52,7 @@ def kernel_list() -> None:
 
 @click.group()
 def target() -> None:
-    """The targets: list, check, prepare a disk, boot an arm, list and remove our kernels."""
+    """The targets: list, check, prepare a disk, boot an arm, go home, list and remove our kernels."""
 
 
 @target.command("list")
@@ -117,6 +117,19 @@ def target_kernels(name: str, remove: str | None) -> None:
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
     show(rows, table(rows) if rows else "no kernel of ours is on it")
+
+
+@target.command("home")
+@click.argument("name", shell_complete=targets)
+@as_json
+def target_home(name: str) -> None:
+    """Bring a server back to its own kernel, whatever a run that died left there."""
+    from lockscale.measure.target_ssh import bring_home, server_target
+    from lockscale.study.file import load_target
+
+    done = bring_home(server_target(load_target(name)))
+    taken_off = "".join(f"\nhalf-installed, taken off: {release}" for release in done["taken_off"])
+    show(done, f"{name} runs its own Linux {done['release']}{taken_off}")
 
 
 @target.command("boot")

@@ -25,6 +25,7 @@ from lockscale.tables.audit_file import own_path
 
 SHAPE = "write a header and rows such as threads,value and 8,12500"
 PLAIN = "quote text with commas, and write 1234.5 for a number"
+MOST_COLUMNS = 1000
 _NO_NAME = "Unnamed:"  # pandas' own word where it writes or reads an index
 
 
@@ -69,6 +70,8 @@ def _text(path: Path) -> str:
 def _header(path: Path, row: Sequence[str]) -> list[str]:
     """The names in row 1; those of columns without one say which column it is."""
     names = [name.strip() for name in row]
+    if len(names) > MOST_COLUMNS:
+        raise BadInput(f"{path} row 1 has {len(names)} names, and at most {MOST_COLUMNS} are read: {SHAPE}")
     if not any(names):
         raise BadInput(f"{path} row 1 is empty: {SHAPE}")
     for mark, called in ((";", "semicolons"), ("\t", "tabs")):

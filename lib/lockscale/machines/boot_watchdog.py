@@ -2,9 +2,10 @@
 """What brings a server back from a kernel on trial: a watchdog, and a timer of systemd.
 
 A panic reboots by itself, and a timer of systemd ends a boot that nobody reaches; its units are started by
-the trial's own kernel arguments alone, and leave a note of how far it came. Neither runs in a kernel that
-hangs before user space: only something outside the kernel helps there. More kinds (a BMC's watchdog, IPMI
-power) have to give the same five things.
+the trial's own kernel arguments alone, and leave a note of how far it came. Once somebody reached it, a
+second timer looks whether the controller is still heard, which the server's lock writes down, and ends the
+trial where it is not. Neither runs in a kernel that hangs before user space: only something outside the
+kernel helps there. More kinds (a BMC's watchdog, IPMI power) have to give the same five things.
 """
 
 from collections.abc import Iterator
@@ -97,6 +98,13 @@ TIMER = "lockscale-trial.timer"
 REACHED = "lockscale-trial-reached.service"
 ARGUMENT = "lockscale.trial"
 
+HOME_TIMER = "lockscale-home.timer"
+HEARD = (
+    "/run/lockscale-heard"  # there on a trial that somebody reached; changed with each word of the controller
+)
+LOOK_S = 300
+ALONE_MIN = 15  # a controller gives up after five
+
 # A panic, an oops and a hang that the kernel itself notices end in a reset ten seconds later.
 ARGUMENTS = (
     "panic=10",
@@ -136,6 +144,23 @@ ConditionKernelCommandLine={ARGUMENT}
 Type=oneshot
 ExecStart=/bin/sh -c 'echo {UNREACHED} > {NOTE}; sync {NOTE}; systemctl --no-block --force reboot'
 """,
+    HOME_TIMER: f"""\
+[Unit]
+Description=lockscale: looks whether the controller of the trial is still heard
+ConditionKernelCommandLine={ARGUMENT}
+[Timer]
+OnActiveSec={LOOK_S}s
+OnUnitActiveSec={LOOK_S}s
+AccuracySec=1s
+""",
+    "lockscale-home.service": f"""\
+[Unit]
+Description=lockscale: ends a trial whose controller was not heard for {ALONE_MIN} minutes
+ConditionKernelCommandLine={ARGUMENT}
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'find {HEARD} -mmin -{ALONE_MIN} | grep -q . || systemctl --no-block --force reboot'
+""",
 }
 
 
@@ -153,12 +178,14 @@ def forget_trials(server: Machine) -> None:
 
 
 def confirm(server: Machine) -> None:
-    """Somebody is there: the trial goes on until the next reboot."""
+    """Somebody is there: the trial goes on until the next reboot, or until nobody is heard any more."""
     active = server.run(["systemctl", "is-active", TIMER])
     if active.status:
         raise RunFailed(
             f"the trial's timer did not run ({active.stdout.strip()}): nothing would have ended it"
         )
+    must_all(server, [Write(HEARD, "\n"), ["systemctl", "start", HOME_TIMER]])
+    must(server, ["systemctl", "is-active", HOME_TIMER])
     must(server, ["systemctl", "stop", TIMER])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from lockscale.files import write_text
-from lockscale.machines.machine import Completed, Step, Write, argv_of
+from lockscale.machines.machine import Completed, Step, Write, argv_of, refuse_much
 
 AGENT = """\
 #!/bin/sh
@@ -59,7 +59,8 @@ class Channel:
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
-        files = (self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status"))
+        files = [self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status")]
+        refuse_much(argv_of(step), max(file.stat().st_size for file in files))
         out, err, status = (file.read_text(errors="replace") for file in files)
         return Completed(tuple(argv_of(step)), int(status), out, err)
 

@@ -7,10 +7,11 @@ Before any number is taken, uname and build-id are asserted from inside.
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from lockscale.errors import RunFailed, printable
 from lockscale.kernels.build import Kernel
@@ -105,21 +106,39 @@ def _written(step: Write) -> Completed:
     return Completed(tuple(argv_of(step)), int(bool(said)), "", said)
 
 
+MOST_PRINTED = 1 << 28  # bytes of one command: it is held in memory
+
+
+def refuse_much(argv: Sequence[str], size: int) -> None:
+    """RunFailed where a command printed more than is taken."""
+    if size > MOST_PRINTED:
+        shown = printable(" ".join(argv), 200)
+        raise RunFailed(f"`{shown}` printed {size >> 20} MiB, and at most {MOST_PRINTED >> 20} are taken")
+
+
 def _run(argv: Sequence[str], timeout_s: float) -> Completed:
     tied = [need("setpriv"), "--pdeathsig", "KILL", *argv]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = {**os.environ, "LC_ALL": "C"}
-    process = subprocess.Popen(tied, **pipes, env=env, start_new_session=True)  # type: ignore[call-overload]
-    try:
-        out, err = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise RunFailed(f"no end of `{' '.join(argv)}` within {timeout_s:.0f} s") from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    text, errors = (said.decode(errors="replace") for said in (out, err))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            tied, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env, start_new_session=True
+        )
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise RunFailed(f"no end of `{' '.join(argv)}` within {timeout_s:.0f} s") from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        refuse_much(argv, max(stream.seek(0, os.SEEK_END) for stream in (out, err)))
+        text, errors = (_all_of(stream).decode(errors="replace") for stream in (out, err))
     return Completed(tuple(argv), process.returncode, text, errors)
+
+
+def _all_of(stream: IO[bytes]) -> bytes:
+    stream.seek(0)
+    return stream.read()
 
 
 NOTES = "/sys/kernel/notes"

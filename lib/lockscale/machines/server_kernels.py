@@ -16,26 +16,35 @@ OURS = re.compile(r"[0-9][0-9A-Za-z.+~]*-lockscale-[0-9A-Za-z.+~-]+")
 PARCEL = "/var/tmp"
 INSTALL_S = 1800  # dpkg makes the initrd: minutes on an emulated server
 PACKAGE_MIB = 400  # modules and an initrd with all of them
+UNPACKED = 4  # times the size of its package: modules, which it holds compressed
+STATE = "--showformat=${db:Status-Status}"
 
 
 @dataclass(frozen=True)
 class OnServer:
-    """A kernel of ours in /boot; `package` when dpkg put it there."""
+    """A kernel of ours in /boot; `package` when dpkg put it there, and is_whole when dpkg came to its end."""
 
     release: str
     package: str | None
     is_running: bool
     is_default: bool
+    is_whole: bool = True
 
 
 def install_package(server: SshMachine, release: str, deb: Path) -> None:
-    """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry."""
+    """Install a package of ours: the kernel's own scripts in it make the initrd and the menu entry.
+
+    One that cannot be installed is taken off again, as dpkg and apt would refuse all else meanwhile.
+    """
     parcel = f"{PARCEL}/{deb.name}"
-    before = _ready_for(server, release)
+    before = _ready_for(server, release, -(-deb.stat().st_size >> 20))
     server.put(deb, parcel)
     install = ["env", "DEBIAN_FRONTEND=noninteractive", "dpkg", "--install", parcel]
     try:
         must(server, install, timeout_s=INSTALL_S)
+    except RunFailed:
+        server.run(_purge(_package_of(release)), timeout_s=INSTALL_S)
+        raise
     finally:
         server.run(["rm", "-f", parcel])
     grub = read_grub(server)
@@ -44,15 +53,27 @@ def install_package(server: SshMachine, release: str, deb: Path) -> None:
         raise RunFailed(f"installing {release} made Linux {grub.default.release} the server's default")
 
 
-def _ready_for(server: SshMachine, release: str) -> str:
+def _purge(package: str) -> list[str]:
+    """What takes a package off, a half-installed one too."""
+    return ["dpkg", "--purge", "--force-remove-reinstreq", package]
+
+
+def _package_of(release: str) -> str:
+    """What kernels/package.py calls it."""
+    return f"linux-image-{release}"
+
+
+def _ready_for(server: SshMachine, release: str, package_mib: int) -> str:
     """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
     if not OURS.fullmatch(release):
         raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
-    free_mib = int(must(server, ["df", "--output=avail", "-BM", "/boot"]).split()[-1].rstrip("M"))
-    if free_mib < PACKAGE_MIB:
-        raise BadInput(
-            f"the server's /boot has {free_mib} MiB free, a kernel needs {PACKAGE_MIB}: remove old ones"
-        )
+    needed_mib = {"/boot": PACKAGE_MIB, "/lib/modules": UNPACKED * package_mib, PARCEL: package_mib}
+    free = must(server, ["df", "--output=avail", "-BM", *needed_mib]).split()[1:]
+    for (folder, least_mib), said in zip(needed_mib.items(), free, strict=True):
+        if (free_mib := int(said.rstrip("M"))) < least_mib:
+            raise BadInput(
+                f"the server's {folder} has {free_mib} MiB free, a kernel needs {least_mib}: remove old ones"
+            )
     grub = read_grub(server)
     pin_default(server, grub)
     return str(grub.default.release)
@@ -65,10 +86,29 @@ def installed_kernels(server: SshMachine) -> list[OnServer]:
     for name in listing.stdout.split():
         release = name.removeprefix("vmlinuz-")
         if name != release and OURS.fullmatch(release):
-            owner = server.run(["dpkg-query", "--search", f"/boot/{name}"])
-            package = owner.stdout.partition(":")[0] if owner.status == 0 else None
-            found.append(OnServer(release, package, release == uname.stdout.strip(), release == default))
+            package, is_whole = _owner(server, release)
+            is_running, is_default = release == uname.stdout.strip(), release == default
+            found.append(OnServer(release, package, is_running, is_default, is_whole))
     return found
+
+
+def _owner(server: SshMachine, release: str) -> tuple[str | None, bool]:
+    """The package that brought a kernel, if any, and whether dpkg came to its end with it.
+
+    A dpkg that was killed has an image in /boot before it has the list of the package's files.
+    """
+    owner = server.run(["dpkg-query", "--search", f"/boot/vmlinuz-{release}"])
+    package = _package_of(release) if owner.status else owner.stdout.partition(":")[0]
+    state = server.run(["dpkg-query", "--show", STATE, package])
+    return (package, state.stdout.strip() == "installed") if state.status == 0 else (None, True)
+
+
+def purge_torn(server: SshMachine) -> list[str]:
+    """Take off each kernel of ours whose package is half-installed; their releases."""
+    torn = [kernel for kernel in installed_kernels(server) if not kernel.is_whole]
+    for kernel in torn:
+        remove_kernel(server, kernel.release)
+    return [kernel.release for kernel in torn]
 
 
 def remove_kernel(server: SshMachine, release: str) -> None:
@@ -84,7 +124,7 @@ def remove_kernel(server: SshMachine, release: str) -> None:
         how = "runs" if found.is_running else "is the default"
         raise BadInput(f"Linux {release} {how} on the server: it is not removed")
     if found.package:
-        must(server, ["dpkg", "--purge", found.package], timeout_s=INSTALL_S)
+        must(server, _purge(found.package), timeout_s=INSTALL_S)
     files = [f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
     must_all(server, [["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{release}"]])
     must(server, ["update-grub"], timeout_s=INSTALL_S)

@@ -3,8 +3,9 @@
 
 A shell on the server holds flock(1) for as long as its connection stands, so a controller that is killed lets
 go at once. One that loses its power or its network cannot end the connection, so the shell also ends when it
-has heard nothing for SILENT_S. A reboot lets go too, and a run reboots: for the first minutes of a boot the
-record on the disk still counts. The record names who holds it and since when, in the holder's own words.
+has heard nothing for SILENT_S. What it hears keeps a kernel on trial from going home (boot_watchdog.py). A
+reboot lets go too, and a run reboots: for the first minutes of a boot the record on the disk still counts.
+The record names who holds it and since when, in the holder's own words.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import secrets
 import threading
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.machines.boot_watchdog import HEARD
 from lockscale.machines.ssh_host import Lost, SshHost
 from lockscale.machines.ssh_shell import Connection
 
@@ -22,10 +24,11 @@ SILENT_S = 60
 BEATS = 4  # in that time
 _BEAT, _RELEASE = b"isalive\n", b"release\n"  # as long as each other: dd reads one whole, and no more
 
-# $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder, $6 seconds of silence. Says
-# `mine`, `full`, or `held` and the holder's words, and then waits for the connection's end, for silence, or
-# for the word `release`. The file is first opened by true(1): a shell ends where a redirection of its special
-# builtins fails. What waits has no part in the lock: it may outlive us by its time.
+# $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder, $6 seconds of silence, $7
+# a file that is written, where it is there, whenever the holder is heard. Says `mine`, `full`, or `held` and
+# the holder's words, and then waits for the connection's end, for silence, or for the word `release`. The
+# lock's file is first opened by true(1): a shell ends where a redirection of its special builtins fails. What
+# waits has no part in the lock: it may outlive us by its time.
 _TAKE = """\
 umask 022
 { mkdir -p "$5" && cd "$5" && true >> holder.lock; } 2> /dev/null || { echo full; exit; }
@@ -48,7 +51,9 @@ printf '%s %s %s %s\\n%s\\n' "$1" "$2" "$boot" "$$" "$3" > holder.new &&
     sync holder.new && mv holder.new holder || { echo full; exit; }
 echo mine
 hear() { timeout "$6" dd bs=8 count=1 iflag=fullblock 2> /dev/null 9>&-; }
-while word=$(hear "$@") && [ "$word" = isalive ]; do :; done
+while word=$(hear "$@") && [ "$word" = isalive ]; do
+    [ ! -e "$7" ] || echo > "$7"
+done
 [ "$word" != release ] || rm -f holder
 """
 
@@ -78,11 +83,12 @@ class ServerLock:
         folder: str = FOLDER,
         *,
         silent_s: int = SILENT_S,
+        heard: str = HEARD,
     ) -> None:
         self.host, self.folder = host, folder
         token = secrets.token_hex(16)
         name = hashlib.sha256((token if run is None else run).encode()).hexdigest()[:16]
-        self.arguments = [token, name, holder, str(boot_s), folder, str(silent_s)]
+        self.arguments = [token, name, holder, str(boot_s), folder, str(silent_s), heard]
         self.beat_s = silent_s / BEATS
         self._connection: Connection | None = None
         self._ended = threading.Event()

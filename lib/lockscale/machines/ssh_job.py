@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput, RunFailed, printable
-from lockscale.machines.machine import Completed, Step, Write, argv_of
+from lockscale.machines.machine import Completed, Step, Write, argv_of, refuse_much
 from lockscale.machines.ssh_host import Lost
 from lockscale.machines.ssh_shell import Connection
 
@@ -164,6 +164,7 @@ class Job:
             completed = []
             for step in self.steps:
                 status, *sizes = shell.line().split()
+                refuse_much(argv_of(step), max(map(int, sizes)))
                 out, err = (shell.exactly(int(size)).decode(errors="replace") for size in sizes)
                 if not status.isdigit():
                     word = result if result in ("timeout", "success", "canceled") else "died"

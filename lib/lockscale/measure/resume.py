@@ -8,6 +8,7 @@ again (show/pipeline.py), and run.py carries out the steps that are left().
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -66,12 +67,14 @@ class Journal:
 def open_journal(run: Run, study: Study) -> Journal:
     """What the run has done already. A last line cut by a crash is dropped: that step is done again.
 
-    Raises BadInput where the run was begun with other parameters.
+    Raises BadInput where the run was begun with other parameters, or a step is there twice.
     """
     wanted = sha256_of_json(study.model_dump(mode="json"))
     entries = read_entries(run.journal)
     if any(entry["study_sha256"] != wanted for entry in entries):
         raise BadInput(f"run {run.id} was begun with other parameters: start a new run")
+    if twice := [name for name, count in Counter(entry["step"] for entry in entries).items() if count > 1]:
+        raise BadInput(f"{run.journal} has step {twice[0]} twice: delete the wrong line, or start a new run")
     drop_torn_line(run.journal)
     return Journal(run.journal, wanted, {entry["step"]: entry for entry in entries})
 
@@ -103,10 +106,15 @@ def _entry(line: bytes) -> Entry:
 
 def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
     """A run is one plan on one target. Raises BadInput where the journal says something else."""
-    known = {step.name for step in steps}
+    known = {step.name: step for step in steps}
     for name, entry in journal.entries.items():
         if name not in known:
             raise BadInput(f"{journal.path} has step {name}, which the plan has not: start a new run")
+        if lacking := set(known[name].processes) - {row["threads"] for row in entry["rows"]}:
+            raise BadInput(
+                f"{journal.path} has no row of {min(lacking)} processes in step {name}: delete its line, so "
+                "that the step is done again, or start a new run"
+            )
         for row in entry["rows"][:1]:
             if row["target"] != label:
                 raise BadInput(

@@ -3,6 +3,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -46,6 +47,8 @@ class Row:
     def __post_init__(self) -> None:
         if not (self.run and self.build_id and self.started_utc):
             raise ValueError("a row without a run, a build-id and a time cannot exist")
+        if not math.isfinite(self.value):
+            raise ValueError(f"{self.metric} of {self.test} is {self.value}, which is no number")
 
 
 COLUMNS = [field.name for field in fields(Row)]

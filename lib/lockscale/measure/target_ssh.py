@@ -21,7 +21,13 @@ from lockscale.machines.machine import Machine, must
 from lockscale.machines.noise import read, refuse_other_load
 from lockscale.machines.prepare import needed, online, only, prepared
 from lockscale.machines.server_facts import Check, needs, not_reached, server_facts
-from lockscale.machines.server_kernels import OnServer, install_package, installed_kernels, remove_kernel
+from lockscale.machines.server_kernels import (
+    OnServer,
+    install_package,
+    installed_kernels,
+    purge_torn,
+    remove_kernel,
+)
 from lockscale.machines.server_lock import ServerLock
 from lockscale.machines.ssh import SshMachine
 from lockscale.measure.build_arms import build_each
@@ -78,8 +84,8 @@ def recipe_of(
 
 
 def install(server: SshMachine, kernels: Iterable[ServerKernel]) -> None:
-    """Those that the server does not have; its default stays what it is."""
-    there = {kernel.release for kernel in installed_kernels(server)}
+    """Those that the server does not have whole; its default stays what it is."""
+    there = {kernel.release for kernel in installed_kernels(server) if kernel.is_whole}
     for kernel in kernels:
         if kernel.release not in there:
             install_package(server, kernel.release, kernel.package)
@@ -218,6 +224,16 @@ def boot_arm(target: SshTarget, which: str) -> dict[str, str]:
         build_id = boot_once(server, kernel, guard_of(target), how.boot_timeout_s, how.method)
         lock.take()
         return {"release": kernel.release, "build_id": build_id}
+
+
+def bring_home(target: SshTarget) -> dict[str, Any]:
+    """The server on its own kernel, whatever a controller that died left there. {release, taken_off}.
+
+    taken_off: kernels of ours whose package was half-installed.
+    """
+    with on_own_kernel(target, "target home") as (server, _):
+        release = must(server, ["uname", "-r"]).strip()
+        return {"release": release, "taken_off": purge_torn(server)}
 
 
 def kernels_on(target: SshTarget, remove: str | None = None) -> list[OnServer]:

@@ -117,6 +117,8 @@ def parse_parameter(text: str) -> tuple[str, Any]:
         raise BadInput(f"{text!r} is not a parameter: write -p name=value")
     try:
         return name, parse_yaml(value)
+    except BadInput as error:
+        raise BadInput(f"the value of parameter {name} cannot be used: {error}") from None
     except UNREADABLE:
         raise BadInput(f"the value of parameter {name} is not YAML: {short(value)}") from None
 

@@ -26,6 +26,7 @@ def _whole_path(folder: str) -> str:
 
 Name = Annotated[str, spelt(*NAME, 64)]
 Count = Annotated[int, pydantic.Field(gt=0, strict=True)]
+BootTime = Annotated[int, pydantic.Field(gt=0, le=86400, strict=True)]  # a unit of systemd is told of it
 Memory = Annotated[int, pydantic.Field(gt=0, le=1 << 20, strict=True)]  # of a guest, in MiB: up to 1 TiB
 Host = Annotated[
     str,
@@ -81,7 +82,7 @@ class QemuTarget(_Strict):
     kind: Literal["qemu"]
     disposable: Annotated[bool, pydantic.Field(strict=True)]
     memory_mib: Memory
-    boot_timeout_s: Count
+    boot_timeout_s: BootTime
     disk: TargetDisk
 
 
@@ -141,7 +142,7 @@ class ManycoreTarget(_Strict):
     kind: Literal["manycore"]
     disposable: Annotated[bool, pydantic.Field(strict=True)]
     memory_mib: Memory
-    boot_timeout_s: Count
+    boot_timeout_s: BootTime
     most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
     cpus_per_socket: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
     quantum_ns: Annotated[float, pydantic.Field(gt=0, le=100_000)]
@@ -187,7 +188,7 @@ class ServerBoot(_Strict):
 
     method: Literal["grub", "kexec"] = "grub"
     guard: Literal["none", "i6300esb"] = "none"
-    boot_timeout_s: Count = 600
+    boot_timeout_s: BootTime = 600
     config: Config = "full"
 
     @property

@@ -3,20 +3,60 @@
 
 numba's cache looks at the file of the compiled function only, not at the modules it uses. So the
 cache's folder is named by a hash of all sources in this one, which are all that is compiled. A
-user's NUMBA_CACHE_DIR is respected: the folder is then made inside it.
+user's NUMBA_CACHE_DIR is respected: the folder is then made inside it. What is kept carries its hash, as a
+flipped bit of machine code ends the process at best: what is damaged is compiled again.
 """
 
 import hashlib
 import os
+import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import caching
 
 from lockscale.paths import CACHE
 
+_CacheFile: Any = caching.IndexDataCacheFile
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class _HashedCacheFile(_CacheFile):  # type: ignore[misc]
+    """Each file ends with the hash of the rest of it, and its index of what numba writes after its version.
+
+    Pickles end by themselves, so what numba reads stays as it was.
+    """
+
+    def _dump(self, obj: Any) -> Any:
+        data: bytes = super()._dump(obj)
+        return data + hashlib.sha256(data).digest()
+
+    def _load_index(self) -> Any:
+        path, version = Path(self._index_path), pickle.dumps(self._version, protocol=-1)
+        content = path.read_bytes() if path.exists() else None
+        if content is None:
+            return {}
+        if content.startswith(version) and _is_whole(content[len(version) :]):
+            return super()._load_index()
+        self._say(self._index_name)
+        return {}
+
+    def _load_data(self, name: str) -> Any:
+        if not _is_whole(Path(self._data_path(name)).read_bytes()):
+            self._say(name)
+            raise OSError(f"{name} is damaged")  # numba's load() then finds nothing
+        return super()._load_data(name)
+
+    def _say(self, name: str) -> None:
+        where = f"{name} in {self._cache_path}, a compiled part of the simulator,"
+        sys.stderr.write(f"{where} is damaged or of another numba: it is compiled again\n")
+
+
+def _is_whole(content: bytes) -> bool:
+    return hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 
 def source_hash(folder: Path) -> str:
@@ -67,9 +107,12 @@ def _njit(function: Function, **options: bool) -> Function:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         config.CACHE_DIR = str(folder)
-        result: Function = njit(cache=os.access(folder, os.W_OK), **options)(function)
+        result: Any = njit(cache=os.access(folder, os.W_OK), **options)(function)
+        if file := getattr(getattr(result, "_cache", None), "_cache_file", None):
+            file.__class__ = _HashedCacheFile
     except OSError:
         result = njit(**options)(function)
     finally:
         config.CACHE_DIR = before
-    return result
+    made: Function = result
+    return made
