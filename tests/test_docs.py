@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 from blocks import Block, blocks
 from clone import clone, typed
+from command import Lockscale
 from lockscale import paths
+from lockscale.study.file import load_study
 
 README = (paths.ROOT / "README.md").read_text()
 WITH_COMMANDS = ["README.md", "CONTRIBUTING.md", "notebooks/README.md", *map(str, sorted(
@@ -106,11 +109,29 @@ def test_the_readme_is_short_and_names_every_document():
 
 
 def test_what_why_and_the_picture_take_a_minute_and_the_results_another():
-    """At some 250 words a minute; addresses and comments are not read."""
-    read = re.sub(r"<!--.*?-->|\]\(.*?\)", "", README)
+    """At some 250 words a minute; addresses, comments and what a command prints are not read word by word."""
+    read = re.sub(r"(?ms)^```text\n.*?^```$|<!--.*?-->|\]\(.*?\)", "", README)
     first, results = read.partition("## Two commands")[0], read.partition("## From the seeds")[0]
     assert "](figures/" in README.partition("## Two commands")[0]
     assert len(first.split()) <= 250 and len(results.split()) <= 600
+
+
+def test_the_first_picture_has_what_was_published_in_virtual_time_and_predicted():
+    """Of the patched arm over the unpatched one, in the numbers beside the picture."""
+    (stem,) = re.findall(r"!\[.*?\]\(figures/([\w-]+)\.svg\)", README.partition("## Two commands")[0])
+    numbers, study = pd.read_csv(paths.FIGURES / f"{stem}.csv"), load_study(stem.removesuffix("-gains"))
+    sides = (numbers.arm == study.patched.name) & (numbers.over == study.unpatched.name)
+    points = {name: int(numbers[sides][name].count()) for name in ("published", "virtual", "predicted_high")}
+    assert points["published"] >= 1 and min(points["virtual"], points["predicted_high"]) >= 5, points
+    drawn = (paths.FIGURES / f"{stem}.svg").read_text()
+    assert all(f">{word}" in drawn for word in ("predicted", "virtual, ", "published, "))
+
+
+def test_the_first_command_prints_what_the_readme_shows(lockscale: Lockscale):
+    first = blocks(README.partition("**Why.**")[0])
+    (command,) = [block.commands[0] for block in first if block.kind == "sh"]
+    (shown,) = [block.text for block in first if block.kind == "text"]
+    assert lockscale(*shlex.split(command)[1:]).out == shown
 
 
 def test_contributing_shows_every_room_in_the_order_of_the_imports():

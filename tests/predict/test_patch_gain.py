@@ -138,7 +138,7 @@ def test_the_base_is_set_against_itself_first() -> None:
     kernel = blind(2)
     found = ask_lock(kernel.measured, [kernel.patch], [], history())
     assert found.off_by_pct is not None and found.off_by_pct < 10
-    assert lock_text(found).startswith("the base against itself")
+    assert lock_text(found).startswith("check against the unpatched rates")
 
 
 def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
@@ -170,7 +170,7 @@ def test_waits_that_sleep_are_missed_by_a_profile_of_cpus_and_its_promise_is_lef
     """Two threads that do less than one: hardly a sample waits, as who waits for a futex sleeps."""
     seen = profile(waiting("wanted_lock", 2.0), Entry("work", 2, (), None, None, "self", 98.0))
     found = ask_lock(UnpatchedData({1: 880.0, 2: 550.0}, seen), ["lockless wanted_lock"], [], history())
-    assert "Threads that sleep" in found.against_itself
+    assert "threads that sleep" in found.against_itself
     assert found.candidates[0].promise is None
     assert found.candidates[0].high > 2
 

@@ -4,14 +4,17 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 from lockscale import paths
 from lockscale.files import sha256_of_json
 from lockscale.measure.rows import COLUMNS
+from lockscale.show.figures import gains_figure
 from lockscale.show.gains import GainRow, gain_rows, gain_totals, gains_text
-from lockscale.study.file import load_study
+from lockscale.study.file import Study, load_study
 
 STUDY = load_study("inode-claim")
 UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
@@ -101,13 +104,29 @@ def test_times_are_turned_into_rates():
     assert of_rates["creat", "orphan-lockless", "orphan-mutex", 1] == pytest.approx(14354.07 / 14705.88)
 
 
+def drawn_of(study: Study, rows: list[GainRow]) -> dict[str, Any]:
+    """The traces of the figure by name."""
+    return {one.name: one for one in gains_figure(study, pd.DataFrame([asdict(row) for row in rows])).data}
+
+
 def test_the_figure_has_the_band_of_the_patched_arm_the_real_kernel_and_the_published_point(curated: Path):
-    import pandas as pd
-
-    from lockscale.show.figures import gains_figure
-
-    rows = pd.DataFrame([asdict(one) for one in gain_rows()])
-    band, real, printed = gains_figure(STUDY, rows).data
-    assert (band.name, real.name, printed.name) == ("predicted", PATCHED, f"{PATCHED}, published")
+    drawn = drawn_of(STUDY, gain_rows())
+    assert list(drawn) == ["predicted", "virtual, create", "published, create"]
+    real = drawn["virtual, create"]
     assert list(real.x) == [1, 48] and list(real.y) == pytest.approx([1.0, 8.0])
-    assert sorted(band.y) == [0.9, 1.1, 4.0, 7.0] and list(printed.x) == [48]
+    assert sorted(drawn["predicted"].y) == [0.9, 1.1, 4.0, 7.0]
+    assert list(drawn["published, create"].x) == [48]
+
+
+def test_what_was_published_of_another_load_is_named_and_stands_beside_that_load():
+    """S4's table over the orphan list is of creat_clo; predicted and measured besides are truncates."""
+    study = load_study("orphan-file")
+    drawn = drawn_of(study, [row for row in gain_rows() if row.study == study.name])
+    assert list(drawn) == ["predicted", "virtual, truncate", "virtual, creat", "published, creat"]
+    assert set(drawn["virtual, creat"].x) == set(drawn["virtual, truncate"].x) == {2**k for k in range(7)}
+    assert max(drawn["published, creat"].x) == 31
+
+
+def test_no_point_of_a_run_stands_twice():
+    rows = [(row.study, row.load, row.arm, row.over, row.threads) for row in gain_rows()]
+    assert rows and len(rows) == len(set(rows))

@@ -36,15 +36,15 @@ def advice(
     options = []
     if promise is None:
         typical = history.gain(left, float(np.exp(TYPICAL)), most).width
-        options.append(("the share of the time that waits for the lock", PROFILE, typical))
+        options.append(("the share of the time spent waiting for the lock", PROFILE, typical))
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width
         options.append(("the rate of one thread, which bounds what all can do", ONE_THREAD, bounded))
     useful = [option for option in options if option[2] < now.width]
     if not useful:
         return Advice(
-            "nothing on the base narrows it: what is next in the way shows once the lock is gone",
-            "measure a draft that leaves the lock out, on a file system that may be lost",
+            "no measurement of the unpatched kernel narrows it: the next limit shows once the lock is gone",
+            "measure a draft without the lock, on a file system whose data may be lost",
             now.width,
             now.width,
         )

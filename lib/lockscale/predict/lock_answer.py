@@ -212,22 +212,22 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
     rates = measured.ladder
     if len(rates) < 2:
-        return "the base against itself: not possible with fewer than two rates", None
+        return "check against the unpatched rates: not possible with fewer than two of them", None
     n = max(rates)
     waiting = measured.all_waits
     base: OneLock
     if waiting is None:
-        base, whence = from_rates(rates), "fitted to them, one lock and the work outside of it"
+        base, whence = from_rates(rates), "one lock and the work outside it, fitted to these rates"
     else:
-        base, whence = from_wait_share(waiting, n, rates[n]), f"from the waits at {n} threads"
+        base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
-    said = f"the base against itself: calculated rates ({whence}) are {off:.0f}% off the measured ones"
+    said = f"check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
     if off > FAR_PCT:
         said += ": waiting for locks does not explain this curve"
         if measured.waits_unseen:
             said += (
-                ". Threads that sleep for a lock are in no profile of CPUs, or it is of another run: the "
-                "promises are left out. perf lock contention or offcputime would tell, or --share PERCENT"
+                ". A profile of CPUs does not show threads that sleep for a lock, or it is of another run: "
+                "the promises are left out. Give perf lock contention, offcputime, or --share PERCENT"
             )
     return said, off
 

@@ -19,7 +19,7 @@ _LEAVES = {
 
 
 def lock_text(answer: LockAnswer) -> str:
-    """The base against itself, what was matched, the candidates, the next limit, and what to measure."""
+    """The check of the unpatched rates, what was matched, the candidates, the next limit, what to measure."""
     rows = [
         {
             "patch": one.patch,
@@ -37,10 +37,10 @@ def lock_text(answer: LockAnswer) -> str:
     parts = [
         answer.against_itself,
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
-        f"Predicted gain, patched over unpatched rate, low to high at {HOLDS:.0%}, learned from "
+        f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
-        "promise: the gain if the waits were deleted and nothing else were in the way; published gains are "
-        "at times larger, as those who wait slow those who do not",
+        "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
+        "larger, because waiters also slow down the others.",
         _next(answer),
         _advice(answer),
         *answer.notes,
@@ -56,13 +56,16 @@ def _times(gain: float | None) -> str:
 def _next(answer: LockAnswer) -> str:
     limit = answer.next_limit
     if limit is None:
-        return "The next limit is not in what was given: the intervals hold what published patches met."
-    about = f"Next in the way: {limit.name}, where {limit.wait_pct:.1f}% of the time is waited"
+        return (
+            "What limits the rate after the patch cannot be seen in this input; the intervals cover what "
+            "published patches ran into."
+        )
+    about = f"Next in the way: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
     if limit.is_another_lock:
-        return f"{about}; alone it would end the gain at {limit.gain_ends_at:.2f}."
+        return f"{about}; it alone would limit the gain to {limit.gain_ends_at:.2f}."
     return (
-        f"{about}, of a lock of the same kind. If it is another lock, it would end the gain at "
-        f"{limit.gain_ends_at:.2f}; if it is the same one, it goes as well."
+        f"{about} for a lock of the same kind. If it is another lock, it would limit the gain to "
+        f"{limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
     )
 
 
@@ -71,7 +74,8 @@ def _advice(answer: LockAnswer) -> str:
     if best.to >= best.width:
         return f"{best.measurement[0].upper()}{best.measurement[1:]}: {best.command}."
     return (
-        f"Would narrow it most, from {best.width:.1f} to about {best.to:.1f} times: {best.measurement}\n"
+        f"Measure next {best.measurement}; high over low shrinks from {best.width:.1f} to about "
+        f"{best.to:.1f}:\n"
         f"  {best.command}"
     )
 
@@ -104,10 +108,10 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
-        f"The gain may end at {limit.gain_ends_at:.2f} times, at {limit.name}, where "
-        f"{limit.wait_pct:.1f}% of the time is waited."
+        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to "
+        f"{limit.gain_ends_at:.2f} times."
         if limit
-        else "What is next in the way is not in these data."
+        else "What limits the rate after that cannot be seen in these data."
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""

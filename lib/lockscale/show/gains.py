@@ -80,15 +80,27 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
     told = {(one["arm"], one["threads"]): one for one in _judged(run, measured.rows)}
     tables = [table for table in study.tables if table not in study.own_tables]
+    seen: set[tuple[str, str, str, int]] = set()
     for table in tables:
         for load, arm, over, n, gain in _published(study, table):
             ours = (over, load) == (unpatched, study.operation)
             said = _told(told.pop((arm, n), None)) if ours else ()
             ends = measured.gain(load, arm, over, n)
+            seen.add((load, arm, over, n))
             yield GainRow(study.name, load, arm, over, n, gain, *ends, *said)
     for (arm, n), one in told.items():
         ends = measured.gain(study.operation, arm, unpatched, n)
+        seen.add((study.operation, arm, unpatched, n))
         yield GainRow(study.name, study.operation, arm, unpatched, n, None, *ends, *_told(one))
+    for load, arm, over, n in _between(seen, measured):
+        yield GainRow(study.name, load, arm, over, n, None, *measured.gain(load, arm, over, n))
+
+
+def _between(seen: set[tuple[str, str, str, int]], measured: "_Measured") -> list[tuple[str, str, str, int]]:
+    """What was measured of a published comparison at numbers of threads that were not published."""
+    pairs = {(load, arm, over) for load, arm, over, _ in seen}
+    both = {(*pair, n) for pair in pairs for n in measured.threads(*pair)}
+    return sorted(both - seen)
 
 
 def _judged(run: Run, rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -109,14 +121,22 @@ class _Measured:
 
     def gain(self, load: str, arm: str, over: str, n: int) -> tuple[float | None, float | None, float | None]:
         """Mean over mean, least over most, most over least; None where either was not measured."""
+        patched, unpatched = (self._of(load).get((name, n)) for name in (arm, over))
+        if patched is None or unpatched is None:
+            return None, None, None
+        return measured_gain(patched, unpatched)
+
+    def threads(self, load: str, arm: str, over: str) -> set[int]:
+        """At which both were measured."""
+        of_arm, of_over = ({n for name, n in self._of(load) if name == one} for one in (arm, over))
+        return of_arm & of_over
+
+    def _of(self, load: str) -> dict[tuple[str, int], "pd.Series[float]"]:
         if load not in self.rates:
             measured = (self.rows.test == load) & (self.rows.metric == "rate")
             grouped = rate_repeats(self.rows, load).groupby(["arm", "threads"]) if measured.any() else ()
             self.rates[load] = {(str(a), int(str(k))): of.value for (a, k), of in grouped}
-        patched, unpatched = (self.rates[load].get((name, n)) for name in (arm, over))
-        if patched is None or unpatched is None:
-            return None, None, None
-        return measured_gain(patched, unpatched)
+        return self.rates[load]
 
 
 def _published(study: Study, table: str) -> list[tuple[str, str, str, int, float]]:

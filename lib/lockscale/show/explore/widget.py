@@ -14,10 +14,10 @@ from typing import Any
 import anywidget
 import ipywidgets as w  # type: ignore[import-untyped]
 import numpy as np
-import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
 from lockscale.show.explore.figure import Data, explorer_figure, layout, traces
+from lockscale.show.explore.plot import Plot
 from lockscale.show.explore.setting import (
     LOCK_KINDS,
     MAX_SKEW_US,
@@ -148,7 +148,8 @@ class AtRest:
 
 
 WIDE = {"description_width": "140px"}
-LEFT_PX, RIGHT_PX = 540, 440
+LEFT_PX, RIGHT_PX = 490, 430
+WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
 NOTHING = np.array([])
 
 
@@ -167,7 +168,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
-        self.figure = go.FigureWidget(explorer_figure(first))
+        self.figure = explorer_figure(first)
+        self.plot = Plot(self.figure, "lock-explorer")
         self._drawn, self._laid = traces(first), layout(first)
         self.words, self.kept = w.HTML(), w.HTML()
         buttons = [
@@ -179,8 +181,10 @@ class Explorer(w.VBox):  # type: ignore[misc]
             control.observe(functools.partial(self._follow_hand, name), "value")
         rows = [*self.controls.values()]
         half = (len(rows) + 1) // 2
-        columns = w.HBox([w.VBox(rows[:half]), w.VBox(rows[half:])])
-        super().__init__([Keys(), columns, self.figure, self.words, w.HBox([*buttons, self.kept])])
+        columns = w.HBox([w.VBox(rows[:half]), w.VBox(rows[half:])], layout=WRAPS)
+        super().__init__(
+            [Keys(), columns, self.plot, self.words, w.HBox([*buttons, self.kept], layout=WRAPS)]
+        )
         self.add_class(EXPLORER)
         self._show_words(first)
         self._at_rest()
@@ -218,8 +222,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
     def _send_again(self) -> None:
         """Where the controls stand, once more: if the hand moved two at once, the browser may have heard of
         the one while it was asking for the other."""
-        for control in self.controls.values():
-            control.send_state("index" if hasattr(control, "index") else "value")
+        names = {one: "index" if hasattr(one, "index") else "value" for one in self.controls.values()}
+        self.plot.stand({one: {name: getattr(one, name)} for one, name in names.items()})
 
     def _follow_hand(self, name: str, change: Any) -> None:
         if not self._moving:
@@ -238,11 +242,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._show_words(found)
 
     def _apply(self, data: list[Data], laid: Data) -> None:
-        """Send what differs from what is drawn, in one message: nothing half new is seen."""
-        with self.figure.batch_update():
-            for trace, new, old in zip(self.figure.data, data, self._drawn, strict=True):
-                trace.update(_differing(new, old))
-            self.figure.update_layout(_differing(laid, self._laid))
+        """Change what differs from what is drawn, and send it in one message: nothing half new is seen."""
+        for trace, new, old in zip(self.figure.data, data, self._drawn, strict=True):
+            trace.update(_differing(new, old))
+        self.figure.update_layout(_differing(laid, self._laid))
+        self.plot.show(self.figure)
         self._drawn = [{**old, **new} for new, old in zip(data, self._drawn, strict=True)]
         self._laid = {**self._laid, **laid}
 
@@ -275,7 +279,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
     def _button(
         self, text: str, keep: Callable[[Setting], Path], note: Callable[[Setting], str] = lambda _: ""
     ) -> Any:
-        button = w.Button(description=text, layout={"width": "auto"})
+        button = w.Button(description=text, layout={"width": "auto", "flex": "none"})
 
         def write(_: Any) -> None:
             try:
@@ -308,7 +312,9 @@ def _same(one: Any, other: Any) -> bool:
 def _controls() -> dict[str, Any]:
     """By the names of Setting's fields, in the order in which Tab goes through them."""
     titles = [(one.title, one.name) for one in scenes()]
-    left, right = ({"style": WIDE, "layout": {"width": f"{px}px"}} for px in (LEFT_PX, RIGHT_PX))
+    left, right = (
+        {"style": WIDE, "layout": {"width": f"{px}px", "max_width": "100%"}} for px in (LEFT_PX, RIGHT_PX)
+    )
     hold, elsewhere = (f"{name} ({TIMES[name].rpartition('_')[2]})" for name in ("hold", "elsewhere"))
     return {
         "scene": w.Dropdown(options=titles, description="contention", **left),

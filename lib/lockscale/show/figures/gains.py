@@ -1,48 +1,72 @@
 # SPDX-License-Identifier: MIT
-"""One picture a study: published gains, those of real kernels in virtual time, and the predicted band."""
+"""One picture a study: the gain as published, of real kernels in virtual time, and as predicted."""
+
+import math
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.show.figures.template import error_bars, figure, log_ticks, style, thread_axis
+from lockscale.show.figures.template import COLOURS, error_bars, figure, log_ticks
 from lockscale.study.file import Study
 
-BAND = "rgba(0, 0, 0, 0.10)"
-OPEN_PX = 13
+BAND = "rgba(0, 0, 0, 0.17)"
+MARK_PX = 14
+LETTER_PX = 16  # a picture of the first page is seen small
+OWN, BESIDE = COLOURS[1], COLOURS[0]
 
 
 def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
-    """rows: those of show/gains.py of one study, and of its own load. The band is the patched arm's."""
-    here = rows[(rows.load == study.operation) & (rows.over == study.unpatched.name)]
-    told = here[here.arm == study.patched.name].dropna(subset=["predicted"]).sort_values("threads")
+    """rows: those of show/gains.py of one study. Of a load beside the study's own there is no prediction."""
+    here = rows[(rows.arm == study.patched.name) & (rows.over == study.unpatched.name)].sort_values("threads")
+    own = here[here.load == study.operation]
+    beside = [load for load in here.load.unique() if load != study.operation]
+    title = f"{study.patched.name}: rate over that of {study.unpatched.name}"
     says = (
-        "lines: a real kernel in virtual time; open marks: published; grey: 90% predicted for "
-        f"{study.patched.name} from the rates of {study.unpatched.name} alone, before it was booted"
+        f"predicted: 90%, from {study.unpatched.name} alone, before {study.patched.name} was booted; "
+        "virtual: the real kernels in virtual time; published: of another machine"
     )
-    drawn = figure(f"{study.name}: gain over {study.unpatched.name}", says, "threads", "gain (log scale)")
+    drawn = figure(title, says, "processes (log scale)", "gain (log scale)")
+    _add_band(drawn, own.dropna(subset=["predicted"]))
+    shown = [own, *(here[here.load == load] for load in beside if own.published.isna().all())]
+    for of, colour, dash in zip(shown, (OWN, BESIDE), ("solid", "dash"), strict=False):
+        _add_load(drawn, of, colour, dash)
+    most = max(n for one in drawn.data for n in one.x)
+    drawn.update_xaxes(type="log", tickvals=[2**k for k in range(int(most).bit_length())])
+    names = ["virtual", "published", "predicted_low", "predicted_high"]
+    known = pd.concat(shown)[names].stack().astype(float)
+    low, high = float(known.min()), float(known.max())
+    drawn.update_yaxes(type="log", tickvals=[tick for tick in log_ticks(low, high) if tick <= 1.2 * high])
+    return _legend_inside(drawn, low, high)
+
+
+def _add_band(drawn: go.Figure, told: pd.DataFrame) -> None:
     if len(told):
         ends = [*told.predicted_high, *told.predicted_low[::-1]]
         drawn.add_scatter(
             x=[*told.threads, *told.threads[::-1]], y=ends, fill="toself", fillcolor=BAND, mode="lines",
             line={"width": 0}, name="predicted", hoverinfo="skip",
         )  # fmt: skip
-    for k, arm in enumerate(name for name in study.arm_names if name in set(here.arm)):
-        _add_arm(drawn, here[here.arm == arm].sort_values("threads"), arm, k)
-    thread_axis(drawn, here.threads)
-    names = ("virtual", "published", "predicted_low", "predicted_high")
-    known = pd.concat([here[name].dropna().astype(float) for name in names])
-    return drawn.update_yaxes(type="log", tickvals=log_ticks(known.min(), known.max()))
 
 
-def _add_arm(drawn: go.Figure, rows: pd.DataFrame, arm: str, k: int) -> None:
-    look, real, printed = style(k), rows.dropna(subset=["virtual"]), rows.dropna(subset=["published"])
+def _add_load(drawn: go.Figure, rows: pd.DataFrame, colour: str, dash: str) -> None:
+    real, printed = rows.dropna(subset=["virtual"]), rows.dropna(subset=["published"])
     if len(real):
         drawn.add_scatter(
-            x=real.threads, y=real.virtual, error_y=error_bars(real.virtual, real.low, real.high), name=arm,
-            mode="lines+markers", **look,
+            x=real.threads, y=real.virtual, error_y=error_bars(real.virtual, real.low, real.high),
+            name=f"virtual, {real.load.iloc[0]}", mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 3}, marker={"color": colour, "size": MARK_PX - 5},
         )  # fmt: skip
     if len(printed):
-        marker: dict[str, object] = dict(look["marker"])  # type: ignore[call-overload]
-        marker |= {"symbol": f"{marker['symbol']}-open", "size": OPEN_PX, "line": {"width": 2}}
-        name = f"{arm}, published"
+        marker = {"symbol": "diamond-open", "color": colour, "size": MARK_PX, "line": {"width": 2.5}}
+        name = f"published, {printed.load.iloc[0]}"
         drawn.add_scatter(x=printed.threads, y=printed.published, name=name, mode="markers", marker=marker)
+
+
+def _legend_inside(drawn: go.Figure, low: float, high: float) -> go.Figure:
+    """Top left, with room above what is drawn."""
+    place = {"xref": "paper", "x": 0, "yref": "paper", "y": 1, "yanchor": "top", "orientation": "v"}
+    drawn.update_layout(legend=place, margin_b=60, legend_entrywidth=None, legend_font_size=LETTER_PX)
+    share = 0.09 * sum(one.name is not None for one in drawn.data)
+    bottom, top = math.log10(low) - 0.05, math.log10(high) + 0.05
+    drawn.update_yaxes(range=[bottom, bottom + (top - bottom) / (1 - share)])
+    return drawn.update_xaxes(tickfont_size=LETTER_PX).update_yaxes(tickfont_size=LETTER_PX)

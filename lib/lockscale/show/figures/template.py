@@ -107,9 +107,10 @@ def style(k: int) -> dict[str, object]:
 
 
 def room_for_legend(drawn: go.Figure) -> go.Figure:
-    """The same figure, higher by the lines of its legend beyond two, so that they do not eat the axes."""
+    """The same figure, higher by the lines of a legend below it beyond two: else they eat the axes."""
     named = [one.name for one in drawn.data if one.name and getattr(one, "showlegend", None) is not False]
-    if len(named) < 2 or drawn.layout.width > WIDTH_PX:
+    inside = drawn.layout.legend.yref == "paper"
+    if inside or len(named) < 2 or drawn.layout.width > WIDTH_PX:
         return drawn
     columns = 2 if max(map(len, named)) <= LETTERS_OF_HALF else 1
     below = BELOW_PX + LEGEND_LINE_PX * max(0, math.ceil(len(named) / columns) - 2)

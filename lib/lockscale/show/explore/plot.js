@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The view of plot.py: draws what the model named by `of` holds, and draws it again when that changes.
+//
+// The figure is a model of @jupyter-widgets/base, not of this module: anywidget drops for ever what the kernel
+// sends to a model whose module took over two seconds to load, as happens on a busy machine.
+
+function library(source) {
+  // As CommonJS: JupyterLab has an AMD loader, which would take the library away.
+  if (!window.lockscalePlotly) {
+    const module = { exports: {} };
+    new Function("module", "exports", "define", source)(module, module.exports, undefined);
+    window.lockscalePlotly = module.exports;
+  }
+  return window.lockscalePlotly;
+}
+
+async function render({ model, el }) {
+  const held = await model.widget_manager.get_model(model.get("of"));
+  const plotly = library(held.get("source"));
+  const drawn = document.createElement("div");
+  el.append(drawn);
+  let asked = false;
+  const draw = () => {
+    asked = false;
+    const { data, layout } = JSON.parse(held.get("figure"));
+    const width = Math.min(layout.width, el.clientWidth || layout.width);
+    plotly.react(drawn, data, { ...layout, width }, held.get("config"));
+  };
+  const ask = () => {
+    if (!asked) requestAnimationFrame(draw);
+    asked = true;
+  };
+  const stand = ({ stand }) => {
+    const models = Object.keys(stand ?? {}).map(id => model.widget_manager.get_model(id));
+    Promise.all(models).then(found => {
+      // What the hand has moved and the kernel has not yet heard of is newer than what it says.
+      if (found.some(one => one._pending_msgs > 0 || one._msg_buffer !== null)) return;
+      found.forEach(one => one.set_state(stand[one.model_id]));
+    });
+  };
+  held.on("change:figure", ask);
+  held.on("msg:custom", stand);
+  const resized = new ResizeObserver(ask);
+  resized.observe(el);
+  draw();
+  return () => {
+    resized.disconnect();
+    held.off("change:figure", ask);
+    held.off("msg:custom", stand);
+    plotly.purge(drawn);
+  };
+}
+export default { render };

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The lock explorer with a slow browser, a small window, or a kernel behind the hand: nothing is lost."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab_page import READY, RUN_ALL, WAIT_MS
+
+pytestmark = pytest.mark.slow
+NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"
+LATE = "() => { const wait = AbortSignal.timeout; AbortSignal.timeout = () => wait.call(AbortSignal, 1); }"
+"""What a busy machine does: no module is there when anywidget's patience of two seconds ends."""
+DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[1]?.length > 3"
+THREADS_DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[5]?.[0]?.x"
+EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+  .requestExecute({code}).done.then(reply => reply.content.status)"""
+LISTEN = """() => {
+  window.kernelSaid = [];
+  const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  kernel.anyMessage.connect((_, { msg }) => {
+    const isBad = msg.header.msg_type === 'error' || (msg.content.name === 'stderr');
+    if (isBad) window.kernelSaid.push(JSON.stringify(msg.content));
+  });
+}"""
+NAG = """
+import asyncio
+async def nag():
+    while True:
+        explorer._send_again()
+        await asyncio.sleep(0.02)
+nagging = asyncio.get_running_loop().create_task(nag())
+"""
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, lab: Any, chromium: Any) -> Iterator[Any]:
+    """The explorer, run from its first cell, in a window of the test's own; on a busy machine if `late`."""
+    width, height, late = getattr(request, "param", (1400, 900, False))
+    page = chromium.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(WAIT_MS)
+    if late:
+        page.add_init_script(f"({LATE})()")
+    page.goto(lab.page(NOTEBOOK, f"strain-{width}-{late}"))
+    page.wait_for_function(READY)
+    page.evaluate(LISTEN)
+    page.evaluate(RUN_ALL)
+    page.wait_for_function(DRAWN)
+    page.wait_for_function("() => document.querySelectorAll('.noUi-handle').length >= 5")
+    yield page
+    page.close()
+
+
+def press(page: Any, key: str, times: int) -> int:
+    """Of the slider of threads; where that stands at last."""
+    page.locator(".widget-hslider", has_text="threads").locator(".noUi-handle").focus()
+    for _ in range(times):
+        page.keyboard.press(key)
+        page.wait_for_timeout(30)
+    return shown(page)
+
+
+def shown(page: Any) -> int:
+    handle = page.locator(".widget-hslider", has_text="threads").locator(".noUi-handle")
+    return int(float(handle.get_attribute("aria-valuenow")))
+
+
+@pytest.mark.parametrize("page", [(1400, 900, True)], indirect=True)
+def test_a_module_that_comes_late_draws_it_and_every_move(page: Any):
+    before = page.evaluate(THREADS_DRAWN)
+    press(page, "ArrowLeft", 1)
+    page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 1}")
+
+
+def test_a_kernel_that_is_behind_takes_no_key_back(page: Any):
+    """It says all the while where it thinks that the controls stand."""
+    assert page.evaluate(EXECUTE, NAG) == "ok"
+    before = shown(page)
+    assert press(page, "ArrowLeft", 12) == before - 12
+    page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 12}")
+    page.wait_for_timeout(1000)
+    assert shown(page) == before - 12
+    assert press(page, "ArrowRight", 5) == before - 7
+
+
+def test_a_move_raises_nothing_in_the_kernel_and_offers_no_upload(page: Any):
+    before = page.evaluate(THREADS_DRAWN)
+    press(page, "ArrowLeft", 3)
+    page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 3}")
+    page.locator(".widget-html-content p", has_text="20,000 operations each").wait_for()
+    assert page.evaluate("() => window.kernelSaid") == []
+    buttons = page.locator(".modebar-btn").evaluate_all("them => them.map(one => one.dataset.title)")
+    assert any("Download" in one for one in buttons) and not any("Share" in one for one in buttons)
+
+
+CUT_OFF = """() => {
+  const room = document.querySelector('.lockscale-explorer').closest('.jp-OutputArea-output');
+  const edge = room.getBoundingClientRect().right + 1;
+  const kinds = '.js-plotly-plot, .widget-hslider, .widget-dropdown, button, p, pre';
+  const parts = [...room.querySelectorAll(kinds)];
+  const bad = part => {
+    const box = part.getBoundingClientRect();
+    const isHidden = box.width < 20 || box.height < 8;
+    const isShort = part.matches('button') && part.scrollWidth > part.clientWidth;
+    return isHidden || box.right > edge || isShort;
+  };
+  return parts.filter(part => part.offsetParent && bad(part)).map(part => part.innerText || part.className);
+}"""
+
+
+@pytest.mark.parametrize("page", [(1400, 900, False), (1024, 700, False)], indirect=True)
+def test_nothing_is_blank_or_cut_off_in_a_window(page: Any):
+    page.get_by_role("button", name="Write study file").click()
+    page.locator("[role=status]", has_text="wrote").wait_for()  # its length moves what stands beside it
+    assert page.evaluate(CUT_OFF) == []
+    drawn = page.locator(".js-plotly-plot path.js-line").count()
+    assert drawn >= 2
