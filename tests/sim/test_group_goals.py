@@ -11,7 +11,15 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.paths import ROOT
 from lockscale.sim import simulate
-from lockscale.sim.models.group_goals import NR_BG_LOCKS, Goals, file_numbers, multi_goals, spread_goals
+from lockscale.sim.models.group_goals import (
+    NR_BG_LOCKS,
+    Goals,
+    file_numbers,
+    folded_goals,
+    multi_goals,
+    spread_goals,
+    started_apart,
+)
 from lockscale.sim.results import Result
 
 COVER = ROOT / "kernel-patches" / "group-trylock" / "goal-spread"
@@ -40,6 +48,36 @@ def test_first_files_of_flex_groups_meet_at_few_goals(cpus: int, met: int) -> No
     assert in_use(spread_goals(cpus, cpus, 16 * cpus)) == cpus
 
 
+@pytest.mark.parametrize(("cpus", "met"), [(8, 8), (64, 64), (80, 80), (96, 32), (128, 128)])
+def test_the_flex_group_in_the_slot_keeps_them_apart(cpus: int, met: int) -> None:
+    """M / gcd(M, D + 1) goals; those of one directory stay apart, which a mixing hash would not leave so."""
+    numbers = file_numbers(cpus, 16 * cpus, False, True, draw=1)
+    assert in_use(folded_goals(numbers, cpus, 16 * cpus)) == met
+    assert in_use(folded_goals(file_numbers(cpus, 16 * cpus, False, False, 1), cpus, 16 * cpus)) == cpus
+
+
+def test_the_flex_group_helps_less_where_each_has_several_directories() -> None:
+    """16 flex groups of 4 first files each: slots k + f of k below 4 and f below 16, which are 19 of 64."""
+    numbers = file_numbers(64, 256, False, True, draw=1)
+    assert in_use(multi_goals(numbers, 64, 256)) == 4
+    assert in_use(folded_goals(numbers, 64, 256)) == 19
+
+
+def test_what_changes_upstreams_goals_is_thrown_with_them() -> None:
+    for switch in ("fold", "apart", "cpu_goals"):
+        with pytest.raises(BadInput, match="change multi_goal: throw that switch too"):
+            run(4, switch)
+
+
+def test_what_the_series_gives_over_the_one_line() -> None:
+    """Next to nothing but for numbers that are arbitrary, where the CPU chooses."""
+    line, whole = ("multi_goal", "fold"), ("multi_goal", "fold", "apart", "cpu_goals")
+    for kind, least, most in (("flex_groups", 1.0, 1.05), ("", 1.0, 1.05), ("arbitrary", 1.1, 1.4)):
+        gain = run(8, *whole, kind).rate_per_s / run(8, *line, kind).rate_per_s
+        assert least < gain < most, kind
+    assert run(16, *line, "flex_groups").rate_per_s > 1.8 * run(16, "multi_goal", "flex_groups").rate_per_s
+
+
 def test_arbitrary_numbers_leave_a_third_of_the_goals_unused() -> None:
     """M (1 - (1 - 1/M)^N) of M are hit: 40.6 of 64."""
     hit = [in_use(multi_goals(file_numbers(64, 1024, True, False, draw), 64, 1024)) for draw in range(200)]
@@ -48,10 +86,11 @@ def test_arbitrary_numbers_leave_a_third_of_the_goals_unused() -> None:
 
 @pytest.mark.parametrize(("cpus", "groups"), [(8, 128), (64, 1024), (128, 1024), (128, 7000), (4, 192)])
 def test_goals_start_apart_at_different_locks(cpus: int, groups: int) -> None:
-    start = spread_goals(cpus, cpus, groups).start
-    assert start[-1] < groups
-    assert min(b - a for a, b in itertools.pairwise(start)) >= 3
-    assert len({g % NR_BG_LOCKS for g in start}) == cpus
+    upstreams = multi_goals(file_numbers(cpus, groups, False, False, draw=1), cpus, groups)
+    for start in (spread_goals(cpus, cpus, groups).start, started_apart(upstreams, groups).start):
+        assert start[-1] < groups
+        assert min(b - a for a, b in itertools.pairwise(start)) >= 3
+        assert len({g % NR_BG_LOCKS for g in start}) == cpus
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ TableName = Annotated[
 ]
 
 
-DiskSize = Annotated[int, pydantic.Field(ge=64, le=65536, strict=True)]
+DiskSize = Annotated[int, pydantic.Field(ge=64, le=1 << 20, strict=True)]
 
 
 def _left_out(value: object) -> bool:

@@ -69,6 +69,17 @@ def multi_goals(numbers: list[int], cpus: int, groups: int) -> Goals:
     return Goals([0] * many, [ino % many for ino in numbers])
 
 
+def folded_goals(numbers: list[int], cpus: int, groups: int) -> Goals:
+    """The flex group added to the number before the modulo; as upstream's in all else."""
+    return multi_goals([ino + (ino - 1) // (FLEX * INODES) for ino in numbers], cpus, groups)
+
+
+def started_apart(goals: Goals, groups: int) -> Goals:
+    """The same goals, started by an odd distance apart (ext4_mb_start_goals_apart())."""
+    apart = (groups // len(goals.start) - 1) | 1
+    return goals._replace(start=[slot * apart for slot in range(len(goals.start))])
+
+
 def spread_goals(writers: int, cpus: int, groups: int) -> Goals:
     """Ours: one for each CPU, by an odd distance apart (ext4_mb_first_stream_goal())."""
     starts = min(cpus, max(groups // 4, 1))
@@ -129,6 +140,9 @@ def group_goals(
     inode_goal: Annotated[bool, Note("a goal each inode", "S3's patch 2")] = False,
     multi_goal: Annotated[bool, Note("inodes hashed over goals", "6.17")] = False,
     goal_spread: Annotated[bool, Note("a goal each CPU, starts apart", "ours")] = False,
+    fold: Annotated[bool, Note("of multi_goal: hash in the flex group", "goal-fold")] = False,
+    apart: Annotated[bool, Note("of multi_goal: starts apart, a search moves", "goal-fold")] = False,
+    cpu_goals: Annotated[bool, Note("of multi_goal: CPU modulo goals", "goal-fold")] = False,
 ) -> None:
     """Which writers meet at a goal, and what it costs; no switch: one goal, all wait for its group.
 
@@ -137,6 +151,8 @@ def group_goals(
     """
     if trylock + unlocked_goal + inode_goal + multi_goal + goal_spread > 1:
         raise BadInput("group_goals is given two arms: throw one switch")
+    if (fold or apart or cpu_goals) and not multi_goal:
+        raise BadInput("fold, apart and cpu_goals of group_goals change multi_goal: throw that switch too")
     groups, cpus = max(2, block_groups), m.threads
     writers = cpus * max(1, writers_a_cpu)
     numbers = file_numbers(writers, groups, arbitrary, flex_groups, draw_number)
@@ -146,7 +162,9 @@ def group_goals(
     if inode_goal:
         goals = inode_goals(numbers)
     elif multi_goal:
-        goals = multi_goals(numbers, cpus, groups)
+        chosen = [12 + w % cpus for w in range(writers)] if cpu_goals else numbers
+        goals = (folded_goals if fold and not cpu_goals else multi_goals)(chosen, cpus, groups)
+        goals = started_apart(goals, groups) if apart else goals
     elif goal_spread:
         goals = spread_goals(writers, cpus, groups)
     s = shared(m, goals, groups, A_LINE if multi_goal else 1, (hold_ns, moved_ns, pass_ns, goal_ns, line_ns))
@@ -165,12 +183,13 @@ def group_goals(
     with p.sometimes(1 / max(1.0, full_allocations)):
         p.pick_next(s.group)
     search(p, s, try_ns, wait=one_locked and not trylock)
-    if one_locked or unlocked_goal or multi_goal:  # ext4_mb_use_best_found(): the group is locked
+    moves_alone = inode_goal or goal_spread or apart  # of a search that moved on
+    if not moves_alone:  # ext4_mb_use_best_found(): the group is locked
         write_goal(p, s, one_locked)
     p.unlock(s.lock, s.at_lock)
     with p.if_differs(s.group, s.wanted):
         p.spend(ns(0), "ext4_mb_goal_miss")
-        if inode_goal or goal_spread:
+        if moves_alone:
             write_goal(p, s, one_locked)
     p.spend(ns(access_ns), "jbd2_journal_get_write_access of bitmap and descriptor")
     p.lock(s.lock, s.at_lock)  # ext4_mb_mark_context()
