@@ -4,9 +4,9 @@
 import pandas as pd
 import pytest
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import curated_run
 from lockscale.predict.judge import (
     CANNOT_BE_TOLD,
     NO,
@@ -25,7 +25,7 @@ STUDY = load_study("inode-claim")
 
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
-    return read_rows(sorted(paths.MEASURED.glob("inode-claim-2*/rows.csv"))[-1])
+    return read_rows(curated_run("inode-claim").rows)
 
 
 def test_one_number_of_processes_fits_no_model(rows: pd.DataFrame):
