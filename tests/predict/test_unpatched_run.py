@@ -149,3 +149,21 @@ def test_where_the_fit_misses_the_unpatched_rate_the_gain_is_no_better_known(tol
     width = {one.threads: np.log(one.high / one.low) for one in missed.gains}
     assert max(map(abs, fit.off_pct.values())) > 25
     assert all(width[n] > abs(np.log1p(off / 100)) for n, off in fit.off_pct.items())
+
+
+def test_operations_that_take_longer_beside_others_are_told_from_those_that_wait():
+    """The S1 model again, on a machine where all that is shared comes from another CPU."""
+    slower = {"elsewhere_us": TRUTH["elsewhere_us"] + 6.0}
+    both: dict[str, dict[int, float]] = {}
+    for arm in (UNPATCHED, PATCHED):
+        switches = STUDY.arm(arm).model_parameters
+        given = {n: {**TRUTH, **switches, **(slower if n > 1 else {})} for n in THREADS}
+        runs = {n: simulate("inode_claim", n, given[n], operations=8000, seed=7) for n in THREADS}
+        both[arm] = {n: run.rate_per_s for n, run in runs.items()}
+    base = rows_of(UNPATCHED, both[UNPATCHED])
+    told = predict_gains(STUDY, base, learned([]))
+    (fit,) = told.fits
+    assert fit.parameters["elsewhere_us"] == pytest.approx(TRUTH["elsewhere_us"], rel=0.15)
+    assert fit.parameters["others_us"] == pytest.approx(6.0, rel=0.4)
+    judged = judge_gains({"run": told.as_json()}, pd.concat([base, rows_of(PATCHED, both[PATCHED])]))
+    assert judged.inside.all() and judged.measured.max() > 3

@@ -20,6 +20,10 @@ OPERATIONS = 200_000  # of all threads a replication, and then:
 FEWEST, MOST = 3000, 16_000
 LONGER = 8
 TIMES = ("ns", "us", "ms")
+REST, OTHERS = "elsewhere_us", "others_us"
+"""By convention of models: what an operation does apart, and more of it where other threads run too."""
+OTHERS_SHARE = 0.3
+"""Assumed, of REST: some lines of what all share come from another CPU."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,10 @@ class Case:
     def patched(self, free: Mapping[str, float], threads: int, patch: str) -> Result:
         return self._run({**self.held, **free, patch: True}, threads, MOST)
 
-    def _run(self, given: Mapping[str, object], threads: int, counted: int) -> Result:
+    def _run(self, given: dict[str, object], threads: int, counted: int) -> Result:
+        if OTHERS in given and all(p.name != OTHERS for p in self.model.parameters):
+            more = float(str(given.pop(OTHERS)))
+            given[REST] = float(str(given[REST])) + more * (threads > 1)
         return simulate(self.model, threads, given, operations=counted, replications=REPLICATIONS, workers=1)
 
     def misses(self, free: Mapping[str, float], longer: int = 1) -> Floats:
@@ -92,6 +99,16 @@ def free_numbers(model: Model, held: Mapping[str, object]) -> dict[str, float]:
     if not free:
         raise BadInput(f"model {model.name} has no free number above 0: hold fewer of them")
     return {p.name: float(p.default) for p in free}
+
+
+def with_others(free: Mapping[str, float]) -> dict[str, float]:
+    """`free` and OTHERS, where the model has that neither as a parameter nor lacks what it adds to.
+
+    A model of a few locks does not say why two threads that do not meet there are each slower than one.
+    """
+    if OTHERS in free or REST not in free:
+        return dict(free)
+    return {**free, OTHERS: OTHERS_SHARE * free[REST]}
 
 
 NORMAL_95 = 1.96
