@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.fitting import fit
 from lockscale.fitting.user_table import read_column, read_columns
+from lockscale.measure.run_folder import curated_run
 from own_csv import ROWS, write
 
 READ = {
@@ -81,7 +81,7 @@ def test_arms_are_curves_of_their_own_and_repeats_are_not(tmp_path: Path):
 
 
 def test_our_own_long_form_gives_its_rates_and_nothing_profiled():
-    rows = sorted(paths.MEASURED.glob("inode-claim-2*/rows.csv"))[-1]
+    rows = curated_run("inode-claim").rows
     frame = pd.read_csv(rows)
     wanted = frame[(frame.metric == "rate") & ~frame.profiled & (frame.statistic == "total")]
     columns = read_columns(rows)

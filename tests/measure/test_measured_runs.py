@@ -3,7 +3,9 @@
 
 import gzip
 import json
+from collections import defaultdict
 from pathlib import Path
+from statistics import harmonic_mean
 
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from lockscale import paths
 from lockscale.measure.compare_arms import extra_calls
 from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import curated_run
 from lockscale.study.file import load_study
 from lockscale.tools import fsload, ftrace_cost
 
@@ -50,18 +53,19 @@ def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Pa
 
 
 def test_rates_are_what_the_load_generator_printed(run: Path):
+    """Of several loads of one point, rate-N-2 and so on, all operations over all the time."""
     rows = read_rows(run / "rows.csv")
     for folder in sorted((run / "raw").iterdir()):
         here = step_rows(rows, folder)
+        printed: dict[tuple[str, int, str], list[float]] = defaultdict(list)
         for path in folder.glob("rate-*.txt.gz"):
-            printed = {(r.test, r.threads, r.statistic): r.value for r in fsload.parse(text_of(path)).rows}
-            tests = {test for test, _, _ in printed}  # a workload beside has raw output of its own
-            kept = here[
-                (here.metric == "rate") & (here.threads == next(iter(printed))[1]) & here.test.isin(tests)
-            ]
-            assert len(kept)
-            for row in kept.itertuples():
-                assert row.value == pytest.approx(printed[row.test, row.threads, row.statistic], rel=1e-12)
+            for row in fsload.parse(text_of(path)).rows:
+                printed[row.test, row.threads, row.statistic].append(row.value)
+        kept = here[(here.metric == "rate") & here.test.isin({test for test, _, _ in printed})]
+        assert len(kept)
+        for row in kept.itertuples():
+            loads = printed[row.test, row.threads, row.statistic]
+            assert row.value == pytest.approx(harmonic_mean(loads), rel=1e-12)
 
 
 def test_build_ids_of_rows_are_those_of_the_kernels_in_the_provenance(run: Path):
@@ -72,9 +76,8 @@ def test_build_ids_of_rows_are_those_of_the_kernels_in_the_provenance(run: Path)
     assert set(rows.origin) == {"virtual" if said["target"]["kind"] == "manycore" else "qemu"}
 
 
-@pytest.mark.parametrize("run", [r for r in RUNS if r.name.startswith("inode-claim-2")], ids=lambda r: r.name)
-def test_crowded_points_lose_more_claims_than_the_base_varies(run: Path):
-    extra = extra_calls(read_rows(run / "rows.csv"), load_study("inode-claim"))
+def test_crowded_points_lose_more_claims_than_the_base_varies():
+    extra = extra_calls(read_rows(curated_run("inode-claim").rows), load_study("inode-claim"))
     crowded = extra[(extra.cpus >= 4) & (extra.threads >= 4)]
     assert list(crowded.threads) == [4, 8]
     assert crowded.above.all() and (crowded.level_pct >= 95).all()
