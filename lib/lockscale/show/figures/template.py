@@ -25,6 +25,7 @@ PAGE_PX = 940  # a cell of JupyterLab shows 948 in a window of 1400
 FONT_PX, TITLE_PX, SAYS_PX = 14, 16, 13
 BELOW_PX, LEGEND_LINE_PX = 90, 20  # under the axes: ticks, title and two lines of legend
 LETTERS_OF_HALF = 22  # of a name of which two stand beside each other
+TASKS = "processes or threads"  # of a load, a table, a model: one name on every axis
 LETTER = 0.58  # mean width of a letter of DejaVu Sans, of its size
 
 _AXIS = {
