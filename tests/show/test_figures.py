@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.figures import fit_figure, published_figure, scoreboard_figure, template
 from lockscale.show.figures import study as figures
-from lockscale.show.figures.formats import alt_text, save
+from lockscale.show.figures.formats import alt_text, page, save
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import kept_scoreboard
@@ -224,6 +225,14 @@ def test_a_point_whose_runs_are_far_apart_shows_the_runs_and_no_bar():
     alike = figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE)
     assert "dots" not in alike.layout.meta["says"]
     assert not [one.name for one in alike.data if "runs" in one.name]
+
+
+def test_no_figure_offers_to_upload_itself():
+    """plotly 7's "Share chart..." sends the figure to its makers' servers."""
+    drawn = DRAWN["measured_rates"][1]()
+    shown = pio.renderers["plotly_mimetype"].to_mimebundle(drawn.to_dict())["application/vnd.plotly.v1+json"]
+    assert "sendChartToCloud" in shown["config"]["modeBarButtonsToRemove"]
+    assert re.search(r'"modeBarButtonsToRemove":\s*\["sendChartToCloud"', page(drawn, "rates"))
 
 
 def test_a_filled_mark_is_a_significant_one_and_the_caption_says_how_many_there_are():

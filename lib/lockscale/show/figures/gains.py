@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from lockscale.show.figures.template import COLOURS, TASKS, error_bars, figure, log_ticks
 from lockscale.study.file import Study
 
-BAND = "rgba(0, 0, 0, 0.17)"
+BAND = "rgba(128, 128, 128, 0.28)"  # seen on white and on black
 MARK_PX = 14
 LETTER_PX = 16  # a picture of the first page is seen small
 OWN, BESIDE = COLOURS[1], COLOURS[0]
