@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
+import plotly.io as pio
 import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.show.figures import fit_figure, published_figure, scoreboard_figure, template
 from lockscale.show.figures import study as figures
-from lockscale.show.figures.formats import alt_text, save
+from lockscale.show.figures.formats import alt_text, page, save
 from lockscale.show.figures.template import COLOURS, DASHES, MARKERS, style
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import kept_scoreboard
@@ -28,13 +29,16 @@ ARMS = [arm.name for arm in STUDY.arms]
 COST = pd.DataFrame({"function": ["ext4_create", "_raw_spin_lock"], "total_us": [2000.0, 1500.0]})
 POINTS = pd.DataFrame({"arm": arm, "threads": n, "value": 10.0 * n} for arm in ARMS for n in (1, 8, 48))
 POINTS = POINTS.assign(low=0.9 * POINTS.value, high=1.2 * POINTS.value)
+POINTS["runs"] = [f"{0.99 * value} {1.01 * value}" for value in POINTS.value]
 PUBLISHED = pd.DataFrame(
     {"arm": arm, "threads": 48, "value": 500.0, "note": "", "origin": "published"} for arm in ARMS
 )
 MEASURED = POINTS.assign(cpus=4, sd=20.0, statistic="total", origin="qemu")
 COUNTED = pd.DataFrame({"cpus": [4, 4], "threads": [4, 8], "change": [0.1, 0.2], "arm": ARMS[0]})
 COUNTED = COUNTED.assign(low=COUNTED.change / 2, high=COUNTED.change * 2)
-COUNTED = COUNTED.assign(counter="get_write_access", unit="calls per create", level_pct=[66.7, 95.2])
+COUNTED = COUNTED.assign(
+    counter="get_write_access", unit="calls per create", level_pct=[66.7, 95.2], significant=[False, True]
+)
 GUEST, SAYS = "in QEMU (tcg)", "measured in QEMU (tcg)"
 
 DRAWN = {
@@ -207,6 +211,36 @@ def test_no_bar_of_a_rate_goes_below_zero_and_the_figure_says_so():
     assert drawn.layout.meta["says"].endswith("cut at 0") and drawn.layout.yaxis.rangemode == "nonnegative"
     steady = figures.measured_rates(STUDY, MEASURED.assign(sd=1.0), GUEST)
     assert "cut" not in steady.layout.meta["says"]
+
+
+def test_a_point_whose_runs_are_far_apart_shows_the_runs_and_no_bar():
+    """Some in a storm and some not: the mean with its interval would be rates that no run has."""
+    runs = POINTS.runs.where(POINTS.threads != 8, "40 41 120")
+    drawn = figures.table_beside_simulated(STUDY, POINTS.assign(runs=runs), PUBLISHED, TABLE)
+    traces = {one.name: one for one in drawn.data}
+    bars, dots = traces[f"{ARMS[0]}, simulated"].error_y, traces[f"{ARMS[0]}, single runs"]
+    assert [pd.isna(end) for end in bars.array] == [False, True, False]
+    assert (list(dots.x), list(dots.y)) == ([8, 8, 8], [40, 41, 120]) and dots.showlegend is False
+    assert "; dots: single runs, where they differ by more than 1.5 times" in drawn.layout.meta["says"]
+    alike = figures.table_beside_simulated(STUDY, POINTS, PUBLISHED, TABLE)
+    assert "dots" not in alike.layout.meta["says"]
+    assert not [one.name for one in alike.data if "runs" in one.name]
+
+
+def test_no_figure_offers_to_upload_itself():
+    """plotly 7's "Share chart..." sends the figure to its makers' servers."""
+    drawn = DRAWN["measured_rates"][1]()
+    shown = pio.renderers["plotly_mimetype"].to_mimebundle(drawn.to_dict())["application/vnd.plotly.v1+json"]
+    assert "sendChartToCloud" in shown["config"]["modeBarButtonsToRemove"]
+    assert re.search(r'"modeBarButtonsToRemove":\s*\["sendChartToCloud"', page(drawn, "rates"))
+
+
+def test_a_filled_mark_is_a_significant_one_and_the_caption_says_how_many_there_are():
+    drawn = DRAWN["counted_against_unpatched"][1]()
+    assert list(drawn.data[0].marker.symbol) == ["circle-open", "circle"]
+    assert (
+        "filled marks: significant with all points together (Holm, 5%), 1 of 2" in drawn.layout.meta["says"]
+    )
 
 
 def test_points_are_named_upright_and_arms_stand_side_by_side():

@@ -2,6 +2,7 @@
 """Gains side by side: published, by a real kernel in virtual time, and predicted before it was booted."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,14 @@ def test_what_was_published_of_another_load_is_named_and_stands_beside_that_load
     assert list(drawn) == ["predicted", "virtual, truncate", "virtual, creat", "published, creat"]
     assert set(drawn["virtual, creat"].x) == set(drawn["virtual, truncate"].x) == {2**k for k in range(7)}
     assert max(drawn["published, creat"].x) == 31
+
+
+@pytest.mark.parametrize("paper", [(255, 255, 255), (22, 24, 29)])
+def test_the_band_is_seen_on_a_light_and_on_a_dark_page(paper: tuple[int, ...], curated: Path):
+    """Those of a report; black at 17% was a band on white only."""
+    *colour, share = map(float, re.findall(r"[\d.]+", drawn_of(STUDY, gain_rows())["predicted"].fillcolor))
+    mixed = [share * one + (1 - share) * back for one, back in zip(colour, paper, strict=True)]
+    assert min(abs(one - back) for one, back in zip(mixed, paper, strict=True)) > 25
 
 
 def test_no_point_of_a_run_stands_twice():

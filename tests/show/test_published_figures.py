@@ -121,7 +121,7 @@ def test_alt_text_says_what_it_is_its_axes_and_the_ends_of_each_curve():
     """S4 prints 14705.88 at 1 client, 14283.52 at 31 and at most 45226.13, at 9."""
     text = alt_text(published_figure("s4_creat_clo"))
     assert text.startswith("reaim creat_clo on a ramdisk, orphan list against orphan file. published in S4")
-    assert "Axes: threads, throughput (ops/s)." in text
+    assert "Axes: processes or threads, throughput (ops/s)." in text
     assert "orphan-mutex: 14,700 at 1 to 14,300 at 31, highest 45,200 at 9." in text
 
 

@@ -8,7 +8,7 @@ from lockscale.show.figures.study import scale_figure
 
 FOUND = pd.DataFrame(
     {"path": path, "arm": arm, "threads": n, "metric": "throughput", "unit": "ops/s", "value": 10.0 * n,
-     "low": 8.0 * n, "high": 13.0 * n, "published_to": 16}
+     "low": 8.0 * n, "high": 13.0 * n, "published_to": 16, "draws": f"{8 * n} {13 * n}"}
     for path in ("create", "allocate", "truncate") for arm in ("ours", "theirs") for n in (1, 32)
 )  # fmt: skip
 OTHER = FOUND.assign(metric="saturates_at", value=1e9)
@@ -16,11 +16,12 @@ OTHER = FOUND.assign(metric="saturates_at", value=1e9)
 
 def test_each_path_has_its_arms_in_a_panel_and_legend_of_its_own():
     drawn = scale_figure(pd.concat([FOUND, OTHER]))
-    assert len({trace.legend for trace in drawn.data}) == len({trace.xaxis for trace in drawn.data}) == 3
-    assert [trace.name for trace in drawn.data] == ["ours", "theirs"] * 3
-    for trace in drawn.data:
-        assert list(trace.y) == [10, 320]
-        assert list(trace.error_y.array) == [3, 96] and list(trace.error_y.arrayminus) == [2, 64]
+    lines, dots = drawn.data[::2], drawn.data[1::2]
+    assert len({trace.legend for trace in lines}) == len({trace.xaxis for trace in drawn.data}) == 3
+    assert [trace.name for trace in lines] == ["ours", "theirs"] * 3
+    for line, several in zip(lines, dots, strict=True):
+        assert list(line.y) == [10, 320] and line.error_y.array is None
+        assert list(several.y) == [8, 13, 256, 416] and several.xaxis == line.xaxis
 
 
 def test_a_curve_that_ends_early_is_told_in_the_caption():

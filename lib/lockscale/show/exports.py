@@ -14,6 +14,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_text
 from lockscale.measure.compare_arms import counted_arms, rates
+from lockscale.measure.rows import is_benchmark, origin_of
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.casebook import read_casebook
 from lockscale.predict.casebook_score import score_cases
@@ -148,5 +149,7 @@ def study_drawings(story: Story) -> Iterator[Drawing]:
             ("counted", counted_against_unpatched, counted_arms(story.rows, study)),
             ("rates", measured_rates, rates(story.rows)),
         ):
+            if draw is measured_rates and not is_benchmark(origin_of(story.rows)):
+                continue  # rates of a guest are no result
             numbers = found.assign(run=story.measured.id)
             yield Drawing(f"{study.name}-{what}", draw(study, found, where), numbers)

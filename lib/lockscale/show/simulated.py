@@ -72,7 +72,10 @@ def simulate_arm(study: Study, arm: Arm, threads: int) -> Result:
 
 
 def simulated_points(study: Study) -> pd.DataFrame:
-    """Every simulated arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op."""
+    """Every simulated arm at every `simulated_threads`: arm, threads, value, low, high, attempts_per_op.
+
+    `runs`: the rate of each run, with a blank between them.
+    """
     arms = [arm for arm in study.arms if arm.simulated]
     wanted = [(arm, n) for arm in arms for n in study.parameters.simulated_threads]
     rows = []
@@ -88,6 +91,7 @@ def simulated_points(study: Study) -> pd.DataFrame:
                     "value": found.rate_per_s,
                     "low": found.low,
                     "high": found.high,
+                    "runs": " ".join(f"{rate:.6g}" for rate in found.rates_per_s),
                     "attempts_per_op": found.attempts_per_op,
                     "origin": "simulated",
                 }

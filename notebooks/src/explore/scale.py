@@ -3,8 +3,8 @@
 # # Where ext4 saturates next
 #
 # The fitted models, swept to 1024 CPUs. **All of it is simulated.** The parameters are those of the
-# scoreboard's fits to the published tables; the bars come from 20 draws of the parameters within the
-# uncertainty of the fits. The grey range is beyond the most threads that anybody published: there it shows
+# scoreboard's fits to the published tables; the dots are 20 draws of the parameters within the
+# uncertainty of the fits, `low` and `high` the least and the most of them. The grey range is beyond the most threads that anybody published: there it shows
 # what the model's queues would do on a larger machine with one socket, and nothing else. `lockscale scale
 # --keep` makes the numbers.
 #
@@ -45,7 +45,7 @@ here[["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]]
 # ## What it says
 #
 # **Create.** Before S1's fix the storm comes between 16 and 64 creators; at 32 a run may be in it or not,
-# and the bar is as long as that. With the fix the search is under the lock, and what is left is the lock:
+# and the dots stand in two heaps. With the fix the search is under the lock, and what is left is the lock:
 # it is held `hold_ns` for each create in its group, so one group ends at 200 creators. *claim-spread*
 # takes away the second search under that lock, and so 7% at most; it was argued and not built. What helps
 # is another lock: *group-spread* deals the directories of a flex group over its 16 groups, and does not

@@ -14,9 +14,9 @@ import plotly
 import plotly.graph_objects as go
 from traitlets import Dict, Unicode
 
+from lockscale.show.figures.template import BUTTONS
+
 LIBRARY = Path(plotly.__file__).parent / "package_data/plotly.min.js"
-NO_BUTTONS = ["sendChartToCloud", "lasso2d", "select2d"]
-"""Nothing leaves this machine, and nothing here is selected."""
 
 
 class FigureState(w.Widget):  # type: ignore[misc]
@@ -38,8 +38,7 @@ class Plot(anywidget.AnyWidget):
 
     def __init__(self, figure: go.Figure, stem: str) -> None:
         """`stem`: of the picture that its button saves."""
-        image = {"filename": stem, "format": "svg"}
-        config = {"displaylogo": False, "modeBarButtonsToRemove": NO_BUTTONS, "toImageButtonOptions": image}
+        config = {**BUTTONS, "toImageButtonOptions": {"filename": stem, "format": "svg"}}
         self.state = FigureState(
             source=LIBRARY.read_text(), figure=figure.to_json(validate=False), config=config
         )

@@ -14,7 +14,16 @@ from lockscale.measure.rows import ORIGINS
 from lockscale.queueing.diagnosis import Diagnosis, diagnose
 from lockscale.queueing.fitted import Estimate, Fit, short
 from lockscale.queueing.model import FloatArray
-from lockscale.show.figures.template import COLOURS, HEIGHT_PX, PAGE_PX, band, name_log_axes, panels, style
+from lockscale.show.figures.template import (
+    COLOURS,
+    HEIGHT_PX,
+    PAGE_PX,
+    TASKS,
+    band,
+    name_log_axes,
+    panels,
+    style,
+)
 
 CURVE_POINTS = 40
 MOST_ROWS = 1000  # beyond that the figure shows the mean of each thread count
@@ -84,7 +93,7 @@ def _panels(title: str, says: str, rate: str) -> go.Figure:
     )  # fmt: skip
     drawn.update_yaxes(title_text=rate, rangemode="tozero", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
-    drawn.update_xaxes(title_text="threads", row=2, col=1)
+    drawn.update_xaxes(title_text=TASKS, row=2, col=1)
     return drawn
 
 

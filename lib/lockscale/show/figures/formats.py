@@ -20,7 +20,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_bytes, write_text
 from lockscale.programs import need
 from lockscale.progress import progress
-from lockscale.show.figures.template import room_for_legend
+from lockscale.show.figures.template import BUTTONS, room_for_legend
 from lockscale.text_table import text_table
 
 MOST_SERIES = 12
@@ -135,7 +135,7 @@ def png(drawn: go.Figure, stem: str, scale: float = 1.0) -> bytes:
 def page(drawn: go.Figure, stem: str) -> str:
     """The figure to move and zoom, in a page that needs no network."""
     _fix_ids(drawn, stem)
-    inner = drawn.to_html(full_html=False, include_plotlyjs=True, div_id=stem)
+    inner = drawn.to_html(full_html=False, include_plotlyjs=True, div_id=stem, config=BUTTONS)
     return PAGE.format(title=_title(drawn, stem), alt=html.escape(alt_text(drawn)), drawn=inner)
 
 

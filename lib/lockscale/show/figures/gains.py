@@ -6,10 +6,10 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.show.figures.template import COLOURS, error_bars, figure, log_ticks
+from lockscale.show.figures.template import COLOURS, TASKS, error_bars, figure, log_ticks
 from lockscale.study.file import Study
 
-BAND = "rgba(0, 0, 0, 0.17)"
+BAND = "rgba(128, 128, 128, 0.28)"  # seen on white and on black
 MARK_PX = 14
 LETTER_PX = 16  # a picture of the first page is seen small
 OWN, BESIDE = COLOURS[1], COLOURS[0]
@@ -25,7 +25,7 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
         f"predicted: 90%, from {study.unpatched.name} alone, before {study.patched.name} was booted; "
         "virtual: the real kernels in virtual time; published: of another machine"
     )
-    drawn = figure(title, says, "processes (log scale)", "gain (log scale)")
+    drawn = figure(title, says, f"{TASKS} (log scale)", "gain (log scale)")
     _add_band(drawn, own.dropna(subset=["predicted"]))
     shown = [own, *(here[here.load == load] for load in beside if own.published.isna().all())]
     for of, colour, dash in zip(shown, (OWN, BESIDE), ("solid", "dash"), strict=False):

@@ -15,6 +15,7 @@ from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
     PAGE_PX,
+    TASKS,
     WIDTH_PX,
     Numbers,
     error_bars,
@@ -31,6 +32,7 @@ from lockscale.study.file import Study
 from lockscale.study.tables import StudyTable
 
 OPEN_MARK = {"size": 14, "line": {"width": 2}}
+APART = 1.5
 
 
 def table_beside_simulated(
@@ -43,8 +45,13 @@ def table_beside_simulated(
     """
     points = points.astype({"low": float, "high": float})  # None of a single replication
     marked = f"open marks: {label(table)}{_first(in_table.note)}"
-    says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}; {marked}"
-    drawn = figure(f"{study.name}: simulated and {table.kind}", says, "processes", study.metric)
+    points = points.assign(apart=_apart(points.runs))
+    points[["low", "high"]] = points[["low", "high"]].mask(points.apart)
+    dots = (
+        f"; dots: single runs, where they differ by more than {APART:g} times" if points.apart.any() else ""
+    )
+    says = f"lines: simulated, {_calibrated(study, table)}; bars: 95%{_cut(points.low)}{dots}; {marked}"
+    drawn = figure(f"{study.name}: simulated and {table.kind}", says, TASKS, study.metric)
     arms = [*study.arm_names, *(in_table.arm if table.path else ())]
     for k, arm in enumerate(dict.fromkeys(arms)):
         curve, marks = points[points.arm == arm], in_table[in_table.arm == arm]
@@ -53,6 +60,8 @@ def table_beside_simulated(
                 x=curve.threads, y=curve.value, error_y=_rate_bars(curve.value, curve.low, curve.high),
                 name=f"{arm}, simulated", mode="lines+markers", **_style(k),
             )  # fmt: skip
+            if (several := curve[curve.apart]).size:
+                _dots(drawn, several.threads, several.runs, _style(k), name=f"{arm}, single runs")
         if len(marks):
             marker = {**_style(k)["marker"], **OPEN_MARK}
             marker["symbol"] = f"{marker['symbol'].removesuffix('-open')}-open"  # the line's, for grey print
@@ -81,7 +90,7 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     low, high = rates.value - rates.sd, rates.value + rates.sd
     worth = "" if is_benchmark(origin_of(rates)) else ": not a benchmark"
     says = f"measured {where}{worth}; bars: 1 standard deviation{_cut(low)}"
-    drawn = figure(f"{study.name}: measured rates{rate_note(rates)}", says, "processes", study.metric)
+    drawn = figure(f"{study.name}: measured rates{rate_note(rates)}", says, TASKS, study.metric)
     series = [(name, cpus) for name in study.arm_names for cpus in sorted(rates.cpus.unique())]
     for k, (arm, cpus) in enumerate(series):
         at = (rates.arm == arm) & (rates.cpus == cpus)
@@ -98,16 +107,24 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
     """The counter that carries the proof: of each arm its change from the unpatched arm."""
     counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"measured {where}; bars: {_levels(here.level_pct)}% by ranks; against {unpatched}"
-    drawn = figure(f"{counter}: change from {unpatched}", says, "processes on CPUs", _first(here.unit, ""))
+    says = f"measured {where}; bars: {_levels(here.level_pct)}% by ranks; {_verdicts(here.significant)}"
+    drawn = figure(f"{counter}: change from {unpatched}", says, f"{TASKS} on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
         if arm.empty:
             continue
         label = [f"{n}<br>on {c}" for c, n in zip(arm.cpus, arm.threads, strict=True)]
-        bars, marker = error_bars(arm.change, arm.low, arm.high), _style(k)["marker"]
+        bars, marker = error_bars(arm.change, arm.low, arm.high), dict(_style(k)["marker"])
+        filled = marker["symbol"].removesuffix("-open")
+        marker["symbol"] = [filled if sure else f"{filled}-open" for sure in arm.significant]
         drawn.add_scatter(x=label, y=arm.change, error_y=bars, mode="markers", name=name, marker=marker)
     return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
+
+
+def _verdicts(significant: "pd.Series[bool]") -> str:
+    """How many of the points are significant, and by which marks they are known."""
+    sure, total = int(significant.sum()), len(significant)
+    return f"filled marks: significant with all points together (Holm, 5%), {sure} of {total}"
 
 
 def _levels(percent: Numbers) -> str:
@@ -127,6 +144,20 @@ def function_shares(
         seconds, colour = cost.total_us / 1e6, COLOURS[k]
         drawn.add_bar(y=cost.function, x=seconds, orientation="h", name=name, marker_color=colour)
     return drawn.update_yaxes(autorange="reversed", automargin=True)
+
+
+def _dots(drawn: go.Figure, threads: Numbers, several: "pd.Series[str]", look: Any, **place: Any) -> None:
+    """One small dot for each number of `several`, which are texts of numbers."""
+    found = [(n, float(rate)) for n, text in zip(threads, several, strict=True) for rate in text.split()]
+    x, y = ([pair[k] for pair in found] for k in (0, 1))
+    marker = {"color": look["marker"]["color"], "size": 5, "opacity": 0.5}
+    drawn.add_scatter(x=x, y=y, mode="markers", marker=marker, showlegend=False, **place)
+
+
+def _apart(runs: "pd.Series[str]") -> "pd.Series[bool]":
+    """Where runs of one point differ so much that a mean with a width is none of them."""
+    rates = runs.map(lambda text: [float(rate) for rate in text.split()])
+    return rates.map(max) > APART * rates.map(min)
 
 
 def _rate_bars(value: Numbers, low: Numbers, high: Numbers) -> dict[str, Any]:
@@ -155,8 +186,8 @@ def _style(k: int) -> dict[str, Any]:
 
 COLUMNS = 2
 SAYS = (
-    "simulated; parameters fitted to published tables; bars: 95% by the fits' uncertainty; grey: beyond the "
-    "most threads published"
+    "simulated; parameters fitted to published tables; dots: 20 draws within the fits' uncertainty; grey: "
+    "beyond the most threads published"
 )
 
 
@@ -188,11 +219,11 @@ def _ended(rates: pd.DataFrame) -> str:
 def _panel(drawn: go.Figure, here: pd.DataFrame, row: int, col: int) -> None:
     panel = f"legend{COLUMNS * (row - 1) + col + 1}"
     for k, (arm, one) in enumerate(here.groupby("arm", sort=False)):
-        bars = {**error_bars(one.value, one.low, one.high), "color": COLOURS[k % len(COLOURS)]}
         drawn.add_scatter(
-            x=one.threads, y=one.value, error_y=bars, name=str(arm), mode="lines+markers", legend=panel,
-            **style(k), row=row, col=col,
+            x=one.threads, y=one.value, name=str(arm), mode="lines+markers", legend=panel, **style(k),
+            row=row, col=col,
         )  # fmt: skip
+        _dots(drawn, one.threads, one.draws, style(k), name=f"{arm}, draws", row=row, col=col)
     drawn.add_vrect(
         x0=here.published_to.iloc[0], x1=1.1 * here.threads.max(), fillcolor="#eee", layer="below",
         line_width=0, row=row, col=col,

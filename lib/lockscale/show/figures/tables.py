@@ -17,6 +17,7 @@ from lockscale.show.figures.template import (
     COLOURS,
     HEIGHT_PX,
     PAGE_PX,
+    TASKS,
     WIDTH_PX,
     band,
     error_bars,
@@ -32,7 +33,6 @@ from lockscale.tables import describe
 
 MOST_FUNCTIONS = 12
 LOG_FROM = 5  # largest over smallest value
-COUNTED = {"mean_per_container": "containers", "mean_of_5": "threads"}
 
 
 def published_figure(table: str) -> go.Figure:
@@ -64,9 +64,7 @@ def label(table: StudyTable) -> str:
 def _curves(table: StudyTable, rows: pd.DataFrame) -> go.Figure:
     first = rows.iloc[0]
     says = "; ".join(filter(None, [label(table), _words(first.statistic)]))
-    drawn = figure(
-        _title(table), says, COUNTED.get(first.statistic, "threads"), f"{_words(first.metric)} ({first.unit})"
-    )
+    drawn = figure(_title(table), says, TASKS, f"{_words(first.metric)} ({first.unit})")
     for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
         here = here.sort_values("threads", kind="stable")
         mode = "markers" if here.threads.duplicated().any() else "lines+markers"  # repeats make no line
@@ -189,7 +187,7 @@ def _explained_curves(table: str, numbers: pd.DataFrame, fitted: str) -> go.Figu
     drawn.update_yaxes(rangemode="tozero", row=1)
     drawn.update_yaxes(title_text="rate (1/s)", row=1, col=1)
     drawn.update_yaxes(title_text="residual (%)", row=2, col=1)
-    return name_log_axes(drawn.update_xaxes(title_text="threads", row=2))
+    return name_log_axes(drawn.update_xaxes(title_text=TASKS, row=2))
 
 
 def _apart(threads: Sequence[float]) -> list[float]:

@@ -25,6 +25,13 @@ PAGE_PX = 940  # a cell of JupyterLab shows 948 in a window of 1400
 FONT_PX, TITLE_PX, SAYS_PX = 14, 16, 13
 BELOW_PX, LEGEND_LINE_PX = 90, 20  # under the axes: ticks, title and two lines of legend
 LETTERS_OF_HALF = 22  # of a name of which two stand beside each other
+BUTTONS = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["sendChartToCloud", "lasso2d", "select2d"],
+    "toImageButtonOptions": {"filename": "lockscale", "format": "svg"},
+}
+"""Nothing leaves this machine: plotly's own "Share chart..." would upload it."""
+TASKS = "processes or threads"  # of a load, a table, a model: one name on every axis
 LETTER = 0.58  # mean width of a letter of DejaVu Sans, of its size
 
 _AXIS = {
@@ -32,6 +39,7 @@ _AXIS = {
     "zeroline": False, "title": {"font": {"size": FONT_PX}, "standoff": 8},
 }  # fmt: skip
 
+pio.renderers["plotly_mimetype"].config.update(BUTTONS)
 pio.templates["lockscale"] = go.layout.Template(
     layout={
         "font": {"family": "DejaVu Sans, sans-serif", "size": FONT_PX, "color": "#222"},
