@@ -26,7 +26,6 @@ GONE = "no longer applies"
 # what a child needs not import again; nothing of lockscale
 ONCE = (
     "pytest",
-    "hypothesis",
     "numpy",
     "pandas",
     "scipy.stats",
@@ -92,10 +91,14 @@ def main() -> int:
         chosen = sample(chosen, asked.sample, datetime.now(UTC).date().isoformat())
     else:
         each = list({(one.tests, one.interpreted): one for one in chosen}.values())
-        for mutant, verdict, said in _verdicts(each, unchanged=True):
-            if verdict != SURVIVED:
-                print(f"without any change: {' '.join(mutant.tests)}: {said}")
-                return 1
+        red = [
+            f"without any change: {' '.join(mutant.tests)}: {said}"
+            for mutant, verdict, said in _verdicts(each, unchanged=True)
+            if verdict != SURVIVED
+        ]
+        if red:
+            print("\n".join(red))
+            return 1
     began_s, counts, bad = time.monotonic(), Counter[str](), []
     for mutant, verdict, said in _verdicts(chosen, unchanged=False):
         counts["equivalent" if verdict == SURVIVED and mutant.equivalent else verdict] += 1

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ MOST_S = 180.0
 KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
 # of pytest: all passed; some failed; a file that could not be imported
 _STATUS = {0: SURVIVED, 1: KILLED, 2: KILLED}
-WORDS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not guest and not long and not slow")
+WORDS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not guest and not long and not slow")
 
 
 class Scratch:
@@ -80,6 +81,8 @@ class Scratch:
             import pytest
 
             status = int(pytest.main(argv))
+        except BaseException:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
