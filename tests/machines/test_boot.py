@@ -91,7 +91,11 @@ def test_a_kernel_that_nobody_reached_is_named(said: dict[str, str], sentence: s
 
 @pytest.mark.parametrize(
     "built, sentence",
-    [(Built(build_id="cd" * 20), "build-id abab"), (Built(release=f"{NEW}-other"), f"runs Linux {NEW}")],
+    [
+        (Built(build_id="cd" * 20), "build-id abab"),
+        (Built(build_id="ab" * 19 + "ac"), "build-id abab"),
+        (Built(release=f"{NEW}-other"), f"runs Linux {NEW}"),
+    ],
 )
 def test_the_wrong_kernel_is_named_and_left(built: Built, sentence: str):
     more = {
@@ -165,3 +169,71 @@ def test_what_was_armed_and_never_rebooted_is_disarmed_on_the_way_home():
         boot_once(server, Built(), NoWatchdog(), 60)
     go_home(server, 60)
     assert server.asked.count(unset) == 1 and server.booted == 0
+
+
+RESTART = next(line for line in READY if line.startswith("systemd-run"))
+
+
+def test_what_a_load_left_is_on_the_disk_before_anything_is_armed_and_before_the_reboot():
+    server = ToldServer(READY, [ON_TRIAL])
+    boot_once(server, Built(), NoWatchdog(), 60)
+    armed, restarted = (server.asked.index(line) for line in (f"grub-reboot lockscale-trial-{NEW}", RESTART))
+    assert "sync" in server.asked[:armed] and server.asked[restarted - 1] == "sync"
+
+
+def test_the_default_is_saved_by_its_name_before_a_trial():
+    unsaved = READY | {
+        "grub-editenv - list": f"next_entry=lockscale-trial-{NEW}\n",
+        "grub-set-default old": "",
+    }
+    server = ToldServer(unsaved, [ON_TRIAL])
+    boot_once(server, Built(), NoWatchdog(), 60)
+    assert server.asked.index("grub-set-default old") < server.asked.index(RESTART)
+
+
+def test_a_trial_of_the_default_kernel_itself_is_left_too():
+    """It has the arguments of a trial: its timers and a panic would end it."""
+    not_armed = {"grub-editenv - list": "saved_entry=old\n", "cat /proc/cmdline": f"{TRIAL_COMMAND_LINE}\n"}
+    server = ToldServer(READY | not_armed, [HOME])
+    go_home(server, 60)
+    assert server.booted == 1
+
+
+def test_a_server_that_came_back_on_neither_kernel_is_told():
+    server = ToldServer(READY | ON_TRIAL, [HOME | {"uname -r": "6.6.6\n"}])
+    with pytest.raises(
+        RunFailed, match=f"came back on Linux 6.6.6, not on its default {OLD}: look at its GRUB"
+    ):
+        go_home(server, 60)
+
+
+def test_that_ssh_answers_is_no_reboot():
+    """Only another boot than the one that was asked to end counts."""
+    waited: list[str | None] = []
+
+    class Waited(ToldServer):
+        def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
+            waited.append(after)
+            super().reconnect(timeout_s, after=after)
+
+    server = Waited(READY, [ON_TRIAL, HOME])
+    boot_once(server, Built(), NoWatchdog(), 60)
+    go_home(server, 60)
+    assert waited == ["0", "1"]
+
+
+def test_a_trial_without_its_timer_is_left():
+    server = ToldServer(READY, [{k: v for k, v in ON_TRIAL.items() if "is-active" not in k}, HOME])
+    with pytest.raises(RunFailed, match=r"the trial's timer did not run .* back on Linux"):
+        boot_once(server, Built(), NoWatchdog(), 60)
+
+
+def test_a_trial_starts_with_what_ends_it():
+    """A panic resets; both units are started by the kernel's own arguments; the timer has the boot's time."""
+    server = ToldServer(READY, [ON_TRIAL])
+    boot_once(server, Built(), NoWatchdog(), 77)
+    (linux,) = [line for line in (server.custom or "").splitlines() if "vmlinuz" in line]
+    wants = [f"systemd.wants=lockscale-trial{unit}" for unit in (".timer", "-reached.service")]
+    words = linux.split()
+    assert {"panic=10", "oops=panic", "hung_task_panic=1", "softlockup_panic=1", *wants} <= set(words)
+    assert "OnBootSec=77s\n" in server.written["/etc/systemd/system/lockscale-trial.timer"]

@@ -75,6 +75,15 @@ def test_the_named_disk_with_our_mark_may_be_formatted():
     assert reasons(row(), row("nvme0c0n1")) == [], "a path of a multipath NVMe disk is no second disk"
 
 
+def test_two_whole_nvme_disks_of_one_serial_are_two_disks():
+    (why,) = reasons(row(), row("nvme1n1"))
+    assert why == "nvme1n1 has the same serial"
+
+
+def test_a_file_without_a_serial_names_no_disk_though_a_disk_has_none_either():
+    assert "the target file gives no serial" in reasons(row(serial=None), disk=replace(DISK, serial=""))
+
+
 def test_a_blank_disk_takes_the_typed_token_once():
     assert reasons(signatures=(), token=TOKEN) == []
     assert reasons(signatures=(), typed="1") == []

@@ -55,6 +55,11 @@ def test_a_saved_default_may_be_an_id_a_title_or_a_place(saved: str):
     assert [entry.is_called(saved) for entry in entries(MENU)] == [False, False, True, False]
 
 
+@pytest.mark.parametrize("saved", ["gnulinux-advanced-AAAA", "1", "1>1>0", "gnulinux-simple-AAAA>0"])
+def test_a_name_of_another_depth_is_no_entrys(saved: str):
+    assert not any(entry.is_called(saved) for entry in entries(MENU))
+
+
 def test_a_place_counts_submenus_as_one():
     assert [entry.is_called("2") for entry in entries(MENU)] == [False, False, False, True]
 

@@ -233,6 +233,24 @@ def test_a_change_is_on_the_disk_before_it_is_made(root: str):
     assert "[madvise]" in Path(root, "sys/kernel/mm/transparent_hugepage/enabled").read_text()
 
 
+def test_the_line_of_a_change_is_synced_before_it_is_made(root: str):
+    thp = f"{root}/sys/kernel/mm/transparent_hugepage/enabled"
+    Path(root, "bin/sync").write_text(f'#!/bin/sh\necho "$1 $(cat {thp})" >> {root}/synced\n')
+    Path(root, "bin/sync").chmod(0o755)
+    prepare(Local(Path(root)), Preparation(thp="never"), root)
+    assert Path(root, "synced").read_text().splitlines()[0] == f"{root}{JOURNAL} always [madvise] never"
+
+
+def test_of_two_changes_of_one_setting_the_first_ones_old_value_is_put_back(root: str):
+    """The last change is undone first."""
+    target = "/sys/kernel/mm/transparent_hugepage/enabled"
+    lines = [SettingChange("file", target, old, "").line("boot-1") for old in ("madvise", "always")]
+    Path(root + JOURNAL).parent.mkdir(parents=True)
+    Path(root + JOURNAL).write_text("".join(f"{line}\n" for line in lines))
+    assert put_back(Local(Path(root)), root) == [f"{target} = always", f"{target} = madvise"]
+    assert Path(root + target).read_text() == "madvise"
+
+
 def test_a_torn_last_line_stands_for_a_change_that_was_not_made(root: str):
     prepare(Local(Path(root)), Preparation(thp="never"), root)
     with Path(root + JOURNAL).open("a") as stream:

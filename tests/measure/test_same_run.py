@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""A run is one study, one plan, one target and one build of each arm: any line of its journal can say no."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.journal import drop_torn_line, line_of, read_lines
+from lockscale.measure.plan import Step
+from lockscale.measure.resume import Journal, open_journal, refuse_other, refuse_other_build, to_resume
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_run
+from lockscale.study.file import load_study
+
+SMALL = {"guests": [{"cpus": 1, "processes": [1]}], "operations_per_point": 40, "iterations": 2}
+STUDY = load_study("inode-claim", SMALL)
+ROW: dict[str, Any] = {
+    **read_rows(curated_run("inode-claim").rows).iloc[0].to_dict(),
+    **{"arm": "a", "threads": 1, "target": "here", "build_id": "ab" * 20},
+}
+STEPS = [Step(n, "ab", n, n, arm, 1, (1,)) for n, arm in ((1, "a"), (2, "b"), (3, "c"))]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    """Three steps of three arms, each with a row."""
+    made = open_journal(Run(tmp_path), STUDY)
+    for step in STEPS:
+        made.add(step, rows=[{**ROW, "arm": step.arm}], as_found={}, wall_s=1.0)
+    return made
+
+
+def changed(journal: Journal, at: int, change: Callable[[dict[str, Any]], object]) -> None:
+    """Let one line say otherwise, as if it had been written so."""
+    names = list(journal.entries)
+    change(journal.entries[names[at]])
+    journal.path.write_text("".join(line_of(entry) + "\n" for entry in journal.entries.values()))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_one_line_of_another_study_is_enough_to_refuse(journal: Journal, at: int):
+    changed(journal, at, lambda entry: entry.update(study_sha256="0" * 64))
+    with pytest.raises(BadInput, match="begun with other parameters: start a new run"):
+        open_journal(Run(journal.path.parent), STUDY)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_build_of_an_arm_is_looked_for_in_every_step(journal: Journal, at: int):
+    arm = STEPS[at].arm
+    refuse_other_build(journal, arm, "ab" * 20)
+    refuse_other_build(journal, "an arm that was not measured", "cd" * 20)
+    for other in ("cd" * 20, "ab" * 19 + "ac"):
+        with pytest.raises(BadInput, match=f"arm {arm} was measured as build-id abab"):
+            refuse_other_build(journal, arm, other)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_another_target_or_plan_is_refused_whichever_step_says_so(journal: Journal, at: int):
+    refuse_other(journal, STEPS, "here")
+    fewer = [step for step in STEPS if step is not STEPS[at]]
+    with pytest.raises(BadInput, match=f"has step {STEPS[at].name}, which the plan has not"):
+        refuse_other(journal, fewer, "here")
+    changed(journal, at, lambda entry: entry["rows"][0].update(target="there"))
+    with pytest.raises(BadInput, match="begun on there, not on here"):
+        refuse_other(journal, STEPS, "here")
+
+
+def test_steps_that_are_done_are_not_left_and_rows_come_in_the_order_of_the_plan(journal: Journal):
+    more = Step(4, "ab", 4, 4, "a", 1, (1,))
+    assert journal.left([*STEPS, more]) == [more]
+    assert [row.arm for row in journal.rows(STEPS[::-1])] == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("value", ["1", 1.0, None])
+def test_a_line_whose_values_are_of_another_type_is_damaged(journal: Journal, value: object):
+    changed(journal, 1, lambda entry: entry["rows"][0].update(threads=value))
+    with pytest.raises(BadInput, match="line 2 is damaged"):
+        open_journal(Run(journal.path.parent), STUDY)
+
+
+def test_nan_is_never_written(journal: Journal):
+    with pytest.raises(ValueError, match="JSON"):
+        journal.add(STEPS[0], rows=[], as_found={}, wall_s=float("nan"))
+    assert len(journal.path.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("torn", ["{", '{"s', '{"step'])
+def test_a_torn_line_is_taken_off_however_short(journal: Journal, torn: str):
+    whole = journal.path.read_text()
+    journal.path.write_text(whole + torn)
+    assert len(read_lines(journal.path, bytes, "")) == 3
+    drop_torn_line(journal.path)
+    assert journal.path.read_text() == whole
+
+
+def test_a_run_of_the_repository_is_never_gone_on_with():
+    with pytest.raises(BadInput, match="is a curated one in data/measured"):
+        to_resume(curated_run("inode-claim").id)
