@@ -31,9 +31,9 @@ GAINS = SimulatedGains(
     ],
     arguments={
         "count-per-cpu": "nothing, or one visit in six: it tells which",
-        "layout": "one visit in six, or in three",
+        "reads-apart": "one visit in six, or in three",
         "updates-per-cpu": "t_outstanding_credits and a look at t_expires are left",
-        "layout-and-updates": "t_outstanding_credits alone is left",
+        "updates-reads-apart": "t_outstanding_credits alone is left",
         "local-hits": "one look at the cache a truncate: the counter's lock is taken once in 128",
     },
     worth_at=64,
