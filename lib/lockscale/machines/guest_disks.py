@@ -13,7 +13,6 @@ from lockscale.errors import RunFailed
 from lockscale.files import need_free_space
 from lockscale.machines.machine import Machine, must
 
-
 WRITTEN_MIB = 4096
 """At most of a larger disk: the image is sparse, and no study's load writes as much."""
 
