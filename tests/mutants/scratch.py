@@ -19,6 +19,7 @@ LEFT = (".git", ".venv", ".cache", "runs")
 MOST_S = 180.0
 KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
 # of pytest: all passed; some failed; a file that could not be imported
+NOT_BEGUN = 4
 _STATUS = {0: SURVIVED, 1: KILLED, 2: KILLED}
 WORDS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not guest and not long and not slow")
 
@@ -60,7 +61,9 @@ class Scratch:
             self._test(argv, log)
         status = _status_of(pid)
         said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
-        return (KILLED, "no end") if status is None else (_STATUS.get(status, BROKEN), said[-1])
+        if status is None or (status == NOT_BEGUN and "while loading conftest" in "".join(said)):
+            return KILLED, "no end" if status is None else said[-1]
+        return _STATUS.get(status, BROKEN), said[-1]
 
     def _test(self, argv: list[str], log: Path) -> None:
         """In a child that has what pytest and the tests import already, but nothing of lockscale."""
@@ -72,6 +75,7 @@ class Scratch:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
             places = [str(self.folder / part) for part in ("lib", "tests", ".")]
             os.environ.update(PYTHONPATH=os.pathsep.join(places), PYTHONDONTWRITEBYTECODE="1")
             sys.dont_write_bytecode = True
