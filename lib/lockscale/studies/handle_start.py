@@ -41,7 +41,7 @@ GAINS = SimulatedGains(
 
 
 def whatif(given: Mapping[str, float]) -> Answer:
-    """Truncates of a file each, two handles for one; rates of one process."""
+    """Truncates of a file each, three handles for one; rates of one process."""
     return GAINS.answer()
 
 

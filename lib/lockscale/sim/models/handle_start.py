@@ -20,7 +20,7 @@ TABLE = "calibrated: S3, linear, "
 ELSEWHERE = Note("mean of an operation before its handles", TABLE + "1 container, less the rest")
 WITHIN = Note("mean between the start of a handle and its stop", "assumed: half a microsecond")
 LINE = Note("the line from another CPU; effective", TABLE + "64 containers")
-HANDLES = Note("handles an operation", "1: a fallocate; a truncate has 2, ext4_setattr() and ext4_truncate()")
+HANDLES = Note("handles an operation", "1: a fallocate; a truncate of a sparse file has 3")
 BATCH = 128  # percpu_counter_batch of 64 CPUs: so many hits until one takes the counter's lock
 OWN = ns(5)  # assumed: a locked operation on the CPU's own line
 
