@@ -16,7 +16,7 @@ from mutants.listed import Mutant
 
 COPIED = ("lib", "tests")
 LEFT = (".git", ".venv", ".cache", "runs")
-MOST_S = 180.0
+MOST_S = 60.0
 KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
 # of pytest: all passed; some failed; a file that could not be imported
 NOT_BEGUN = 4
