@@ -198,3 +198,23 @@ def test_a_promise_to_a_sleeper_comes_before_who_spins() -> None:
 
     program = comings(budget, (0, takes), (50, takes), (1020, takes), (1500, takes))
     assert held(program) == [(1, 0, 1000), (3, 1020, 2020), (2, 2020, 3070), (4, 3120, 4120)]
+
+
+def test_a_reader_sleeps_at_once_though_writers_spin() -> None:
+    def spinning(m: Builder) -> Lock:
+        return m.rwsem("lock", hold=ns(1000), wake=ns(50), spin=ns(5000))
+
+    program = comings(spinning, (0, takes), (100, reads), (200, takes))
+    assert times(program, 2, "spinning") == [] and times(program, 3, "spinning") == [("lock lock", 200, 1000)]
+
+
+def test_of_spinners_who_gives_up_is_the_one_whose_time_is_over() -> None:
+    """2 comes first to the queue and 3 behind it; 3 is handed the lock while 2, overtaken, sleeps."""
+
+    def budget(m: Builder) -> Lock:
+        return m.mutex("lock", hold=ns(1000), wake=ns(50), spin=ns(300))
+
+    program = comings(budget, (0, takes), (800, takes), (600, takes), (850, takes))
+    assert times(program, 3, "spinning") == [("lock lock", 600, 900)]
+    assert times(program, 2, "spinning") == [("lock lock", 800, 1000)]
+    assert [(who, start) for who, start, _ in held(program)][:2] == [(1, 0), (2, 1000)]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from by_hand import Steps, comings, held, left, ran, times
 
+from lockscale.errors import BadInput
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import ns
 from lockscale.sim.path import Path
@@ -150,7 +151,7 @@ def frees_what_it_has_not(path: Path, block: Slots) -> None:
 
 
 def test_a_slot_that_nobody_took_cannot_be_freed() -> None:
-    with pytest.raises(Exception, match="free slot in slots"):
+    with pytest.raises(BadInput, match="frees a slot that is not taken"):
         ran(comings(slots, (0, frees_what_it_has_not)))
 
 
@@ -233,8 +234,11 @@ def crossing(first: str) -> Steps:
 
 
 def test_two_locks_that_are_taken_crosswise_are_told() -> None:
-    two = lambda m: {name: m.queued_lock(name, hold=ns(100)) for name in "ab"}  # noqa: E731
-    with pytest.raises(Exception, match="lock"):
+
+    def two(m: Builder) -> dict[str, Any]:
+        return {name: m.queued_lock(name, hold=ns(100)) for name in "ab"}
+
+    with pytest.raises(BadInput, match="waits for lock 'a', whose holder waits for a lock of this thread"):
         ran(comings(two, (0, crossing("a")), (10, crossing("b"))))
 
 
@@ -252,3 +256,12 @@ def test_a_holder_that_loses_its_cpu_holds_on() -> None:
     program = m.compile()
     assert held(program) == [(1, 1, 251), (2, 251, 401)]
     assert times(program, 2, "spinning") == [("lock lock", 101, 201)]
+
+
+def test_what_is_done_sometimes_is_done_with_its_chance() -> None:
+    def some(path: Path, _: Any) -> None:
+        for share, what in ((1.0, "always"), (0.0, "never")):
+            with path.sometimes(share):
+                path.spend(ns(10), what)
+
+    assert [step for step, *_ in times(comings(lambda m: None, (0, some)), 1)] == ["always"]
