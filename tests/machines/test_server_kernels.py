@@ -141,6 +141,12 @@ def test_a_kernel_whose_package_was_cut_short_is_installed_again(state: str):
         assert server.asked.count(INSTALL) == asked
 
 
+def test_two_arms_of_one_kernel_install_it_once():
+    server = ToldServer(ROOMY | {"ls /boot": f"vmlinuz-{OLD}\n", "rm -f /var/tmp/linux.deb": ""})
+    install(server, [Built(NEW, DEB), Built(NEW, DEB)])
+    assert server.asked.count(INSTALL) == 1
+
+
 def test_one_that_no_package_brought_is_left_as_it_is():
     server = ToldServer(WITH_OURS)
     install(server, [Built(NEW, DEB)])

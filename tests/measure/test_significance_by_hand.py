@@ -9,6 +9,8 @@ from scipy import stats
 from lockscale.errors import BadInput
 from lockscale.measure.significance import (
     POINT,
+    RESAMPLES,
+    Difference,
     aa_pairs,
     change,
     differences,
@@ -142,3 +144,25 @@ def test_one_block_is_no_comparison(before: list[float], after: list[float]):
 def test_a_rate_that_is_none_has_no_ratio(before: list[float], after: list[float]):
     with pytest.raises(BadInput, match="not above 0"):
         log_ratios(before, after)
+
+
+def test_the_interval_is_that_of_the_studentised_bootstrap_worked_out_resample_by_resample():
+    """Efron and Tibshirani, An Introduction to the Bootstrap, 12.5, with n - 1 in every deviation."""
+    logs = np.array([0.05, 0.30, 0.12, 0.02, 0.18, 0.09])
+    found = change([1.0] * 6, np.exp(logs).tolist(), seed=7)
+    t = []
+    for drawn in np.random.default_rng(7).integers(0, 6, (RESAMPLES, 6)):
+        one = logs[drawn]
+        if one.std() > 0:
+            t.append((one.mean() - logs.mean()) / (one.std(ddof=1) / np.sqrt(6)))
+    se = logs.std(ddof=1) / np.sqrt(6)
+    low, high = (logs.mean() - np.quantile(t, end) * se for end in (0.975, 0.025))
+    assert found.low_pct == pytest.approx(100 * np.expm1(low))
+    assert found.high_pct == pytest.approx(100 * np.expm1(high))
+
+
+def test_a_difference_is_one_where_its_interval_leaves_out_zero_and_is_sure_enough():
+    assert Difference(1, 2, 1, 0.5, 1.5, 0.95).significant
+    assert not Difference(1, 2, 1, -0.1, 1.5, 0.95).significant
+    assert not Difference(1, 2, 1, 0.5, 1.5, 0.9).significant
+    assert Difference(1, 2, 1, 0.5, 1.7, 0.95).turned == Difference(2, 1, -1, -1.7, -0.5, 0.95)
