@@ -11,7 +11,7 @@ BESIDE = -n 3 --dist loadfile --no-loadscope-reorder
 SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1
 
-.PHONY: help env test-env study test test-fast test-all kernels patches-check check bench notebooks ipynb figures lab lock clean
+.PHONY: help env test-env study test test-fast test-all mutants kernels patches-check check bench notebooks ipynb figures lab lock clean
 
 help:  ## what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -33,12 +33,17 @@ study: env  ## run one study end to end, at few points (STUDY=inode-claim TARGET
 test: env test-env check kernels  ## every check and every test, with real kernels booted
 	$(PYTHON) -m pytest $(BESIDE) $(SLOWEST) -m "not alone and not long"
 	$(PYTHON) -m pytest $(SLOWEST) -m "alone and not long"
+	PYTHONPATH=tests $(PYTHON) -m mutants --sample 10
 
 test-fast: env test-env  ## the inner loop: no guest, under two minutes
 	$(PYTHON) -m pytest -q $(BESIDE) -m "not guest and not long and not slow"
 
 test-all: env test-env check kernels  ## also the long campaigns
 	LOCKSCALE_EXPLORE=1 $(PYTHON) -m pytest
+	PYTHONPATH=tests $(PYTHON) -m mutants
+
+mutants: env test-env  ## whether the tests notice each listed change of the riskiest code (10 minutes)
+	PYTHONPATH=tests $(PYTHON) -m mutants
 
 kernels: env  ## build the kernels that the tests boot, or find them built
 	.venv/bin/lockscale patches check --build inode-claim

@@ -90,7 +90,7 @@ def test_the_seed_decides_every_bit(lockscale: Lockscale):
 
 def test_models_are_listed(lockscale: Lockscale):
     """One for each study, XFS among them, two for S3's steps and S4's tables, any lock, and a lesson."""
-    names = ["any_lock", "creat_clo", "group_goals", "group_trylock", "inode_claim"]
+    names = ["any_lock", "creat_clo", "group_goals", "group_trylock", "handle_start", "inode_claim"]
     names += ["machine_repairman", "orphan_file", "write_access", "xfs_create"]
     assert lockscale("sim", "--list").out.split() == names
     assert lockscale("sim", "--list", "--json").value == names
@@ -163,6 +163,7 @@ def test_every_series_and_target_is_listed(lockscale: Lockscale):
     }
     upstream = ("inode-claim/search-locked", "write-access/fast-search", "group-trylock/trylock")
     empty = {f"{s['study']}/{s['arm']}" for s in listed if not s["patches"]}
+    upstream += ("handle-start/shared-counters",)
     mkfs_alone = ("xfs-create/four-groups", "xfs-create/many-groups")
     assert empty == {*upstream, "orphan-file/orphan-mutex", "orphan-file/orphan-lockless", *mkfs_alone}
     (target,) = [t for t in lockscale("target", "list", "--json").value if t["name"] == "qemu"]

@@ -17,6 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.files import (
     append_line,
     expanded,
+    hold_lock,
     locked,
     need_free_space,
     need_place_for_file,
@@ -93,6 +94,34 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, list[str]]]:
 
     monkeypatch.setattr(os, "fsync", fsync)
     return found
+
+
+def test_what_is_written_is_synced_before_it_takes_the_name_or_is_called_done(
+    inside: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What fsync is given is the file itself, with all of its content, and then its folder."""
+    found: list[bytes | None] = []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}")
+        found.append(None if path.is_dir() else path.read_bytes())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_bytes(inside / "rows.csv", b"new" * 9)
+    assert found == [b"new" * 9, None]
+    for line, content in (("first", b"first\n"), ("second", b"first\nsecond\n")):
+        found.clear()
+        append_line(inside / "journal", line)
+        assert found[0] == content
+
+
+def test_a_lock_for_all_users_follows_no_link(inside: Path):
+    """In a folder that everybody writes to, a link of somebody's would lead to any file of ours."""
+    (inside / "precious").write_text("kept")
+    (inside / "lock").symlink_to("precious")
+    with pytest.raises(OSError), hold_lock(inside / "lock", "me", str, for_all=True):
+        pass
+    assert (inside / "precious").read_text() == "kept"
 
 
 def test_the_name_of_a_new_file_is_on_disk_as_its_content_is(inside: Path, synced):

@@ -233,6 +233,11 @@ def test_a_change_is_on_the_disk_before_it_is_made(root: str):
     assert "[madvise]" in Path(root, "sys/kernel/mm/transparent_hugepage/enabled").read_text()
 
 
+def test_what_is_so_already_is_not_changed(root: str):
+    said = prepare(Local(Path(root)), Preparation(thp="madvise", governor=None, turbo=True), root)
+    assert said["changed"] == [] and not Path(root + JOURNAL).exists()
+
+
 def test_the_line_of_a_change_is_synced_before_it_is_made(root: str):
     thp = f"{root}/sys/kernel/mm/transparent_hugepage/enabled"
     Path(root, "bin/sync").write_text(f'#!/bin/sh\necho "$1 $(cat {thp})" >> {root}/synced\n')

@@ -141,7 +141,23 @@ def test_a_kernel_whose_package_was_cut_short_is_installed_again(state: str):
         assert server.asked.count(INSTALL) == asked
 
 
+def test_two_arms_of_one_kernel_install_it_once():
+    server = ToldServer(ROOMY | {"ls /boot": f"vmlinuz-{OLD}\n", "rm -f /var/tmp/linux.deb": ""})
+    install(server, [Built(NEW, DEB), Built(NEW, DEB)])
+    assert server.asked.count(INSTALL) == 1
+
+
 def test_one_that_no_package_brought_is_left_as_it_is():
     server = ToldServer(WITH_OURS)
     install(server, [Built(NEW, DEB)])
     assert INSTALL not in server.asked and purge_torn(server) == []
+
+
+def test_with_the_last_of_ours_the_default_is_saved_as_it_was_found():
+    files = [f"/boot/{kind}-{NEW}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
+    gone = {f"rm -f {' '.join(files)}": "", f"rm -rf /lib/modules/{NEW}": "", LOOK: "", FORGET: ""}
+    asks = "cat /var/lib/lockscale/default"
+    for listed, asked in ((f"vmlinuz-{NEW}\n", 1), (f"vmlinuz-{NEW}\nvmlinuz-{OTHER}\n", 0)):
+        server = ToldServer(WITH_OURS | gone | {"ls /boot": listed})
+        remove_kernel(server, NEW)
+        assert server.asked.count(asks) == asked

@@ -154,6 +154,12 @@ def test_a_wrong_token_is_refused_before_its_server_is_asked(
     ("name", "cpus", "more", "said"),
     [
         ("qemu", "4", {"memory_mib": 1 << 21}, "memory_mib: write a number of at most 1048576"),
+        (
+            "qemu",
+            "4",
+            {"disk": {"serial": "lockscale", "size_mib": 10**11}},
+            "disk.size_mib: write a number of at most 16777216",
+        ),
         ("manycore", "48", {"most_cpus": 32}, "target manycore has 32 CPUs, not 48: ask for fewer"),
         ("local", "4", {}, "target local is of kind local"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.measure.plan import plan
+from lockscale.measure.plan import in_turn, plan, profiled
 from lockscale.measure.target import MOST_ITEMS, MOST_PROCESSES, refuse_too_large
 from lockscale.study.file import Arm, GuestPoints, Parameters, Study, load_study, load_target
 
@@ -145,3 +145,16 @@ def test_the_largest_load_is_fsloads_own():
     assert (
         f"#define MAX_WORKERS {MOST_PROCESSES}\n" in source and f"#define MAX_ITEMS {MOST_ITEMS}\n" in source
     )
+
+
+def test_arms_take_their_turns_forwards_and_backwards():
+    assert list(in_turn(["a", "b", "c"], 3)) == [
+        (1, "a"), (1, "b"), (1, "c"), (2, "c"), (2, "b"), (2, "a"), (3, "a"), (3, "b"), (3, "c")
+    ]  # fmt: skip
+
+
+def test_only_the_points_that_are_asked_for_are_profiled():
+    for some, found in (([2], (2,)), ([], ()), (None, (1, 2, 4))):
+        guests = [{"cpus": 4, "processes": [1, 2, 4], "profiled": some}]
+        study = load_study("inode-claim", {"guests": guests})
+        assert {profiled(study, step) for step in plan(study)} == {found}

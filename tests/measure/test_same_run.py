@@ -87,6 +87,14 @@ def test_nan_is_never_written(journal: Journal):
     assert len(journal.path.read_text().splitlines()) == 3
 
 
+def test_lines_that_are_passed_over_are_those_at_the_beginning(journal: Journal):
+    lines = read_lines(journal.path, lambda line: line, "", skip=1)
+    assert len(lines) == 2 and b"002-" in lines[0] and b"line_sha256" not in lines[0]
+    journal.path.write_text(journal.path.read_text().replace('"arm": "c"', '"arm": "d"'))
+    with pytest.raises(BadInput, match=r"journal\.jsonl line 3 was changed after it was written: mend it"):
+        read_lines(journal.path, bytes, "mend it")
+
+
 @pytest.mark.parametrize("torn", ["{", '{"s', '{"step'])
 def test_a_torn_line_is_taken_off_however_short(journal: Journal, torn: str):
     whole = journal.path.read_text()

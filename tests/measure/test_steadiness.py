@@ -7,7 +7,7 @@ from scipy.stats import linregress, ttest_ind
 from synthetic_rows import rates, study
 
 from lockscale.measure.compare_arms import compared_rates
-from lockscale.measure.steadiness import drift, outliers, steadiness, warm_up
+from lockscale.measure.steadiness import FAR, LEAST_REPEATS, _told, drift, outliers, steadiness, warm_up
 
 
 def told(rows):
@@ -70,3 +70,35 @@ def test_an_outlier_is_shown_and_stays_in_the_comparison():
     assert table.blocks[8] == 10 and table.unpatched[8] == pytest.approx(
         rows[(rows.arm == "steal-retry") & (rows.threads == 8)].value.mean()
     )
+
+
+def test_a_repeat_far_below_is_one_as_one_far_above_is():
+    rows = rates(1, 8, noise=0.01)
+    one = rows[(rows.pair == "ab") & (rows.metric == "rate")].index[3]
+    for factor, sign in ((0.5, -1), (2.0, 1)):
+        z = outliers(rows.assign(value=rows.value.where(rows.index != one, rows.value * factor))).z
+        assert sign * z[z.abs().idxmax()] > 10 * FAR
+
+
+def test_of_few_repeats_none_is_far():
+    few = rates(1, LEAST_REPEATS - 1, noise=0.01)
+    one = few[few.pair == "ab"].index[0]
+    assert outliers(few.assign(value=few.value.where(few.index != one, few.value * 9))).empty
+
+
+@pytest.mark.parametrize(("p", "found"), [(0.049, True), (0.051, False), (0.07, False), (None, False)])
+def test_what_noise_does_in_more_than_5_of_100_runs_is_not_called_found(p: float | None, found: bool):
+    assert _told("drift", 0.1, p, "")["found"] is found
+
+
+def test_blocks_that_lack_an_arm_are_held_against_that_arms_own_mean():
+    rows = rates(3, 6, noise=0.05)
+    rows = rows[rows.pair == "ab"]
+    lacking = rows.drop(rows[(rows.block == 2)].index[0])
+    own: dict[int, list[float]] = {}
+    for _, cell in lacking.groupby(["arm", "cpus", "threads"]):
+        logs = np.log(cell.value)
+        for block, log in zip(cell.block, logs, strict=True):
+            own.setdefault(block, []).append(log - logs.mean())
+    blocks = np.array([np.mean(own[block]) for block in sorted(own)])
+    assert steadiness(lacking).p.tolist() == pytest.approx([drift(blocks)[1], warm_up(blocks)[1]])

@@ -8,7 +8,7 @@ where one is argued equivalent and killed, or where one does not apply any more.
 import argparse
 import importlib
 import multiprocessing
-import os
+import shutil
 import sys
 import time
 from collections import Counter
@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import locked
 from lockscale.progress import progress
 from mutants.listed import Mutant, mutants, sample
 from mutants.scratch import BROKEN, KILLED, SURVIVED, Scratch
@@ -36,14 +37,17 @@ ONCE = (
 )
 
 Verdict = tuple[int, str, str]
+ROOM = paths.CACHE / "mutants"
 _here: list[Scratch] = []
 
 
+def _begin(numbers: "multiprocessing.Queue[int]") -> None:
+    """A worker makes its copy of the tree, always in the same place: what it compiled it finds again."""
+    _here.append(Scratch(ROOM / str(numbers.get())))
+
+
 def _work(numbered: tuple[int, Mutant]) -> Verdict:
-    """Of one mutant, in a worker that makes its copy of the tree once."""
     number, mutant = numbered
-    if not _here:
-        _here.append(Scratch(paths.CACHE / "mutants" / str(os.getpid())))
     try:
         return number, *_here[0].verdict(mutant)
     except (BadInput, OSError) as error:
@@ -53,21 +57,23 @@ def _work(numbered: tuple[int, Mutant]) -> Verdict:
 def _unchanged(numbered: tuple[int, Mutant]) -> Verdict:
     """What the tests of a mutant say of the tree as it is."""
     number, mutant = numbered
-    if not _here:
-        _here.append(Scratch(paths.CACHE / "mutants" / str(os.getpid())))
     return number, *_here[0].tested(mutant.tests, interpreted=mutant.interpreted)
 
 
 def _verdicts(chosen: Sequence[Mutant], *, unchanged: bool) -> Iterator[tuple[Mutant, str, str]]:
     work, what = (_unchanged, "tests of the tree as it is") if unchanged else (_work, "mutants")
-    with multiprocessing.get_context("fork").Pool(WORKERS) as pool, progress(what, len(chosen)) as shown:
+    fork = multiprocessing.get_context("fork")
+    numbers = fork.Queue()
+    for number in range(WORKERS):
+        numbers.put(number)
+    with fork.Pool(WORKERS, _begin, (numbers,)) as pool, progress(what, len(chosen)) as shown:
         done = pool.imap_unordered(work, list(enumerate(chosen)))
         for count, (number, verdict, said) in enumerate(done, start=1):
             shown.update(count, f"{chosen[number].file} {verdict}")
             yield chosen[number], verdict, said
 
 
-def _against(mutant: Mutant, verdict: str, said: str) -> str:
+def against(mutant: Mutant, verdict: str, said: str) -> str:
     """Why the verdict is no good one; empty for one as it should be."""
     if verdict in (GONE, BROKEN):
         return f"{verdict}: {mutant.name} ({said})"
@@ -79,7 +85,15 @@ def _against(mutant: Mutant, verdict: str, said: str) -> str:
 
 
 def main() -> int:
-    """The exit status."""
+    """The exit status. One at a time in a cache; the copies go at the end."""
+    with locked(ROOM.with_suffix(".lock"), "the room for mutants", wait=True):
+        try:
+            return _main()
+        finally:
+            shutil.rmtree(ROOM, ignore_errors=True)
+
+
+def _main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
     parser.add_argument("--sample", type=int, help="only so many, others each day")
     parser.add_argument("--file", help="only those of this file of lib/lockscale")
@@ -102,9 +116,9 @@ def main() -> int:
     began_s, counts, bad = time.monotonic(), Counter[str](), []
     for mutant, verdict, said in _verdicts(chosen, unchanged=False):
         counts["equivalent" if verdict == SURVIVED and mutant.equivalent else verdict] += 1
-        if against := _against(mutant, verdict, said):
-            bad.append(against)
-            print(against, flush=True)
+        if why := against(mutant, verdict, said):
+            bad.append(why)
+            print(why, flush=True)
     print(
         f"{len(chosen)} mutants in {time.monotonic() - began_s:.0f} s: "
         + ", ".join(f"{n} {word}" for word, n in counts.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The list of mutants, lib/lockscale changed in one place: tests/mutants/list/*.yaml, read safely.
+"""The list of mutants, each the code changed in one place: tests/mutants/list/*.yaml, read safely.
 
 A file of it says for each module of lib/lockscale which tests have to fail, and the changes: `old`, a text
 that is there once, and `new`, what stands there instead. `equivalent` says in one line why no test can tell.

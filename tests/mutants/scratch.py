@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -16,9 +17,11 @@ from mutants.listed import Mutant
 
 COPIED = ("lib", "tests")
 LEFT = (".git", ".venv", ".cache", "runs")
-MOST_S = 180.0
+MOST_CPU_S = 60  # a test that goes round for ever is ended, and has noticed the change
+MOST_S = 600.0  # of a test that waits for ever, or on a machine that is busy: nothing is known then
 KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
 # of pytest: all passed; some failed; a file that could not be imported
+NOT_BEGUN = 4
 _STATUS = {0: SURVIVED, 1: KILLED, 2: KILLED}
 WORDS = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not guest and not long and not slow")
 
@@ -60,7 +63,11 @@ class Scratch:
             self._test(argv, log)
         status = _status_of(pid)
         said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
-        return (KILLED, "no end") if status is None else (_STATUS.get(status, BROKEN), said[-1])
+        if status is None:
+            return BROKEN, f"no end within {MOST_S:.0f} s: is this machine busy?"
+        if status == NOT_BEGUN and "while loading conftest" in "".join(said):
+            return KILLED, said[-1]
+        return _STATUS.get(status, BROKEN), said[-1]
 
     def _test(self, argv: list[str], log: Path) -> None:
         """In a child that has what pytest and the tests import already, but nothing of lockscale."""
@@ -68,10 +75,12 @@ class Scratch:
         try:
             os.setsid()
             os.chdir(self.folder)
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
             places = [str(self.folder / part) for part in ("lib", "tests", ".")]
             os.environ.update(PYTHONPATH=os.pathsep.join(places), PYTHONDONTWRITEBYTECODE="1")
             sys.dont_write_bytecode = True

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log_writer import Request, write_log
+from log_writer import SECTOR, Request, write_log
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, RunFailed
 from lockscale.prove.powercut.cuts import BLOCK, Cut, WriteLog, choose_cuts, disks
 
 SIZE = 64 * BLOCK
@@ -140,3 +140,54 @@ def test_the_log_that_qemu_writes_gives_back_the_disk_and_its_last_flush(tmp_pat
     log = WriteLog(log_file)
     assert left(log, Cut(len(log.entries), "all", 0)) == bytes(current) == image.read_bytes()
     assert left(log, Cut(len(log.entries), "nothing", 0)) == durable != bytes(current)
+
+
+def test_some_of_the_cache_is_kept_and_some_is_not(tmp_path: Path) -> None:
+    requests: list[Request] = [("write", n * BLOCK, block(n + 1)) for n in range(40)]
+    log = WriteLog(write_log(tmp_path / "log", requests))
+    for seed in range(3):
+        kept = sum(left(log, Cut(40, "some", seed))[n * BLOCK] != 0 for n in range(40))
+        assert 8 <= kept <= 32
+
+
+def test_what_one_cut_kept_is_not_on_the_disk_of_the_next(tmp_path: Path) -> None:
+    requests: list[Request] = [("write", 0, block(1)), ("write", BLOCK, block(2)), ("write", 0, block(3))]
+    log = WriteLog(write_log(tmp_path / "log", requests))
+    found = [disk.blocks for _, disk in disks(log, [Cut(2, "all", 0), Cut(3, "nothing", 1)])]
+    assert found == [{0: block(1), 1: block(2)}, {}]
+
+
+def test_every_second_cut_is_anywhere_and_keeps_more_than_nothing_at_times() -> None:
+    cuts = sorted(choose_cuts([10, 1000], [], 60, seed=1), key=lambda cut: cut.seed)
+    anywhere = [cut for cut in cuts if cut.seed % 2]
+    assert {cut.keep for cut in anywhere} == {"nothing", "some", "all"}
+    assert len({cut.at for cut in anywhere}) > 20
+    assert {(cut.at, cut.keep) for cut in cuts if cut.seed % 2 == 0} == {(11, "nothing"), (1001, "nothing")}
+
+
+def test_a_write_that_was_cut_off_is_no_entry(tmp_path: Path) -> None:
+    """The emulator was killed in the middle of it: nobody was told that it is done."""
+    path = write_log(tmp_path / "log", [("write", 0, block(1)), ("write", BLOCK, block(2))])
+    content = bytearray(path.read_bytes()[: SECTOR * (1 + 2 * (1 + BLOCK // SECTOR)) - 100])
+    content[16:24] = (1).to_bytes(8, "little")  # so many entries at the last flush
+    path.write_bytes(content)
+    assert [entry.offset for entry in WriteLog(path).entries] == [0]
+
+
+def test_a_log_with_fewer_entries_than_were_flushed_has_a_hole(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log", [("write", 0, block(1)), ("write", BLOCK, block(2))])
+    content = bytearray(path.read_bytes())
+    content[16:24] = (3).to_bytes(8, "little")
+    path.write_bytes(content)
+    with pytest.raises(RunFailed, match="has a hole behind 2 of 3 entries"):
+        WriteLog(path)
+
+
+@pytest.mark.parametrize("sector", [0, 1, 511])
+def test_a_sector_that_no_disk_has_is_no_log(tmp_path: Path, sector: int) -> None:
+    path = write_log(tmp_path / "log", [("flush", 0, b"")])
+    content = bytearray(path.read_bytes())
+    content[24:28] = sector.to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match="is no write log"):
+        WriteLog(path)

@@ -12,6 +12,7 @@ from lockscale.prove.powercut.cuts import BLOCK, Cut, WriteLog, disks
 from lockscale.prove.powercut.promises import (
     APPEND,
     CREATE,
+    NOTHING,
     OVERWRITE,
     REPLACE,
     TRUNCATE,
@@ -126,3 +127,22 @@ def test_what_was_under_way_at_the_cut_is_known(tmp_path: Path) -> None:
     log = WriteLog(write_log(tmp_path / "log", load_with(True)))
     assert promises(log, START, 5)[NAME] == Promise(State(CREATE, (1,)), State(OVERWRITE, (2,)))
     assert promises(log, START, 1)[NAME].acked.versions is None
+
+
+def test_the_record_at_the_cut_itself_was_not_written(tmp_path: Path) -> None:
+    log = WriteLog(write_log(tmp_path / "log", load_with(True)))
+    assert promises(log, START, 3)[NAME] == Promise(NOTHING, State(CREATE, (1,)))
+    assert promises(log, START, 4)[NAME] == Promise(State(CREATE, (1,)))
+
+
+def test_only_records_where_records_lie_promise_anything(tmp_path: Path) -> None:
+    """A file's own content may look like one, and what lies there may be none."""
+    _, _, content = record(1, CREATE, True)
+    requests: list[Request] = [
+        ("write", 0, content),
+        ("write", START, b"\7" * BLOCK),
+        record(2, CREATE, True),
+    ]
+    log = WriteLog(write_log(tmp_path / "log", requests))
+    assert promises(log, START, 2) == {}
+    assert promises(log, START, 3)[NAME] == Promise(State(CREATE, (2,)))

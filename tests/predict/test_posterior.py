@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from lockscale.predict.posterior import SD, Posterior, _good, posterior
+from lockscale.predict.posterior import SD, Posterior, _ends, _good, posterior
 
 START = {"hold_us": 2.0, "work_us": 30.0}
 CENTRE = np.log(list(START.values()))
@@ -82,6 +82,19 @@ def test_a_start_that_does_not_fit_is_no_end_of_the_search():
 
     one = posterior({"hold_us": 2.0}, of, of, lambda _: None)
     assert np.log(one.best["hold_us"] / 2.0) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("first", [-1, 1])
+def test_of_ends_that_all_miss_the_least_is_taken_whichever_was_found_first(first: int):
+    """Below 0 the misses end at 7, above at 6; neither is good."""
+
+    def residuals(sets: np.ndarray) -> np.ndarray:
+        at = sets[:, 0]
+        return np.stack([np.where(at < 0, 7.0, 6.0), 3 * (np.abs(at) - 2)], axis=1)
+
+    starts = [np.array([sign * 2.3]) for sign in (first, -first)]
+    ends = _ends([(at, residuals(at[None])[0]) for at in starts], residuals)
+    assert [float(end[0][0]) for end in ends] == pytest.approx([2, -2], abs=0.05)
 
 
 def test_what_misses_by_no_more_than_its_noise_is_good():

@@ -31,7 +31,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, BaseEx
     """Two ways of writing a boot; a boot that the dictionary names fails after the first."""
     errors: dict[str, BaseException] = {}
 
-    def boot(series: Series, _target: Target, iteration: int) -> Iterator[Figure]:
+    def boot(series: Series, _target: Target, iteration: int, _state: str) -> Iterator[Figure]:
         name = f"{series.arm} {iteration}"
         yield Figure(f"{name} moving")
         if name in errors:

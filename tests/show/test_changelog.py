@@ -89,7 +89,7 @@ def test_a_run_in_virtual_time_has_rates_and_the_file_of_its_prices(letters: dic
 
 
 def test_what_is_not_significant_is_said(letters: dict[str, Letter]):
-    none = [run for run in RUNS if run.startswith("inode-claim")]
+    none = [run for run in QEMU if run.startswith("inode-claim")]
     for run in none:
         assert "No change in this table is significant" in message_of(letters[run])
     both = message_of(letters[VIRTUAL])

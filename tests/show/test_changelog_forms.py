@@ -21,7 +21,7 @@ from lockscale.show.prediction import predict
 from lockscale.show.protocol import Measurement
 from lockscale.show.story import open_story
 from lockscale.study.file import list_studies, load_study
-from lockscale.study.sides import submitted
+from lockscale.study.sides import patches_between, submitted
 
 STUDY = load_study("inode-claim")
 SUBMITTED = submitted(load_study("group-trylock"))
@@ -88,8 +88,15 @@ def test_no_cover_letter_lists_a_patch_that_takes_a_fix_out(name: str):
         )
         return
     assert study.arm(ours.name).role in ("patched", "proposed")
-    for patch in study.series_of(ours.name).patches:
+    for patch in patches_between(study, submitted(study).unpatched, ours):
         assert b"For measurement only" not in patch.read_bytes()
+
+
+def test_a_series_on_top_of_an_unpatched_arm_with_patches_is_submitted_without_those():
+    """goal-fold's unpatched arm has upstream's goals of 6.17, which are nobody's to submit."""
+    sides = submitted(load_study("goal-fold"))
+    (fold,) = patches_between(sides, sides.unpatched, sides.patched)
+    assert len(sides.series_of(sides.patched.name).patches) == 2 and fold.name.startswith("0002-")
 
 
 def test_what_has_no_cover_letter_leaves_no_half_written_texts(tmp_path: Path):

@@ -57,6 +57,8 @@ def test_a_published_gain_stands_beside_that_of_the_same_arms_and_threads(curate
     assert (at_48.threads, at_48.virtual, at_48.over) == (48, pytest.approx(8.0), UNPATCHED)
     assert at_48.published == pytest.approx(812.5 / 80.1, rel=0.01)  # S1: 10.1 times
     assert (at_1.threads, at_1.published, at_1.virtual) == (1, None, pytest.approx(1.0))
+    both = {one.threads: one.simulated for one in (at_48, at_1)}
+    assert both == {48: pytest.approx(812.5 / 80.1, rel=0.03), 1: pytest.approx(1.0, rel=0.02)}  # calibrated
 
 
 def test_a_prediction_is_told_whether_it_held(curated: Path):
@@ -85,7 +87,7 @@ def test_a_run_that_only_counts_has_no_gains(curated: Path):
 
 def test_totals_are_geometric_and_a_gain_of_one_has_no_sign():
     def of(published: float, virtual: float) -> GainRow:
-        return GainRow("s", "create", "b", "a", 8, published, virtual, virtual, virtual)
+        return GainRow("s", "create", "b", "a", 8, published, None, virtual, virtual, virtual)
 
     totals = gain_totals([of(2.0, 4.0), of(4.0, 2.0), of(1.02, 0.9), of(2.0, 0.5)])
     assert totals.off == pytest.approx((2 * 2 * 1.02 / 0.9 * 4) ** 0.25)
@@ -108,6 +110,14 @@ def test_times_are_turned_into_rates():
 def drawn_of(study: Study, rows: list[GainRow]) -> dict[str, Any]:
     """The traces of the figure by name."""
     return {one.name: one for one in gains_figure(study, pd.DataFrame([asdict(row) for row in rows])).data}
+
+
+def test_a_figure_shows_the_arm_of_which_most_was_published():
+    """S2 publishes no cure, but the cheap access that made creates slower."""
+    study = load_study("write-access")
+    drawn = drawn_of(study, [row for row in gain_rows() if row.study == study.name])
+    (slower,) = drawn["published, create"].y
+    assert slower == pytest.approx(35689.72 / 119346.25)
 
 
 def test_the_figure_has_the_band_of_the_patched_arm_the_real_kernel_and_the_published_point(curated: Path):

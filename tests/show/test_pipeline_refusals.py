@@ -100,7 +100,9 @@ def test_a_series_without_a_folder(place: Path):
 def test_a_series_that_lists_a_patch_that_is_not_there(place: Path):
     with (place / "kernel-patches" / "inode-claim" / "steal-retry" / "series").open("a") as series:
         series.write("0002-absent.patch\n")
-    assert "lists '0002-absent.patch', which is not a file beside it" in refusal(place)
+    assert "lists '0002-absent.patch', which is no file beside it nor a patch of another arm" in refusal(
+        place
+    )
 
 
 @pytest.mark.parametrize("said", ["environment", "parameter"])

@@ -96,8 +96,8 @@ SCENES: dict[str, tuple[Callable[[Builder], Lock], Sequence[tuple[int, Steps]], 
         [(1, 0, 1000), (2, 1050, 2050)],
     ),
     "trylock of a lock that readers hold fails too": (
-        rwsem, [(0, reads_long), (450, asks(0))],
-        [(1, 0, 2000), (2, 2050, 3050)],
+        rwsem, [(0, reads_long), (470, asks(0))],
+        [(1, 0, 2000), (2, 2070, 3070)],
     ),
     "a trylock waits after so many tries and no more": (
         queued, [(0, takes), (50, asks(3))],
@@ -121,16 +121,23 @@ def test_a_thread_that_tries_waits_with_its_third_failure() -> None:
 
 
 def test_a_success_starts_the_count_of_tries_anew() -> None:
-    """Two failures at 130 and 230, a success at 330, and two more failures: it never waits."""
+    """It fails at 130 and 230, gets it at 330; fails at 680 and 780, gets it at 880: it never waits."""
 
     def twice(path: Path, lock: Lock) -> None:
-        again = path.label("again")
-        path.spend(ns(100))
-        path.trylock(lock, again, tries=3)
-        path.unlock(lock)
+        with path.repeat(2):
+            asks(3)(path, lock)
 
-    program = comings(_short, (0, takes), (30, twice))
-    assert times(program, 2, "spinning") == [] and held(program) == [(1, 0, 250), (2, 330, 580)]
+    program = comings(_short, (0, takes), (30, twice), (600, takes))
+    assert times(program, 2, "spinning") == []
+    assert held(program) == [(1, 0, 250), (2, 330, 580), (3, 600, 850), (2, 880, 1130)]
+
+
+def test_who_waits_after_its_tries_goes_on_waiting_where_it_is_overtaken() -> None:
+    """It sleeps at 350, is woken at 1050 and finds 3 there, so it sleeps again: that is no further try."""
+    program = comings(barging, (0, takes), (50, asks(3)), (1020, takes))
+    assert held(program) == [(1, 0, 1000), (3, 1020, 2020), (2, 2070, 3070)]
+    lock = ran(program).world.locks[0]
+    assert (lock["failed_tries"], lock["requests"]) == (3, 3)
 
 
 def _short(m: Builder) -> Lock:
@@ -191,3 +198,23 @@ def test_a_promise_to_a_sleeper_comes_before_who_spins() -> None:
 
     program = comings(budget, (0, takes), (50, takes), (1020, takes), (1500, takes))
     assert held(program) == [(1, 0, 1000), (3, 1020, 2020), (2, 2020, 3070), (4, 3120, 4120)]
+
+
+def test_a_reader_sleeps_at_once_though_writers_spin() -> None:
+    def spinning(m: Builder) -> Lock:
+        return m.rwsem("lock", hold=ns(1000), wake=ns(50), spin=ns(5000))
+
+    program = comings(spinning, (0, takes), (100, reads), (200, takes))
+    assert times(program, 2, "spinning") == [] and times(program, 3, "spinning") == [("lock lock", 200, 1000)]
+
+
+def test_of_spinners_who_gives_up_is_the_one_whose_time_is_over() -> None:
+    """2 comes first to the queue and 3 behind it; 3 is handed the lock while 2, overtaken, sleeps."""
+
+    def budget(m: Builder) -> Lock:
+        return m.mutex("lock", hold=ns(1000), wake=ns(50), spin=ns(300))
+
+    program = comings(budget, (0, takes), (800, takes), (600, takes), (850, takes))
+    assert times(program, 3, "spinning") == [("lock lock", 600, 900)]
+    assert times(program, 2, "spinning") == [("lock lock", 800, 1000)]
+    assert [(who, start) for who, start, _ in held(program)][:2] == [(1, 0), (2, 1000)]

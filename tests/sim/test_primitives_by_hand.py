@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from by_hand import Steps, comings, held, left, ran, times
 
+from lockscale.errors import BadInput
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import ns
 from lockscale.sim.path import Path
@@ -98,6 +99,11 @@ def test_a_bit_is_claimed_once_and_who_lost_it_searches_again() -> None:
     assert world.clock[6] == 3
 
 
+def test_each_lost_claim_is_counted_once() -> None:
+    found = ran(comings(bitmap, (0, claims), (20, claims))).world.bitmaps[0]
+    assert (found["claims"], found["lost"]) == (3, 1)
+
+
 def slots(m: Builder) -> Slots:
     return m.slots("slots", per_block=2)
 
@@ -145,7 +151,7 @@ def frees_what_it_has_not(path: Path, block: Slots) -> None:
 
 
 def test_a_slot_that_nobody_took_cannot_be_freed() -> None:
-    with pytest.raises(Exception, match="free slot in slots"):
+    with pytest.raises(BadInput, match="frees a slot that is not taken"):
         ran(comings(slots, (0, frees_what_it_has_not)))
 
 
@@ -228,6 +234,34 @@ def crossing(first: str) -> Steps:
 
 
 def test_two_locks_that_are_taken_crosswise_are_told() -> None:
-    two = lambda m: {name: m.queued_lock(name, hold=ns(100)) for name in "ab"}  # noqa: E731
-    with pytest.raises(Exception, match="lock"):
+
+    def two(m: Builder) -> dict[str, Any]:
+        return {name: m.queued_lock(name, hold=ns(100)) for name in "ab"}
+
+    with pytest.raises(BadInput, match="waits for lock 'a', whose holder waits for a lock of this thread"):
         ran(comings(two, (0, crossing("a")), (10, crossing("b"))))
+
+
+def test_a_holder_that_loses_its_cpu_holds_on() -> None:
+    """1 holds from 1 on and has 50 left at 101; 2 spins its slice away, and has lock and CPU at 251."""
+    m = Builder(1)
+    m.machine(cpus=1, time_slice=ns(100))
+    lock = m.queued_lock("lock", hold=ns(150))
+    m.path("sleeps").sleep(ns(1_000_000))
+    for number in (1, 2):
+        path = m.path(f"path {number}", threads=1, counted=False, start=ns(number))
+        path.lock(lock)
+        path.unlock(lock)
+        path.sleep(ns(900_000), "gone")
+    program = m.compile()
+    assert held(program) == [(1, 1, 251), (2, 251, 401)]
+    assert times(program, 2, "spinning") == [("lock lock", 101, 201)]
+
+
+def test_what_is_done_sometimes_is_done_with_its_chance() -> None:
+    def some(path: Path, _: Any) -> None:
+        for share, what in ((1.0, "always"), (0.0, "never")):
+            with path.sometimes(share):
+                path.spend(ns(10), what)
+
+    assert [step for step, *_ in times(comings(lambda m: None, (0, some)), 1)] == ["always"]

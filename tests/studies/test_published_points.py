@@ -17,7 +17,7 @@ from lockscale.tables import describe
 def simulated(*points: tuple[str, int, float]) -> pd.DataFrame:
     """Points of a single replication, which have no interval."""
     found = pd.DataFrame(points, columns=["arm", "threads", "value"])
-    return found.assign(low=float("nan"), high=float("nan"))
+    return found.assign(low=float("nan"), high=float("nan"), runs=found.value.map(str))
 
 
 def published_points(study: Study, points: pd.DataFrame) -> pd.DataFrame:
@@ -136,6 +136,7 @@ def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():
                 "low": -0.6,
                 "high": -0.4,
                 "level_pct": 95.0,
+                "significant": True,
             }
             for c, u in (("waits for an orphan lock", "per orphan"), ("get_write_access", "calls per orphan"))
             for a in ("orphan-lockless", "orphan-off")

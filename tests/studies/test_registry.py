@@ -25,7 +25,8 @@ CODE = dict(
     re.findall(r"```python\n# (\S+)\n(.*?)```\n", (paths.ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
 )
 SHOWN = CODE["kernel-patches/look-again/study.py"]
-SHIPPED = ["inode-claim", "write-access", "group-trylock", "orphan-file", "xfs-create", "goal-fold"]
+SEEDS = ["inode-claim", "write-access", "group-trylock", "orphan-file"]
+SHIPPED = [*SEEDS, "xfs-create", "goal-fold", "handle-start"]
 ANSWERS = """
 from lockscale.studies.parts import StudyParts
 from lockscale.predict.answer import Answer

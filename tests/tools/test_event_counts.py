@@ -166,3 +166,22 @@ def test_the_command_makes_no_histogram_of_an_event_that_was_not_counted(tracefs
 def test_the_list_of_events_is_read_from_the_files(tracefs):
     listing = run(event_counts.AVAILABLE, tracefs).stdout
     event_counts.check(listing.replace(str(tracefs), event_counts.EVENTS), [LOST, RETRY])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("hitcount:       1118", "hitcount:       1119", "do not add up to its 12345680022 hits"),
+        ("common_cpu:          1 }", "common_cpu:          0 }", "has not the 3 entries"),
+        ("event ext4/ext4_lost", "# words\nevent ext4/ext4_lost", "the output is not that of"),
+        ("[paused]", "[active]", "was read while it was counted"),
+    ],
+)
+def test_a_digit_or_a_line_that_changed_is_refused(old, new, why):
+    with pytest.raises(BadInput, match=why):
+        event_counts.parse(TEXT.replace(old, new, 1), [LOST, RETRY])
+
+
+def test_events_that_were_dropped_are_on_cpus_that_nobody_knows():
+    with pytest.raises(BadInput, match="7 events of ext4:ext4_lost_inode_bit were dropped"):
+        event_counts.parse(as_read({LOST: kernel_hist({0: 3}, dropped=7)}), [LOST])

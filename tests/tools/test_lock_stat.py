@@ -269,3 +269,36 @@ def test_the_command_counts_its_lines(tmp_path):
     argv = [*lock_stat.READ[:-1], str(file)]
     text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert text == as_read([GROUP_LOCK, QUIET])
+
+
+def lines_of(text):
+    return text.removeprefix(HEADER).splitlines(keepends=True)
+
+
+def refused(lines):
+    text = HEADER + "".join(lines)
+    with pytest.raises(BadInput):
+        lock_stat.parse(text + f"lines {text.count(chr(10))}\n")
+
+
+def test_a_row_between_a_class_and_the_dots_that_end_it_is_refused():
+    lines = lines_of(plain_file([GROUP_LOCK]))
+    refused([*lines[:-3], lines_of(plain_file([QUIET]))[0], *lines[-3:]])
+
+
+def test_the_kernel_notes_four_places_of_a_kind_and_no_fifth():
+    for count in (4, 5):
+        places = {f"function_{n}+0x1/0x2": n + 1 for n in range(count)}
+        one = replace(GROUP_LOCK, waiters=places)
+        if count == 4:
+            assert len([p for p in lock_stat.parse(as_read([one])).places if p.role == "waiter"]) == 4
+        else:
+            refused(lines_of(plain_file([one])))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_classes_of_one_name_one_may_never_have_been_waited_for(first: bool):
+    waited = Class("lock", (1, kernel_times(940), 5, kernel_times(2_774, 100)))
+    idle = Class("lock", (0, LockTime(), 2, kernel_times(55_004)))
+    (use,) = lock_stat.parse(as_read([waited, idle] if first else [idle, waited])).uses
+    assert use.waits == lock_stat.parse(as_read([waited])).uses[0].waits and use.holds.count == 3

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.seal import seal, sealed, unseal, unsealed_bytes
+from lockscale.tools.seal import UNSEALED, seal, sealed, unseal, unsealed, unsealed_bytes
 
 
 def run(argv):
@@ -66,3 +66,8 @@ def test_a_file_is_measured_as_a_text_is(body, whole):
 def test_a_changed_file_is_refused():
     with pytest.raises(BadInput, match="SHA-256"):
         unsealed_bytes(io.BytesIO(seal("8.01\n").replace("8.01", "8.02").encode()))
+
+
+def test_a_text_without_a_seal_has_a_warning_and_one_with_it_has_none():
+    assert unsealed("said\n") == ("said\n", [UNSEALED])
+    assert unsealed(seal("said\n")) == ("said\n", [])

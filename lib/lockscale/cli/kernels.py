@@ -237,14 +237,21 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
 @patches.command("locality")
 @click.argument("which", metavar="STUDY[/ARM]", shell_complete=studies_and_arms)
 @click.option("--iterations", default=3, show_default=True, type=click.IntRange(1, 100))
+@click.option(
+    "--state",
+    default="empty",
+    show_default=True,
+    type=click.Choice(["empty", "aged", "full"]),
+    help="Of the file system before: aged has holes, full has 5% free.",
+)
 @as_json
-def patches_locality(which: str, iterations: int) -> None:
+def patches_locality(which: str, iterations: int, state: str) -> None:
     """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
     from lockscale.kernels.series import chosen_series
     from lockscale.prove.locality import localities, summary
     from lockscale.study.file import DEFAULT_TARGET, load_target
 
-    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations)
+    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations, state)
     show([one.as_json() for one in found], table(summary(found)))
 
 

@@ -13,6 +13,9 @@ from lockscale.errors import RunFailed
 from lockscale.files import need_free_space
 from lockscale.machines.machine import Machine, must
 
+WRITTEN_MIB = 4096
+"""At most of a larger disk: the image is sparse, and no study's load writes as much."""
+
 
 @dataclass(frozen=True)
 class Disks:
@@ -43,7 +46,7 @@ class Scratch:
 
     def make(self) -> None:
         """Make the image anew: no signature of an earlier guest is left on it."""
-        need_free_space(self.image.parent, self.size_mib, "the guest's scratch disk")
+        need_free_space(self.image.parent, min(self.size_mib, WRITTEN_MIB), "the guest's scratch disk")
         self.image.unlink(missing_ok=True)
         with self.image.open("wb") as stream:
             stream.truncate(self.size_mib << 20)

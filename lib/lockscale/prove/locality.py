@@ -21,6 +21,7 @@ from lockscale.measure.plan import in_turn
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
+from lockscale.prove.filled import STATES, filling
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.study.target_file import with_disk
@@ -127,7 +128,7 @@ LIST = 'find "$1" -mindepth 2 -type f -printf "%i %p\\n"'
 
 @dataclass(frozen=True)
 class Locality:
-    """Means over the files of one load, 1 MiB each, on an empty file system.
+    """Means over the files of one load, 1 MiB each, on a file system that was in some state before.
 
     pieces: extents of a file that do not follow each other on the disk. groups_used: block groups that
     hold any of the files' blocks, of `groups_needed` that they would fill. groups_from_inode: distance in
@@ -146,13 +147,16 @@ class Locality:
     groups_from_inode: float
     free_extent_mib: float
     stream_allocations: int
+    state: str = STATES[0]
     origin: str = "qemu"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def localities(chosen: Sequence[Series], target: Target, iterations: int) -> list[Locality]:
+def localities(
+    chosen: Sequence[Series], target: Target, iterations: int, state: str = STATES[0]
+) -> list[Locality]:
     """Every safe arm of `chosen`, forwards and backwards by iteration; BadInput when none is safe.
 
     Each figure is kept in runs/locality-<time>/locality.json as it comes. A boot that fails costs no
@@ -167,7 +171,7 @@ def localities(chosen: Sequence[Series], target: Target, iterations: int) -> lis
         for done, (iteration, series) in enumerate(boots):
             shown.update(done, f"{series.name}, iteration {iteration}")
             try:
-                for one in locality(series, target, iteration):
+                for one in locality(series, target, iteration, state):
                     found.append(one)
                     write_json(kept, [each.as_json() for each in found])
             except (BadInput, RunFailed) as error:
@@ -186,7 +190,8 @@ def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
     rows = []
     for arm, how in dict.fromkeys((one.arm, one.how) for one in found):
         same = [one for one in found if (one.arm, one.how) == (arm, how)]
-        row: dict[str, Any] = {"arm": arm, "writers": how, "iterations": len(same), "origin": "qemu"}
+        row: dict[str, Any] = {"arm": arm, "writers": how, "file system": same[0].state}
+        row |= {"iterations": len(same), "origin": "qemu"}
         for name in ("pieces", "groups_used", "groups_from_inode", "free_extent_mib", "stream_allocations"):
             values = [getattr(one, name) for one in same]
             row[name] = f"{np.mean(values):.4g} [{min(values):.4g}, {max(values):.4g}]"
@@ -194,19 +199,23 @@ def summary(found: Sequence[Locality]) -> list[dict[str, Any]]:
     return rows
 
 
-def locality(series: Series, target: Target, iteration: int = 1) -> Iterator[Locality]:
-    """One boot; every way of writing on a new file system."""
+def locality(
+    series: Series, target: Target, iteration: int = 1, state: str = STATES[0]
+) -> Iterator[Locality]:
+    """One boot; every way of writing on a new file system, brought into `state` first."""
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     kernel, study = build(series), load_whole_study(series.study)
     with booted_guest(with_disk(target, study.disk_mib), kernel, study.check.cpus) as (machine, disk):
         for how in HOW:
-            yield _one(machine, series, study, disk, how, iteration)
+            yield _one(machine, series, study, disk, how, iteration, state)
 
 
 def _one(
-    machine: Machine, series: Series, study: Study, disk: NamedDisk, how: str, iteration: int
+    machine: Machine, series: Series, study: Study, disk: NamedDisk, how: str, iteration: int, state: str
 ) -> Locality:
     file_system = make(machine, study.options_of(series.arm), disk)
+    if state != STATES[0]:
+        must(machine, filling(state, MOUNT_POINT, 2 * WRITERS * FILES_PER_WRITER), timeout_s=LOAD_TIMEOUT_S)
     load = counting_streams(command(how, MOUNT_POINT))
     stats = must_all(machine, load, timeout_s=LOAD_TIMEOUT_S)[-1].stdout
     inodes = {
@@ -228,6 +237,7 @@ def _one(
         groups_from_inode=float(np.mean([groups.from_inode(file, inodes[file.path]) for file in files])),
         free_extent_mib=free.avg_kib / 1024,
         stream_allocations=streams(stats),
+        state=state,
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each patch gave: published, by a real kernel in virtual time, and as predicted before it was booted.
+"""What each patch gave: published, simulated, by a real kernel in virtual time, and as predicted before.
 
 Of the latest curated run in virtual time of each study. A gain is an arm's rate over another arm's at the
 same number of threads: over the unpatched one, or where the published table lacks that, over the first of the
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lockscale import paths
 from lockscale.measure.compare_arms import rate_repeats
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_provenance, read_study_file
@@ -31,7 +32,8 @@ SOURCE_STAYS = 0.05
 class GainRow:
     """One arm at one number of threads; what is not known is None. low, high: of the extreme repeats.
 
-    inside: the gain in virtual time lies in the predicted interval, 90%.
+    simulated: by the study's model as it is calibrated to published tables, from the exported figure. inside:
+    the gain in virtual time lies in the predicted interval, 90%.
     """
 
     study: str
@@ -40,6 +42,7 @@ class GainRow:
     over: str
     threads: int
     published: float | None
+    simulated: float | None
     virtual: float | None
     low: float | None
     high: float | None
@@ -80,6 +83,7 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
     told = {(one["arm"], one["threads"]): one for one in _judged(run, measured.rows)}
     tables = [table for table in study.tables if table not in study.own_tables]
+    simulated = _Simulated(study)
     seen: set[tuple[str, str, str, int]] = set()
     for table in tables:
         for load, arm, over, n, gain in _published(study, table):
@@ -87,13 +91,16 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
             said = _told(told.pop((arm, n), None)) if ours else ()
             ends = measured.gain(load, arm, over, n)
             seen.add((load, arm, over, n))
-            yield GainRow(study.name, load, arm, over, n, gain, *ends, *said)
+            model = simulated.gain(load, arm, over, n)
+            yield GainRow(study.name, load, arm, over, n, gain, model, *ends, *said)
     for (arm, n), one in told.items():
         ends = measured.gain(study.operation, arm, unpatched, n)
         seen.add((study.operation, arm, unpatched, n))
-        yield GainRow(study.name, study.operation, arm, unpatched, n, None, *ends, *_told(one))
+        model = simulated.gain(study.operation, arm, unpatched, n)
+        yield GainRow(study.name, study.operation, arm, unpatched, n, None, model, *ends, *_told(one))
     for load, arm, over, n in _between(seen, measured):
-        yield GainRow(study.name, load, arm, over, n, None, *measured.gain(load, arm, over, n))
+        model = simulated.gain(load, arm, over, n)
+        yield GainRow(study.name, load, arm, over, n, None, model, *measured.gain(load, arm, over, n))
 
 
 def _between(seen: set[tuple[str, str, str, int]], measured: "_Measured") -> list[tuple[str, str, str, int]]:
@@ -111,6 +118,24 @@ def _told(one: dict[str, Any] | None) -> tuple[Any, ...]:
     if one is None:
         return ()
     return one["predicted"], one["predicted_low"], one["predicted_high"], bool(one["inside"])
+
+
+class _Simulated:
+    """The exported rates of a study's models, which simulate its own load alone."""
+
+    def __init__(self, study: Study) -> None:
+        file = paths.FIGURES / f"{study.name}-simulated.csv"
+        self.load, self.rates = study.operation, dict[tuple[str, int], float]()
+        if file.is_file():
+            table = pd.read_csv(file)
+            here = table[table.origin == "simulated"]
+            self.rates = {
+                (str(a), int(n)): float(v) for a, n, v in zip(here.arm, here.threads, here.value, strict=True)
+            }
+
+    def gain(self, load: str, arm: str, over: str, n: int) -> float | None:
+        patched, unpatched = (self.rates.get((name, n)) for name in (arm, over))
+        return patched / unpatched if load == self.load and patched and unpatched else None
 
 
 class _Measured:

@@ -10,7 +10,7 @@ from lockscale.show.changelog import letter_of
 from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
 from lockscale.show.story import Story
 from lockscale.study.file import Study
-from lockscale.study.sides import subjects_of, submitted
+from lockscale.study.sides import patches_between, subjects_of, submitted
 
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
 """Form -> how the name of its file ends."""
@@ -33,7 +33,7 @@ def in_form(form: str, story: Story) -> str:
 
 def cover(study: Study, letter: Letter) -> str:
     """[PATCH 0/N] of the patched arm's series; the protocol stands below the list of its patches."""
-    mails = [read_mail(patch) for patch in study.series_of(study.patched.name).patches]
+    mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.patched)]
     room = SUBJECT_COLUMNS - len(f"[PATCH 0/{len(mails)}] ")
     title = textwrap.shorten(_title(study), room, placeholder=" ...", break_on_hyphens=False)
     head = cover_letter(title, message_of(letter), mails).decode()

@@ -3,6 +3,7 @@
 
 import re
 from email import message_from_bytes, policy
+from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
@@ -21,9 +22,16 @@ def change_of(study: Study, arm: Arm) -> str:
     return f"The change: {'; '.join(subjects)}." if subjects else ""
 
 
+def patches_between(study: Study, before: Arm, after: Arm) -> tuple[Path, ...]:
+    """The patches that take the first arm to the second one; all of its own where the first has others."""
+    old, new = study.series_of(before.name).patches, study.series_of(after.name).patches
+    is_on_top = [path.resolve() for path in new[: len(old)]] == [path.resolve() for path in old]
+    return new[len(old) :] if is_on_top else new
+
+
 def subjects_of(study: Study, arm: str) -> list[str]:
-    """Of its patches, in order, without [PATCH n/N]."""
-    mails = [read_mail(patch) for patch in study.series_of(arm).patches]
+    """Of its patches, in order, without [PATCH n/N]; of those on top of the unpatched arm's alone."""
+    mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.arm(arm))]
     said = (str(message_from_bytes(mail, policy=policy.default)["Subject"]) for mail in mails)
     return [PREFIX.sub("", one) for one in said]
 
@@ -31,7 +39,8 @@ def subjects_of(study: Study, arm: str) -> list[str]:
 def submitted(study: Study) -> Study:
     """The study of two arms alone: the first one with patches to submit, and the base they apply to.
 
-    Raises BadInput where no arm of role patched or proposed has a patch, or no arm is the bare base.
+    That is the bare base, or the unpatched arm where its patches come first. Raises BadInput where no arm of
+    role patched or proposed has a patch, or no arm is such a base.
     """
     arms = [arm for role in SUBMITTED for arm in study.arms if arm.role == role]
     ours = next((arm for arm in arms if study.series_of(arm.name).patches), None)
@@ -55,6 +64,8 @@ def _base_of(study: Study, ours: Arm) -> Arm:
     options = study.options_of(ours.name)
     alike = [arm for arm in bare if study.options_of(arm.name) == options]
     found = next(iter(alike), None) or next((arm for arm in bare if arm.role == "unpatched"), None)
+    if found is None and patches_between(study, study.unpatched, ours) != study.series_of(ours.name).patches:
+        found = study.unpatched
     if found is None:
         raise BadInput(
             f"no arm of {study.name} is the bare base that {ours.name} can be compared with: "

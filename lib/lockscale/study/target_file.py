@@ -72,7 +72,7 @@ class TargetDisk(_Strict):
     """A guest's only disk that may be formatted."""
 
     serial: Annotated[str, spelt(r"[A-Za-z0-9_.-]+", "write letters, digits, ., - and _", 20)]
-    size_mib: Annotated[int, pydantic.Field(ge=64, strict=True)]
+    size_mib: Annotated[int, pydantic.Field(ge=64, le=1 << 24, strict=True)]  # up to 16 TiB: ext4's in 4 KiB
 
 
 class QemuTarget(_Strict):

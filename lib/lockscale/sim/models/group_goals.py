@@ -140,9 +140,9 @@ def group_goals(
     inode_goal: Annotated[bool, Note("a goal each inode", "S3's patch 2")] = False,
     multi_goal: Annotated[bool, Note("inodes hashed over goals", "6.17")] = False,
     goal_spread: Annotated[bool, Note("a goal each CPU, starts apart", "ours")] = False,
-    fold: Annotated[bool, Note("of multi_goal: hash in the flex group", "goal-fold")] = False,
-    apart: Annotated[bool, Note("of multi_goal: starts apart, a search moves", "goal-fold")] = False,
-    cpu_goals: Annotated[bool, Note("of multi_goal: CPU modulo goals", "goal-fold")] = False,
+    fold: Annotated[bool, Note("of multi_goal: hash in the flex group", "ours")] = False,
+    apart: Annotated[bool, Note("of multi_goal: starts apart, a search moves", "ours")] = False,
+    cpu_goals: Annotated[bool, Note("of multi_goal: CPU modulo goals", "ours")] = False,
 ) -> None:
     """Which writers meet at a goal, and what it costs; no switch: one goal, all wait for its group.
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""handle-start: what S3's flat end says of jbd2's handles, before any kernel with another jbd2 was booted.
+
+With a goal for each file S3's 64 containers do 1.49 million fallocates a second, 671 ns for each one: six
+visits of one line at 112 ns. Which of a handle's operations are visits of their own is open, and tells its
+arms apart: with one visit for what lies side by side, t_handle_count costs nothing and t_expires a third.
+"""
+
+from collections.abc import Mapping
+
+from lockscale.predict.answer import Answer, Open
+from lockscale.studies.group_trylock_tables import TABLE
+from lockscale.studies.parts import StudyParts
+from lockscale.studies.simulated_gains import SimulatedGains
+
+GAINS = SimulatedGains(
+    study_name="handle-start",
+    operation="truncate",
+    metric="truncate_rate",
+    unit="ops/s per process",
+    locks=("j_state_lock", "counters of the transaction"),
+    used=f"handle_start, calibrated to {TABLE}'s linear at 1 and 64 containers; no kernel with another jbd2",
+    varied=("elsewhere_us", "within_us", "line_ns"),
+    also=({"one_visit": True},),
+    open=[
+        Open(
+            "one_visit",
+            "whether a line that was fetched for one atomic operation is still there for the next one",
+            "count-per-cpu beside the base on real hardware: no gain says that it is",
+        )
+    ],
+    arguments={
+        "count-per-cpu": "nothing, or one visit in six: it tells which",
+        "reads-apart": "one visit in six, or in three",
+        "updates-per-cpu": "t_outstanding_credits and a look at t_expires are left",
+        "updates-reads-apart": "t_outstanding_credits alone is left",
+        "local-hits": "one look at the cache a truncate: the counter's lock is taken once in 128",
+    },
+    worth_at=64,
+)
+
+
+def whatif(given: Mapping[str, float]) -> Answer:
+    """Truncates of a file each, three handles for one; rates of one process."""
+    return GAINS.answer()
+
+
+STUDY = StudyParts(name=GAINS.study_name, order=7, whatif=whatif)
