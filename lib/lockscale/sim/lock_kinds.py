@@ -20,13 +20,13 @@ from lockscale.sim.engine.layout import (
 )
 from lockscale.sim.primitives import (
     Bitmap,
-    Counter,
     Gate,
     Line,
     Lock,
     Lockref,
     ShardChoice,
     Slots,
+    Tally,
     Variable,
     whole_number,
 )
@@ -254,7 +254,7 @@ class SharedKinds(Parts):
         self._slots_a_block = 0
         self._places: list[ShardChoice] = []
         self._strides: list[int] = []
-        self._variables: list[Variable | Counter] = []
+        self._variables: list[Variable | Tally] = []
 
     def bitmap(self, name: str, *, shards: int = 1) -> Bitmap:
         """A bitmap; claimed bits stay set. Sharded: each group has its own."""
@@ -295,9 +295,9 @@ class SharedKinds(Parts):
         self._variables.append(variable)
         return variable
 
-    def counter(self, name: str, *, shards: int = 1) -> Counter:
+    def counter(self, name: str, *, shards: int = 1) -> Tally:
         """Counts from 0, for ``every``; sharded: one for each CPU, group or object (this_cpu_inc())."""
-        counter = Counter(self._cells(), name, whole_number(f"shards of '{name}'", shards, 1, MAX_SHARDS))
+        counter = Tally(self._cells(), name, whole_number(f"shards of '{name}'", shards, 1, MAX_SHARDS))
         self._variables.append(counter)
         return counter
 

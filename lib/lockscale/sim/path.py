@@ -11,7 +11,6 @@ from lockscale.sim.engine import op_codes as op
 from lockscale.sim.engine.layout import FIXED
 from lockscale.sim.primitives import (
     Bitmap,
-    Counter,
     Gate,
     Line,
     Lock,
@@ -19,6 +18,7 @@ from lockscale.sim.primitives import (
     Primitive,
     ShardChoice,
     Slots,
+    Tally,
     Variable,
     whole_number,
 )
@@ -242,11 +242,11 @@ class Path(Steps):
         return self._inside("if_held()", self._skip(f"if {lock.name} is held", op.SKIP_IF_FREE, lock, at))
 
     def every(
-        self, times: int, counter: Counter, at: ShardChoice | None = None
+        self, times: int, counter: Tally, at: ShardChoice | None = None
     ) -> AbstractContextManager[None]:
         """The steps inside are for every ``times``-th thread that comes by: a full batch, a full CIL."""
         whole_number(f"{self._where()}: times", times, 1)
-        self._of(Counter, counter)
+        self._of(Tally, counter)
         block = self._skip(f"every {times} of {counter.name}", op.SKIP_UNTIL, counter, at, argument=times)
         return self._inside("every()", block)
 

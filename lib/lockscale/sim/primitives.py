@@ -68,7 +68,7 @@ class Variable(Primitive):
 
 
 @dataclass(frozen=True)
-class Counter(Primitive):
+class Tally(Primitive):
     """Counts what all threads do, or those of one CPU: ``every`` so many a thread has more to do."""
 
 
