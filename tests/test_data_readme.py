@@ -19,6 +19,7 @@ from lockscale.measure.run_folder import Run, curated_run, curated_runs, read_st
 from lockscale.predict.judge import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
+from lockscale.show.gains import gain_rows, gain_totals
 from lockscale.show.prediction import ask
 from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.study.file import list_studies, load_study
@@ -61,6 +62,22 @@ def test_it_counts_the_predictions_for_guests_that_held():
     missed, all_told = sum(told.values()) - sum(inside.values()), sum(told.values())
     readme = " ".join((paths.ROOT / "README.md").read_text().split())
     assert f"in QEMU {missed} of {all_told} predicted counts missed" in readme
+
+
+def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
+    rows = gain_rows()
+    totals = gain_totals(rows)
+    assert f"The {totals.compared} published gains are off by a factor of {totals.off:.2f}" in SAID
+    assert f"{totals.same_sign} of the {totals.significant} that are not 1 point the same way" in SAID
+    assert f"Of the {totals.predicted} gains that were predicted {totals.held} lie in" in SAID
+    assert f"the median interval is {totals.width:.1f} wide" in SAID
+    missed = [row for row in rows if row.inside is False]
+    assert all((row.predicted_low or 0) < 1 or (row.virtual or 0) > 1 for row in missed)
+    gains = {(row.study, row.arm, row.over, row.threads): row for row in rows if row.load != "creat"}
+    s3 = gains["group-trylock", "inode-goal-scan0", "wait-group", 64]
+    s4 = gains["orphan-file", "orphan-lockless", "orphan-locked", 64]
+    assert f"{s3.virtual:.0f} times as fast at 64, published {s3.published:.1f}" in SAID
+    assert f"and {s4.virtual:.1f}, published 1.3 and {s4.published:.1f}" in SAID
 
 
 def test_it_tells_the_largest_misses_and_the_emptiest_intervals():

@@ -107,7 +107,7 @@ TABLE_MARK = "| "
 
 
 def tell(text: str) -> None:
-    """Lines for whoever watches, above the bars of now: every one of them is shown."""
+    """Lines of log above the progress bars; each is shown."""
     lines = [TABLE_MARK + line for line in text.splitlines()]
     path = os.environ.get(FILE_VARIABLE)
     if path:

@@ -41,7 +41,7 @@ TO = "ssh: connect to host planted-host port 22: "
         (f"{TO}Connection timed out", "does not answer within"),
         (f"{TO}Permission denied", r"cannot be reached \(Permission denied\)"),
         ("Unable to negotiate with planted-host port 22: no matching host key type found.", "still safe"),
-        ("Connection reset by planted-host port 22", "ends the talk before a login"),
+        ("Connection reset by planted-host port 22", "closes the connection before login"),
         ("debug1: Authenticated to planted-host using", "closes the connection after the login"),
         (
             "something of a later version with planted-host in it",

@@ -224,3 +224,10 @@ def test_each_pause_is_counted_and_none_outside_of_sections(m: SimpleNamespace):
     m.without_prices()
     m.pause_of(1)
     assert m.spent_of(1, PAUSES) == PAUSE
+
+
+def test_reading_what_another_wrote_holds_the_next_reader_up(m: SimpleNamespace):
+    m.writes(0, 5)
+    assert m.reads(1, 5) == NEAR
+    m.passes(2, 10)
+    assert m.reads(2, 5) == (NEAR - 10) + NEAR

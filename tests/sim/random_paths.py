@@ -12,10 +12,11 @@ from lockscale.sim.path import Path
 from lockscale.sim.primitives import Lock, ShardChoice
 from lockscale.sim.program import Program
 
-SPIN_LOCKS = ("queued_lock", "ticket_lock", "unfair_lock", "test_and_set_lock")
+SPIN_LOCKS = ("queued_lock", "cna_lock", "ticket_lock", "unfair_lock", "test_and_set_lock")
 ALL_LOCKS = (*SPIN_LOCKS, "sleeping_lock", "mutex", "rwsem")
 COSTS = {
     "queued_lock": ("handover", "remote"),
+    "cna_lock": ("handover", "remote"),
     "ticket_lock": ("handover", "per_waiter", "remote"),
     "unfair_lock": ("handover",),
     "test_and_set_lock": ("handover", "per_waiter"),
@@ -24,7 +25,10 @@ COSTS = {
     "rwsem": ("wake", "wake_cost", "spin"),
 }
 LOCK_STEPS = ("section", "trylock", "read section")
-OTHER_STEPS = ("spend", "sleep", "atomic", "cmpxchg", "claim", "slots", "sometimes", "repeat", "pick")
+OTHER_STEPS = (
+    *("spend", "sleep", "atomic", "cmpxchg", "claim", "slots"),
+    *("sometimes", "every", "get_ref", "repeat", "pick"),
+)
 
 
 @dataclass
@@ -57,6 +61,10 @@ class Author:
         costs: dict[str, Any] = {name: self.time() for name in COSTS[kind]}
         if kind == "sleeping_lock":
             costs["barging"] = self.draw(st.booleans())
+        if kind in ("mutex", "rwsem"):
+            costs["owner_runs"] = self.draw(st.booleans())
+        if kind == "cna_lock":
+            costs["in_a_row"] = self.draw(st.integers(0, 5))
         shards = self.place.shards if self.place and self.draw(st.booleans()) else 1
         name = f"{kind} {len(self.locks)}"
         self.locks.append(getattr(self.m, kind)(name, hold=self.delay(), shards=shards, **costs))
@@ -128,6 +136,17 @@ class Author:
     def sometimes(self, path: Path, first: int, depth: int) -> None:
         with path.sometimes(self.draw(st.floats(0, 1))):
             self.step(path, first, depth - 1)
+
+    def every(self, path: Path, first: int, depth: int) -> None:
+        with path.every(self.draw(st.integers(1, 4)), self.m.counter(self.new("counter"))):
+            self.step(path, first, depth - 1)
+
+    def get_ref(self, path: Path, first: int, depth: int) -> None:
+        ref = self.m.lockref(self.new("ref"), hold=self.delay(), own=self.time(), remote=self.time())
+        path.get_ref(ref)
+        path.spend(self.delay())
+        path.lock(ref.lock)  # so that others find it held
+        path.unlock(ref.lock)
 
     def repeat(self, path: Path, first: int, depth: int) -> None:
         with path.repeat(self.draw(st.integers(1, 3))):

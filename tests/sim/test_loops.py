@@ -95,6 +95,26 @@ def compare_and_claim(p: Path, line: Any, bitmap: Any) -> None:
     p.retry_if_lost(search)
 
 
+def batches_and_references() -> Program:
+    """The steps that the other program lacks, which takes long enough to compile."""
+    m = Builder(7)
+    m.machine(sockets=2)
+    near = m.cna_lock("near", hold=ns(300), remote=ns(90), in_a_row=2)
+    ref = m.lockref("ref", hold=ns(30), own=ns(5), remote=ns(90))
+    place, bucket = m.place("place", shards=6), m.place("bucket", shards=3)
+    p = m.path("walk")
+    p.spend(exponential(us(1)))
+    p.pick_random(place)
+    p.pick_hash(bucket, place)
+    with p.every(3, m.counter("counter", shards=3), bucket):
+        p.lock(near)
+        p.unlock(near)
+    p.get_ref(ref)
+    p.lock(ref.lock)
+    p.unlock(ref.lock)
+    return m.compile()
+
+
 def every_step_on(threads: int, **machine: Any) -> Program:
     m = Builder(threads)
     m.machine(**machine)
@@ -111,6 +131,7 @@ def arms(name: str) -> Iterator[dict[str, object]]:
 PROGRAMS = {
     "every step": lambda: every_step_on(7, sockets=2),
     "every step, shared CPUs": lambda: every_step_on(7, cpus=3, time_slice=ms(0.01), switch=ns(100)),
+    "batches and references": batches_and_references,
     **{name: lambda name=name: load_model(name).program({}, 7) for name in list_models()},
 }
 SWITCHED = [(name, arm) for name in list_models() for arm in arms(name) if arm]
@@ -151,7 +172,8 @@ def test_so_it_does_with_each_switch_thrown(name: str, arm: dict[str, object]) -
 
 
 def test_the_programs_above_have_every_op() -> None:
-    assert set(every_step_on(7).ops["code"].tolist()) == CODES
+    programs = (every_step_on(7), batches_and_references())
+    assert {code for one in programs for code in one.ops["code"].tolist()} == CODES
 
 
 def test_parameters_and_threads_need_no_other_loop() -> None:

@@ -129,7 +129,7 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
         {
             r"stdio forwarding failed|open failed": "{name} cannot be reached from its jump host",
             r"kex_exchange_identification|banner|^Connection (closed|reset)|Bad packet length": "{name} "
-            "ends the talk before a login: is an ssh server on that port?",
+            "closes the connection before login: is an ssh server on that port?",
         },
     ),
 )

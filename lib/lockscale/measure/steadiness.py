@@ -43,7 +43,7 @@ def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
 
 
 def steady_lines(rows: pd.DataFrame, test: str = "") -> list[str]:
-    """steadiness() for a person, a line each: what it is, its p, and whether noise alone would do it."""
+    """steadiness() for a person, a line each: what it is, its p-value, whether noise explains it."""
     said = []
     for one in steadiness(rows, test).to_dict("records"):
         judged = (

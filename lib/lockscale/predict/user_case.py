@@ -97,7 +97,7 @@ def free_numbers(model: Model, held: Mapping[str, object]) -> dict[str, float]:
     free = [p for p in numbers if p.source.startswith("calibrated")]
     free = free or [p for p in numbers if p.unit in TIMES]
     if not free:
-        raise BadInput(f"model {model.name} has no free number above 0: hold fewer of them")
+        raise BadInput(f"model {model.name} has no free number above 0: fix fewer parameters")
     return {p.name: float(p.default) for p in free}
 
 

@@ -13,7 +13,7 @@ from lockscale.sim.engine.layout import BITMAP, GATE, LINE, LOCK_RECORD, OP, PAT
 from lockscale.sim.engine.op_codes import DONE
 from lockscale.sim.lock_kinds import LockKinds, SharedKinds
 from lockscale.sim.path import Path
-from lockscale.sim.primitives import whole_number
+from lockscale.sim.primitives import Variable, whole_number
 from lockscale.sim.program import CpuTopology, Program, records
 from lockscale.sim.steps import check_delay, check_end, fixed_ps
 
@@ -118,7 +118,7 @@ class Builder(LockKinds, SharedKinds):
             paths=records(PATH, paths),
             samples=np.array(self._samples, np.int64),
             registers=self._registers,
-            variables=np.array([n for v in self._variables for n in v.start], np.int64),
+            variables=np.array(self._starts(), np.int64),
             slots_a_block=self._slots_a_block,
             machine=self._machine,
             steps=tuple(steps),
@@ -126,6 +126,11 @@ class Builder(LockKinds, SharedKinds):
             names={kind: tuple(p for p, _ in made) for kind, made in self._made.items()},
             path_names=tuple(path.name for path, _ in self._paths),
         )
+
+    def _starts(self) -> list[int]:
+        """What is in each variable's and counter's cells at first."""
+        starts = (one.start if isinstance(one, Variable) else (0,) * one.shards for one in self._variables)
+        return [n for start in starts for n in start]
 
     def _knows(self, given: object) -> bool:
         """Whether it was made on this builder."""

@@ -12,12 +12,24 @@ from lockscale.sim.engine.layout import (
     FIFO,
     FIXED,
     IN_TURN,
+    NEAREST,
     NEVER,
     NOBODY,
     RANDOM_ORDER,
     SLEEPERS_OVERTAKEN,
 )
-from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, ShardChoice, Slots, Variable, whole_number
+from lockscale.sim.primitives import (
+    Bitmap,
+    Gate,
+    Line,
+    Lock,
+    Lockref,
+    ShardChoice,
+    Slots,
+    Tally,
+    Variable,
+    whole_number,
+)
 from lockscale.sim.steps import MAX_SHARDS, Parts, check_delay, fixed_ps
 
 
@@ -53,6 +65,25 @@ class LockKinds(Parts):
         Symposium 2012.
         """
         costs = {"per_waiter_ps": fixed_ps(per_waiter), "remote_ps": fixed_ps(remote)}
+        return self._lock(name, shards, hold, handover, costs)
+
+    def cna_lock(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        handover: Delay = NO_TIME,
+        remote: Delay = NO_TIME,
+        in_a_row: int = 65536,
+        shards: int = 1,
+    ) -> Lock:
+        """A ``queued_lock`` that is passed to a waiter of the same socket, up to ``in_a_row`` times.
+
+        Then, or where there is none, to the first. Source: Dice and Kogan, EuroSys 2019 (compact
+        NUMA-aware locks); the series "Add NUMA-awareness to qspinlock" for Linux.
+        """
+        near = whole_number(f"in_a_row of '{name}'", in_a_row, 0)
+        costs = {"remote_ps": fixed_ps(remote), "order": NEAREST, "most_near": near}
         return self._lock(name, shards, hold, handover, costs)
 
     def unfair_lock(self, name: str, *, hold: Delay, handover: Delay = NO_TIME, shards: int = 1) -> Lock:
@@ -105,15 +136,19 @@ class LockKinds(Parts):
         spin: Delay = NO_TIME,
         handover: Delay = NO_TIME,
         wake_cost: Delay = NO_TIME,
+        owner_runs: bool = False,
         shards: int = 1,
     ) -> Lock:
         """A mutex: waiters spin for up to ``spin`` in FIFO order, then sleep.
+
+        ``owner_runs``: they spin only while its owner is on a CPU (mutex_spin_on_owner()), and sleep
+        at once when it sleeps; an owner that is preempted later only turns newcomers away.
 
         A release hands over to the first spinner; if there is none it wakes the first sleeper. A
         sleeper may be overtaken once, by a spinner or a newcomer, and is then next. Source:
         kernel/locking/mutex.c (optimistic spinning, MUTEX_FLAG_HANDOFF).
         """
-        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1}
+        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
         return self._lock(name, shards, hold, handover, costs)
 
     def rwsem(
@@ -124,15 +159,54 @@ class LockKinds(Parts):
         wake: Delay,
         spin: Delay = NO_TIME,
         wake_cost: Delay = NO_TIME,
+        owner_runs: bool = False,
         shards: int = 1,
     ) -> Lock:
         """A lock that readers share; waiters sleep, writers may spin before it.
 
+        ``owner_runs``: they spin only while the writer that owns it is on a CPU, as in ``mutex``.
+
         A reader queues behind any waiter; when the lock is passed on to a reader, all waiting
         readers get it. A sleeper may be overtaken once, as in ``mutex``. Source: kernel/locking/rwsem.c.
         """
-        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1}
+        costs = {**_sleepers(spin, wake, wake_cost), "handoff": 1, "owner_runs": int(owner_runs)}
         return self._lock(name, shards, hold, NO_TIME, costs, shared=True)
+
+    def lockref(
+        self,
+        name: str,
+        *,
+        hold: Delay,
+        own: Delay,
+        socket: Delay = NO_TIME,
+        remote: Delay = NO_TIME,
+        shards: int = 1,
+    ) -> Lockref:
+        """A reference count whose spin lock lies in the same word, for ``get_ref``.
+
+        Its ``line`` costs as a ``cache_line``; its ``lock`` is a ``queued_lock`` that others may take
+        (dentry->d_lock). Source: lib/lockref.c.
+        """
+        line = self.cache_line(f"{name} count", own=own, socket=socket, remote=remote, shards=shards)
+        return Lockref(line, self.queued_lock(f"{name} lock", hold=hold, shards=shards))
+
+    def cache_line(
+        self, name: str, *, own: Delay, socket: Delay = NO_TIME, remote: Delay = NO_TIME, shards: int = 1
+    ) -> Line:
+        """A cache line for atomic operations, which follow one another.
+
+        One takes ``own`` if this CPU was the last to write it, ``socket`` or ``remote`` if another
+        of the same or another socket was (not given: the nearer one's). Source: the MESI protocol;
+        measured costs e.g. David, Guerraoui and Trigonakis, SOSP 2013.
+        """
+        near = socket if socket.mean_ps else own
+        costs = {
+            "own_ps": fixed_ps(own),
+            "socket_ps": fixed_ps(near),
+            "remote_ps": fixed_ps(remote if remote.mean_ps else near),
+            "cpu": ANYWHERE,
+        }
+        return self._make("line", Line, name, shards, costs)
 
     def _lock(
         self,
@@ -180,25 +254,7 @@ class SharedKinds(Parts):
         self._slots_a_block = 0
         self._places: list[ShardChoice] = []
         self._strides: list[int] = []
-        self._variables: list[Variable] = []
-
-    def cache_line(
-        self, name: str, *, own: Delay, socket: Delay = NO_TIME, remote: Delay = NO_TIME, shards: int = 1
-    ) -> Line:
-        """A cache line for atomic operations, which follow one another.
-
-        One takes ``own`` if this CPU was the last to write it, ``socket`` or ``remote`` if another
-        of the same or another socket was (not given: the nearer one's). Source: the MESI protocol;
-        measured costs e.g. David, Guerraoui and Trigonakis, SOSP 2013.
-        """
-        near = socket if socket.mean_ps else own
-        costs = {
-            "own_ps": fixed_ps(own),
-            "socket_ps": fixed_ps(near),
-            "remote_ps": fixed_ps(remote if remote.mean_ps else near),
-            "cpu": ANYWHERE,
-        }
-        return self._make("line", Line, name, shards, costs)
+        self._variables: list[Variable | Tally] = []
 
     def bitmap(self, name: str, *, shards: int = 1) -> Bitmap:
         """A bitmap; claimed bits stay set. Sharded: each group has its own."""
@@ -235,6 +291,15 @@ class SharedKinds(Parts):
         for value in start:
             whole_number(f"the start of variable '{name}'", value, 0)
         whole_number(f"shards of variable '{name}'", len(start), 1, MAX_SHARDS)
-        first = sum(v.shards for v in self._variables)
-        self._variables.append(Variable(first, name, len(start), tuple(start)))
-        return self._variables[-1]
+        variable = Variable(self._cells(), name, len(start), tuple(start))
+        self._variables.append(variable)
+        return variable
+
+    def counter(self, name: str, *, shards: int = 1) -> Tally:
+        """Counts from 0, for ``every``; sharded: one for each CPU, group or object (this_cpu_inc())."""
+        counter = Tally(self._cells(), name, whole_number(f"shards of '{name}'", shards, 1, MAX_SHARDS))
+        self._variables.append(counter)
+        return counter
+
+    def _cells(self) -> int:
+        return sum(one.shards for one in self._variables)

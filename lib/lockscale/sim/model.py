@@ -86,7 +86,7 @@ class Model:
         return {p.name: p.check(given.get(p.name, p.default)) for p in self.parameters}
 
     def calibration_of(self, values: Mapping[str, Value]) -> str:
-        """The calibration, if every number has its default; switches may be thrown."""
+        """The calibration, if every number has its default; switches may be on."""
         numbers = [p for p in self.parameters if p.unit]
         return self.calibration if all(values[p.name] == p.default for p in numbers) else ""
 

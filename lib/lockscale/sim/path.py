@@ -9,7 +9,19 @@ from lockscale.errors import BadInput
 from lockscale.sim.delays import Delay
 from lockscale.sim.engine import op_codes as op
 from lockscale.sim.engine.layout import FIXED
-from lockscale.sim.primitives import Bitmap, Gate, Line, Lock, ShardChoice, Slots, Variable, whole_number
+from lockscale.sim.primitives import (
+    Bitmap,
+    Gate,
+    Line,
+    Lock,
+    Lockref,
+    Primitive,
+    ShardChoice,
+    Slots,
+    Tally,
+    Variable,
+    whole_number,
+)
 from lockscale.sim.steps import Label, Steps
 
 
@@ -81,6 +93,23 @@ class Path(Steps):
         self._of(Line, line)
         self._add(f"cmpxchg {line.name}", op.RMW, line, at)
         self._add(f"compare {line.name}", op.COMPARE, line, at, register=self._memory(line))
+
+    def get_ref(self, ref: Lockref, at: ShardChoice | None = None) -> None:
+        """Take a reference: cmpxchg the word where its lock is free, else under the lock (lockref_get()).
+
+        A lost cmpxchg is repeated on the spot, while the line is this CPU's: all of it is one ``atomic``.
+        """
+        if not isinstance(ref, Lockref):
+            raise BadInput(f"{self._where()} needs a lockref of this model and has {ref!r}: make one on m")
+        self._add(f"read {ref.line.name}", op.READ, ref.line, at)
+        with self.if_held(ref.lock, at):
+            self.lock(ref.lock, at)
+            self.atomic(ref.line, at)
+            self.unlock(ref.lock, at)
+            self._add("done under the lock", op.JUMP)
+            slow = self.rows[-1]
+        self.atomic(ref.line, at)
+        slow["target"] = len(self.rows)
 
     def find_zero(self, bitmap: Bitmap, at: ShardChoice | None = None) -> None:
         """Remember the first zero bit; others may claim it before this thread does."""
@@ -157,6 +186,12 @@ class Path(Steps):
         self._moves(place)
         self._add(f"random {place.name}", op.PICK_RANDOM, argument=place.index)
 
+    def pick_hash(self, place: ShardChoice, of: ShardChoice) -> None:
+        """The bucket of another place's shard, modulo: an object's lock in a hash (bgl_lock_ptr())."""
+        self._moves(place)
+        self._of(ShardChoice, of)
+        self._add(f"{place.name} of {of.name}", op.PICK_HASH, argument=place.index, register=of.register)
+
     def load(self, place: ShardChoice, variable: Variable, at: ShardChoice | None = None) -> None:
         """The shard that the shared variable names now. ``at``: which shard of the variable."""
         self._moves(place)
@@ -201,6 +236,20 @@ class Path(Steps):
         block = self._skip(f"{share:.3g} of all times", op.SKIP_BY_CHANCE, shape=share)
         return self._inside("sometimes()", block)
 
+    def if_held(self, lock: Lock, at: ShardChoice | None = None) -> AbstractContextManager[None]:
+        """The steps inside are done where somebody holds the lock now (spin_is_locked())."""
+        self._of(Lock, lock)
+        return self._inside("if_held()", self._skip(f"if {lock.name} is held", op.SKIP_IF_FREE, lock, at))
+
+    def every(
+        self, times: int, counter: Tally, at: ShardChoice | None = None
+    ) -> AbstractContextManager[None]:
+        """The steps inside are for every ``times``-th thread that comes by: a full batch, a full CIL."""
+        whole_number(f"{self._where()}: times", times, 1)
+        self._of(Tally, counter)
+        block = self._skip(f"every {times} of {counter.name}", op.SKIP_UNTIL, counter, at, argument=times)
+        return self._inside("every()", block)
+
     def repeat(self, times: int) -> AbstractContextManager[None]:
         """The steps inside are done so many times."""
         whole_number(f"{self._where()}: times", times, 1)
@@ -216,9 +265,11 @@ class Path(Steps):
         self._add("loop", op.LOOP, target=start.step, argument=times, register=turns)
 
     @contextmanager
-    def _skip(self, step: str, code: int, **columns: Any) -> Iterator[None]:
+    def _skip(
+        self, step: str, code: int, on: Primitive | None = None, at: ShardChoice | None = None, **columns: Any
+    ) -> Iterator[None]:
         before = self.label(step)
-        self._add(step, code, **columns)
+        self._add(step, code, on, at, **columns)
         row = self.rows[-1]
         yield
         self._same_locks(before)

@@ -67,6 +67,19 @@ class Variable(Primitive):
     start: tuple[int, ...] = (0,)
 
 
+@dataclass(frozen=True)
+class Tally(Primitive):
+    """Counts what all threads do, or those of one CPU: ``every`` so many a thread has more to do."""
+
+
+@dataclass(frozen=True)
+class Lockref:
+    """A count of references and its spin lock in one word (lib/lockref.c)."""
+
+    line: Line
+    lock: Lock
+
+
 def whole_number(what: str, value: object, low: int, high: int = 2**31) -> int:
     """The value, if it is a whole number from low to high; else BadInput."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:

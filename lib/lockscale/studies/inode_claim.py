@@ -224,7 +224,7 @@ def _per_create(counts: dict[str, float]) -> dict[str, float]:
 
 
 def guests(study: Study) -> GuestCase:
-    """The cured arm says how old a bit is when it is claimed; the retries are what is to be told."""
+    """The patched arm says how old a bit is when it is claimed; the retries are what is to be told."""
     from lockscale.studies.models import FOUND, lost_bits  # a model's file imports the compiler
 
     def lost(run: Result) -> Chances:

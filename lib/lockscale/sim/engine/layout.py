@@ -11,7 +11,7 @@ import numpy as np
 FIXED, EXPONENTIAL, GAMMA, UNIFORM, EMPIRICAL = range(5)
 
 # in which order waiters get a lock
-FIFO, RANDOM_ORDER = 0, 1
+FIFO, RANDOM_ORDER, NEAREST = range(3)
 # whom a newcomer may overtake: nobody, a sleeper that was woken, a spinner that saw it free too
 IN_TURN, SLEEPERS_OVERTAKEN, ALL_OVERTAKEN = range(3)
 
@@ -55,13 +55,16 @@ LOCK_RECORD = _record(
     *("handover_kind", "handover_ps", "per_waiter_ps", "remote_ps", "spin_ps", "wake_ps", "wake_cost_ps"),
     *("owner", "readers", "taken_ps", "socket", "promised", "waiting"),
     *("spin_first", "spinners", "sleep_first", "sleepers"),
+    *("owner_runs", "most_near", "near"),
     *("requests", "failed_tries", "acquisitions", "handovers", "remote_handovers", "wakes"),
     *("wait_ps", "hold_area_ps", "wait_area_ps", "waiting_before", "waiting_after"),
     "histogram",
     hold_shape="f8",
 )
 """``spin_ps``: NEVER for a spin lock, 0 where waiters sleep at once. ``promised``: its first sleeper
-gets it next. ``hold_area_ps``: time integral of its holders, ``wait_area_ps`` of its waiters;
+gets it next. ``owner_runs``: waiters spin only while its owner is on a CPU. ``near``: hand-overs within
+a socket in a row, at most ``most_near``. ``hold_area_ps``: time integral of its holders, ``wait_area_ps``
+of its waiters;
 ``histogram``: the row of its histograms, which shards share."""
 
 LINE = _record(

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.compiled import apart, compiled
 from lockscale.sim.engine.cpus import leave_cpu, work_for
 from lockscale.sim.engine.layout import (
     ALL_OVERTAKEN,
     HOLDING,
     HOLDS,
+    NEAREST,
     NEVER,
     NOBODY,
     RANDOM_ORDER,
+    SLEEPING,
     SPINNING,
     WAITS,
 )
@@ -42,6 +44,20 @@ def spinner_at(w: Any, which: Any, place: Any) -> Any:
     lock.spin_first = (lock.spin_first + 1) & ring
     lock.spinners -= 1
     return thread
+
+
+@apart
+def nearest(w: Any, which: Any, socket: Any) -> Any:
+    """The place of the first spinner of this socket; the first of all after so many in a row."""
+    lock, ring = w.locks[which], w.spin_queue.shape[1] - 1
+    if lock.near < lock.most_near:
+        for place in range(lock.spinners):
+            thread = w.spin_queue[which, np.uintp((lock.spin_first + place) & ring)]
+            if w.threads[thread].socket == socket:
+                lock.near += 1
+                return place
+    lock.near = 0
+    return 0
 
 
 @compiled
@@ -81,6 +97,17 @@ def stop_spinning(w: Any, which: Any, thread: Any, now: Any) -> None:
         place += 1
     spinner_at(w, which, place)
     fall_asleep(w, which, thread, False, now)
+
+
+@apart
+def leave_alone(w: Any, thread: Any, now: Any) -> None:
+    """The thread goes to sleep with locks held: who spins for one of them while its owner runs sleeps too."""
+    for which in range(len(w.locks)):
+        if w.locks[which].owner_runs and w.locks[which].owner == thread:
+            for _ in range(w.locks[which].spinners):
+                lock = w.locks[which]
+                heir = w.spin_queue[which, np.uintp(lock.spin_first)]
+                stop_spinning(w, which, heir, now)
 
 
 TAKEN, SPINS, SLEEPS, CROSSED = range(4)
@@ -160,7 +187,10 @@ def wait(w: Any, which: Any, thread: Any, now: Any) -> Any:
     lock, th = w.locks[which], w.threads[thread]
     woken = th.nominated == WOKEN
     th.nominated = 0
-    if woken or th.reading or lock.spin_ps == 0:
+    away = lock.owner_runs and lock.owner != NOBODY and w.threads[lock.owner].state >= SLEEPING
+    if woken or th.reading or lock.spin_ps == 0 or away:
+        if th.held > 0:
+            leave_alone(w, thread, now)
         fall_asleep(w, which, thread, woken, now)
         return SLEEPS
     ring = w.spin_queue.shape[1] - 1
@@ -237,7 +267,11 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
         lock.owner = NOBODY
     if lock.spinners > 0 and not lock.promised:
         lock.promised = lock.handoff * (lock.sleepers > 0)
-        place = next_below(th, lock.spinners) if lock.order == RANDOM_ORDER else 0
+        place = 0
+        if lock.order == RANDOM_ORDER:
+            place = next_below(th, lock.spinners)
+        elif lock.order == NEAREST:
+            place = nearest(w, which, th.socket)
         heir = spinner_at(w, which, place)
         if lock.barging == ALL_OVERTAKEN:
             w.threads[heir].nominated = SPUN

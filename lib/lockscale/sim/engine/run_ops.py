@@ -30,7 +30,16 @@ from lockscale.sim.engine.layout import (
     STANDSTILL,
     TOO_LATE,
 )
-from lockscale.sim.engine.locks import CROSSED, SPINS, TAKEN, hold_of, release, request, stop_spinning
+from lockscale.sim.engine.locks import (
+    CROSSED,
+    SPINS,
+    TAKEN,
+    hold_of,
+    leave_alone,
+    release,
+    request,
+    stop_spinning,
+)
 from lockscale.sim.engine.random import delay_ps, fresh_exponential, next_below, next_unit, stream_key
 from lockscale.sim.engine.shared import (
     ask_to_enter,
@@ -289,6 +298,8 @@ def run(
             elif code == op.SLEEP:
                 slept = delay_ps(th, step.kind, step.mean_ps, step.shape, step.first, step.count, w.samples)
                 th.left_ps = 0
+                if th.held > 0:
+                    leave_alone(w, thread, now)
                 sleep_until(w, thread, now + slept, now)
                 leave_cpu(w, thread, now)
                 break
@@ -305,6 +316,9 @@ def run(
             elif code == op.PICK_RANDOM:
                 place = w.places[step.argument]
                 mine[np.uintp(place.register)] = next_below(th, place.shards)
+            elif code == op.PICK_HASH:
+                place = w.places[step.argument]
+                mine[np.uintp(place.register)] = mine[np.uintp(step.register)] % place.shards
             elif code == op.LOAD:
                 mine[np.uintp(step.register)] = w.shared[which]
             elif code == op.STORE:
@@ -318,6 +332,16 @@ def run(
             elif code == op.SKIP_BY_CHANCE:
                 if next_unit(th) > step.shape:
                     pc = step.target
+            elif code == op.SKIP_UNTIL:
+                count = w.shared[which] + 1
+                w.shared[which] = count if count < step.argument else 0
+                if count < step.argument:
+                    pc = step.target
+            elif code == op.SKIP_IF_FREE:
+                if w.locks[which].owner == NOBODY and w.locks[which].readers == 0:
+                    pc = step.target
+            elif code == op.JUMP:
+                pc = step.target
             elif code == op.RESET:
                 mine[np.uintp(step.register)] = 0
             elif code == op.LOOP:

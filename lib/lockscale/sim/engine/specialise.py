@@ -23,9 +23,13 @@ from lockscale.sim.engine.layout import NEVER
 TAKES_LOCK = (op.LOCK, op.TRYLOCK, op.READ_LOCK)
 GIVES_LOCK = (op.UNLOCK, op.READ_UNLOCK)
 TAKES_TIME = (op.SPEND, op.SLEEP, op.LOCK, op.TRYLOCK, op.READ_LOCK, op.RMW, op.READ, op.FIND_SLOT, op.ENTER)
-JUMPS = (op.RETRY_IF_LOST, op.TRYLOCK, op.SKIP_IF_WON, op.SKIP_IF_SAME, op.SKIP_BY_CHANCE, op.LOOP)
+JUMPS = (
+    *(op.RETRY_IF_LOST, op.TRYLOCK, op.SKIP_IF_WON, op.SKIP_IF_SAME, op.SKIP_BY_CHANCE),
+    *(op.SKIP_UNTIL, op.SKIP_IF_FREE, op.JUMP, op.LOOP),
+)
+OF_A_KIND = ("order", "barging", "handoff", "hold_kind", "handover_kind", "owner_runs")
 FIXED_COLUMNS = ("code", "place", "target", "register", "kind")
-NUMBERS = (op.TRYLOCK, op.LOOP)
+NUMBERS = (op.TRYLOCK, op.SKIP_UNTIL, op.LOOP)
 """Their argument is a number of times, which parameters or threads may set; else it is of the op's kind."""
 
 
@@ -64,7 +68,7 @@ def structure_of(w: Any) -> Structure:
 
 def _of_lock(lock: Any, readers: bool) -> tuple[tuple[str, int], ...]:
     """A lock's kind; of its costs whether there is one at all."""
-    facts = {name: int(lock[name]) for name in ("order", "barging", "handoff", "hold_kind", "handover_kind")}
+    facts = {name: int(lock[name]) for name in OF_A_KIND}
     if not lock["wake_cost_ps"]:
         facts["wake_cost_ps"] = 0
     if lock["spin_ps"] in (0, NEVER):

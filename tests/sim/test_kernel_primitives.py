@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Batches, hashed locks, lockrefs, CNA and spinning on an owner: by hand to the picosecond, or by theory."""
+
+from typing import Any
+
+import pytest
+from oracles import mean_value_analysis
+from test_exact_theory import near, rates_per_us, runs
+
+from lockscale import paths
+from lockscale.sim import simulate
+from lockscale.sim.builder import Builder
+from lockscale.sim.delays import exponential, ns, us
+from lockscale.sim.engine.layout import SLEEPING, SPINNING
+from lockscale.sim.replicate import replicate
+
+PS_PER_NS = 1000
+MODELS = paths.ROOT / "docs/models"
+
+
+def window_ns(m: Builder, operations: int, warm_up: int) -> float:
+    counts = replicate(m.compile(), seed=1, replication=0, operations=operations, warm_up=warm_up)
+    return counts.window_ps / PS_PER_NS
+
+
+@pytest.mark.parametrize("batch", [1, 4, 7])
+def test_every_nth_add_pays_for_the_fold(batch: int) -> None:
+    m = Builder(1)
+    add = m.path("add")
+    add.spend(ns(100))
+    with add.every(batch, m.counter("used")):
+        add.spend(ns(1000), "fold")
+    assert window_ns(m, 28 * 10, 28) == 28 * 10 * 100 + 28 * 10 / batch * 1000
+
+
+def folds(threads: int, shards: int) -> int:
+    m = Builder(threads)
+    cpu, used = m.place("cpu", shards=shards), m.counter("used", shards=shards)
+    add = m.path("add")
+    add.pick_cpu(cpu)
+    add.spend(exponential(ns(100)))
+    with add.every(8, used, cpu):
+        add.spend(ns(1), "fold")
+    counts = replicate(m.compile(), seed=1, replication=0, operations=8000, warm_up=0)
+    return int(counts.world.ops["visits"][m.compile().steps.index("fold")])
+
+
+def test_a_shared_counter_counts_all_and_a_sharded_one_each_cpu() -> None:
+    """8 threads, 8000 adds: 1000 folds of one counter; each of eight is some adds short of its last."""
+    assert folds(8, 1) == 1000
+    assert 1000 - 8 < folds(8, 8) <= 1000
+
+
+@pytest.mark.parametrize(("objects", "locks"), [(64, 1), (64, 4), (6, 3)])
+def test_a_hash_of_locks_is_the_product_form_network(objects: int, locks: int) -> None:
+    """Objects are chosen alike, so each lock is a station with 1 / locks of the demand (BCMP)."""
+    m = Builder(12)
+    chosen, bucket = m.place("object", shards=objects), m.place("bucket", shards=locks)
+    lock = m.queued_lock("lr_lock", hold=exponential(us(1)), shards=locks)
+    match = m.path("match")
+    match.spend(exponential(us(4)))
+    match.pick_random(chosen)
+    match.pick_hash(bucket, chosen)
+    match.lock(lock, bucket)
+    match.unlock(lock, bucket)
+    rates, _ = mean_value_analysis([12], [4.0], [[1 / locks] * locks])
+    near(rates_per_us(runs(m.compile(), 60_000)), float(rates[0]))
+
+
+OWN, SOCKET = 8, 60
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_references_to_a_free_dentry_take_one_atomic_each(threads: int) -> None:
+    """Alone own + own; more are bound by the line: one transfer a reference."""
+    m = Builder(threads)
+    walk = m.path("walk")
+    walk.get_ref(m.lockref("dentry", hold=ns(500), own=ns(OWN), socket=ns(SOCKET)))
+    rounds = 50
+    each = OWN + OWN if threads == 1 else SOCKET
+    found = window_ns(m, rounds * threads, 20 * threads)
+    if threads == 1:
+        assert found == rounds * each
+    else:
+        assert found == pytest.approx(rounds * threads * each, rel=0.03)
+
+
+def test_a_reference_waits_for_who_holds_the_lock_in_the_word() -> None:
+    """Renames hold d_lock for ever, one after another: a walk is a turn in that queue.
+
+    Of a walker and a renamer each cycle is the renamer's hold, then the walker's hold and its atomic under
+    the lock; the read before it falls into the renamer's hold.
+    """
+    m = Builder(1)
+    dentry = m.lockref("dentry", hold=ns(100), own=ns(OWN), socket=ns(OWN))
+    m.path("walk").get_ref(dentry)
+    rename = m.path("rename", threads=1, counted=False)
+    rename.lock(dentry.lock)
+    rename.spend(ns(1000), "__d_move")
+    rename.unlock(dentry.lock)
+    assert window_ns(m, 50, 10) == 50 * (100 + 1000 + 100 + OWN)
+
+
+@pytest.mark.parametrize("in_a_row", [0, 1, 2, 3, 10])
+def test_cna_crosses_the_sockets_once_in_so_many_hand_overs(in_a_row: int) -> None:
+    """Six threads of two sockets always wait: in_a_row hand-overs near, then one to the first of the queue.
+
+    That one is of the other socket, whose threads have waited longest; without any in a row the queue is a
+    FIFO, whose neighbours are of different sockets.
+    """
+    hold, remote, rounds = 1000, 300, 66 * 20
+    m = Builder(6)
+    m.machine(sockets=2)
+    lock = m.cna_lock("ns_lock", hold=ns(hold), remote=ns(remote), in_a_row=in_a_row)
+    path = m.path("path")
+    path.lock(lock)
+    path.unlock(lock)
+    counts = replicate(m.compile(), seed=1, replication=0, operations=rounds, warm_up=660)
+    crossed = rounds // (in_a_row + 1)
+    assert counts.world.locks[0]["remote_handovers"] == crossed
+    assert counts.window_ps / PS_PER_NS == rounds * hold + crossed * remote
+
+
+def sleeping_owner(kind: str, owner_runs: bool) -> Any:
+    """One holds the lock for 1 us of work and 20 us of sleep, the other takes it for 1 us, 5 us after."""
+    m = Builder(1)
+    lock = getattr(m, kind)("i_rwsem", hold=ns(1000), wake=ns(3000), spin=us(100), owner_runs=owner_runs)
+    owner = m.path("owner", counted=False)
+    owner.lock(lock)
+    owner.sleep(us(20), "reads the disk")
+    owner.unlock(lock)
+    owner.sleep(us(100))
+    other = m.path("other", threads=1, start=us(5))
+    other.lock(lock)
+    other.unlock(lock)
+    other.sleep(us(100))
+    counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
+    return counts.world.in_state_ps[1] / PS_PER_NS, counts.window_ps / PS_PER_NS
+
+
+@pytest.mark.parametrize("kind", ["mutex", "rwsem"])
+def test_who_waits_for_an_owner_that_sleeps_does_not_spin(kind: str) -> None:
+    """From 5 to 21 us the lock is taken: 16 us of spinning, or of sleep and 3 us more to wake up."""
+    spun, spinning_ns = sleeping_owner(kind, owner_runs=False)
+    slept, sleeping_ns = sleeping_owner(kind, owner_runs=True)
+    assert spun[SPINNING] == 16_000 and slept[SPINNING] == 0
+    assert sleeping_ns - spinning_ns == 3000
+    assert slept[SLEEPING] - spun[SLEEPING] == 19_000
+
+
+def test_an_owner_that_goes_to_sleep_sends_its_spinners_to_sleep() -> None:
+    """The other comes 0.5 us after the owner and spins while that works, to 1 us."""
+    m = Builder(1)
+    lock = m.mutex("lock", hold=ns(1000), wake=ns(3000), spin=us(100), owner_runs=True)
+    owner = m.path("owner", counted=False)
+    owner.lock(lock)
+    owner.sleep(us(20), "reads the disk")
+    owner.unlock(lock)
+    owner.sleep(us(100))
+    other = m.path("other", threads=1, start=ns(500))
+    other.lock(lock)
+    other.unlock(lock)
+    counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
+    assert counts.world.in_state_ps[1][SPINNING] == 500 * PS_PER_NS
+
+
+def rate(name: str, threads: int, **given: float) -> float:
+    return simulate(
+        str(MODELS / f"{name}.py"), threads, given, operations=20_000, replications=4, seed=1
+    ).rate_per_s
+
+
+def test_the_example_of_xfs_ends_at_what_its_push_stops() -> None:
+    """A push of 40 us stops all: of 100 commits a push never more than 100 / 40 us; alone none is felt."""
+    assert rate("xfs_cil", 1) == pytest.approx(1e6 / (20.0 + 0.02 + 0.9), rel=0.03)
+    often = rate("xfs_cil", 96, push_commits=100)
+    assert often < 100 / 40e-6 and rate("xfs_cil", 96) > 2 * often
+
+
+def test_the_example_of_lustre_ends_at_its_lru_lock_and_a_batch_or_cna_helps() -> None:
+    """150 ns of hold and 70 of hand-over, and 180 more for half of those that come."""
+    plain = rate("ldlm_lru", 64)
+    assert plain == pytest.approx(1e9 / (150 + 70 + 180 / 2), rel=0.05)
+    assert rate("ldlm_lru", 64, nearest=True) == pytest.approx(1e9 / (150 + 70), rel=0.05)
+    assert rate("ldlm_lru", 64, touch_matches=32) > 2 * plain
+
+
+def test_the_example_of_the_dcache_walks_slower_beside_renames_that_hold_the_dentry() -> None:
+    """12 walkers, alone and beside 36 that rename; who sleeps under its mutex leaves the dentry alone."""
+    walked = rate("dcache_rename", 12, renames_pct=0)
+    beside = rate("dcache_rename", 48, renames_pct=75, move_ns=3000)
+    assert beside < 0.75 * walked
+    assert rate("dcache_rename", 48, renames_pct=75, move_ns=3000, disk_us=50) > 1.3 * beside
