@@ -52,7 +52,7 @@ def kernel_list() -> None:
 
 @click.group()
 def target() -> None:
-    """The targets: list, check, prepare a disk, boot an arm, go home, list and remove our kernels."""
+    """The targets: list, check, prepare a disk, boot an arm or the default kernel, list and remove ours."""
 
 
 @target.command("list")

@@ -4,9 +4,9 @@
 #
 # The fitted models, swept to 1024 CPUs. **All of it is simulated.** The parameters are those of the
 # scoreboard's fits to the published tables; the dots are 20 draws of the parameters within the
-# uncertainty of the fits, `low` and `high` the least and the most of them. The grey range is beyond the most threads that anybody published: there it shows
-# what the model's queues would do on a larger machine with one socket, and nothing else. `lockscale scale
-# --keep` makes the numbers.
+# uncertainty of the fits, `low` and `high` the least and the most of them. The grey range is beyond the most
+# threads that anybody published: there it shows what the model's queues would do on a larger machine with one
+# socket, and nothing else. `lockscale scale --keep` makes the numbers.
 #
 # Index: [Notebooks](../README.md). The arms: [kernel-patches](../../kernel-patches/README.md).
 
