@@ -25,5 +25,15 @@ def pytest_configure() -> None:
     Program.world = world  # type: ignore[method-assign]
 
 
+class _Record(np.record):
+    """Fields before numpy's own attributes: a step's `shape` is that of its distribution."""
+
+    def __getattribute__(self, name: str) -> Any:
+        names = np.record.__getattribute__(self, "dtype").names
+        return self[name] if name in names else np.record.__getattribute__(self, name)
+
+
 def _by_attribute(array: Any) -> Any:
-    return array.view(np.recarray) if array.dtype.names else array
+    if not array.dtype.names:
+        return array
+    return array.view(np.dtype((_Record, array.dtype)))
