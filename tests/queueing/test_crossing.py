@@ -35,3 +35,7 @@ def test_a_crossing_just_before_the_bound_is_found():
 def test_a_cliff_is_found_from_a_step_beyond_it():
     found = crossing(lambda at: np.inf if at > 0.5 else -1.0, 0.0, 400.0, 1000.0)
     assert found is not None and 0.4 < found <= 0.51
+
+
+def test_where_nothing_is_inside_the_interval_it_ends_where_it_begins():
+    assert crossing(lambda at: at + 0.1, 0.0, 0.1, 5.0) == 0.0
