@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """``python -m mutants``: whether the tests notice each listed change of the riskiest code.
 
-With --sample N some of them, others each day. Ends with 1 where one survives that is not argued equivalent,
-where one is argued equivalent and killed, or where one does not apply any more.
+With --sample N some of them, others each day. Ends with 1 where one survives that is neither argued equivalent nor
+known to be missed, where one is argued equivalent and killed, or where one does not apply any more.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def against(mutant: Mutant, verdict: str, said: str) -> str:
     """Why the verdict is no good one; empty for one as it should be."""
     if verdict in (GONE, BROKEN):
         return f"{verdict}: {mutant.name} ({said})"
-    if verdict == SURVIVED and not mutant.equivalent:
+    if verdict == SURVIVED and not (mutant.equivalent or mutant.missed):
         return f"survived: {mutant.name} ({' '.join(mutant.tests)})"
     if verdict == KILLED and mutant.equivalent:
         return f"killed, though argued to be equivalent: {mutant.name} ({said})"
@@ -115,7 +115,8 @@ def _main() -> int:
             return 1
     began_s, counts, bad = time.monotonic(), Counter[str](), []
     for mutant, verdict, said in _verdicts(chosen, unchanged=False):
-        counts["equivalent" if verdict == SURVIVED and mutant.equivalent else verdict] += 1
+        known = "equivalent" if mutant.equivalent else "missed" if mutant.missed else verdict
+        counts[known if verdict == SURVIVED else verdict] += 1
         if why := against(mutant, verdict, said):
             bad.append(why)
             print(why, flush=True)
