@@ -46,7 +46,8 @@ def test_the_command_line_gives_one_json_value(name: str, capfd: pytest.CaptureF
     (point,) = said["points"]
     assert (said["model"], said["origin"], point["threads"]) == (name, "simulated", THREADS)
     assert 0 < point["low"] <= point["value"] <= point["high"] and point["unit"].endswith("/s")
-    assert point["attempts_per_op"] >= 1 and point["locks"]
+    names = {lock.name for lock in load_model(name).program({}, THREADS).names["lock"]}
+    assert point["attempts_per_op"] >= 1 and set(point["locks"]) == names
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_what_ssh_logs_of_the_network_is_one_sentence(log: str, sentence: str) -
     ("banner", "sentence"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n" * 200, "is an ssh server on that port"),
-        (b"", "talk before a login"),
+        (b"", "closes the connection before login"),
     ],
 )
 def test_what_is_no_ssh_server_is_one_sentence(
@@ -148,7 +148,7 @@ def test_a_proxy_command_carries_the_connection(own_sshd: Sshd, tmp_path: Path, 
     own_sshd.ssh_config.write_text("ProxyCommand /no/such/command %h\n")
     assert "has a ProxyCommand that is not on this machine" in str(refusal(own_sshd.host(), jobs))
     own_sshd.ssh_config.write_text("ProxyCommand true\n")
-    assert "before a login" in str(refusal(own_sshd.host(), jobs))
+    assert "before login" in str(refusal(own_sshd.host(), jobs))
 
 
 @pytest.mark.parametrize("text", ["Host a\n  Port twenty\n", "nonsense\n", "Match exec\n"])

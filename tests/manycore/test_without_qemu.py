@@ -25,7 +25,10 @@ CALLS = ("now", "clock_now", "access_of", "device_of", "spent_of", "turn", "brok
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     made = tmp_path_factory.mktemp("bin") / "without-qemu.so"
-    sources = [Path(__file__).with_name("without_qemu.c"), *(paths.MANYCORE / name for name in SOURCES)]
+    sources = [
+        Path(__file__).with_name("without_qemu") / "without_qemu.c",
+        *(paths.MANYCORE / name for name in SOURCES),
+    ]
     flags = ["-std=gnu11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{paths.MANYCORE}"]
     subprocess.run([need("cc"), *flags, *map(str, sources), "-o", str(made)], check=True)
     return ctypes.CDLL(str(made))

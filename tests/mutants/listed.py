@@ -2,8 +2,8 @@
 """The list of mutants, each the code changed in one place: tests/mutants/list/*.yaml, read safely.
 
 A file of it says for each module of lib/lockscale which tests have to fail, and the changes: `old`, a text
-that is there once, and `new`, what stands there instead. `equivalent` says in one line why no test can tell, `missed` what
-test is lacking: both are known to survive, and not in a sample.
+that is there once, and `new`, what stands there instead. `equivalent` says in one line why no test can tell,
+`missed` which test is lacking: both are known to survive, and not in a sample.
 """
 
 import random

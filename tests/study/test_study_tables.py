@@ -26,7 +26,9 @@ from lockscale.study.tables import StudyTable, own_claims, study_tables
 
 SHIPPED = yaml.safe_load((paths.STUDIES / "inode-claim.yaml").read_text())
 MINE = "arm,threads,value,unit,origin\nsteal-retry,1,20,kops/s,hardware\nsteal-retry,8,90,kops/s,hardware\n"
-SIMULATED = pd.DataFrame({"arm": "steal-retry", "threads": [1, 8], "value": 3e4, "low": 2e4, "high": 4e4})
+SIMULATED = pd.DataFrame(
+    {"arm": "steal-retry", "threads": [1, 8], "value": 3e4, "low": 2e4, "high": 4e4}
+).assign(runs="30000 30000")
 
 
 @pytest.fixture

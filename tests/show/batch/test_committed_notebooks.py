@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lockscale import paths
-from lockscale.measure.run_folder import find_run, target_of
+from lockscale.measure.run_folder import curated_run, find_run, read_provenance, target_of
 from lockscale.show.batch.work import run_batch
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,8 @@ def test_they_tell_a_curated_run(study: str, tmp_path: Path):
     done = run_batch(file, tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "summary.csv").set_index("notebook")
     assert (done.sets, done.done, done.failed, done.ran) == (1, 1, 0, len(NOTEBOOKS)), list(table.says)
-    place = "in virtual time" if study == "xfs-create" else "in QEMU"
+    is_virtual = read_provenance(curated_run(study).folder)["origin"] == "virtual"
+    place = "in virtual time" if is_virtual else "in QEMU"
     assert "with" in table.says["04_build_kernels"]
     assert table.says["05_measure"].startswith(f"measured {place}")
     assert table.says["06_profile"].startswith(f"counted {place}")
