@@ -2,7 +2,8 @@
 """``python -m mutants``: whether the tests notice each listed change of the riskiest code.
 
 With --sample N some of them, others each day. Ends with 1 where one survives that is neither argued
-equivalent nor known to be missed, where one is argued equivalent and killed, or where one does not apply any more.
+equivalent nor known to be missed, where one is argued equivalent and killed, or where one does not apply any
+more.
 """
 
 import argparse

@@ -66,8 +66,8 @@ def noise(points: Points, misfit_ss: float, free: int) -> Noise | None:
 def crossing(excess: Callable[[float], float], centre: float, step: float, bound: float) -> float | None:
     """Where excess, below 0 at centre, first rises above 0 on the way to bound; None if never.
 
-    step is a first guess of the distance, to 0.3% of which the answer is exact. Of an excess that is not below
-    0 at centre, as where two optima are apart by no less than the noise allows, it is centre itself.
+    step is a first guess of the distance, to 0.3% of which the answer is exact. Of an excess that is not
+    below 0 at centre, as where two optima are apart by no less than noise allows, it is centre itself.
     """
     profile = cache(excess)
     side = 1.0 if bound > centre else -1.0
