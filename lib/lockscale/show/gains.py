@@ -85,22 +85,19 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     tables = [table for table in study.tables if table not in study.own_tables]
     simulated = _Simulated(study)
     seen: set[tuple[str, str, str, int]] = set()
+
+    def row(at: tuple[str, str, str, int], gain: float | None, one: dict[str, Any] | None) -> GainRow:
+        seen.add(at)
+        return GainRow(study.name, *at, gain, simulated.gain(*at), *measured.gain(*at), *_told(one))
+
     for table in tables:
         for load, arm, over, n, gain in _published(study, table):
             ours = (over, load) == (unpatched, study.operation)
-            said = _told(told.pop((arm, n), None)) if ours else ()
-            ends = measured.gain(load, arm, over, n)
-            seen.add((load, arm, over, n))
-            model = simulated.gain(load, arm, over, n)
-            yield GainRow(study.name, load, arm, over, n, gain, model, *ends, *said)
+            yield row((load, arm, over, n), gain, told.pop((arm, n), None) if ours else None)
     for (arm, n), one in told.items():
-        ends = measured.gain(study.operation, arm, unpatched, n)
-        seen.add((study.operation, arm, unpatched, n))
-        model = simulated.gain(study.operation, arm, unpatched, n)
-        yield GainRow(study.name, study.operation, arm, unpatched, n, None, model, *ends, *_told(one))
-    for load, arm, over, n in _between(seen, measured):
-        model = simulated.gain(load, arm, over, n)
-        yield GainRow(study.name, load, arm, over, n, None, model, *measured.gain(load, arm, over, n))
+        yield row((study.operation, arm, unpatched, n), None, one)
+    for at in _between(seen, measured):
+        yield row(at, None, None)
 
 
 def _between(seen: set[tuple[str, str, str, int]], measured: "_Measured") -> list[tuple[str, str, str, int]]:
