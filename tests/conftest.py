@@ -23,8 +23,10 @@ pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
 
 # The same examples in every `make test`, so that a red test is the change's own; `make test-all` looks
 # for new ones. No deadline: no test asserts on seconds.
-hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
-hypothesis.settings.register_profile("explore", derandomize=False, deadline=None)
+# no test is about seconds: on a busy machine data take as long as they take
+SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=SLOW)
+hypothesis.settings.register_profile("explore", derandomize=False, deadline=None, suppress_health_check=SLOW)
 hypothesis.settings.load_profile("explore" if os.environ.get("LOCKSCALE_EXPLORE") else "same")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +19,11 @@ UP_S = 120
 @contextlib.contextmanager
 def served(argv: Sequence[str], room: Path, env: Mapping[str, str]) -> Iterator[str]:
     """The address of the server that `argv` starts; its log is `log` in `room`, its folders lie beside it."""
-    folders = {f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA", "RUNTIME")}
-    with (room / "log").open("w") as log:
+    folders = {f"JUPYTER_{k}_DIR": str(room / k) for k in ("CONFIG", "DATA")}
+    # its sockets' paths have to be short, and pytest's folders are not
+    with tempfile.TemporaryDirectory(prefix="jupyter-") as runtime, (room / "log").open("w") as log:
+        (room / "RUNTIME").symlink_to(runtime)
+        folders["JUPYTER_RUNTIME_DIR"] = runtime
         process = subprocess.Popen(
             argv,
             cwd=paths.ROOT,

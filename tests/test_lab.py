@@ -2,8 +2,12 @@
 """`make lab` serves a real JupyterLab with the notebooks' index."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,3 +65,29 @@ def test_it_starts_with_a_kernel_that_listens_on_no_port_and_without_a_warning(s
     lines = [line for line in log.splitlines() if "WARNING" in line or line.startswith(("[W ", "[E ", "[C "))]
     # a notebook that nobody signed is one wherever it is opened
     assert [line for line in lines if not line.endswith(".ipynb is not trusted")] == []
+
+
+def runtime_of(home: Path) -> str:
+    """Where the server of a user with this home has its sockets, with setup/jupyter's settings."""
+    code = """if 1:
+        import sys
+        from jupyter_core.paths import jupyter_runtime_dir
+        from traitlets.config.loader import PyFileConfigLoader
+        loaded = PyFileConfigLoader("jupyter_server_config.py", "setup/jupyter").load_config()
+        assert loaded.KernelManager.transport == "ipc"
+        print(jupyter_runtime_dir())
+    """
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "XDG", "TMP"))
+    }
+    env = {**kept, "HOME": str(home)}
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=paths.ROOT, check=True, capture_output=True
+    )
+    return said.stdout.decode().strip()
+
+
+def test_sockets_of_a_home_with_a_long_name_lie_where_their_names_fit(tmp_path: Path):
+    assert runtime_of(Path("/home/jane")) == "/home/jane/.local/share/jupyter/runtime"
+    long = tmp_path / "home-of-somebody-with-a-very-long-name-indeed"
+    assert len(f"{runtime_of(long)}/kernel-{uuid.uuid4()}-ipc-5") <= 107

@@ -72,7 +72,8 @@ def test_a_change_that_the_tests_miss_survives_and_one_that_they_see_is_killed(t
     first = before.index("def ")
     same = Mutant("text_table.py", before[:first], f"{before[:first]}# as before\n", tests, False, "")
     broken = Mutant("text_table.py", before[first:], "", tests, False, "")
-    assert scratch.verdict(same)[0] == SURVIVED and scratch.verdict(broken)[0] == KILLED
+    found = [scratch.verdict(one) for one in (same, broken)]
+    assert [verdict for verdict, _ in found] == [SURVIVED, KILLED], found
     assert file.read_text() == before == (scratch.folder / "lib/lockscale/text_table.py").read_text()
     scratch.remove()
     assert not scratch.folder.exists()

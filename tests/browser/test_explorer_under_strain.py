@@ -24,6 +24,7 @@ LISTEN = """() => {
     if (isBad) window.kernelSaid.push(JSON.stringify(msg.content));
   });
 }"""
+END = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 NAG = """
 import asyncio
 async def nag():
@@ -49,6 +50,7 @@ def page(request: pytest.FixtureRequest, lab: Any, chromium: Any) -> Iterator[An
     page.wait_for_function(DRAWN)
     page.wait_for_function("() => document.querySelectorAll('.noUi-handle').length >= 5")
     yield page
+    page.evaluate(END)  # the next page's first run would close what this page's widgets still ask for
     page.close()
 
 

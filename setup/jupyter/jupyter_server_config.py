@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Settings of `make lab`'s server: kernels are reached by sockets that no other user can open."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+from jupyter_core.paths import jupyter_runtime_dir
+
+MOST = 107
+"""Bytes of a socket's path (unix(7): sun_path without its end); beyond, every kernel's start is refused."""
+NAME = f"/kernel-{'0' * 36}-ipc-5"
+
+if len(os.fsencode(jupyter_runtime_dir() + NAME)) > MOST:  # a home with a long name
+    short = tempfile.mkdtemp(prefix="lockscale-")
+    atexit.register(shutil.rmtree, short, ignore_errors=True)
+    os.environ["JUPYTER_RUNTIME_DIR"] = short
+
+c = get_config()  # type: ignore[name-defined]  # noqa: F821  # traitlets gives it to the file
+c.KernelManager.transport = "ipc"
+c.ServerApp.tornado_settings = {"ws_ping_timeout": 90000}
