@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from command import Lockscale
 from lockscale import paths
 from lockscale.cli import main
 from lockscale.errors import BadInput
-from lockscale.kernels.base import base
+from lockscale.kernels.base import VARIABLE, base, bases, build_kind
 
 WHOLE = (paths.KERNEL_PATCHES / "base.toml").read_text()
 
@@ -24,7 +25,7 @@ def test_a_key_that_is_missing_is_named(file: Path, key: str):
     lines = WHOLE.splitlines(keepends=True)
     at = next(n for n, line in enumerate(lines) if line.startswith(f"{key} = "))
     file.write_text("".join(lines[:at] + lines[at + 1 :]))
-    where = "kinds.rate.configs" if key == "configs" else key
+    where = "kinds.rate.configs" if key == "configs" else f"base.0.{key}"
     with pytest.raises(BadInput, match=rf"base\.toml: {where}: Field required$"):
         base()
 
@@ -32,9 +33,9 @@ def test_a_key_that_is_missing_is_named(file: Path, key: str):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "line: Field required"),
+        ("", "base: Field required"),
         (WHOLE.split("# What a build is for")[0], "kinds: Field required"),
-        (WHOLE.replace('line = "6.12"', "line = 6.12"), "line: Input should be a valid string"),
+        (WHOLE.replace('line = "6.12"', "line = 6.12"), r"base\.0\.line: Input should be a valid string"),
         (WHOLE.replace("on_top", "ontop"), r"kinds\.observe\.ontop: Extra inputs are not permitted"),
         (WHOLE.replace('configs = ["guest.config"]', "configs = []"), r"kinds\.rate\.configs: List should"),
         ('line = "6.12', r"is not TOML \("),
@@ -49,11 +50,11 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, s
 def test_without_the_kind_that_gives_rates_nothing_is_built(file: Path):
     file.write_text(WHOLE.replace("[kinds.rate]", "[kinds.rates]"))
     with pytest.raises(BadInput, match=r"^there is no kind of build 'rate' \(there are: rates, observe,"):
-        base().kind("rate")
+        build_kind("rate")
 
 
 def test_the_command_ends_in_that_sentence(file: Path, capsys: pytest.CaptureFixture[str]):
-    file.write_text(WHOLE.replace("tarball", "archive"))
+    file.write_text(WHOLE.replace("tarball = ", "archive = ", 1))
     with pytest.raises(SystemExit, match="2"):
         main(["patches", "check"])
     said = capsys.readouterr()
@@ -62,4 +63,34 @@ def test_the_command_ends_in_that_sentence(file: Path, capsys: pytest.CaptureFix
     (file.parent / "s/arm/series").touch()
     with pytest.raises(SystemExit, match="2"):
         main(["patches", "check"])
-    assert capsys.readouterr().err.endswith("base.toml: tarball: Field required\n")
+    assert capsys.readouterr().err.endswith("base.toml: base.0.tarball: Field required\n")
+
+
+def test_the_base_is_the_first_or_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch):
+    first, newest = bases()
+    assert base() == first and base(newest.line) == newest
+    monkeypatch.setenv(VARIABLE, newest.line)
+    assert base() == newest and base(first.line) == first
+
+
+def test_a_base_that_is_not_there_is_refused_with_those_that_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit, match="2"):
+        main(["patches", "check", "--base", "9.9"])
+    sentence = "there is no base '9.9' in kernel-patches/base.toml (there are: 6.12, 7.3)\n"
+    assert capsys.readouterr().err == f"lockscale: {sentence}"
+    monkeypatch.setenv(VARIABLE, "9.9")
+    with pytest.raises(SystemExit, match="2"):
+        main(["patches", "check"])
+    assert capsys.readouterr().err.endswith(f"{VARIABLE}: {sentence}")
+
+
+def test_a_command_on_another_base_leaves_the_next_one_on_its_own(lockscale: Lockscale):
+    newest, first = (
+        {(one["study"], one["arm"]): one["patches"] for one in lockscale(*argv).value}
+        for argv in (("patches", "list", "--base", "7.3", "--json"), ("patches", "list", "--json"))
+    )
+    several, one_goal = ("group-trylock", "multi-goal"), ("group-trylock", "trylock")
+    assert (first[several], first[one_goal]) == (1, 0)  # 6.12 has one goal, 7.3 has several
+    assert (newest[several], newest[one_goal]) == (0, 1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.kernels.base import Kind, base
+from lockscale.kernels.base import Kind, build_kind, build_kinds
 from lockscale.kernels.config import (
     not_taken,
     read_config,
@@ -55,9 +55,9 @@ def test_an_option_that_is_gone_counts_as_off():
     ]
 
 
-@pytest.mark.parametrize("kind", base().kinds)
+@pytest.mark.parametrize("kind", build_kinds())
 def test_every_line_of_the_shipped_fragments_says_something(kind: str):
-    refuse_malformed(base().kind(kind))
+    refuse_malformed(build_kind(kind))
 
 
 def test_only_what_a_kconfig_file_defines_is_known(tmp_path: Path):
@@ -96,8 +96,8 @@ def test_an_option_that_is_off_decides_nothing():
 
 
 def test_the_shipped_fragment_asks_for_queued_locks_that_count_their_events():
-    asked = read_config(base().kind("rate").fragment)
-    assert spin_lock_kind(base().kind("rate").fragment) == "queued"
+    asked = read_config(build_kind("rate").fragment)
+    assert spin_lock_kind(build_kind("rate").fragment) == "queued"
     assert asked["CONFIG_HYPERVISOR_GUEST"] == "n"
     assert asked["CONFIG_LOCK_EVENT_COUNTS"] == "y"
     assert asked["CONFIG_FUNCTION_PROFILER"] == "y"

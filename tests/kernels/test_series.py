@@ -32,6 +32,22 @@ def test_a_second_patch_builds_on_the_first(kernel: Kernel):
         apply_beside(kernel.series(series.patches[1].name), kernel.tree)
 
 
+def test_a_base_on_which_an_arm_differs_has_a_series_of_its_own(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="once"))
+    for_all = kernel.series()
+    own = for_all.folder / "7.3"
+    own.mkdir()
+    shutil.move(for_all.patches[0], own / "0001-on-7.3.patch")
+    (for_all.folder / "series").write_text("")
+    (for_all.folder / "series.7.3").write_text("7.3/0001-on-7.3.patch\n")
+    there = read_series("s", "arm", line="7.3")
+    assert there.patches == (own / "0001-on-7.3.patch",) and there.base == "7.3"
+    assert read_series("s", "arm", line="6.12").patches == ()
+    (other := kernel.patches / "s/other").mkdir()
+    (other / "series").write_text("../arm/7.3/0001-on-7.3.patch\n")
+    assert read_series("s", "other").sha256 == there.sha256  # another arm may begin with it
+
+
 def test_arms_that_begin_with_one_patch_name_it_where_it_is(kernel: Kernel):
     """The patch exists once; both arms are one kernel, and so have one hash."""
     kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="once"))

@@ -10,7 +10,7 @@ from toy_kernel_build import own_patches, toy_tree
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.base import base
+from lockscale.kernels.base import build_kind, build_kinds
 from lockscale.kernels.config import read_config, refuse_malformed
 from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.server_config import (
@@ -102,16 +102,16 @@ def test_loaded_modules_are_read_from_lsmod_and_from_proc_modules_alike():
 # --- The fragment -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", base().kinds)
+@pytest.mark.parametrize("kind", build_kinds())
 def test_each_kind_of_build_has_the_servers_fragment_in_place_of_the_guests(kind):
-    guest, ours = base().kind(kind), of_servers(base().kind(kind))
+    guest, ours = build_kind(kind), of_servers(build_kind(kind))
     assert ours.configs[0].name == "server.config" and ours.configs[1:] == guest.configs[1:]
     assert (ours.name, ours.on_top) == (guest.name, guest.on_top)
     refuse_malformed(ours)
 
 
 def test_what_the_profilers_read_is_on_as_in_the_guest():
-    guest, ours = read_config(base().kind("rate").fragment), read_config(FRAGMENT)
+    guest, ours = read_config(build_kind("rate").fragment), read_config(FRAGMENT)
     needed = {
         k
         for k in guest

@@ -72,7 +72,8 @@ def refused_and_nothing_left(path: Path) -> str:
 def test_a_source_of_another_line_is_refused(tmp_path: Path):
     path = tarball(tmp_path, "6.6.1")
     assert refused_and_nothing_left(path) == (
-        f"{path} is Linux 6.6.1, but the series are made for 6.12.y: give a 6.12.y source"
+        f"{path} is Linux 6.6.1, but the series are made for 6.12.y: give a 6.12.y source, "
+        "or name another base with --base"
     )
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`lockscale kernel`, `target` and `patches`: builds and boots, and what each series is put through."""
 
+import os
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +14,33 @@ from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
     from lockscale.kernels.series import Series
+
+
+def on_base(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --base: the whole command is about the kernels of that line."""
+    return click.option(
+        "--base",
+        metavar="LINE",
+        expose_value=False,
+        callback=_choose_base,
+        help="The kernel line, as in kernel-patches/base.toml, such as 7.3; else the first there.",
+    )(command)
+
+
+def _choose_base(context: click.Context, _: click.Parameter, line: str | None) -> None:
+    from lockscale.kernels.base import VARIABLE, base
+
+    if line is None:
+        return
+    before, os.environ[VARIABLE] = os.environ.get(VARIABLE), base(line).line
+    context.call_on_close(lambda: _put_back(VARIABLE, before))
+
+
+def _put_back(variable: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
 
 
 @click.group()
@@ -28,6 +57,7 @@ def kernel() -> None:
     show_default=True,
     help="What for: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
 )
+@on_base
 @as_json
 def kernel_build(which: str, source: str | None, kind: str) -> None:
     """Build one arm's kernel, or take it from the cache."""
@@ -137,6 +167,7 @@ def target_home(name: str) -> None:
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
 @click.option("--show-command", is_flag=True, help="Print the exact qemu line, boot nothing.")
+@on_base
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool) -> None:
     """Boot an arm on a target once, assert uname and build-id, and power it off."""
@@ -173,6 +204,7 @@ def patches() -> None:
 
 
 @patches.command("list")
+@on_base
 @as_json
 def patches_list() -> None:
     """Every series with its patches."""
@@ -200,6 +232,7 @@ def patches_list() -> None:
     is_flag=True,
     help="Put the figures into kernel-patches/README.md (with --boot, of all arms).",
 )
+@on_base
 @as_json
 def patches_check(which: str | None, build: bool, boot: bool, iterations: int, write_table: bool) -> int:
     """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
@@ -223,6 +256,7 @@ def patches_check(which: str | None, build: bool, boot: bool, iterations: int, w
 @click.option(
     "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="In the guest."
 )
+@on_base
 @as_json
 def patches_soak(which: str | None, kind: str, minutes: float) -> int:
     """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
@@ -244,6 +278,7 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
     type=click.Choice(["empty", "aged", "full"]),
     help="Of the file system before: aged has holes, full has 5% free.",
 )
+@on_base
 @as_json
 def patches_locality(which: str, iterations: int, state: str) -> None:
     """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
@@ -258,6 +293,7 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 @patches.command("xfstests")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--group", default="quick", show_default=True, help="As check -g takes it.")
+@on_base
 @as_json
 def patches_xfstests(which: str, group: str) -> int:
     """Your own xfstests on the base and on an arm: what fails in the arm alone."""
@@ -275,6 +311,7 @@ def patches_xfstests(which: str, group: str) -> int:
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
 @click.option("--output", type=click.Path(), help="The file (mbox) or folder to write.")
+@on_base
 @as_json
 def patches_export(which: str, form: str, output: str | None) -> None:
     """Write an arm's patches for git am, for quilt, or for a Lustre tree."""
@@ -293,6 +330,7 @@ def patches_export(which: str, form: str, output: str | None) -> None:
 @click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
 @click.option("--cuts", default=20, show_default=True, type=click.IntRange(1, 1000), help="Of each arm.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of loads and cuts.")
+@on_base
 @as_json
 def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
     """Load each safe arm, cut the power many times, and look for what was fsynced (hours under emulation)."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The base that every arm is built from, as kernel-patches/base.toml names it."""
+"""The bases that arms are built from, as kernel-patches/base.toml names them."""
 
 import functools
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_text, read_toml
 
 RATE = "rate"
+VARIABLE = "LOCKSCALE_KERNEL_BASE"
 OWN_CONFIG = "kernel.config"
 
 
@@ -55,12 +57,20 @@ class _KindEntry(_Strict):
 
 
 class Base(_Strict):
-    """The longterm line, the package and tarball it comes in, and the kinds of build beside it."""
+    """A line of the kernel, and the package and tarball it comes in.
 
-    line: str
+    suite: of the distribution, from which the package is fetched where the tarball is not there.
+    """
+
+    line: Annotated[str, pydantic.Field(pattern=r"^\d+\.\d+$")]
     package: str
     tarball: Path
+    suite: str | None = None
     tested: list[str]
+
+
+class _Bases(_Strict):
+    base: Annotated[list[Base], pydantic.Field(min_length=1)]
     kinds: dict[str, _KindEntry]
 
     def kind(self, name: str) -> Kind:
@@ -73,18 +83,49 @@ class Base(_Strict):
 
 def kind_for(study: str, name: str) -> Kind:
     """A kind of build for the arms of `study`, with its own kernel.config on top where it has one."""
-    kind, config = base().kind(name), paths.KERNEL_PATCHES / study / OWN_CONFIG
+    kind, config = build_kind(name), paths.KERNEL_PATCHES / study / OWN_CONFIG
     if not config.is_file():
         return kind
     own = hashlib.sha256(read_text(config).encode()).hexdigest()[:4]
     return replace(kind, configs=(*kind.configs, config), own=own)
 
 
-def base() -> Base:
-    """Read kernel-patches/base.toml; BadInput names the first key that it lacks or has too many."""
-    return _read(paths.KERNEL_PATCHES)
+def base(line: str = "") -> Base:
+    """The base of a line, else of LOCKSCALE_KERNEL_BASE, else the first one.
+
+    BadInput for one that is not there, and for the first key that kernel-patches/base.toml lacks or has too
+    many.
+    """
+    known = bases()
+    wanted = chosen_line(line) or known[0].line
+    if found := next((one for one in known if one.line == wanted), None):
+        return found
+    whose = "" if line else f"{VARIABLE}: "
+    there = ", ".join(one.line for one in known)
+    where = f"in kernel-patches/base.toml (there are: {there})"
+    raise BadInput(f"{whose}there is no base {wanted[:20]!a} {where}")
+
+
+def chosen_line(line: str = "") -> str:
+    """`line`, else that of LOCKSCALE_KERNEL_BASE; empty for the first base."""
+    return line or os.environ.get(VARIABLE, "")
+
+
+def bases() -> list[Base]:
+    """All of them, in the order of kernel-patches/base.toml."""
+    return _read(paths.KERNEL_PATCHES).base
+
+
+def build_kind(name: str) -> Kind:
+    """The kind of build that is called `name`."""
+    return _read(paths.KERNEL_PATCHES).kind(name)
+
+
+def build_kinds() -> list[str]:
+    """The names of all kinds of build."""
+    return list(_read(paths.KERNEL_PATCHES).kinds)
 
 
 @functools.cache
-def _read(folder: Path) -> Base:
-    return read_toml(folder / "base.toml", Base)
+def _read(folder: Path) -> _Bases:
+    return read_toml(folder / "base.toml", _Bases)

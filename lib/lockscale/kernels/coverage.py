@@ -76,10 +76,14 @@ class Coverage:
 
 
 def check_coverage(
-    facts: ServerFacts, config: ServerConfig, watchdog: str | None = None, source: str | None = None
+    facts: ServerFacts,
+    config: ServerConfig,
+    watchdog: str | None = None,
+    source: str | None = None,
+    base_line: str = "",
 ) -> Coverage:
     """`coverage` of a configuration in the tree that its kernel is built from."""
-    with build_folder(find_source(source)) as (tree, room):
+    with build_folder(find_source(source, base_line)) as (tree, room):
         return coverage(facts, config.text, options_of_modules(tree), version_in(room), watchdog)
 
 

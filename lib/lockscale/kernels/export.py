@@ -78,7 +78,7 @@ def _write_folder(path: Path, files: dict[str, bytes]) -> None:
 
 
 def _title(series: Series) -> str:
-    return f"{series.name}, for Linux {base().line}.y"
+    return f"{series.name}, for Linux {base(series.base).line}.y"
 
 
 def _head(series: Series) -> str:
@@ -145,7 +145,8 @@ def _ldiskfs(series: Series) -> dict[str, bytes]:
                 "a Lustre server needs it in its kernel, export it with --format quilt or mbox"
             )
     own = f"lockscale-{series.study}-{series.arm}"
-    folder, listing = f"ldiskfs/kernel_patches/patches/{own}", f"ldiskfs-{base().line}-{own}.series"
+    folder = f"ldiskfs/kernel_patches/patches/{own}"
+    listing = f"ldiskfs-{base(series.base).line}-{own}.series"
     patches = _files(series)
     files = {f"{folder}/{name}": content for name, content in patches.items()}
     lines = "".join(f"{own}/{name}\n" for name in patches)

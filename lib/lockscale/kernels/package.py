@@ -15,7 +15,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.files import full_disk_is_one_sentence, need_free_space, sha256_of, write_text
 from lockscale.kernels import build
-from lockscale.kernels.base import RATE, base
+from lockscale.kernels.base import RATE, build_kind
 from lockscale.kernels.build import (
     FIXED,
     Kernel,
@@ -68,8 +68,8 @@ class ServerKernel(Kernel):
 
 def build_package(series: Series, config: ServerConfig, source: str | None = None) -> ServerKernel:
     """The package of `series` for the server that `config` was made for, from the cache if it is there."""
-    found = find_source(source)
-    whole = with_on_top(series, base().kind(config.kind).on_top)
+    found = find_source(source, series.base)
+    whole = with_on_top(series, build_kind(config.kind).on_top)
     key = key_of(whole, found, config.sha256)
     if kernel := cached_package(key):
         return kernel

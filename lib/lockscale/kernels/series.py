@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.base import chosen_line
 from lockscale.kernels.mail import read_mail, read_text, refuse_crlf
 from lockscale.programs import need
 
@@ -27,6 +28,7 @@ class Series:
     """The patches of one arm in order; none means that the arm is the base itself.
 
     ``unsafe``: what its kernel may do to a file system, from a line `# unsafe: ...`; else empty.
+    ``base``: the line of the kernel that it is for, as kernel-patches/base.toml names it; empty: the first.
     """
 
     study: str
@@ -34,6 +36,7 @@ class Series:
     folder: Path
     patches: tuple[Path, ...]
     unsafe: str = ""
+    base: str = ""
 
     @property
     def name(self) -> str:
@@ -53,20 +56,25 @@ def has_series(study: str, arm: str) -> bool:
     return (paths.KERNEL_PATCHES / study / arm / "series").exists()
 
 
-def read_series(study: str, arm: str, folder_name: str | None = None) -> Series:
-    """The series of an arm, its own or that of another folder; or one sentence on what is lacking."""
+def read_series(study: str, arm: str, folder_name: str | None = None, line: str = "") -> Series:
+    """The series of an arm, its own or that of another folder, for the base of a line; or what is lacking.
+
+    Where the folder has a file `series.LINE`, that one lists the patches for this base.
+    """
     folder = paths.KERNEL_PATCHES / study / (folder_name or arm)
     if not (folder / "series").exists():
         raise BadInput(
             f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (there are: {_known()})"
         )
-    patches, comments = _listed(folder)
-    return Series(study, arm, folder, patches, " ".join(comments))
+    line = chosen_line(line)
+    patches, comments = _listed(folder, line)
+    return Series(study, arm, folder, patches, " ".join(comments), line)
 
 
-def _listed(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
-    """The patches that the file `series` of a folder lists, its own or another arm's; why they are unsafe."""
-    listing = folder / "series"
+def _listed(folder: Path, line: str) -> tuple[tuple[Path, ...], list[str]]:
+    """The patches that the `series` of a folder lists, its own or another arm's; why they are unsafe."""
+    own = folder / f"series.{line}"
+    listing = own if own.is_file() else folder / "series"
     names = [line.strip() for line in read_text(listing).splitlines()]
     unsafe = [_unsafe(name, listing) for name in names if name.startswith("#") and "unsafe" in name.lower()]
     patches = tuple(folder / name for name in names if name and not name.startswith("#"))
@@ -82,7 +90,12 @@ def _listed(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
 
 def _is_of_another_arm(patch: Path) -> bool:
     """What several arms begin with exists once: the others name it as ../../STUDY/ARM/0001-x.patch."""
-    return _is_below(patch, paths.KERNEL_PATCHES) and (patch.resolve().parent / "series").is_file()
+    if not _is_below(patch, paths.KERNEL_PATCHES):
+        return False
+    home = patch.resolve().parent
+    return any(
+        (folder / "series").is_file() for folder in (home, home.parent)
+    )  # ARM/x.patch, ARM/7.3/x.patch
 
 
 def _is_below(patch: Path, folder: Path) -> bool:
@@ -96,7 +109,7 @@ def with_on_top(series: Series, on_top: str | None) -> Series:
     """`series` with the patches of kernel-patches/`on_top` behind its own."""
     if on_top is None:
         return series
-    patches, _ = _listed(paths.KERNEL_PATCHES / on_top)
+    patches, _ = _listed(paths.KERNEL_PATCHES / on_top, series.base)
     return replace(series, patches=(*series.patches, *patches))
 
 

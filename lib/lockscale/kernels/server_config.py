@@ -120,6 +120,7 @@ def server_config(
     kind: str = RATE,
     source: str | None = None,
     study: str = "",
+    base_line: str = "",
 ) -> ServerConfig:
     """The configuration of a kernel for this server, made once for the same facts, source and compiler.
 
@@ -127,7 +128,7 @@ def server_config(
     all of them, some 4000. A path: that file in place of the server's own. An option that the file did
     not know takes its default. study: its own options go on top.
     """
-    found, wanted = find_source(source), of_servers(kind_for(study, kind))
+    found, wanted = find_source(source, base_line), of_servers(kind_for(study, kind))
     if isinstance(chosen, Path):
         given = Given(read_text(expanded(str(chosen))), f"the configuration {str(chosen)!a}")
     else:

@@ -13,13 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
+from lockscale.apt_download import unpacked_packages
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import expanded, full_disk_is_one_sentence, need_free_space, sha256_of, write_json
-from lockscale.kernels.base import base
+from lockscale.files import (
+    expanded,
+    full_disk_is_one_sentence,
+    locked,
+    need_free_space,
+    sha256_of,
+    write_json,
+)
+from lockscale.kernels.base import Base, base, chosen_line
 from lockscale.kernels.steps import run_step
 from lockscale.programs import need
+from lockscale.progress import progress
 
 VARIABLE = "LOCKSCALE_KERNEL_SOURCE"
+TARBALL_MIB = 400  # the package of 160 MiB, and what it holds
 UNPACKED_MIB = 2500  # 6.12 takes 1.7 GiB, the objects of one config 0.3 GiB
 _ADDRESS = re.compile(r"://|^[A-Za-z][\w+.-]*:/|^[^/~.][^/]*@|^[^/~.].*:.*@")  # of a web page, of ssh
 FILES_IN_A_TREE = 93_000  # only scales the progress bar
@@ -28,10 +38,14 @@ _REFUSED: dict["Source", str] = {}  # source -> the sentence that refused it
 
 @dataclass(frozen=True)
 class Source:
-    """Where the source is and what it is: sha256 of the tarball, or of a tree's whole content."""
+    """Where the source is and what it is: sha256 of the tarball, or of a tree's whole content.
+
+    line: of the base that it has to be of; empty for the process's own.
+    """
 
     path: Path
     sha256: str
+    line: str = ""
 
     @property
     def is_tree(self) -> bool:
@@ -48,16 +62,44 @@ def refuse_address(said: str) -> str:
     return "" if said.isprintable() else "a control character is in it: give the path of a tarball or tree"
 
 
-def find_source(override: str | None = None) -> Source:
-    """The source to build from: `override`, else LOCKSCALE_KERNEL_SOURCE, else the package's."""
+def find_source(override: str | None = None, line: str = "") -> Source:
+    """The source to build from: `override`, else LOCKSCALE_KERNEL_SOURCE, else the package of the base.
+
+    line: of the base, which is the process's own where none is named.
+    """
     said = override or os.environ.get(VARIABLE)
     whose = "kernel_source of the study's file or of -p" if override else VARIABLE
     if said and (why := refuse_address(said)):
         raise BadInput(f"{whose}: {why}")
-    path = expanded(said).resolve() if said else base().tarball
+    path = expanded(said).resolve() if said else _packaged(base(line))
     if why := _no_source(path):
-        raise BadInput(f"{whose}: {why}" if said else f"{why}, or apt-get install {base().package}")
-    return Source(path, _sha256_of(path, *_state_of(path)))
+        raise BadInput(f"{whose}: {why}" if said else f"{why}, or apt-get install {base(line).package}")
+    return Source(path, _sha256_of(path, *_state_of(path)), chosen_line(line))
+
+
+def _packaged(wanted: Base) -> Path:
+    """The tarball of a base's package, fetched from its suite where this machine has none."""
+    kept = paths.CACHE / "sources" / wanted.tarball.name
+    if wanted.tarball.exists() or wanted.suite is None or kept.is_file():
+        return wanted.tarball if wanted.tarball.exists() or wanted.suite is None else kept
+    paths.CACHE.mkdir(parents=True, exist_ok=True)
+    with locked(paths.CACHE / "sources.lock", "the kernel sources in .cache", wait=True):
+        if kept.is_file():
+            return kept
+        need_free_space(paths.CACHE, TARBALL_MIB, f"the package {wanted.package}")
+        with (
+            progress(f"fetch {wanted.package} of {wanted.suite}"),
+            unpacked_packages(
+                [wanted.package],
+                wanted.suite,
+                paths.CACHE,
+                f"base {wanted.line} needs the package {wanted.package} of {wanted.suite}",
+                f"LOCKSCALE_KERNEL_SOURCE names a {wanted.line}.y source of your own",
+            ) as unpacked,
+        ):
+            kept.parent.mkdir(exist_ok=True)
+            (unpacked / wanted.tarball.relative_to("/")).replace(kept)
+    return kept
 
 
 def _no_source(path: Path) -> str:
@@ -160,10 +202,11 @@ def _version_of(tree: Path, source: Source) -> str:
         raise BadInput(f"{source.path} holds no kernel: there is no Makefile at its top") from None
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
     version = ".".join(found.get(k, "?") for k in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
-    if not version.startswith(base().line + "."):
+    line = base(source.line).line
+    if not version.startswith(line + "."):
         raise BadInput(
-            f"{source.path} is Linux {version}, but the series are made for {base().line}.y: "
-            f"give a {base().line}.y source"
+            f"{source.path} is Linux {version}, but the series are made for {line}.y: "
+            f"give a {line}.y source, or name another base with --base"
         )
     return version
 

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: MIT
 """A QEMU whose plugin interface is new enough: the machine's own, else the distribution's backport.
 
-The backport is fetched and verified by apt itself, with a configuration of its own, and unpacked under
-.cache: the machine's package sources and packages stay as they are, and no root is needed.
+The backport is fetched and verified by apt itself and unpacked under .cache.
 """
 
-import platform
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale import paths
+from lockscale.apt_download import backports, run_or_fail, suite_answers, unpacked_packages
 from lockscale.errors import BadInput
 from lockscale.files import locked, need_free_space
 from lockscale.programs import find
@@ -22,7 +19,6 @@ from lockscale.progress import progress
 
 LEAST = (9, 1)
 NEEDS = b"cpu_loop_exit_restore"  # exported by a QEMU with modules, as distributions build it
-KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ("qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios")
 UNPACKED = paths.CACHE / "qemu"
 UNPACKED_MIB = 300
@@ -46,7 +42,7 @@ class Qemu:
 
 def version_of(program: Path) -> str | None:
     """What `program --version` says, as "10.0.2"; None where it does not run."""
-    done = _run([str(program), "--version"], 30)
+    done = run_or_fail([str(program), "--version"], 30)
     found = re.match(r"QEMU emulator version (\d+\.\d+\.\d+)", done.stdout)
     return found[1] if found and not done.returncode else None
 
@@ -102,83 +98,11 @@ def find_qemu() -> Qemu:
 
 
 def _fetch() -> None:
-    with tempfile.TemporaryDirectory(prefix="qemu-", dir=paths.CACHE) as scratch:
-        room = Path(scratch)
-        options = _private_apt(room)
-        _apt(["apt-get", *options, "update"], "read the list of backports")
-        suite = f"{_codename()}-backports"
-        argv = ["apt-get", *options, "download", *(f"{name}/{suite}" for name in PACKAGES)]
-        _apt(argv, "download QEMU from the backports", room)
-        into = room / "unpacked"
-        for package in sorted(room.glob("*.deb")):
-            _apt(["dpkg-deb", "--extract", str(package), str(into)], f"unpack {package.name}")
+    with unpacked_packages(PACKAGES, backports(), paths.CACHE, WANTED, STILL) as unpacked:
         shutil.rmtree(UNPACKED, ignore_errors=True)
-        into.rename(UNPACKED)
-
-
-def _private_apt(room: Path) -> list[str]:
-    """Options under which apt reads the backports too, and changes nothing of the machine."""
-    mirror, name = _mirror(), _codename()
-    source = room / "sources.list"
-    signed = f"deb [signed-by={KEYRING}] {mirror}"
-    source.write_text(f"{signed} {name} main\n{signed} {name}-backports main\n")
-    for folder in ("lists/partial", "cache/archives/partial"):
-        (room / folder).mkdir(parents=True)
-    said = {
-        "Dir::Etc::SourceList": source,
-        "Dir::Etc::SourceParts": "/dev/null",
-        "Dir::State::Lists": room / "lists",
-        "Dir::Cache": room / "cache",
-        "APT::Sandbox::User": "",  # apt's own user may not write here
-        "Acquire::Retries": 3,
-    }
-    return [word for key, value in said.items() for word in ("-o", f"{key}={value}")]
+        unpacked.rename(UNPACKED)
 
 
 def can_fetch() -> bool:
     """Whether the distribution's backports answer now; nothing of them is kept."""
-    try:
-        release = f"{_mirror()}/dists/{_codename()}-backports/InRelease"
-    except BadInput:
-        return False
-    with tempfile.TemporaryDirectory(prefix="lockscale-") as scratch:
-        quick = [f"-oAcquire::{name}" for name in ("Retries=0", "http::Timeout=5", "https::Timeout=5")]
-        argv = ["/usr/lib/apt/apt-helper", *quick, "download-file", release, f"{scratch}/InRelease"]
-        return not _run(argv, 20).returncode
-
-
-def _mirror() -> str:
-    """Where this machine has its packages from: asked of apt, kept nowhere."""
-    argv = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
-    found = _run([*argv, f"Codename: {_codename()}"], 60).stdout.split()
-    if not found:
-        raise BadInput(
-            f"{WANTED}, and this machine has none and no Debian mirror to fetch it from: install one; {STILL}"
-        )
-    return found[0]
-
-
-def _codename() -> str:
-    said = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
-    return said.get("VERSION_CODENAME", "unknown")
-
-
-def _apt(argv: Sequence[str], what: str, folder: Path | None = None) -> None:
-    done = _run(argv, 900, folder)
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-        # apt names the mirror, which is nobody's business
-        last = re.sub(r"\w+://\S+", "the mirror", said[-1])
-        raise BadInput(
-            f"{WANTED}, and apt could not {what} ({last[:120]}): connect this machine or install it; {STILL}"
-        )
-
-
-def _run(
-    argv: Sequence[str], timeout_s: float, folder: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """What a command said; one that is not there or does not end has failed by that name."""
-    try:
-        return subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, cwd=folder)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return subprocess.CompletedProcess(argv, 1, "", type(error).__name__)
+    return suite_answers(backports())

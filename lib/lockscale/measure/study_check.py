@@ -8,6 +8,7 @@ from pathlib import Path
 from lockscale.errors import BadInput
 from lockscale.files import expanded
 from lockscale.filesystems import fs_type
+from lockscale.kernels.base import base
 from lockscale.measure.count_calls import observed_counters
 from lockscale.measure.target import refuse_beyond_fsload
 from lockscale.sim import load_model
@@ -65,6 +66,8 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
             fs_type(options.filesystem).refuse_options(options.mkfs, "")
     with told_of(study.name, "parameters"):
         refuse_beyond_fsload(study)
+    with told_of(study.name, "parameters.kernel_base"):
+        base(study.parameters.kernel_base)
     source = study.parameters.kernel_source
     with told_of(study.name, "parameters.kernel_source"):
         if source and not expanded(source).exists():

@@ -72,12 +72,19 @@ class Recipe:
 
 
 def recipe_of(
-    server: SshMachine, target: SshTarget, source: str | None, kind: str = RATE, study: str = ""
+    server: SshMachine,
+    target: SshTarget,
+    source: str | None,
+    kind: str = RATE,
+    study: str = "",
+    base_line: str = "",
 ) -> Recipe:
     """From the server's own configuration, the study's on top. BadInput where it would not be back then."""
     facts, module = server_facts(server), guard_of(target).module
-    config = server_config(facts, target.boot.start, [module] if module else [], kind, source, study)
-    found = check_coverage(facts, config, module, source)
+    config = server_config(
+        facts, target.boot.start, [module] if module else [], kind, source, study, base_line
+    )
+    found = check_coverage(facts, config, module, source, base_line)
     if not found.ok:
         raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
     return Recipe(config, source, found.not_known)
@@ -111,7 +118,10 @@ class HeldServer(HeldTarget):
         server.emulated = is_emulated(server)
         self.names = [target.host, must(server, ["uname", "-n"]).strip()]
         self.host, self.told = host_facts(server), server.describe()
-        self.recipe = recipe_of(server, target, study.parameters.kernel_source or None, kind, study.name)
+        asked = study.parameters
+        self.recipe = recipe_of(
+            server, target, asked.kernel_source or None, kind, study.name, asked.kernel_base
+        )
         self.kernels = build_each(study, self.recipe.build)
         install(server, self.kernels.values())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.filesystems import FsType
-from lockscale.kernels.base import RATE, base, kind_for
+from lockscale.kernels.base import RATE, build_kind, kind_for
 from lockscale.kernels.build import build, build_folder, built_before, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail, new_warnings
 from lockscale.kernels.config import configure
@@ -45,7 +45,7 @@ class CheckResult:
 
 def applies(series: Series) -> CheckResult:
     """Onto the pristine tree, without fuzz, and it is not in already."""
-    with build_folder(find_source()) as (tree, _):
+    with build_folder(find_source(None, series.base)) as (tree, _):
         changed = apply_beside(series, tree)
     files = ", ".join(changed) or "nothing: this arm is the base"
     return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
@@ -53,13 +53,13 @@ def applies(series: Series) -> CheckResult:
 
 def has_style(series: Series) -> CheckResult:
     """The kernel's own `checkpatch.pl --strict` finds no error."""
-    with build_folder(find_source()) as (tree, _):
+    with build_folder(find_source(None, series.base)) as (tree, _):
         return CheckResult(*checkpatch_detail(series, tree))
 
 
 def adds_no_warning(series: Series) -> CheckResult:
     """`make W=1` says no more of the touched files than it says of the base's."""
-    with build_folder(find_source()) as (tree, room):
+    with build_folder(find_source(None, series.base)) as (tree, room):
         objects = room / "objects-warnings"
         configure(tree, objects, kind_for(series.study, RATE), version_in(room))
         found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
@@ -77,7 +77,7 @@ Code = frozenset[tuple[str, bytes | None]]
 
 def differs(series: Series) -> CheckResult:
     """By the source, without comments and spacing: no kernel is needed."""
-    with build_folder(find_source()) as (tree, _):
+    with build_folder(find_source(None, series.base)) as (tree, _):
         own = _changed_code(series, tree)
         twins = [o.name for o in _same_options(series) if _changed_code(o, tree) == own]
     said = f"same code (comments and spacing are none), mkfs, mount and knobs as {', '.join(twins)}"
@@ -108,7 +108,7 @@ def _same_options(series: Series) -> Iterator[Series]:
     for study, arm in chosen_names(series.study):
         if arm != series.arm and _options_line(study, arm) == own:
             with contextlib.suppress(BadInput):
-                yield read_series(study, arm)
+                yield read_series(study, arm, line=series.base)
 
 
 def _options_line(study: str, arm: str) -> str:
@@ -132,15 +132,15 @@ EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"
 
 def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsType) -> None:
     """BadInput when the observe kernel of one of the arms would lack one of `events` of a file system."""
-    with build_folder(find_source()) as (tree, _):
-        for series in arms:
-            whole = with_on_top(series, base().kind(OBSERVE).on_top)
+    for series in arms:
+        whole = with_on_top(series, build_kind(OBSERVE).on_top)
+        with build_folder(find_source(None, series.base)) as (tree, _):
             missing = sorted(set(events) - events_of(whole, tree, fs))
-            if missing:
-                raise BadInput(
-                    f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
-                    "mend the name in the study's counters, or add it to kernel-patches/observe"
-                )
+        if missing:
+            raise BadInput(
+                f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
+                "mend the name in the study's counters, or add it to kernel-patches/observe"
+            )
 
 
 def events_of(series: Series, tree: Path, fs: FsType) -> set[str]:

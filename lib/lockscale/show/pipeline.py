@@ -173,7 +173,7 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
         need(tool)
     if isinstance(target, ManycoreTarget):
         machine_in_virtual_time(target)
-    find_source(study.parameters.kernel_source or None)
+    find_source(study.parameters.kernel_source or None, study.parameters.kernel_base)
     need_free_space(paths.RUNS, 500, "a run")
     if isinstance(target, SshTarget):
         with progress(f"ask {target.name} what it lacks"):

@@ -170,6 +170,8 @@ class Parameters(_Strict):
     # Unmeasured loads that age each new file system; S1 did one, which loads the inodes.
     ageing_loads: Annotated[int, pydantic.Field(ge=1, le=1000, strict=True)] = 1
     latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
+    # The line of the base that the arms are built from, as in kernel-patches/base.toml; empty: its first.
+    kernel_base: Annotated[str, pydantic.Field(strict=True)] = ""
     kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
 
     @pydantic.model_validator(mode="after")

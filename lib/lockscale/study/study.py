@@ -188,7 +188,7 @@ class Study(_Strict):
     def series_of(self, arm: str) -> Series:
         """The patches of `arm`: of the folder of its name, or of the one that its `series` names."""
         folder = next((one.series for one in self.arms if one.name == arm), None)
-        return read_series(self.name, arm, folder)
+        return read_series(self.name, arm, folder, self.parameters.kernel_base)
 
     def arm(self, name: str) -> Arm:
         """Raises BadInput for one that the study does not have, or that the run leaves out."""
