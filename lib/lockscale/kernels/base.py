@@ -25,13 +25,15 @@ class Kind:
 
     configs: fragments on top of allnoconfig, of which the later ones win. on_top: the folder in
     kernel-patches of a series that goes on top of each arm's, so that all are counted alike. own: what tells
-    a study's own configuration from others; empty where it has none.
+    a study's own configuration from others; empty where it has none. without: options of the fragments that
+    the base's kernel has not.
     """
 
     name: str
     configs: tuple[Path, ...]
     on_top: str | None = None
     own: str = ""
+    without: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -40,7 +42,9 @@ class Kind:
 
     @property
     def fragment(self) -> str:
-        return "\n".join(read_text(path) for path in self.configs)
+        whole = "\n".join(read_text(path) for path in self.configs)
+        gone = tuple(f"{option}=" for option in self.without)
+        return "\n".join(line for line in whole.split("\n") if not line.startswith(gone)) if gone else whole
 
     @property
     def sha256(self) -> str:
@@ -59,7 +63,8 @@ class _KindEntry(_Strict):
 class Base(_Strict):
     """A line of the kernel, and the package and tarball it comes in.
 
-    suite: of the distribution, from which the package is fetched where the tarball is not there.
+    suite: of the distribution, from which the package is fetched where the tarball is not there. configs:
+    fragments on top of those of each kind of build. without: options that this kernel has not.
     """
 
     line: Annotated[str, pydantic.Field(pattern=r"^\d+\.\d+$")]
@@ -67,6 +72,8 @@ class Base(_Strict):
     tarball: Path
     suite: str | None = None
     tested: list[str]
+    configs: list[str] = []
+    without: list[str] = []
 
 
 class _Bases(_Strict):
@@ -81,9 +88,9 @@ class _Bases(_Strict):
         return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in said.configs), said.on_top)
 
 
-def kind_for(study: str, name: str) -> Kind:
-    """A kind of build for the arms of `study`, with its own kernel.config on top where it has one."""
-    kind, config = build_kind(name), paths.KERNEL_PATCHES / study / OWN_CONFIG
+def kind_for(study: str, name: str, line: str = "") -> Kind:
+    """A kind of build for the arms of `study` on a base, with its own kernel.config on top if it has one."""
+    kind, config = build_kind(name, line), paths.KERNEL_PATCHES / study / OWN_CONFIG
     if not config.is_file():
         return kind
     own = hashlib.sha256(read_text(config).encode()).hexdigest()[:4]
@@ -116,9 +123,11 @@ def bases() -> list[Base]:
     return _read(paths.KERNEL_PATCHES).base
 
 
-def build_kind(name: str) -> Kind:
-    """The kind of build that is called `name`."""
-    return _read(paths.KERNEL_PATCHES).kind(name)
+def build_kind(name: str, line: str = "") -> Kind:
+    """The kind of build that is called `name`, with what a base's kernel has otherwise."""
+    kind, of = _read(paths.KERNEL_PATCHES).kind(name), base(line)
+    own = tuple(paths.KERNEL_PATCHES / config for config in of.configs)
+    return replace(kind, configs=(*kind.configs, *own), without=tuple(of.without))
 
 
 def build_kinds() -> list[str]:

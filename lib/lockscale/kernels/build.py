@@ -77,7 +77,7 @@ class Kernel:
 
 def build(series: Series, source: str | None = None, kind: str = RATE) -> Kernel:
     """The kernel of `series` for one kind of use, from the cache when it was built before."""
-    found, wanted = find_source(source, series.base), kind_for(series.study, kind)
+    found, wanted = find_source(source, series.base), kind_for(series.study, kind, series.base)
     whole = with_on_top(series, wanted.on_top)
     key = key_of(whole, found, wanted.sha256)
     if kernel := cached_kernel(key):
@@ -102,7 +102,8 @@ def key_of(whole: Series, source: Source, config_sha256: str) -> str:
 
 def built_before(series: Series) -> Kernel | None:
     """The kernel of `series` that gives rates, if it is in the cache; nothing is built."""
-    return cached_kernel(key_of(series, find_source(None, series.base), kind_for(series.study, RATE).sha256))
+    kind = kind_for(series.study, RATE, series.base)
+    return cached_kernel(key_of(series, find_source(None, series.base), kind.sha256))
 
 
 def cached_kernel(key: str) -> Kernel | None:

@@ -69,7 +69,7 @@ class ServerKernel(Kernel):
 def build_package(series: Series, config: ServerConfig, source: str | None = None) -> ServerKernel:
     """The package of `series` for the server that `config` was made for, from the cache if it is there."""
     found = find_source(source, series.base)
-    whole = with_on_top(series, build_kind(config.kind).on_top)
+    whole = with_on_top(series, build_kind(config.kind, series.base).on_top)
     key = key_of(whole, found, config.sha256)
     if kernel := cached_package(key):
         return kernel

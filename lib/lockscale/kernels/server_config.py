@@ -128,7 +128,7 @@ def server_config(
     all of them, some 4000. A path: that file in place of the server's own. An option that the file did
     not know takes its default. study: its own options go on top.
     """
-    found, wanted = find_source(source, base_line), of_servers(kind_for(study, kind))
+    found, wanted = find_source(source, base_line), of_servers(kind_for(study, kind, base_line))
     if isinstance(chosen, Path):
         given = Given(read_text(expanded(str(chosen))), f"the configuration {str(chosen)!a}")
     else:
@@ -157,8 +157,9 @@ class Given:
 
 
 def of_servers(kind: Kind) -> Kind:
-    """The same kind of build with the fragment for servers in place of the guest's."""
-    configs = [path.with_name(SERVER) if path.name == GUEST else path for path in kind.configs]
+    """The same kind of build with the fragment for servers in place of those for guests."""
+    ours = [path for path in kind.configs if not path.name.startswith(f"{Path(GUEST).stem}-")]
+    configs = [path.with_name(SERVER) if path.name == GUEST else path for path in ours]
     return replace(kind, configs=tuple(configs))
 
 

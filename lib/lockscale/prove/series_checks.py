@@ -61,7 +61,7 @@ def adds_no_warning(series: Series) -> CheckResult:
     """`make W=1` says no more of the touched files than it says of the base's."""
     with build_folder(find_source(None, series.base)) as (tree, room):
         objects = room / "objects-warnings"
-        configure(tree, objects, kind_for(series.study, RATE), version_in(room))
+        configure(tree, objects, kind_for(series.study, RATE, series.base), version_in(room))
         found = new_warnings(series, tree, objects, lambda: series_in(series, tree, room))
     return CheckResult(not found.new, found.detail)
 
@@ -133,7 +133,7 @@ EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"
 def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsType) -> None:
     """BadInput when the observe kernel of one of the arms would lack one of `events` of a file system."""
     for series in arms:
-        whole = with_on_top(series, build_kind(OBSERVE).on_top)
+        whole = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
         with build_folder(find_source(None, series.base)) as (tree, _):
             missing = sorted(set(events) - events_of(whole, tree, fs))
         if missing:
