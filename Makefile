@@ -48,8 +48,8 @@ mutants: env test-env  ## whether the tests notice each listed change of the ris
 kernels: env  ## build the kernels that the tests boot, or find them built
 	.venv/bin/lockscale patches check --build inode-claim
 
-patches-check: env  ## every arm of every study: applies, builds, boots, counts right (hours under emulation)
-	.venv/bin/lockscale patches check --build --boot --write-table
+patches-check: env  ## every arm of every study: applies, builds, boots, counts right (hours under emulation; BASE=7.3)
+	.venv/bin/lockscale patches check --build --boot --write-table $(if $(BASE),--base $(BASE))
 
 # no cache: ruff's does not know that an imported module moved
 check: env  ## style, types, direction of imports

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tables that `patches check --write-table` keeps in kernel-patches/README.md."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.base import VARIABLE, bases
 from lockscale.prove.check import CheckedArm
 from lockscale.prove.counters import CounterEntry
 from lockscale.prove.series_checks import CheckResult
-from lockscale.prove.table import BEGIN, END, as_text, write_readme
+from lockscale.prove.table import BEGIN, END, as_text, begin_of, write_readme
 
 
 def entry(arm: str, base: str, *, ok: bool = True) -> CounterEntry:
@@ -23,6 +25,7 @@ def entry(arm: str, base: str, *, ok: bool = True) -> CounterEntry:
 
 @pytest.fixture
 def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(paths.KERNEL_PATCHES / "base.toml", tmp_path)
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path)
     return tmp_path / "README.md"
 
@@ -70,16 +73,30 @@ def test_the_table_says_how_it_was_counted(readme: Path):
     assert f"{said} Difference: arm minus against, the interval of 96.8 or 97.1%." in readme.read_text()
 
 
-def test_without_its_marks_nothing_is_written(readme: Path):
-    readme.write_text("# no marks\n")
+def test_each_base_has_a_table_of_its_own(readme: Path, monkeypatch: pytest.MonkeyPatch):
+    newest = begin_of("7.3")
+    assert begin_of("6.12") == BEGIN != newest
+    readme.write_text(f"{BEGIN}\nfirst\n{END}\n{newest}\nstale\n{END}\nafter\n")
+    monkeypatch.setenv(VARIABLE, "7.3")
+    write_readme([checked()])
+    text = readme.read_text()
+    assert text.startswith(f"{BEGIN}\nfirst\n{END}\n") and text.endswith(f"{END}\nafter\n")
+    assert "stale" not in text and "| s/before | yes | yes |" in text
+
+
+@pytest.mark.parametrize("marks", ["# no marks\n", f"{BEGIN}\n", f"{BEGIN}\n<!-- table: other -->\n{END}\n"])
+def test_without_its_marks_nothing_is_written(readme: Path, marks: str):
+    readme.write_text(marks)
     with pytest.raises(BadInput, match="put them where the table shall go"):
         write_readme([checked()])
-    assert readme.read_text() == "# no marks\n"
+    assert readme.read_text() == marks
 
 
 def test_the_project_s_own_readme_has_the_marks():
     text = (paths.ROOT / "kernel-patches" / "README.md").read_text()
-    assert text.count(BEGIN) == text.count(END) == 1 and text.index(BEGIN) < text.index(END)
+    marks = [begin_of(one.line) for one in bases()]
+    assert [text.count(mark) for mark in marks] == [1] * text.count(END)
+    assert sorted(marks, key=text.index) == marks
 
 
 def test_a_kernel_s_build_time_stands_in_both(readme: Path):

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The outcome of `patches check` for a person: lines for a terminal, a table for kernel-patches/README.md."""
 
-import re
 from collections.abc import Sequence
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_text
+from lockscale.kernels.base import base, bases
 from lockscale.prove.check import CheckedArm
 from lockscale.prove.counters import CounterEntry
 from lockscale.prove.series_checks import CheckResult
 
 BEGIN, END = "<!-- table: patches check -->", "<!-- end of table -->"
+MARK = "<!-- table: "
 
 
 def as_text(found: Sequence[CheckedArm]) -> str:
@@ -51,14 +52,19 @@ def _mean(value: float) -> str:
     return f"{value:.4g}"
 
 
+def begin_of(line: str) -> str:
+    """The mark at which the table of a base begins; the first base's has no line."""
+    return BEGIN if line == bases()[0].line else BEGIN.replace(" -->", f" --base {line} -->")
+
+
 def write_readme(found: Sequence[CheckedArm]) -> None:
-    """Put both tables between the marks of kernel-patches/README.md."""
-    path = paths.KERNEL_PATCHES / "README.md"
-    text = path.read_text()
-    if len(re.findall(f"{BEGIN}|{END}", text)) != 2:
-        raise BadInput(f"{path} has not the lines {BEGIN!r} and {END!r}: put them where the table shall go")
-    before, rest = text.split(BEGIN)
-    write_text(path, f"{before}{BEGIN}\n\n{_tables(found)}\n\n{END}{rest.split(END)[1]}")
+    """Put both tables between the marks of this base in kernel-patches/README.md."""
+    path, begin = paths.KERNEL_PATCHES / "README.md", begin_of(base().line)
+    before, mark, rest = path.read_text().partition(begin)
+    old, end, after = rest.partition(END)
+    if not (mark and end) or begin in rest or MARK in old:
+        raise BadInput(f"{path} has not the lines {begin!r} and {END!r}: put them where the table shall go")
+    write_text(path, f"{before}{begin}\n\n{_tables(found)}\n\n{END}{after}")
 
 
 def _tables(found: Sequence[CheckedArm]) -> str:
