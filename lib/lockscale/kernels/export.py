@@ -11,7 +11,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
-from lockscale.kernels.base import base
+from lockscale.kernels.base import base, bases
 from lockscale.kernels.mail import END_OF_MESSAGE, cover_letter, numbered, read_mail, read_text
 from lockscale.kernels.series import Series, touched_files
 
@@ -90,7 +90,14 @@ def _head(series: Series) -> str:
 def _note(series: Series) -> str:
     """The head and the cover."""
     cover = series.folder / "cover.md"
-    return f"{_head(series)}\n{read_text(cover) if cover.is_file() else ''}".rstrip() + "\n"
+    return f"{_head(series)}\n{_on_base(series, read_text(cover)) if cover.is_file() else ''}".rstrip() + "\n"
+
+
+def _on_base(series: Series, cover: str) -> str:
+    """A cover is written for the first base, on which its figures were measured; on another it says so."""
+    first, line = bases()[0].line, base(series.base).line
+    own = f"Base: Linux {line}.y; every figure here is of Linux {first}.y"
+    return cover if line == first else cover.replace(f"Base: Linux {first}.y", own)
 
 
 def _mbox(series: Series) -> tuple[bytes, bytes]:
