@@ -11,7 +11,7 @@ from lockscale import paths
 from lockscale.sim import simulate
 from lockscale.sim.builder import Builder
 from lockscale.sim.delays import exponential, ns, us
-from lockscale.sim.engine.layout import SLEEPING, SPINNING
+from lockscale.sim.engine.layout import HOLDING, READY, RUNNING, SLEEPING, SPINNING
 from lockscale.sim.replicate import replicate
 
 PS_PER_NS = 1000
@@ -162,6 +162,33 @@ def test_an_owner_that_goes_to_sleep_sends_its_spinners_to_sleep() -> None:
     other.unlock(lock)
     counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
     assert counts.world.in_state_ps[1][SPINNING] == 500 * PS_PER_NS
+
+
+def test_a_spinner_that_was_preempted_sleeps_once_it_runs_again() -> None:
+    """The owner, on CPU 0, sleeps from 1.5 to 21.5 us. Slices are 1 us; on CPU 1 somebody computes as well.
+
+    The waiter spins from 0.1 to 1.1 us, is preempted, runs again at 2.1 us and goes to sleep at once. Woken
+    at 24.5 us it holds the lock for 1.5 us, with another slice of the other's in between, and sleeps 100 us.
+    """
+    m = Builder(1)
+    m.machine(sockets=1, cpus=2, time_slice=us(1))
+    lock = m.mutex("lock", hold=ns(1500), wake=ns(3000), spin=us(100), owner_runs=True)
+    owner = m.path("owner", counted=False)
+    owner.lock(lock)
+    owner.sleep(us(20), "reads the disk")
+    owner.unlock(lock)
+    owner.sleep(us(100))
+    waiter = m.path("waiter", threads=1, start=ns(100))
+    waiter.lock(lock)
+    waiter.unlock(lock)
+    waiter.sleep(us(100))
+    m.path("idle", counted=False, threads=1).sleep(us(900))
+    m.path("computes", counted=False, threads=1, start=ns(150)).spend(us(900))
+    counts = replicate(m.compile(), seed=1, replication=0, operations=1, warm_up=0)
+    found = dict(enumerate(counts.world.in_state_ps[1] / PS_PER_NS))
+    assert found == {
+        RUNNING: 0, HOLDING: 1500, SPINNING: 1000, READY: 2000, SLEEPING: 100 + 22_400 + 100_000,
+    }  # fmt: skip
 
 
 def rate(name: str, threads: int, **given: float) -> float:

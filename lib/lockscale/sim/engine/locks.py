@@ -19,6 +19,7 @@ from lockscale.sim.engine.layout import (
     NEVER,
     NOBODY,
     RANDOM_ORDER,
+    READY,
     SLEEPING,
     SPINNING,
     WAITS,
@@ -101,13 +102,22 @@ def stop_spinning(w: Any, which: Any, thread: Any, now: Any) -> None:
 
 @apart
 def leave_alone(w: Any, thread: Any, now: Any) -> None:
-    """The thread goes to sleep with locks held: who spins for one of them while its owner runs sleeps too."""
+    """The thread goes to sleep with locks held: who spins for one of them while its owner runs sleeps too.
+
+    A spinner that was preempted finds that out when it has its CPU again.
+    """
+    ring = w.spin_queue.shape[1] - 1
     for which in range(len(w.locks)):
         if w.locks[which].owner_runs and w.locks[which].owner == thread:
+            preempted = 0
             for _ in range(w.locks[which].spinners):
                 lock = w.locks[which]
-                heir = w.spin_queue[which, np.uintp(lock.spin_first)]
-                stop_spinning(w, which, heir, now)
+                heir = w.spin_queue[which, np.uintp((lock.spin_first + preempted) & ring)]
+                if w.threads[heir].state == READY:
+                    w.threads[heir].left_ps = 0
+                    preempted += 1
+                else:
+                    stop_spinning(w, which, heir, now)
 
 
 TAKEN, SPINS, SLEEPS, CROSSED = range(4)
