@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from tiny_kernel import git
 
+from command import Lockscale
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.kernels.base import bases
 from lockscale.kernels.series import all_series, apply_beside, read_series
 from lockscale.study.file import named_series
 
@@ -39,10 +41,28 @@ def test_a_shipped_series_says_its_base_and_its_licence(name):
         assert re.search(r"^Signed-off-by: .+ <.+@.+>$", patch.read_text(), re.MULTILINE)
 
 
+@pytest.mark.parametrize("line", [one.line for one in bases()])
+def test_every_arm_has_its_patches_on_every_base(line: str):
+    known = {f"series.{one.line}" for one in bases()} | {"series"}
+    assert {path.name for path in paths.KERNEL_PATCHES.glob("*/*/series*")} <= known
+    for series in all_series():
+        own = read_series(series.study, series.arm, line=line)
+        assert own.base == line and own.unsafe == series.unsafe
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", [one.line for one in bases()])
+def test_every_arm_applies_on_every_base(line: str, lockscale: Lockscale):
+    """To the distribution's own source of that line, which is fetched where it is not there."""
+    said = lockscale("patches", "check", "--base", line, "--json")
+    assert said.status == 0 and all(one["ok"] for one in said.value)
+
+
 def test_no_patch_lies_in_kernel_patches_twice():
-    listed = {patch.resolve() for series in all_series() for patch in series.patches}
+    every = [read_series(one.study, one.arm, line=base.line) for base in bases() for one in all_series()]
+    listed = {patch.resolve() for series in every for patch in series.patches}
     there = [path for path in paths.KERNEL_PATCHES.rglob("*.patch") if "drafts" not in path.parts]
-    assert len({path.read_bytes() for path in there}) == len(there) > len(listed)  # and one that observes
+    assert len({path.read_bytes() for path in there}) == len(there) > len(listed)  # and those that observe
     assert listed < {path.resolve() for path in there}
 
 

@@ -40,6 +40,12 @@ def test_counts_by_hand():
     assert "{ common_cpu:          1 } hitcount:       1118\n" in TEXT
 
 
+def test_a_kernel_that_prints_the_key_s_name_twice_is_read_as_well():
+    """hist_field_print() of Linux 7.3: the name of common_cpu, and then that of its field."""
+    trigger = TRIGGER.replace("common_cpu", "common_cpucommon_cpu")
+    assert event_counts.parse(as_read({LOST: kernel_hist({2: 7}, trigger=trigger)}), [LOST]) == {LOST: 7}
+
+
 @given(st.lists(per_cpu, min_size=1, max_size=4))
 def test_any_counts_come_back(histograms):
     cpus = {f"ext4:event_{n}": counts for n, counts in enumerate(histograms)}

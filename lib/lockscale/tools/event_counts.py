@@ -21,12 +21,14 @@ EVENTS = "/sys/kernel/tracing/events"
 AVAILABLE = ("sh", "-c", f"printf '%s\\n' {EVENTS}/*/*/hist")
 
 _KEY = "hist:keys=common_cpu"
+# Linux 7.3 prints the name of this key twice (hist_field_print() lacks an else).
+_SHOWN = f"{_KEY}(common_cpu)?"  # as grep -E takes it
 _READ = f"""cd {EVENTS} || exit
-for e; do grep -q "^{_KEY}:" "$e/trigger" || {{ echo "$e is not being counted" >&2; exit 1; }}; done
+for e; do grep -Eq "^{_SHOWN}:" "$e/trigger" || {{ echo "$e is not being counted" >&2; exit 1; }}; done
 for e; do echo {_KEY}:pause >> "$e/trigger" || exit; done
 for e; do echo "event $e" && cat "$e/hist" || exit; done"""
 
-_HEAD = rf"# event histogram\n#\n# trigger info: {_KEY}:vals=hitcount:sort=hitcount:size=\d+ \[(\w+)\]\n#\n\n"
+_HEAD = rf"# event histogram\n#\n# trigger info: {_KEY}(?:common_cpu)?:vals=hitcount:sort=hitcount:size=\d+ \[(\w+)\]\n#\n\n"
 _ENTRY = r"\{ common_cpu: +(\d{1,5}) \} hitcount: +(\d{1,20})\n"
 _TOTALS = r"\nTotals:\n    Hits: (\d{1,20})\n    Entries: (\d{1,10})\n    Dropped: (\d{1,20})\n"
 _HISTOGRAM = re.compile(f"{_HEAD}((?:{_ENTRY})*){_TOTALS}", re.ASCII)
