@@ -28,7 +28,8 @@ for e; do grep -Eq "^{_SHOWN}:" "$e/trigger" || {{ echo "$e is not being counted
 for e; do echo {_KEY}:pause >> "$e/trigger" || exit; done
 for e; do echo "event $e" && cat "$e/hist" || exit; done"""
 
-_HEAD = rf"# event histogram\n#\n# trigger info: {_KEY}(?:common_cpu)?:vals=hitcount:sort=hitcount:size=\d+ \[(\w+)\]\n#\n\n"
+_TRIGGER = rf"{_KEY}(?:common_cpu)?:vals=hitcount:sort=hitcount:size=\d+"
+_HEAD = rf"# event histogram\n#\n# trigger info: {_TRIGGER} \[(\w+)\]\n#\n\n"
 _ENTRY = r"\{ common_cpu: +(\d{1,5}) \} hitcount: +(\d{1,20})\n"
 _TOTALS = r"\nTotals:\n    Hits: (\d{1,20})\n    Entries: (\d{1,10})\n    Dropped: (\d{1,20})\n"
 _HISTOGRAM = re.compile(f"{_HEAD}((?:{_ENTRY})*){_TOTALS}", re.ASCII)
