@@ -13,7 +13,8 @@ from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
 from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
-from lockscale.predict.guest import GuestCase, predict_guests
+from lockscale.predict.guest import predict_guests
+from lockscale.predict.guest_case import GuestCase
 from lockscale.predict.judge import gains_off
 from lockscale.predict.unpatched_run import predict_gains
 from lockscale.studies.registry import studies, study_parts
