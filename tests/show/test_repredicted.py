@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""data/repredicted.json: what the present method tells of kept runs, never from a study's patched rates."""
+"""data/measured/repredicted.json: what is told of kept runs, never from a study's own patched rates."""
 
 from dataclasses import replace
 from functools import cache

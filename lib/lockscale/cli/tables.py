@@ -148,7 +148,7 @@ def _again(keep: bool) -> None:
     )
 
     if keep:
-        need_clone("what is simulated again is kept in data/")
+        need_clone("what is simulated again is kept in data/measured")
         keep_repredicted([resimulate(run) for run in runs_to_tell()], retell_counts())
     rows = gains_again(kept_repredicted())
     counts = counts_held(kept_counts())

@@ -5,7 +5,7 @@ A prediction that was kept with a run is never changed. Whether a later way to p
 telling those gains again: from the rates of the unpatched arm that were measured before any other, with
 what other studies' runs say of how far models are off, never with the study's own. That is not blind, for the
 gains were known when the method was written, and it is said so wherever it is shown. The simulated part
-takes minutes a study, so it is kept in data/.
+takes minutes a study, so it is kept beside the runs.
 """
 
 import json
@@ -32,7 +32,7 @@ from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study, load_study
 from lockscale.text_table import text_table
 
-KEPT = paths.DATA / "repredicted.json"
+KEPT = paths.MEASURED / "repredicted.json"
 
 
 @dataclass(frozen=True)
