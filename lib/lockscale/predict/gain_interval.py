@@ -130,7 +130,10 @@ class GainsSimulated:
     @classmethod
     def of_json(cls, said: Mapping[str, Any]) -> Self:
         """What as_json() wrote."""
-        fits = [UnpatchedFit(**one) for one in said["fits"]]
+        fits = [
+            UnpatchedFit(one["model"], one["parameters"], {int(n): off for n, off in one["off_pct"].items()})
+            for one in said["fits"]
+        ]
         return cls(**{**said, "fits": fits, "gains": [SimulatedGain(**one) for one in said["gains"]]})
 
 
