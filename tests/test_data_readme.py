@@ -21,6 +21,7 @@ from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.show.gains import gain_rows, gain_totals
 from lockscale.show.prediction import ask
+from lockscale.show.repredicted import again_totals, counts_held, gains_again, kept_counts, kept_repredicted
 from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.study.file import list_studies, load_study
 from lockscale.tables import function_cost, list_tables, published
@@ -78,6 +79,28 @@ def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
     s4 = gains["orphan-file", "orphan-lockless", "orphan-locked", 64]
     assert f"{s3.virtual:.0f} times as fast at 64, published {s3.published:.1f}" in SAID
     assert f"and {s4.virtual:.1f}, published 1.3 and {s4.published:.1f}" in SAID
+
+
+def test_it_tells_what_the_present_method_says_of_the_same_runs():
+    rows = gains_again(kept_repredicted())
+    totals, counts = again_totals(rows), counts_held(kept_counts())
+    assert f"tells the same {totals.gains} gains" in SAID
+    assert (
+        f"{totals.holds} lie in their 90% intervals, the median interval is {totals.width:.1f} wide" in SAID
+    )
+    assert totals.wrong_side == 0 and "none is wholly on the wrong side of 1" in SAID
+    for study in dict.fromkeys(row.study for row in rows):
+        of = again_totals([row for row in rows if row.study == study])
+        assert f"{study} {of.holds} of {of.gains}, {of.width:.1f}" in SAID
+    inside = counts.inside.astype(bool)
+    assert f"{inside.sum()} of these {len(counts)} counts lie in their intervals" in SAID
+    (missed,) = counts[~inside].to_dict("records")
+    assert (missed["arm"], missed["threads"]) == ("inode-goal-scan0", 4)
+    assert f"4 waited {missed['measured']:.4f} times an allocation" in SAID
+    assert f"where {missed['predicted_high']:.4f} are told at most" in SAID
+    told = counts[counts.predicted_low > 0.001]
+    wide = told.predicted_high / told.predicted_low
+    assert f"{wide.min():.1f} to {wide.max():.0f} times wide" in SAID
 
 
 def test_it_tells_the_largest_misses_and_the_emptiest_intervals():

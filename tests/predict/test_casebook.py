@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
-from lockscale.predict.casebook import asked_of, past, read_casebook, usual_most
+from lockscale.predict.casebook import CasePoint, asked_of, past, read_casebook, usual_most
 from lockscale.predict.casebook_score import others, score_cases
 from lockscale.predict.change_kind import GONE, KEPT, LEFT, LESS
 from lockscale.predict.history import History, Past, learn, promise_of
@@ -42,6 +42,32 @@ def test_it_is_narrower_or_holds_more_than_either_simpler_way() -> None:
     waits, line = score["baselines"]["delete_waits"], score["baselines"]["history"]
     assert waits["held_pct"] < 60 < score["held_pct"]
     assert score["median_width"] < line["median_width"] / 2
+
+
+def test_hindsight_is_the_shortest_interval_that_holds_nine_of_ten_gains_of_the_same_kind() -> None:
+    """Of ten gains 1.0 to 1.8 and one of 100: nine of ten are held by leaving out the far one."""
+    (one, *_) = [case for case in read_casebook() if len(case.points) == 1 and case.kind == "split"]
+    gains = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 100.0]
+    alike = [
+        one.model_copy(
+            update={
+                "id": f"case-{n}",
+                "family": f"family-{n}",
+                "source": {},
+                "higher_is_better": True,
+                "points": [CasePoint(threads=8, base=1.0, patched=gain)],
+            }
+        )
+        for n, gain in enumerate(gains)
+    ]
+    found = score_cases(alike)["hindsight"]
+    assert found["held_pct"] == pytest.approx(90) and found["median_width"] == pytest.approx(1.8)
+
+
+def test_who_knows_only_what_is_left_of_the_lock_is_no_narrower_than_hindsight() -> None:
+    score = shipped_score()
+    assert score["hindsight"]["held_pct"] >= 90 and score["hindsight"]["n"] == score["n"]
+    assert 2.5 < score["hindsight"]["median_width"] <= score["median_width"]
 
 
 def test_no_case_is_predicted_from_its_own_family() -> None:

@@ -2,6 +2,7 @@
 """Gains predicted from the unpatched arm's rates alone, where the truth is known."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,12 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json
 from lockscale.predict.discrepancy import JudgedGain, learned
+from lockscale.predict.gain_interval import GainsSimulated, GainsTold, SimulatedGain
+from lockscale.predict.gain_interval import told as interval
+from lockscale.predict.history import SUPERLINEAR
 from lockscale.predict.judge import gains_off, judge_gains
 from lockscale.predict.posterior import OWN_FACTOR, PRIOR_FACTOR, SD, each_alone, of_one_machine, posterior
-from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, GainsTold, predict_gains
+from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, predict_gains, simulate_gains
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
 
@@ -96,36 +100,100 @@ def test_without_a_rate_of_the_unpatched_arm_nothing_is_predicted():
 
 
 def off(study: str, arm: str, *errors: float) -> list[JudgedGain]:
-    return [JudgedGain(study, arm, error, 0.8) for error in errors]
+    """Of gains of 2.2 that were told within 10%."""
+    return [JudgedGain(study, arm, error, 0.8, 0.03) for error in errors]
 
 
 def test_gains_that_were_far_off_elsewhere_widen_what_is_told_and_good_ones_narrow_it():
     prior = learned([])
     far = learned([*off("a", "x", 1.5, -1.2), *off("b", "y", 1.1)])
     near = learned([*off("a", "x", 0.05, -0.02), *off("b", "y", 0.04)])
-    assert near.sd < prior.sd < far.sd and far.arms == near.arms == 2 and far.studies == ("a", "b")
+    assert near.relative < prior.relative < far.relative
+    assert far.arms == near.arms == 2 and far.studies == ("a", "b")
     rng = np.random.default_rng(1)
-    assert near.draws(0.9, 4000, rng).std() < far.draws(0.9, 4000, rng).std()
+    assert near.lacking(0.9, 4000, rng).std() < far.lacking(0.9, 4000, rng).std()
 
 
 def test_an_arm_counts_once_however_many_points_it_has():
-    assert learned(off("a", "x", 0.5)) == learned(off("a", "x", *[0.5] * 8))
+    assert learned(off("a", "x", 1.5)) == learned(off("a", "x", *[1.5] * 8))
 
 
-def test_where_nobody_waited_a_gain_teaches_nothing():
-    assert learned([JudgedGain("a", "x", 0.4, 0.02)]) == learned([])
+def test_one_model_that_is_far_off_among_ten_that_are_near_does_not_decide():
+    near = [one for k in range(10) for one in off(f"s{k}", "x", 0.05, -0.08)]
+    both = learned([*near, *off("far", "x", 2.0)])
+    assert both.relative < 0.5 < np.sqrt(2.0**2 / 11) / 0.8  # as a mean of squares would have it
 
 
-def test_what_is_learned_from_a_judged_run_is_its_error(told: GainsTold, unpatched: pd.DataFrame):
-    of_patched = rows_of(PATCHED, {one.threads: 0.0 for one in told.gains})
+def test_of_an_arm_that_changes_nothing_nothing_is_learned():
+    assert learned([JudgedGain("a", "x", 0.4, 0.0, 0.0)]).relative == learned([]).relative
+
+
+def test_of_an_arm_that_changes_nothing_only_repeats_are_open_however_far_off_models_are():
+    far = learned([one for k in range(9) for one in off(f"s{k}", "x", 1.8)])
+    rng = np.random.default_rng(1)
+    nothing = interval(simulated(0.0, 0.0), far, rng)
+    half = interval(simulated(0.7, 0.0), far, rng)
+    assert nothing.high / nothing.low < 1.2 and half.high / half.low > 4
+
+
+def test_where_another_line_is_full_a_patch_gives_what_is_left_of_it():
+    """Of eight tenths in which the line is on its way, two are left: 1.25 times, whatever the model says."""
+    none = learned(off("a", "x", 0.0))
+    rng = np.random.default_rng(1)
+    free, full, part = (
+        interval(replace(simulated(1.5, 0.1), full=share), none, rng) for share in (0.0, 0.99, 0.8)
+    )
+    assert full.low < 1.01 < full.value < 1.15 and full.high < 1.5
+    assert part.value == pytest.approx(1.25 * 1.07, rel=0.05) and free.value > 3
+
+
+def test_of_what_two_processes_lose_any_part_may_go_with_the_lock_but_not_with_an_arm_that_changes_nothing():
+    """Two are 1.6 times as slow as they could be; the model leaves all of that to lines that stay."""
+    none, rng = learned(off("a", "x", 0.0)), np.random.default_rng(1)
+    two = replace(simulated(0.1, 0.01), threads=2, naive=1.6, beside=1.6)
+    part, nothing = (interval(replace(two, changes=by), none, rng) for by in (2.0, 0.0))
+    assert part.low > 0.95 and part.value == pytest.approx(np.sqrt(1.1 * 1.6), rel=0.06)
+    assert 1.5 < part.high < 1.6 * SUPERLINEAR and nothing.high < 1.3
+
+
+def test_no_interval_goes_beyond_what_each_process_does_alone():
+    wide = learned([one for k in range(9) for one in off(f"s{k}", "x", 1.8)])
+    one = interval(replace(simulated(0.6, 0.1), naive=2.0), wide, np.random.default_rng(1))
+    assert one.high < 2.0 * SUPERLINEAR * 1.1
+
+
+def simulated(mean: float, sd: float) -> SimulatedGain:
+    """Of eight processes that could be ten times as fast."""
+    return SimulatedGain(
+        arm="x",
+        model="m",
+        cpus=8,
+        threads=8,
+        mean=mean,
+        sd=sd,
+        alone=0.0,
+        alone_sd=0.0,
+        off=0.0,
+        naive=10.0,
+        beside=1.0,
+        changes=abs(mean),
+        full=0.0,
+    )
+
+
+def test_what_is_learned_from_a_judged_run_is_its_error(unpatched: pd.DataFrame):
+    found = simulate_gains(STUDY, unpatched)
+    of_patched = rows_of(PATCHED, {one.threads: 0.0 for one in found.gains})
     base = dict(zip(unpatched.threads, unpatched.value, strict=True))
-    of_patched["value"] = [2 * one.value * base[one.threads] for one in told.gains]
-    found = gains_off({"run": told.as_json()}, pd.concat([unpatched, of_patched]), "s")
-    assert [one.off for one in found] == pytest.approx([np.log(2)] * len(THREADS))
+    of_patched["value"] = [2 * np.exp(one.mean) * base[one.threads] for one in found.gains]
+    learned_from = gains_off(found, pd.concat([unpatched, of_patched]), "s")
+    truth = [np.log(2) + one.mean for one in found.gains]
+    assert [one.changed + one.off for one in learned_from] == pytest.approx(truth, abs=0.02)
+    assert GainsSimulated.of_json(found.as_json()) == found
 
 
 def test_a_run_without_such_a_prediction_has_nothing_to_judge(unpatched: pd.DataFrame):
-    assert judge_gains({}, unpatched).empty and gains_off({}, unpatched, "s") == []
+    assert judge_gains({}, unpatched).empty
 
 
 def test_a_time_that_no_rate_reaches_follows_those_of_its_machine():
@@ -142,13 +210,12 @@ def test_a_time_that_no_rate_reaches_follows_those_of_its_machine():
     assert unseen["machine"] == pytest.approx((2.0 * 3**correlation, left), rel=0.01)
 
 
-def test_where_the_fit_misses_the_unpatched_rate_the_gain_is_no_better_known(told: GainsTold):
-    strange = rows_of(UNPATCHED, {1: 6e4, 4: 4e4, 16: 3e5, 32: 1e5})
-    missed = predict_gains(STUDY, strange, learned([]))
-    (fit,) = missed.fits
-    width = {one.threads: np.log(one.high / one.low) for one in missed.gains}
-    assert max(map(abs, fit.off_pct.values())) > 25
-    assert all(width[n] > abs(np.log1p(off / 100)) for n, off in fit.off_pct.items())
+def test_where_the_fit_misses_the_unpatched_rate_a_gain_is_no_better_known():
+    near = learned([one for k in range(20) for one in off(f"s{k}", "x", 0.0)])
+    rng = np.random.default_rng(1)
+    met, missed = (interval(replace(simulated(0.8, 0.05), off=by), near, rng) for by in (0.0, -0.5))
+    assert np.log(missed.high / missed.low) > 2 * 1.645 * 0.5 * (1 - np.exp(-0.8))
+    assert missed.high / missed.low > 1.5 * met.high / met.low
 
 
 def test_operations_that_take_longer_beside_others_are_told_from_those_that_wait():

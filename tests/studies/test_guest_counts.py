@@ -12,7 +12,8 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, FirstCounts
 from lockscale.measure.run_folder import Run
-from lockscale.predict.guest import GuestCase, SimulatedArm, predict_guests
+from lockscale.predict.guest import predict_guests
+from lockscale.predict.guest_case import GuestCase, SimulatedArm
 from lockscale.show.prediction import base_to_count, case_of, predict
 from lockscale.show.story import Story
 from lockscale.sim import Result, simulate
@@ -37,11 +38,10 @@ def case(study: Study) -> GuestCase:
 
 
 def kernel(of: GuestCase, arm: SimulatedArm, factor: float, n: int, seed: int) -> Result:
-    """A load on a kernel whose work outside its locks is `factor` of the model's."""
+    """A whole load on a kernel whose work outside its locks is `factor` of the model's."""
     times = {name: factor * value for name, value in of.scaled.items()}
-    return simulate(
-        arm.model, n, {**arm.given, **times}, seed=seed, operations=ITEMS, replications=1, workers=1
-    )
+    given = {**arm.given, **times}
+    return simulate(arm.model, n, given, seed=seed, operations=ITEMS, replications=1, workers=1, warm_up=0)
 
 
 def base_rows(study: Study, factor: float, seed: int, blocks: int = 4) -> pd.DataFrame:
@@ -102,9 +102,8 @@ def test_what_was_fitted_is_in_the_prediction_with_its_interval_and_status():
     said = predict(study, FirstCounts(base_rows(study, 8.0, 1), 4))
     (factor,) = said["guest_fit"]["parameters"]
     assert factor["low"] < 8 < factor["high"] and factor["status"] == "identified"
-    assert said["guest_fit"]["fitted_arm"] == "orphan-mutex" and all(
-        one["fitted"] for one in said["guest_fit"]["counts"]
-    )
+    assert said["guest_fit"]["fitted_arm"] == "orphan-mutex"
+    assert {one["threads"] for one in said["guest_fit"]["counts"]} == set(factor["threads"]) == {2, 4}
     points = {(one["arm"], one["cpus"], one["threads"]) for one in said["guests"]}
     assert points == {(arm, 4, n) for arm in ("orphan-locked", "orphan-lockless") for n in (2, 4)}
 
@@ -129,17 +128,64 @@ def test_counts_that_never_differ_from_none_leave_the_factor_open():
     assert factor["status"] == "open-high"
 
 
-def test_a_host_with_fewer_processors_is_fitted_where_it_has_enough():
+def stalled_at_4(calm: pd.DataFrame) -> pd.DataFrame:
     """With four processes on two processors stopped holders make all wait: here ten times as often."""
+    rows = calm.copy()
+    rows.loc[(rows.threads == 4) & (rows.metric == "trace:ext4_orphan_lock_wait"), "value"] *= 10
+    return rows
+
+
+def test_a_host_with_fewer_processors_is_fitted_where_it_has_enough_and_apart_where_it_has_not():
     study = STUDIES["orphan-file"]
     calm = base_rows(study, 8.0, 1)
-    stalled = calm.copy()
-    stalled.loc[(stalled.threads == 4) & (stalled.metric == "trace:ext4_orphan_lock_wait"), "value"] *= 10
-    (of_both,) = (predict(study, FirstCounts(rows, 2))["guest_fit"]["parameters"] for rows in [stalled])
-    (of_calm,) = (predict(study, FirstCounts(rows, 2))["guest_fit"]["parameters"] for rows in [calm])
-    assert of_both == of_calm and of_calm[0]["low"] < 8 < of_calm[0]["high"]
-    flagged = {one["threads"]: one["own_processors"] for one in told(study, stalled, 2)}
-    assert flagged == {2: True, 4: False}
+    stalled = stalled_at_4(calm)
+    of_calm, of_stalled = (predict(study, FirstCounts(rows, 2))["guest_fit"] for rows in (calm, stalled))
+    assert [one["threads"] for one in of_stalled["parameters"]] == [[2], [4]]
+    assert of_stalled["parameters"][0] == of_calm["parameters"][0]
+    assert all(one["low"] < 8 < one["high"] for one in of_calm["parameters"])
+    assert of_stalled["parameters"][1]["high"] < 8
+    assert {one["threads"]: one["own_processors"] for one in told(study, stalled, 2)} == {2: True, 4: False}
+
+
+def test_where_the_base_waits_more_often_on_a_crowded_host_other_arms_are_told_to():
+    study = STUDIES["orphan-file"]
+    calm = base_rows(study, 8.0, 1)
+    rows = {"calm": told(study, calm, 2), "stalled": told(study, stalled_at_4(calm), 2)}
+    at = {
+        (name, one["threads"]): one["value"]
+        for name, of in rows.items()
+        for one in of
+        if one["arm"] == "orphan-locked"
+    }
+    assert at["stalled", 2] == at["calm", 2] and at["stalled", 4] > 3 * at["calm", 4]
+
+
+def test_writers_that_part_for_good_are_told_to_have_met_as_they_began():
+    """A goal each: two that have met at a group hardly do again, so what there is to count is the start."""
+    arms = ["wait-group", "trylock", "inode-goal-scan0", "goal-spread"]
+    study = load_study("group-trylock", GUEST | {"arms": arms})
+    arm = case(study).arms["inode-goal-scan0"]
+    settled = simulate(arm.model, 4, arm.given, operations=40_000, replications=2, workers=1)
+    skipped = settled.locks["group lock"].failed_tries / 80_000
+    said = {(one["arm"], one["metric"], one["threads"]): one for one in told(study, base_rows(study, 8.0, 1))}
+    met = said["inode-goal-scan0", "skipped groups", 4]
+    assert 5 * skipped < met["value"] < 0.02
+    assert said["goal-spread", "skipped groups", 4]["value"] < met["value"] / 5
+
+
+def test_a_truncate_frees_as_many_extents_as_the_base_was_counted_to():
+    study = STUDIES["group-trylock"]
+    rows = base_rows(study, 8.0, 1)
+    holds = (rows.metric == "acquisitions:&bgl->locks[i].lock") & (rows.threads == 2)
+    assert case(study).read_off({"acquisitions:&bgl->locks[i].lock": 2.5}) == {"file_extents": 64.0}
+    assert case(study).read_off({}) == {"file_extents": 1.0}
+    in_pieces = rows.copy()
+    in_pieces.loc[holds, "value"] += ITEMS // 2
+    waits = {}
+    for name, counted in {"whole": rows, "pieces": in_pieces}.items():
+        found = [one for one in told(study, counted) if (one["arm"], one["threads"]) == ("trylock", 2)]
+        waits[name] = {one["metric"]: one["value"] for one in found}
+    assert waits["pieces"]["waits for a group lock"] > waits["whole"]["waits for a group lock"]
 
 
 def test_a_lock_that_an_arm_has_not_is_never_waited_for():

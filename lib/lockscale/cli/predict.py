@@ -224,6 +224,7 @@ def score(file: Path | None, each: bool, figure: Path | None) -> None:
 def _score_text(value: dict[str, Any], each: bool) -> str:
     rows = [{"how": "learned from published patches", **{key: value[key] for key in _SUMMED}}]
     rows += [{"how": _HOW[name], **of} for name, of in value["baselines"].items()]
+    rows.append({"how": _HINDSIGHT, **value["hindsight"]})
     kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
     places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
     parts = [
@@ -242,6 +243,7 @@ _HOW = {
     "delete_waits": "delete the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
 }
+_HINDSIGHT = "no prediction: the shortest that hold 90% of the gains themselves, by what is left of the lock"
 
 
 @casebook.command("add")

@@ -88,13 +88,19 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
 @click.option(
     "--gains", is_flag=True, help="Instead: what each patch gave in virtual time, and was predicted."
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Instead: kept predictions beside what the present method tells of those runs.",
+)
 @as_json
-def scoreboard(keep: bool, gains: bool) -> None:
+def scoreboard(keep: bool, gains: bool, again: bool) -> None:
     """Every published curve: the best queueing model and the simulator, their errors, and the targets.
 
     The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
     until a table or the source changes. With --gains nothing is fitted: published gains beside those of the
-    curated runs in virtual time and what was predicted of them.
+    curated runs in virtual time and what was predicted of them. With --again those gains are told anew from
+    the unpatched arm alone, of what --again --keep simulated in a quarter of an hour.
     """
     from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
@@ -114,6 +120,9 @@ def scoreboard(keep: bool, gains: bool) -> None:
         found = gain_rows()
         show([asdict(row) for row in found], gains_text(found))
         return
+    if again:
+        _again(keep)
+        return
     if keep:
         need_clone("the scoreboard is kept in data/")
     rows = whole_scoreboard()
@@ -122,6 +131,29 @@ def scoreboard(keep: bool, gains: bool) -> None:
     if keep:
         keep_scoreboard(rows)
     show(rows, scoreboard_text(rows, why_short))
+
+
+def _again(keep: bool) -> None:
+    from lockscale.files import need_clone
+    from lockscale.show.repredicted import (
+        again_text,
+        counts_held,
+        gains_again,
+        keep_repredicted,
+        kept_counts,
+        kept_repredicted,
+        resimulate,
+        retell_counts,
+        runs_to_tell,
+    )
+
+    if keep:
+        need_clone("what is simulated again is kept in data/measured")
+        keep_repredicted([resimulate(run) for run in runs_to_tell()], retell_counts())
+    rows = gains_again(kept_repredicted())
+    counts = counts_held(kept_counts())
+    both = {"gains": [asdict(row) for row in rows], "counts": counts.to_dict("records")}
+    show(both, again_text(rows, counts))
 
 
 def _warn(warnings: Sequence[str]) -> None:

@@ -1,266 +1,25 @@
 # SPDX-License-Identifier: MIT
 """What the guests must count: by the algorithm alone, and by the counts of one arm.
 
-One arm is counted first. Of the simulator's model one factor is fitted to its counts, and the model then says
-what the other arms count (`predict_guests`, last).
-
-The factor multiplies the times outside the locks: of counts alone only the ratio of outside to inside
-can be told, not the unit of time. Counts vary more than independent events would (a stopped holder
-makes many wait), so the likelihood is quasi-Poisson: deviances are divided by the dispersion, which is
-estimated from the same counts, misfit of the model included, and Student's t takes the normal's place
-(P. McCullagh and J. Nelder, Generalized Linear Models, 2nd ed., chapters 4.5 and 9). What the same number of
-blocks of another arm would show is drawn with that dispersion too.
+One arm is counted first. Of the simulator's model one factor is fitted to its counts (guest_fit.py), and the
+model then says what the other arms count. Numbers of processes for which the host has processors share one
+factor. Any other has one of its own: there the host stops holders, of every arm.
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.measure.count_calls import FEWEST, NONE_NAMED, ArmToCount, FirstCounts, sources_of
+from lockscale.measure.count_calls import FEWEST, NONE_NAMED, FirstCounts
+from lockscale.predict.guest_case import Chances, GuestCase, Told
+from lockscale.predict.guest_fit import Count, GuestFit, fit, runs, tell
 from lockscale.progress import progress
-from lockscale.sim import Result
-from lockscale.sim.models import AnyModel
 from lockscale.study.file import Study
-
-Chances = tuple[int, int]
-"""Events of a simulated run, and how many could have been."""
-
-
-@dataclass(frozen=True)
-class SimulatedArm:
-    """An arm in the simulator: a model and what is thrown or held in it."""
-
-    model: AnyModel
-    given: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Told:
-    """A counter of other arms: its name in the rows, its events, and what in the base's rows it is per.
-
-    events: where none could have been, as for a lock that the arm has not, none ever is.
-    """
-
-    metric: str
-    unit: str
-    events: Callable[[Result], Chances]
-    per: str
-
-
-@dataclass(frozen=True)
-class GuestCase:
-    """scaled: the times outside the locks, multiplied by the one free factor; all others stay.
-
-    count, per: sources of the fitted ratio in the base's rows, `seen` the same two of a simulated run.
-    operation: what in the base's rows is one operation of the models. arms: those that are told. limits:
-    what of them the prediction leaves out.
-    """
-
-    base: str
-    simulated: SimulatedArm
-    scaled: Mapping[str, float]
-    count: str
-    per: str
-    seen: Callable[[Result], Chances]
-    operation: str
-    arms: Mapping[str, SimulatedArm]
-    told: tuple[Told, ...]
-    limits: str
-
-    def counted(self, study: Study) -> ArmToCount:
-        """What to count of the base."""
-        known = sources_of(study)
-        kinds = [f"{kind}:{name}" for kind, name in known.locks]
-        said = [*(f"trace:{one}" for one in known.trace), *(f"calls:{one}" for one in known.calls), *kinds]
-        return ArmToCount(self.base, tuple(dict.fromkeys([*said, self.count])))
-
-
-def operations(run: Result) -> int:
-    """Of all replications."""
-    return run.operations * len(run.rates_per_s)
-
-
-def waits(run: Result, *locks: str) -> Chances:
-    """Acquisitions that found the lock taken, of all."""
-    found = [run.locks[lock] for lock in locks]
-    waited = sum(count for one in found for edge_ns, count in one.wait_histogram if edge_ns > 0)
-    return waited, sum(one.acquisitions for one in found)
-
-
-def skips(run: Result, lock: str) -> Chances:
-    """Trylocks that failed, of all."""
-    failed = run.locks[lock].failed_tries
-    return failed, failed + run.locks[lock].acquisitions
-
-
-def retries(run: Result) -> Chances:
-    """Attempts beyond the first, of all operations."""
-    made = operations(run)
-    return round((run.attempts_per_op - 1) * made), made
-
-
-Floats = npt.NDArray[np.float64]
-
-NODES = 2.0 ** np.arange(-5, 10.5, 0.5)
-"""The factor at which the model is simulated; between them logarithms are interpolated."""
-FINE = np.exp(np.linspace(np.log(NODES[0]), np.log(NODES[-1]), 801))
-OPERATIONS, REPLICATIONS = 8000, 4
-SIMULATED = OPERATIONS * REPLICATIONS
-DRAWS = 4000
-TAIL = 0.025
-UNLIKELY = 1e-4
-"""Of all weight: nodes beyond it are not simulated for other arms."""
-Seen = Callable[[int], list[Chances]]
-"""Of each replication at a node."""
-
-
-@dataclass(frozen=True)
-class Count:
-    """Events in one block at one point, and of how many: both counted on the base."""
-
-    cpus: int
-    threads: int
-    block: int
-    events: float
-    per: float
-
-
-@dataclass(frozen=True)
-class GuestCurve:
-    """Events for each chance at FINE, and the relative error of the simulation there.
-
-    clumps: variance of the events of a replication over that of independent ones, at least 1.
-    """
-
-    values: Floats
-    error: Floats
-    clumps: float
-
-
-@dataclass(frozen=True)
-class GuestFit:
-    """weights (801,) of FINE; dispersion: the counts' variance over that of independent events.
-
-    clumps: how much of it the simulated base has, where no host disturbs it.
-    """
-
-    weights: Floats
-    dispersion: float
-    clumps: float
-    value: float
-    low: float
-    high: float
-
-    @property
-    def status(self) -> str:
-        """As of a fitted parameter: open where the counts do not bound the factor."""
-        below, above = self.low < 2 * NODES[0], self.high > NODES[-1] / 2
-        return {(True, True): "open", (True, False): "open-low", (False, True): "open-high"}.get(
-            (below, above), "identified"
-        )
-
-    def nodes(self) -> list[int]:
-        """Those of NODES between which there is weight."""
-        told = FINE[self.weights > UNLIKELY * self.weights.max()]
-        first, last = np.searchsorted(NODES, [told[0] * (1 + 1e-9), told[-1] * (1 - 1e-9)])
-        return list(range(max(0, int(first) - 1), min(int(last), len(NODES) - 1) + 1))
-
-
-def fit(case: GuestCase, counts: Sequence[Count], seed: int) -> GuestFit:
-    """The factor from at least two counts. Flat prior over the logarithm of NODES."""
-    curves = {n: _base(case, n, seed) for n in sorted({count.threads for count in counts})}
-    events = np.array([count.events for count in counts])
-    means = np.stack([curves[count.threads].values * count.per for count in counts], axis=1)
-    deviance = _deviances(events, means)
-    best, freedom = int(deviance.argmin()), max(len(counts) - 1, 1)
-    pearson = float((((events - means[best]) ** 2) / means[best]).sum()) / freedom
-    dispersion = max(1.0, pearson)
-    apart = (deviance - deviance[best]) / (dispersion * freedom)
-    weights = (1 + apart) ** (-(freedom + 1) / 2)
-    weights /= weights.sum()
-    low, high = np.interp([TAIL, 1 - TAIL], weights.cumsum(), FINE)
-    clumps = float(np.mean([one.clumps for one in curves.values()]))
-    return GuestFit(weights, dispersion, clumps, float(FINE[best]), float(low), float(high))
-
-
-def _base(case: GuestCase, threads: int, seed: int) -> GuestCurve:
-    def seen(node: int) -> list[Chances]:
-        return [case.seen(one) for one in runs(case, case.simulated, threads, node, seed)]
-
-    return curve(seen, range(len(NODES)))
-
-
-def _deviances(events: Floats, means: Floats) -> Floats:
-    """Poisson deviance of all events (counts,) for each row of means (801, counts)."""
-    logs = np.where(events > 0, np.log(np.maximum(events, 1e-300) / means), 0.0)
-    total: Floats = 2 * (events * logs - (events - means)).sum(axis=1)
-    return total
-
-
-def tell(found: GuestFit, seen: Seen, made: float, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Events an operation of another arm: value, low and high of what `made` operations would show.
-
-    Where the arm has not the lock at all, nothing ever happens. Its counts are taken to vary as the base's
-    do, and more where the simulated arm has larger clumps than the simulated base.
-    """
-    nodes = found.nodes()
-    if seen(nodes[0])[0][1] == 0:
-        return 0.0, 0.0, 0.0
-    there = curve(lambda node: [(events, OPERATIONS) for events, _ in seen(node)], nodes)
-    at = rng.choice(len(FINE), DRAWS, p=found.weights)
-    means = there.values[at] * np.exp(rng.normal(0, 1, DRAWS) * there.error[at]) * made
-    dispersion = found.dispersion * max(1.0, there.clumps / found.clumps)
-    low, high = np.quantile(_scattered(means, dispersion, rng), [TAIL, 1 - TAIL]) / made
-    value = float(np.interp(found.value, FINE, there.values)) - 0.5 / SIMULATED
-    return max(0.0, value), float(low), float(high)
-
-
-def _scattered(means: Floats, dispersion: float, rng: np.random.Generator) -> Floats:
-    """Counts with these means and `dispersion` times their variance: Poisson events in clumps."""
-    if dispersion <= 1:
-        return rng.poisson(means).astype(float)
-    excess = dispersion - 1
-    return rng.poisson(rng.gamma(means / excess, excess)).astype(float)
-
-
-def curve(seen: Seen, nodes: Sequence[int]) -> GuestCurve:
-    """Half an event is added, so that none seen is not none ever."""
-    found = np.array([seen(node) for node in nodes], float)  # (nodes, replications, 2)
-    events, chances = found.sum(axis=1).T
-    clumps = _clumps(found[:, :, 0])
-    at, wanted = np.log(NODES[list(nodes)]), np.log(FINE)
-    values = np.exp(np.interp(wanted, at, np.log((events + 0.5) / np.maximum(chances, 1))))
-    return GuestCurve(values, np.interp(wanted, at, np.sqrt(clumps / (events + 0.5))), clumps)
-
-
-def _clumps(events: Floats) -> float:
-    """Variance over mean of events (nodes, replications), over nodes that have any."""
-    told = events[events.mean(axis=1) > 1]
-    if not len(told):
-        return 1.0
-    return max(1.0, float(np.mean(told.var(axis=1, ddof=1) / told.mean(axis=1))))
-
-
-def runs(case: GuestCase, arm: SimulatedArm, threads: int, node: int, seed: int) -> list[Result]:
-    """Replications of an arm with the times outside its locks multiplied by a node of NODES."""
-    scaled = {name: value * float(NODES[node]) for name, value in case.scaled.items()}
-    given = tuple({**arm.given, **scaled}.items())
-    return [_run(arm.model, given, threads, seed + k) for k in range(REPLICATIONS)]
-
-
-@cache
-def _run(model: AnyModel, given: tuple[tuple[str, object], ...], threads: int, seed: int) -> Result:
-    from lockscale.sim import simulate  # imports the compiler, which a prediction without counts does without
-
-    return simulate(model, threads, dict(given), seed=seed, operations=OPERATIONS, replications=1)
-
 
 BOUND, FITTED = "bound", "fitted"
 """Kinds of rows: what no parameter can change, and what the base's counts say."""
@@ -292,12 +51,15 @@ def predict_guests(
     if case is None:
         return Guests(bounds, {"note": NONE_NAMED})
     counts = counts_of(case, base.rows)
-    used = on_own_processors(counts, base.host_cpus)
-    with progress(f"fit {case.base}", 1) as shown:
-        found = fit(case, used, study.parameters.seed)
-        shown.update(1)
-    teller = _Teller(study, case, found, per_operation(case, base.rows), base.host_cpus)
-    return Guests([*bounds, *teller.rows()], _said(case, found, counts, used, base.host_cpus))
+    groups, cases = fitted_together(counts, base.host_cpus), at_each(case, base.rows)
+    fits: list[GuestFit] = []
+    with progress(f"fit {case.base}", len(groups)) as shown:
+        for done, group in enumerate(groups, start=1):
+            asked, calm = study.parameters, fits[0] if fits else None
+            fits.append(fit(cases, group, asked.operations_per_point, asked.seed, calm))
+            shown.update(done)
+    teller = _Teller(study, case, cases, fits, per_operation(case, base.rows), base.host_cpus)
+    return Guests([*bounds, *teller.rows()], _said(case, fits, counts, base.host_cpus))
 
 
 def counts_of(case: GuestCase, rows: pd.DataFrame) -> list[Count]:
@@ -313,13 +75,26 @@ def counts_of(case: GuestCase, rows: pd.DataFrame) -> list[Count]:
     ]
 
 
-def on_own_processors(counts: list[Count], host_cpus: int | None) -> list[Count]:
-    """Those for which the host has a processor for each process; where there is none, all.
+def fitted_together(counts: list[Count], host_cpus: int | None) -> list[list[Count]]:
+    """Those for which the host has a processor for each process; then each other number of processes.
 
-    Elsewhere a count tells of holders that the host has stopped, more than of the lock.
+    There a count tells of holders that the host has stopped as well as of the lock, of any arm's.
     """
     own = [count for count in counts if host_cpus is None or count.threads <= host_cpus]
-    return own or counts
+    crowded = [count for count in counts if count not in own]
+    each = [[one for one in crowded if one.threads == n] for n in sorted({one.threads for one in crowded})]
+    return [own, *each] if own else each
+
+
+def at_each(case: GuestCase, rows: pd.DataFrame) -> Callable[[int], GuestCase]:
+    """The case at a number of processes, with what the base's counts there say of the models."""
+    sums = _wide(case, rows).groupby("threads").sum()
+    found: dict[int, GuestCase] = {}
+    for n, counts in sums.div(sums[case.operation], axis=0).iterrows():
+        read = case.read_off({str(source): float(value) for source, value in counts.items()})
+        arms = {name: arm.holding(read) for name, arm in case.arms.items()}
+        found[int(str(n))] = replace(case, simulated=case.simulated.holding(read), arms=arms)
+    return lambda n: found.get(n, case)
 
 
 def per_operation(case: GuestCase, rows: pd.DataFrame) -> dict[str, float]:
@@ -340,7 +115,8 @@ class _Teller:
 
     study: Study
     case: GuestCase
-    found: GuestFit
+    cases: Callable[[int], GuestCase]
+    fits: Sequence[GuestFit]
     per: dict[str, float]
     host_cpus: int | None
 
@@ -359,13 +135,15 @@ class _Teller:
 
     def _row(self, told: Told, arm: str, cpus: int, n: int, rng: np.random.Generator) -> dict[str, Any]:
         asked = self.study.parameters
-        made = n * max(1, asked.operations_per_point // n) * asked.iterations
+        made, case = n * max(1, asked.operations_per_point // n), self.cases(n)
 
         def seen(node: int) -> list[Chances]:
-            found = runs(self.case, self.case.arms[arm], n, node, asked.seed)
+            found = runs(case, case.arms[arm], n, node, made, asked.seed)
             return [told.events(one) for one in found]
 
-        value, low, high = (one / self.per[told.per] for one in tell(self.found, seen, made, rng))
+        fitted = next((one for one in self.fits if n in one.threads), self.fits[0])
+        ends = tell(fitted, seen, made, asked.iterations, rng)
+        value, low, high = (one / self.per[told.per] for one in ends)
         return {
             "kind": FITTED,
             "fitted_arm": self.case.base,
@@ -382,24 +160,31 @@ class _Teller:
 
 
 def _said(
-    case: GuestCase, found: GuestFit, counts: list[Count], used: list[Count], host_cpus: int | None
+    case: GuestCase, fits: Sequence[GuestFit], counts: list[Count], host_cpus: int | None
 ) -> dict[str, Any]:
-    times = {name: value * found.value for name, value in case.scaled.items()}
-    factor = {
-        "name": "time outside the locks",
-        "unit": "times the model's",
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "status": found.status,
-        "source": f"{case.count} of {case.base}",
-    }
+    factors = [
+        {
+            "name": "time outside the locks",
+            "threads": list(found.threads),
+            "unit": "times the model's",
+            "value": found.value,
+            "low": found.low,
+            "high": found.high,
+            "status": found.status,
+            "source": f"{case.count} of {case.base}",
+            "dispersion": found.dispersion,
+            "variation": found.variation,
+        }
+        for found in fits
+    ]
+    first = fits[0]
     return {
         "fitted_arm": case.base,
-        "parameters": [factor],
-        "model_times": times,
-        "dispersion": found.dispersion,
-        "counts": [{**asdict(count), "fitted": count in used} for count in counts],
+        "parameters": factors,
+        "model_times": {name: value * first.value for name, value in case.scaled.items()},
+        "counts": [
+            {**asdict(count), "fitted": any(count.threads in one.threads for one in fits)} for count in counts
+        ],
         "host_cpus": host_cpus,
         "note": case.limits if host_cpus is None else f"{case.limits} {EMULATED}",
     }

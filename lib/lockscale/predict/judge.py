@@ -12,7 +12,9 @@ from lockscale.fitting.column import Column
 from lockscale.fitting.table_fit import compare_column
 from lockscale.measure.compare_arms import counted, extra_calls, proof_of, rate_repeats
 from lockscale.measure.rows import is_benchmark, origin_of
-from lockscale.predict.discrepancy import JudgedGain
+from lockscale.predict.discrepancy import JudgedGain, spread_of
+from lockscale.predict.gain_interval import GainsSimulated
+from lockscale.predict.posterior import Floats
 from lockscale.queueing.compare import Comparison
 from lockscale.sim.results import mean_interval, rate_interval
 from lockscale.study.file import Study
@@ -228,14 +230,30 @@ def _gain_judged(
     }
 
 
-def gains_off(prediction: dict[str, Any], rows: pd.DataFrame, study: str) -> list[JudgedGain]:
-    """The same for learning from it: how far each gain was off, and the time that the unpatched arm lost."""
-    told = prediction.get("run", {}).get("unpatched_rates", ())
-    lost = {(one["cpus"], one["threads"]): one["lost"] for one in told}
-    judged = judge_gains(prediction, rows)
-    off = np.log(judged.measured.to_numpy(float) / judged.predicted.to_numpy(float))
-    points = zip(judged.arm, judged.cpus, judged.threads, off, strict=True)
-    return [JudgedGain(study, str(arm), float(by), lost[cpus, n]) for arm, cpus, n, by in points]
+def gains_off(simulated: GainsSimulated, rows: pd.DataFrame, study: str) -> list[JudgedGain]:
+    """For learning from it: how far each gain of the fitted models was off, before what they lack."""
+    rng = np.random.default_rng(0)
+    told = {(one.arm, one.cpus, one.threads): one.draws(rng) for one in simulated.gains}
+    by_the_fit = {(one.arm, one.cpus, one.threads): one.off for one in simulated.gains}
+    said = {"unpatched": simulated.unpatched, "gains": [_by_the_model(at, logs) for at, logs in told.items()]}
+    found = []
+    for one in judge_gains({"run": said}, rows).to_dict("records"):
+        at = (one["arm"], one["cpus"], one["threads"])
+        logs = told[at]
+        median = float(np.median(logs))
+        off = float(np.log(one["measured"])) - median
+        missed = by_the_fit[at] * -np.expm1(-abs(median))
+        spread = float(np.hypot(spread_of(logs), missed))
+        found.append(JudgedGain(study, one["arm"], off, abs(median), spread))
+    return found
+
+
+def _by_the_model(at: tuple[str, int, int], logs: Floats) -> dict[str, Any]:
+    low, value, high = np.exp(np.quantile(logs, [0.05, 0.5, 0.95])).tolist()
+    arm, cpus, threads = at
+    return {"arm": arm, "cpus": cpus, "threads": threads, "value": value, "low": low, "high": high} | {
+        "naive_gain": None
+    }
 
 
 JUDGED = [

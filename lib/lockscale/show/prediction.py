@@ -9,13 +9,12 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
-from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
 from lockscale.predict.answer import Answer, Open, Predicted
-from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
-from lockscale.predict.guest import GuestCase, predict_guests
-from lockscale.predict.judge import gains_off
+from lockscale.predict.discrepancy import Discrepancy
+from lockscale.predict.guest import predict_guests
+from lockscale.predict.guest_case import GuestCase
 from lockscale.predict.unpatched_run import predict_gains
+from lockscale.show.repredicted import KEPT, kept_repredicted, learned_from_others
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
 from lockscale.study.mistakes import near
@@ -90,19 +89,8 @@ def predict(
 
 
 def learned_elsewhere(study: Study) -> Discrepancy:
-    """How far simulated gains were off in the curated runs of other studies in virtual time."""
-    return learned(one for run in curated_runs() for one in _judged_in(run, study))
-
-
-def _judged_in(run: Run, but: Study) -> list[JudgedGain]:
-    """Of a run of another study whose prediction has gains; what is damaged teaches nothing."""
-    try:
-        begun = read_study_file(run.folder)
-        if begun["name"] == but.name or not run.rows.is_file():
-            return []
-        return gains_off(read_prediction(run), read_rows(run.rows), begun["name"])
-    except BadInput:
-        return []
+    """How far simulated gains are off in the curated runs of other studies; the prior where none is kept."""
+    return learned_from_others(study.name, kept_repredicted() if KEPT.is_file() else [])
 
 
 def case_of(study: Study) -> GuestCase | None:

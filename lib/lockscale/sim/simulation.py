@@ -36,9 +36,13 @@ def simulate(
     seed: int = 1,
     replications: int = 5,
     operations: int = 20_000,
+    warm_up: int | None = None,
     workers: int | None = None,
 ) -> Result:
     """Simulate a model; every replication counts ``operations`` after its warm-up.
+
+    ``warm_up``: operations that are cut off before, by default a quarter of those that count. With 0 the
+    start counts, as in a load that begins on a file system made anew.
 
     ``model``: a name of ``list_models()``, the path of a file of your own that ends in .py, or the
     model itself.
@@ -59,7 +63,7 @@ def simulate(
     program = known.program(values, threads)
 
     def one(replication: int) -> Counts:
-        return replicate(program, seed=seed, replication=replication, operations=operations)
+        return replicate(program, seed=seed, replication=replication, operations=operations, warm_up=warm_up)
 
     counts = _in_parallel(one, replications, workers)
     rates = tuple(c.operations * PS_PER_S / c.window_ps for c in counts)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_by_gain, sign_of_change
-from lockscale.predict.guest import Chances, GuestCase, Told, skips, waits
+from lockscale.predict.guest_case import Chances, GuestCase, Told, skips, waits
 from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
+from lockscale.sim.models.group_goals import APPENDS
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
@@ -19,6 +20,8 @@ METRIC = "fallocate_rate"
 BLOCK_GROUPS = 128.0
 """Of the guests' disk, by the study's mkfs."""
 LOCKS = ("ext4_lock_group", "s_md_lock")
+ALLOCATE_HOLDS = 2.0
+"""Of a group's lock, by an allocation: ext4_mb_scan_group() and ext4_mb_mark_context()."""
 FREE_OF_BOTH = ("inode-goal-scan0", "multi-goal", "goal-spread")
 FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of groups come
 
@@ -96,9 +99,17 @@ def guests(study: Study) -> GuestCase:
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
         ),
-        limits="A truncate is one hold of one group's lock, and takes as many as it has extents; other users "
-        "of the locks are left out. No model has the lists of groups, so arms with them are not told.",
+        limits="A truncate holds a group's lock once for each extent, as many in every arm as the base's "
+        "counts say; other users of the locks are left out. No model has the lists of groups, so arms with "
+        "them are not told.",
+        read_off=_extents,
     )
+
+
+def _extents(counts: Mapping[str, float]) -> dict[str, object]:
+    """Of a file: an allocation takes a group's lock twice, and what is beyond frees an extent each."""
+    beyond = counts.get("acquisitions:&bgl->locks[i].lock", ALLOCATE_HOLDS) - ALLOCATE_HOLDS
+    return {"file_extents": min(max(1.0, beyond * APPENDS), float(APPENDS))}
 
 
 def _group_waits(run: Result) -> Chances:

@@ -10,7 +10,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import calls_per_operation, function_costs
 from lockscale.measure.rows import origin_of, read_rows
-from lockscale.predict import guest
+from lockscale.predict import guest_case as guest
 from lockscale.predict.answer import (
     Answer,
     Idea,
@@ -22,7 +22,7 @@ from lockscale.predict.answer import (
     idea_by_gain,
     worth_writing,
 )
-from lockscale.predict.guest import Chances, GuestCase, SimulatedArm, Told
+from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
 from lockscale.predict.unpatched import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
-from lockscale.predict.guest import Chances, GuestCase, Told, operations, waits
+from lockscale.predict.guest_case import Chances, GuestCase, Told, operations, waits
 from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.orphan_file_tables import (

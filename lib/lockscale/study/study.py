@@ -123,7 +123,8 @@ class Study(_Strict):
     the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
     what carries the proof, a profiled function's calls for one operation, or one of `counters`, counted on
     observe kernels. aa_counter: the profiled function whose calls for one operation compare the A/A pair, and
-    are the proof where no observe kernel ran; left out where counter is one. disk_mib: the least that
+    are the proof where no observe kernel ran; left out where counter is one. own_lines: functions that move
+    the cache lines that the arms are about; where others are full, no arm gains. disk_mib: the least that
     a guest's disk has to have; only what is written to it takes room. check: the load under which
     `lockscale patches check` counts `counters`.
     """
@@ -139,6 +140,7 @@ class Study(_Strict):
     metric: Text
     counter: Text
     aa_counter: Function | Literal[""] = ""
+    own_lines: list[Function] = []
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]

@@ -33,6 +33,7 @@ LINE = Note("line of 16 goals from another CPU", "assumed: as David et al., SOSP
 TRY = Note("one look at a group, taken or busy", "assumed")
 ACCESS = Note("two jbd2_journal_get_write_access()", "assumed: 250 ns each, as in inode_claim")
 FREE = Note("freeing a file's extents under its group's lock", "assumed: many extents at once")
+EXTENTS = Note("extents of a file that a truncate frees, each under a hold of its own", "1: nobody beside it")
 GROUPS = Note("block groups", "assumed")
 FILL = Note("allocations until a group is full, mean", "128 MiB in 8 KiB; taken as memoryless")
 WRITERS = Note("writers that take turns on each CPU", "1: as containers bound to CPUs")
@@ -129,6 +130,7 @@ def group_goals(
     try_ns: Annotated[float, TRY] = 50.0,
     access_ns: Annotated[float, ACCESS] = 500.0,
     free_us: Annotated[float, FREE] = 3.0,
+    file_extents: Annotated[float, EXTENTS] = 1.0,
     block_groups: Annotated[int, GROUPS] = 1024,
     full_allocations: Annotated[float, FILL] = 16384.0,
     writers_a_cpu: Annotated[int, WRITERS] = 1,
@@ -194,9 +196,16 @@ def group_goals(
     p.spend(ns(access_ns), "jbd2_journal_get_write_access of bitmap and descriptor")
     p.lock(s.lock, s.at_lock)  # ext4_mb_mark_context()
     p.atomic(s.bitmap, s.group)
-    with p.sometimes(1 / APPENDS):  # a truncate frees in the group where the file lies
-        p.spend(us(free_us), "ext4_free_blocks")
+    freed = min(max(1.0, file_extents), float(APPENDS))
+    if freed == 1:
+        with p.sometimes(1 / APPENDS):  # a truncate frees in the group where the file lies
+            p.spend(us(free_us), "ext4_free_blocks")
     p.unlock(s.lock, s.at_lock)
+    if freed > 1:  # extents that lie between others' are freed one by one; here spread over the allocations
+        with p.sometimes(freed / APPENDS):
+            p.lock(s.lock, s.at_lock)
+            p.spend(us(free_us / freed), "ext4_free_blocks")
+            p.unlock(s.lock, s.at_lock)
 
 
 def shared(m: Builder, goals: Goals, groups: int, a_line: int, costs_ns: tuple[float, ...]) -> SharedState:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The interval of a gain: what the fitted model says, what stands in the way, and what the model lacks.
+
+Two things end a gain, whatever the model says. N processes do no more than N times one. And a cache line
+that the patch does not touch: where it is on its way to a CPU for nearly all of the time, the patch gives
+nearly nothing (predict/other_lines.py).
+
+And one thing is in no rate. Two processes hardly wait; what they lose is lines that move. Whether those are
+the lock's, which the patch takes away, or such as every operation moves, is the same to the unpatched rate:
+any part of that loss may go, as far as the arm changes anything at all.
+
+What the model lacks, a next limit with it, is learned from other studies (predict/discrepancy.py). It is in
+proportion to the logarithm of the gain that is told: of an arm that changes nothing nothing can be wrong but
+the repeats.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lockscale.predict.discrepancy import Discrepancy
+from lockscale.predict.history import SUPERLINEAR
+from lockscale.predict.posterior import Floats
+
+DRAWS = 4000
+LEVEL = 0.90
+FEWER_VISITS = 0.1
+"""Assumed: the mean of the logarithm by which a patch makes visits to a line fewer that it does not touch."""
+
+
+@dataclass(frozen=True)
+class SimulatedGain:
+    """One arm at one number of processes; gains are the arm's rate over the unpatched arm's there.
+
+    mean, sd: of the logarithm, over what the fit leaves open; alone, alone_sd: the same where processes meet
+    nobody, or the fewest. off: ln(simulated / measured) of the unpatched rate. naive: the gain of deleting
+    all waiting; beside: the same for the fewest processes above one. changes: the largest |mean| of the arm.
+    full: the share of the time in which the fullest of other lines is on its way, 0 where none is known.
+    """
+
+    arm: str
+    model: str
+    cpus: int
+    threads: int
+    mean: float
+    sd: float
+    alone: float
+    alone_sd: float
+    off: float
+    naive: float
+    beside: float
+    changes: float
+    full: float
+
+    def draws(self, rng: np.random.Generator) -> Floats:
+        """Of the logarithm, shape (DRAWS,), by the model and what stands in the way."""
+        gain = self.mean + self.sd * rng.standard_normal(DRAWS)
+        if self.threads > 1:
+            lost = np.clip(np.log(self.naive) - gain, 0.0, np.log(self.beside))
+            gain += rng.uniform(size=DRAWS) * -np.expm1(-self.changes) * lost
+        ends = [gain, self.most(rng)]
+        if self.full:
+            ends.append(FEWER_VISITS * rng.exponential(size=DRAWS) - np.log(self.full))
+        return np.asarray(np.minimum.reduce(ends))
+
+    def most(self, rng: np.random.Generator) -> Floats:
+        """Draws of the logarithm of what N processes give that are each as fast as one alone."""
+        saved = self.alone + self.alone_sd * rng.standard_normal(DRAWS)
+        return np.asarray(np.log(SUPERLINEAR * self.naive) + np.maximum(saved, 0.0))
+
+
+@dataclass(frozen=True)
+class ArmGain:
+    """A gain: the arm's rate over the unpatched arm's at the same number of processes; 90% interval.
+
+    naive_gain: of deleting all waiting, each process as fast as one alone.
+    """
+
+    arm: str
+    model: str
+    cpus: int
+    threads: int
+    value: float
+    low: float
+    high: float
+    naive_gain: float
+
+
+def told(one: SimulatedGain, discrepancy: Discrepancy, rng: np.random.Generator) -> ArmGain:
+    """No gain is known closer than the fit meets the unpatched rate, as far as the patch changes anything."""
+    logs = one.draws(rng)
+    changed = abs(float(np.median(logs)))
+    logs += one.off * -np.expm1(-changed) * rng.standard_normal(DRAWS)
+    logs += discrepancy.lacking(changed, DRAWS, rng)
+    logs = np.minimum(logs, one.most(rng)) + discrepancy.noise(DRAWS, rng)
+    tail = (1 - LEVEL) / 2
+    low, value, high = np.exp(np.quantile(logs, [tail, 0.5, 1 - tail])).tolist()
+    return ArmGain(one.arm, one.model, one.cpus, one.threads, value, low, high, one.naive)
+
+
+@dataclass(frozen=True)
+class UnpatchedFit:
+    """A model at the unpatched arm's rates. off_pct: how far it is off, by number of processes."""
+
+    model: str
+    parameters: Mapping[str, float]
+    off_pct: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class GainsSimulated:
+    """All arms but the unpatched one, as the fitted models have them; why_none: of those without a model."""
+
+    origin: str
+    unpatched: str
+    unit: str
+    unpatched_rates: Sequence[Mapping[str, Any]]
+    fits: Sequence[UnpatchedFit]
+    gains: Sequence[SimulatedGain]
+    why_none: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON reads it back, whose names are text."""
+        said: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return said
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Any]) -> Self:
+        """What as_json() wrote."""
+        fits = [
+            UnpatchedFit(one["model"], one["parameters"], {int(n): off for n, off in one["off_pct"].items()})
+            for one in said["fits"]
+        ]
+        return cls(**{**said, "fits": fits, "gains": [SimulatedGain(**one) for one in said["gains"]]})
+
+
+@dataclass(frozen=True)
+class GainsTold:
+    """All arms but the unpatched one; why_none: of those that are not predicted."""
+
+    origin: str
+    unpatched: str
+    unit: str
+    unpatched_rates: Sequence[Mapping[str, Any]]
+    fits: Sequence[UnpatchedFit]
+    gains: Sequence[ArmGain]
+    why_none: Mapping[str, str]
+    discrepancy: Discrepancy
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON reads it back, whose names are text: a hash of it is then that of the file."""
+        said: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return said
+
+
+def tell_gains(simulated: GainsSimulated, discrepancy: Discrepancy, seed: int) -> GainsTold:
+    """The gains with all that the models lack; of seconds, where simulate_gains() takes minutes."""
+    rng = np.random.default_rng(seed)
+    gains = [told(one, discrepancy, rng) for one in simulated.gains]
+    said = {name: getattr(simulated, name) for name in ("origin", "unpatched", "unit", "fits", "why_none")}
+    return GainsTold(**said, unpatched_rates=simulated.unpatched_rates, gains=gains, discrepancy=discrepancy)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""What the present method tells of every kept run's other arms, from its unpatched part alone.
+
+A prediction that was kept with a run is never changed. Whether a later way to predict is better is asked by
+telling those gains again: from the rates of the unpatched arm that were measured before any other, with
+what other studies' runs say of how far models are off, never with the study's own. That is not blind, for the
+gains were known when the method was written, and it is said so wherever it is shown. The simulated part
+takes minutes a study, so it is kept beside the runs.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lockscale import paths
+from lockscale.errors import BadInput
+from lockscale.files import sha256_of, write_json
+from lockscale.measure.count_calls import first_counts_of, observed, read_first_counts
+from lockscale.measure.first_rates import first_rates_of, read_first_rates
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
+from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
+from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
+from lockscale.predict.guest import predict_guests
+from lockscale.predict.judge import gains_off, judge_counters, judge_gains
+from lockscale.predict.unpatched_run import simulate_gains
+from lockscale.studies.registry import study_parts
+from lockscale.study.file import Study, load_study
+from lockscale.text_table import text_table
+
+KEPT = paths.MEASURED / "repredicted.json"
+
+
+@dataclass(frozen=True)
+class Resimulated:
+    """A kept run's gains as the fitted models have them. sha256: of the unpatched rows that they are from."""
+
+    run: str
+    sha256: str
+    simulated: GainsSimulated
+
+
+@dataclass(frozen=True)
+class CountsAgain:
+    """A kept run's counts as told from those of one arm: rows as in a prediction's `guests`.
+
+    sha256: of the rows of that arm that they are from.
+    """
+
+    run: str
+    sha256: str
+    guests: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class GainAgain:
+    """A measured gain, what was predicted before it was measured, and what is told now; 90% intervals."""
+
+    study: str
+    arm: str
+    threads: int
+    measured: float
+    first: float
+    first_low: float
+    first_high: float
+    held: bool
+    again: float
+    again_low: float
+    again_high: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class AgainTotals:
+    """Of `gains` so many lie in their intervals; width: the median of high over low.
+
+    wrong_side: intervals wholly above 1 of what was below, or the other way round.
+    """
+
+    gains: int
+    held: int
+    first_width: float
+    holds: int
+    width: float
+    wrong_side: int
+
+
+def runs_to_tell() -> list[Run]:
+    """The curated runs whose unpatched arm was measured before any other, the latest of each study."""
+    latest = {
+        read_study_file(run.folder)["name"]: run
+        for run in curated_runs()
+        if run.rows.is_file() and first_rates_of(run).rows.is_file()
+    }
+    return [run for _, run in sorted(latest.items())]
+
+
+def resimulate(run: Run) -> Resimulated:
+    """Fit and simulate a run's arms; of minutes."""
+    rows = read_first_rates(run)
+    assert rows is not None, "runs_to_tell() has runs with first rates alone"
+    return Resimulated(run.id, sha256_of(first_rates_of(run).rows), simulate_gains(study_of(run), rows))
+
+
+def retell_counts() -> list[CountsAgain]:
+    """Of every curated run that counted one arm first."""
+    found = []
+    for run in curated_runs():
+        base, study = read_first_counts(run), study_of(run)
+        make = study_parts(study.name).guest_case
+        if base.rows is not None and make and run.rows.is_file():
+            rows = predict_guests(study, base, make(study), []).rows
+            found.append(CountsAgain(run.id, sha256_of(first_counts_of(run).rows), rows))
+    return found
+
+
+def kept_counts() -> list[CountsAgain]:
+    """Raises BadInput where the file is not there or not whole."""
+    return [CountsAgain(**one) for one in _read()["counts"]]
+
+
+def counts_held(told: Sequence[CountsAgain]) -> pd.DataFrame:
+    """Each count beside what was counted, columns COUNTS."""
+    found = []
+    for one in told:
+        run = Run(paths.MEASURED / one.run)
+        files = [file for file in (run.rows, observed(run).rows) if file.is_file()]
+        rows = pd.concat([read_rows(file) for file in files], ignore_index=True)
+        study = study_of(run)
+        judged = judge_counters({"guests": one.guests}, rows, study).dropna(subset=["inside"])
+        found.append(judged.assign(study=study.name))
+    return pd.concat(found, ignore_index=True)[COUNTS]
+
+
+def study_of(run: Run) -> Study:
+    """As the run was carried out."""
+    begun = read_study_file(run.folder)
+    return load_study(begun["name"], begun["parameters"])
+
+
+def keep_repredicted(found: Sequence[Resimulated], counts: Sequence[CountsAgain]) -> None:
+    gains = [{**asdict(one), "simulated": one.simulated.as_json()} for one in found]
+    write_json(KEPT, {"gains": gains, "counts": [asdict(one) for one in counts]})
+
+
+def kept_repredicted() -> list[Resimulated]:
+    """Raises BadInput where the file is not there or not whole."""
+    return [
+        Resimulated(one["run"], one["sha256"], GainsSimulated.of_json(one["simulated"]))
+        for one in _read()["gains"]
+    ]
+
+
+def _read() -> dict[str, Any]:
+    try:
+        said = json.loads(KEPT.read_text())
+        return {"gains": said["gains"], "counts": said["counts"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{KEPT} cannot be read: make it with `lockscale scoreboard --again --keep`"
+        ) from error
+
+
+def learned_from_others(study: str, known: Sequence[Resimulated]) -> Discrepancy:
+    """How far models were off in the kept runs of all studies but this one."""
+    return learned(one for other in known for one in _judged(other, but=study))
+
+
+def _judged(one: Resimulated, but: str) -> Iterator[JudgedGain]:
+    run = Run(paths.MEASURED / one.run)
+    name = read_study_file(run.folder)["name"]
+    if name != but and run.rows.is_file():
+        yield from gains_off(one.simulated, read_rows(run.rows), name)
+
+
+def told_again(one: Resimulated, known: Sequence[Resimulated]) -> GainsTold:
+    study = study_of(Run(paths.MEASURED / one.run))
+    return tell_gains(one.simulated, learned_from_others(study.name, known), study.parameters.seed)
+
+
+def gains_again(known: Sequence[Resimulated]) -> list[GainAgain]:
+    """Every gain that was predicted before it was measured."""
+    return [row for one in known for row in _rows(one, known)]
+
+
+def _rows(one: Resimulated, known: Sequence[Resimulated]) -> Iterator[GainAgain]:
+    run = Run(paths.MEASURED / one.run)
+    rows, name = read_rows(run.rows), read_study_file(run.folder)["name"]
+    first, again = (
+        {(of["arm"], of["cpus"], of["threads"]): of for of in judge_gains(said, rows).to_dict("records")}
+        for said in (read_prediction(run), {"run": told_again(one, known).as_json()})
+    )
+    for (arm, cpus, threads), now in again.items():
+        before = first.get((arm, cpus, threads))
+        if before is not None:
+            yield GainAgain(
+                study=name,
+                arm=arm,
+                threads=threads,
+                measured=now["measured"],
+                first=before["predicted"],
+                first_low=before["predicted_low"],
+                first_high=before["predicted_high"],
+                held=bool(before["inside"]),
+                again=now["predicted"],
+                again_low=now["predicted_low"],
+                again_high=now["predicted_high"],
+                holds=bool(now["inside"]),
+            )
+
+
+def again_totals(rows: Sequence[GainAgain]) -> AgainTotals:
+    return AgainTotals(
+        gains=len(rows),
+        held=sum(row.held for row in rows),
+        first_width=float(np.median([row.first_high / row.first_low for row in rows])),
+        holds=sum(row.holds for row in rows),
+        width=float(np.median([row.again_high / row.again_low for row in rows])),
+        wrong_side=sum(row.again_low > 1 > row.measured or row.again_high < 1 < row.measured for row in rows),
+    )
+
+
+def again_text(rows: Sequence[GainAgain], counts: pd.DataFrame) -> str:
+    """Each gain, each study, each count, and a sentence on both."""
+    by_study = {name: again_totals([row for row in rows if row.study == name]) for name in _names(rows)}
+    totals, inside = again_totals(rows), counts.inside.astype(bool)
+    return "\n".join(
+        [
+            text_table(pd.DataFrame([asdict(row) for row in rows]).round(2)),
+            text_table(pd.DataFrame([{"study": n, **asdict(of)} for n, of in by_study.items()]).round(2)),
+            f"predicted before they were measured, {totals.gains} gains: {totals.held} in their 90% "
+            f"intervals, median width {totals.first_width:.2f} (high over low)",
+            "told again by the present method from the unpatched arm alone, with what other studies say of "
+            f"how far models are off, so not blind: {totals.holds} in their intervals, median width "
+            f"{totals.width:.2f}, {totals.wrong_side} wholly on the wrong side of 1",
+            text_table(counts),
+            f"counts at 4 CPUs, told again from one arm's: {inside.sum()} of {len(counts)} in their 95% "
+            "intervals",
+        ]
+    )
+
+
+COUNTS = [
+    *("study", "arm", "threads", "metric", "measured"),
+    *("predicted", "predicted_low", "predicted_high", "inside"),
+]
+
+
+def _names(rows: Sequence[GainAgain]) -> list[str]:
+    return list(dict.fromkeys(row.study for row in rows))
