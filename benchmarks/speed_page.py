@@ -69,12 +69,12 @@ A model is a table of steps. The general loop runs any table. From its source a 
 generated for one table, with the same random numbers, events and statistics: its results are bit-identical
 (`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own model runs in
 the general loop until a process has run {worth} M steps (some seconds) or is about to; then it gets
-its own loop, which is cached. The table compares both with hand-written C for that one model, which arrives at the
-same numbers, counts and histograms, and with SimPy, at {threads} threads:
+its own loop, which is cached. The table compares both with hand-written C for that one model, which
+arrives at the same numbers, counts and histograms, and with SimPy, at {threads} threads:
 
 {loops}
 
-Million events per second by number of CPUs, with one thread on each, and the peak memory of the whole process:
+Million events per second by number of CPUs, one thread on each, and the peak memory of the process:
 
 {scaling}
 
