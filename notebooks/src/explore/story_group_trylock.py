@@ -37,8 +37,8 @@ published_figure("s3_fallocate2")
 # single container never pays for that. This is how two can do less than one.
 #
 # Below are 100 us of eight writers: a row for each lock, and in it a line for each thread that uses it.
-# Orange spins, black holds the lock. The first position of the slider is the old kernel. Drag the bright
-# part of the strip to scrub through time.
+# Orange spins, black (white in a dark theme) holds the lock. The first position of the slider is the old
+# kernel. Drag the bright part of the strip to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally

@@ -46,11 +46,11 @@ published_figure("s1_function_cost")
 # 17 taken, search again, all find bit 18, and go to the end of the queue. So one pass of the whole queue
 # creates about one file.
 #
-# Below are 100 us, one line per thread: orange while it spins in the queue, black while it holds the lock,
-# green while it does its own work. Move the slider from few threads to many; drag the bright part of the
-# strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40 nearly everybody does: a
-# thread that waits longer has a staler bit, loses more often, and so makes the others wait longer. That
-# feedback is why the rate collapses instead of levelling off.
+# Below are 100 us, one line per thread: orange while it spins in the queue, black (white in a dark theme)
+# while it holds the lock, green while it does its own work. Move the slider from few threads to many; drag
+# the bright part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40
+# nearly everybody does: a thread that waits longer has a staler bit, loses more often, and so makes the
+# others wait longer. That feedback is why the rate collapses instead of levelling off.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -61,7 +61,7 @@ storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)
 
 # %% [markdown]
-# The same 100 us in numbers: `turns_an_operation` is how often the lock was taken per file; the next
+# The same 100 us in numbers: `turns_per_operation` is how often the lock was taken per file; the next
 # columns say how many threads, on average, ran, held a lock, spun for one, or slept for one.
 
 # %%

@@ -45,8 +45,9 @@ published_figure("s4_creat_clo")
 # everybody waits for it.
 #
 # Below are 100 us of 16 threads: a row for each lock or place, and in it a line for each thread that uses
-# it. Orange spins, blue sleeps, black holds the lock, green looks for a slot. The slider goes from the list
-# to the locked and to the lockless orphan file. Drag the bright part of the strip to scrub through time.
+# it. Orange spins, blue sleeps, black (white in a dark theme) holds the lock, green looks for a slot. The
+# slider goes from the list to the locked and to the lockless orphan file. Drag the bright part of the strip
+# to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally

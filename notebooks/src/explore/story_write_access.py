@@ -49,9 +49,9 @@ published_figure("s2_function_cost_with")
 # creators sleep, few reach the group lock at a time, and few hold a stale bit. The lock that looked like
 # the problem worked as a throttle.
 #
-# Below are 100 us of 48 threads: blue sleeps, orange spins in the queue, black holds a lock, green does its
-# own work. The first position of the slider is the old kernel, the second the cheap get_write_access. The
-# third and fourth have S1's fix, with the slow and with the cheap one.
+# Below are 100 us of 48 threads: blue sleeps, orange spins in the queue, black (white in a dark theme)
+# holds a lock, green does its own work. The first position of the slider is the old kernel, the second the
+# cheap get_write_access. The third and fourth have S1's fix, with the slow and with the cheap one.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
