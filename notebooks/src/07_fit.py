@@ -123,8 +123,8 @@ counters
 # ## The rates, predicted and measured
 #
 # Each predicted rate with its interval, the measured mean, minimum and maximum, and whether the mean lies
-# inside the interval. Only if the unpatched rates are of the same origin as this run; a published table is
-# from another machine, and then this is empty.
+# inside the interval. Shown only if the unpatched rates are of the same origin as this run; a published
+# table is from another machine, and then this is empty.
 
 # %%
 from lockscale.predict.judge import judge_rates

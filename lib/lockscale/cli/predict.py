@@ -18,9 +18,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--profile",
     type=_FILE,
-    help="Output of perf report, perf lock, lock_stat, a test robot's mail ... for the base.",
+    help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel.",
 )
-@click.option("-r", "--rates", help="Rates of the base: 1:35k,64:140k, or a CSV file with threads,value.")
+@click.option("-r", "--rates", help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.")
 @click.option(
     "--patch",
     "patches",
@@ -81,7 +81,7 @@ def whatif(
     on the most contended lock. The interval of the gain is learned from published patches (`lockscale
     casebook`) and allows for the next bottleneck, which is not known.
 
-    For a STUDY: predicts its arms from its base. With --model: each switch that is off in the base
+    For a STUDY: predicts its arms from the unpatched one. With --model: each switch that is off
     (-p NAME=true) is a patch; the profile is assumed to be at the highest thread count in --rates.
     """
     if study is not None or model is not None:
@@ -193,7 +193,7 @@ def show_case(case: str, file: Path | None) -> None:
     parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
     show(
         value,
-        "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]),
+        "\n\n".join([*parts, f"Predicted from the unpatched side and other families\n{table(predicted)}"]),
     )
 
 
@@ -232,7 +232,7 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
     places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
     parts = [
-        "Gain at the most threads: predicted 90% interval from the base alone against the published gain",
+        "Gain at the highest thread count: 90% interval, from the unpatched side alone, and published gain",
         table(rows),
         table(kinds),
         table(places),

@@ -187,7 +187,7 @@ def _style(k: int) -> dict[str, Any]:
 COLUMNS = 2
 SAYS = (
     "simulated; parameters fitted to published tables; dots: 20 draws within the fits' uncertainty; grey: "
-    "beyond the most threads published"
+    "beyond the highest published thread count"
 )
 
 
