@@ -6,7 +6,7 @@ that the patch does not touch: where it is on its way to a CPU for nearly all of
 nearly nothing (predict/other_lines.py).
 
 One thing is in no rate. Two processes hardly wait; what they lose is cache-line transfers. Whether those
-are the lock's, which the patch takes away, or such as every operation moves, is the same to the unpatched rate:
+are the lock's, which the patch takes away, or those of every operation, looks the same to the unpatched rate:
 any part of that loss may go, as far as the arm changes anything at all.
 
 What the model lacks, a next limit with it, is learned from other studies (predict/discrepancy.py). It is in
