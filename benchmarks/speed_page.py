@@ -61,24 +61,24 @@ TEXT = """\
 # How fast the simulator is
 
 Written by `python -m benchmarks.speed_page`: {cpus} x {cpu}, Python {python}, load average {before:.1f}
-before and {after:.1f} after. The first two tables are of processor time, which other load on the
-machine disturbs least; with a load above the number of processors, wall time tells more of the others.
-An event is a step of a thread, for every engine alike.
+before and {after:.1f} after. The first two tables are CPU time, which is least disturbed by other load on
+the machine; at load averages above the number of CPUs, wall time mostly shows the other load.
+An event is one step of a thread, for every engine.
 
-A model is a table of steps. The general loop runs any table; out of its own source a loop is written
-for one table, with the same random numbers, events and statistics: the same bits
-(`tests/sim/test_loops.py`). `make env` does it for the shipped models. A model of your own runs by the
-general loop until a process has run {worth} M steps, some seconds, or is about to; then it gets its
-own, which is kept. Both are beside C written by hand for the one model, which ends with the same
-numbers, counts and histograms, and beside SimPy, at {threads} threads:
+A model is a table of steps. The general loop runs any table. From its source a specialised loop is
+generated for one table, with the same random numbers, events and statistics: its results are bit-identical
+(`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own model runs in
+the general loop until a process has run {worth} M steps (some seconds) or is about to; then it gets
+its own loop, which is cached. The table compares both with hand-written C for that one model, which
+arrives at the same numbers, counts and histograms, and with SimPy, at {threads} threads:
 
 {loops}
 
-By the number of CPUs, one thread on each, in million events a second, and the whole process at its largest:
+Million events per second by number of CPUs, one thread on each, and the peak memory of the process:
 
 {scaling}
 
-What one waits for, the least of three:
+How long you wait, best of three:
 
 {waits}
 """
@@ -116,13 +116,13 @@ def waits() -> Iterator[dict[str, object]]:
     yield _wait("S1's unpatched run, 1.44 M creates by 48 threads", *least(lambda: s1_unpatched_run(1)))
     start_process(FIRST_SIMULATION)  # leaves byte code on disk
     first = least(lambda: start_process(FIRST_SIMULATION))
-    yield _wait("first simulation of a process, all of the process", *first)
-    yield _wait("`import lockscale`, all of the process", *least(lambda: start_process(IMPORT)))
-    yield _wait("`lockscale --help`, all of the process", *least(lambda: start_process(HELP)))
+    yield _wait("first simulation of a process, including start-up", *first)
+    yield _wait("`import lockscale`, including start-up", *least(lambda: start_process(IMPORT)))
+    yield _wait("`lockscale --help`, including start-up", *least(lambda: start_process(HELP)))
     with tempfile.TemporaryDirectory() as empty:
         cold_s, cold_cpu_s, own_loop_s, own_cpu_s = start_process(COMPILE, NUMBA_CACHE_DIR=empty).inside_s
     yield _wait("first simulation without compiled code (no `make env`)", cold_s, cold_cpu_s)
-    yield _wait("to write and compile a loop of its own", own_loop_s, own_cpu_s)
+    yield _wait("generating and compiling a loop for one model", own_loop_s, own_cpu_s)
     for workers in (1, 2):
         what = (
             f"sweep of 32 points x 5 replications of 100,000 operations, {workers} worker{'s'[: workers - 1]}"
@@ -144,7 +144,7 @@ def least(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def _wait(what: str, wall_s: float, processor_s: float) -> dict[str, object]:
-    return {"what": what, "wall s": f"{wall_s:.2f}", "processor s": f"{processor_s:.2f}"}
+    return {"what": what, "wall s": f"{wall_s:.2f}", "CPU s": f"{processor_s:.2f}"}
 
 
 def loops(rows: list[BenchRow]) -> Iterator[dict[str, object]]:

@@ -204,7 +204,7 @@ def test_s1s_attempts_are_those_of_the_traced_run_in_the_figures():
     table = pd.read_csv(paths.FIGURES / "s1_function_cost-explained.csv").set_index("column")
     here = table.loc["steal-retry attempts"]
     _, published, simulated, *_ = results()["S1"]
-    assert f"; {here.published:.1f} attempts a create in the traced run" in published
+    assert f"; {here.published:.1f} attempts per create in the traced run" in published
     assert f"; {here.simulated:.0f} attempts in the traced run" in simulated
 
 

@@ -76,7 +76,7 @@ def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[s
         missed.append(np.exp(log_usl(n, *fitted(THREADS[others], RATES[others]))) / RATES[~others] - 1)
     by_hand = 100 * np.mean(np.abs(missed))
     assert model == "usl" and float(held_out[:-1]) == pytest.approx(by_hand, abs=0.051)
-    assert claimed(r"left out by ([\d.]+)%") == pytest.approx(by_hand, abs=0.051)
+    assert claimed(r"left out is ([\d.]+)%") == pytest.approx(by_hand, abs=0.051)
     (ties,) = re.findall(r"the data cannot tell it from (`[\w`, ]+`)\.", PROSE)
     assert f"The data cannot tell usl from {ties.replace('`', '')} (" in said[0]
 

@@ -54,3 +54,7 @@ def test_what_is_missing_is_a_dash_whatever_its_type():
 def test_four_digits_count():
     found = read(text_table(pd.DataFrame({"value": [0.000123456, 1.23456, 999.96, 80161.7]})))
     assert [line[0] for line in found[1:]] == ["0.0001235", "1.235", "1000", "80162"]
+
+
+def test_a_list_is_its_entries_with_commas_and_no_python():
+    assert text_table(pd.DataFrame({"arms": [["a", "b"], []]})).splitlines()[1:] == ["a, b", "-"]

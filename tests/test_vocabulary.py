@@ -21,14 +21,27 @@ STANDARD = {
     "a jump host of itself": "its own jump host",
     "does its most at": "peaks at",
     "spin time from their profile promises": "would promise",
+    "lines that move": "cache-line transfers",
+    "queue that is left": "residual bottleneck",
+    "told apart": "distinguishable",
+    "cannot be told": "unknown",
+    "is met within": "is within",
+    "meets nobody": "uncontended",
+    "turn of the queue": "pass of the queue",
+    "no benchmark": "not a benchmark",
+    "boots an arm": "boots per arm",
+    "attempts an operation": "attempts per operation",
+    "retries a create": "retries per create",
+    "by ranks": "rank-based",
+    "eleting the spin time": "subtracting the spin time",
 }
 
 
 def prose() -> dict[str, str]:
-    """Library, documents and notebooks' sources as running text."""
-    listed = ["git", "ls-files", "-z", "lib", "docs", "notebooks/src", "*.md"]
+    """Library, documents, study files and notebooks' sources as running text."""
+    listed = ["git", "ls-files", "-z", "lib", "docs", "notebooks/src", "notebooks/studies", "*.md"]
     out = subprocess.run(listed, cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout
-    found = {name: paths.ROOT / name for name in out.split("\0") if name.endswith((".py", ".md"))}
+    found = {name: paths.ROOT / name for name in out.split("\0") if name.endswith((".py", ".md", ".yaml"))}
     return {
         name: " ".join(re.sub(r"\n\s*#?", "\n", path.read_text()).split()) for name, path in found.items()
     }

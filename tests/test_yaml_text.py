@@ -65,16 +65,16 @@ MERGES = (
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("mount: !!set {a, b}", "line 1 is a set, which has no order: write a list, as"),
+        ("mount: !!set {a, b}", "line 1 is a set, which has no order: write a list, such as"),
         ("a: 1\nmount:\n  ? a\n  ? b\nc: !!set {? x}", "line 5 is a set"),
         ("seconds: 40:00", "line 1 says 40:00, a number of base 60 to YAML"),
         ("a: b\nseconds: -1:30.5", "line 2 says -1:30.5, a number of base 60"),
         ("value: .nan", "line 1 says .nan, which is no number"),
         ("a: [1, -.inf]", "line 1 says -.inf, which is no number"),
         ("a: 1.0e+999", "line 1 says 1.0e\\+999, which is no number"),
-        ("question: faster \u202e?retsaf", "line 1 holds a character that turns the direction of text"),
-        ('a: 1\nquestion: "\\u2066x"', "line 2 holds a character that turns"),
-        ("# harmless \u202e\na: 1", "line 1 holds a character that turns"),
+        ("question: faster \u202e?retsaf", "line 1 contains a bidirectional control character"),
+        ('a: 1\nquestion: "\\u2066x"', "line 2 contains a bidirectional"),
+        ("# harmless \u202e\na: 1", "line 1 contains a bidirectional"),
         ("a: " + "[" * 60 + "]" * 60, "line 1 is more than 40 levels deep"),
         (MERGES, r"line \d merges more than 100000 values"),
         ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
@@ -97,5 +97,5 @@ def test_what_looks_like_it_and_is_harmless_is_taken():
 @pytest.mark.parametrize("text", ["a: [", "a: !!python/object/apply:os.getpid []", "2023-99-99", "\x00"])
 def test_what_is_no_yaml_is_one_sentence(tmp_path: Path, text: str):
     (tmp_path / "x.yaml").write_text(text)
-    with pytest.raises(BadInput, match=r"x\.yaml.* is not YAML that can be read safely: mend it$"):
+    with pytest.raises(BadInput, match=r"x\.yaml.* is not YAML that can be read safely: fix it$"):
         read_yaml(tmp_path / "x.yaml")

@@ -90,7 +90,7 @@ def _kernels() -> Iterator[Check]:
         fix = "make kernels, or lockscale kernel build STUDY/ARM"
         yield Check("guest spin lock", False, "no kernel is built yet", fix)
     for kernel in kernels:
-        fix = "set CONFIG_HYPERVISOR_GUEST=n: an unfair spin lock shows no storm"
+        fix = "set CONFIG_HYPERVISOR_GUEST=n: with an unfair spin lock there is no storm"
         is_fifo = kernel.spin_lock == "queued"
         found = f"{kernel.spin_lock} ({'FIFO' if is_fifo else 'not FIFO'})"
         yield Check(f"guest spin lock of {kernel.release}", is_fifo, found, fix)
@@ -148,5 +148,5 @@ def _queueing(machine: Machine, load: Load) -> Check:
         if lock_events.is_fifo(events):
             found = f"lock_slowpath {events['lock_slowpath']} in load {attempt}"
             return Check("waiters queue (FIFO)", True, found)
-    fix = "run again on an idle machine; if it stays, the kernel's spin lock does not queue its waiters"
+    fix = "run again on an idle machine; if it persists, the kernel's spin lock does not queue its waiters"
     return Check("waiters queue (FIFO)", False, f"lock_slowpath 0 in {LOADS} loads", fix)

@@ -26,7 +26,9 @@ def text_table(frame: pd.DataFrame) -> str:
 
 
 def cell_text(value: object) -> str:
-    """A number to four digits that count, a text in one line, `-` for what is not there."""
+    """A number to four digits that count, a text in one line, a list with commas, `-` for nothing."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell_text, value)) or "-"
     if value is None or value is pd.NA or value is pd.NaT:
         return "-"
     if isinstance(value, float):

@@ -24,7 +24,7 @@ MOST_CHARACTERS = 1 << 20
 MOST_DEPTH = 40
 MOST_MERGED = 100_000
 _TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Unicode, Bidi_Control
-TURNS = "holds a character that turns the direction of text: write it without"
+TURNS = "contains a bidirectional control character: remove it"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):
         self.depth += 1
         if self.depth > MOST_DEPTH:
             deep: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: make it flatter")
+            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: nest less")
         node: Any = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -68,7 +68,7 @@ class _Loader(yaml.SafeLoader):
         return value
 
     def construct_yaml_set(self, node: Any) -> Any:
-        raise BadInput(f"{_line(node)} is a set, which has no order: write a list, as [a, b]")
+        raise BadInput(f"{_line(node)} is a set, which has no order: write a list, such as [a, b]")
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node: Any = super().compose_mapping_node(anchor)
@@ -113,7 +113,7 @@ def read_yaml(path: Path) -> Any:
     except UNREADABLE as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
-        raise BadInput(f"{path}{where} is not YAML that can be read safely: mend it") from None
+        raise BadInput(f"{path}{where} is not YAML that can be read safely: fix it") from None
 
 
 NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")

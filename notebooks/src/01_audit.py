@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 01 Audit: does the arithmetic of the tables hold?
+# # 01 Audit: is the arithmetic of the tables right?
 #
-# Before anything is explained, the published numbers are recomputed. A claim *holds* when the tables agree
-# with it and *fails* when they contradict it. It is *unknown* when the scatter of the repeats is too large to
-# decide, or when the source does not give enough numbers. The note says what *low* and *high* are, and which
-# claims are not the source's own. If your own CSV has columns of changes in %, they are checked too.
+# Before explaining anything, recompute the published numbers. A claim *holds* when the tables agree with it
+# and *fails* when they contradict it. It is *unknown* when the repeats scatter too much to decide, or when
+# the source does not give enough numbers. The note explains *low* and *high*, and marks the claims that are
+# not the source's own. If your own CSV has columns of changes in %, they are checked too.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -27,7 +27,7 @@ sentences(story.study.question)
 # %% [markdown]
 # ## The tables
 #
-# Where the tables come from. A cell is empty where the source does not say.
+# Where the tables come from. An empty cell means that the source does not say.
 
 # %%
 columns = ["name", "origin", "machine", "kernel", "command"]

@@ -5,7 +5,7 @@
 # A model is a short Python function that reads like the kernel function it stands for, and the simulator
 # runs it. This notebook first writes the model of S1 in a cell, so that you can read and change it. Then it
 # simulates the arms of the study, says which numbers of the model were calibrated to published ones, and
-# puts simulated and published points side by side.
+# compares simulated and published points.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -34,7 +34,7 @@ seed = None
 # ```
 #
 # The model has one line for each of these. A parameter's name ends in its unit, and its note says what it
-# means and where the number is from.
+# means and where the number comes from.
 
 # %%
 from typing import Annotated
@@ -79,8 +79,9 @@ simulate(inode_claim, 48)
 simulate(inode_claim, 48, {"search_locked": True})
 
 # %% [markdown]
-# How the rate falls over, and where, if the lock is held longer. Up to the knee the two kernels do not
-# differ; beyond it every waiter finds the same bit, and one of them wins per turn of the queue.
+# How the rate collapses, and at how many threads, if the lock is held longer. Up to the knee the two
+# kernels do not differ; beyond it all waiters go for the same bit, and only one of them wins per pass of
+# the queue.
 
 # %%
 import pandas as pd
@@ -98,11 +99,11 @@ rates
 
 # %% [markdown]
 # The same function, with one more parameter, is in the library (`lib/lockscale/sim/models/inode_claim.py`),
-# beside those of the other studies. [Your own model](../docs/own-model.md) lists all locks and steps.
+# next to those of the other studies. [Your own model](../docs/own-model.md) lists all locks and steps.
 #
 # ## The study's algorithm
 #
-# From here on it is about `study`, whichever that is: its algorithm in words, and what was calibrated.
+# The rest is about `study`, whichever that is: its algorithm in words, and what was calibrated.
 
 # %%
 from IPython.display import display
@@ -133,7 +134,7 @@ points[points.threads == points.threads.max()]
 # %% [markdown]
 # ## The errors
 #
-# Each point of the first table that was simulated. A point to which a number was calibrated proves nothing;
+# Each point of the first table that was simulated. A point that a number was calibrated to proves nothing;
 # the others are the check.
 
 # %%
@@ -143,9 +144,9 @@ found
 # %% [markdown]
 # ## The check
 #
-# A table to which nothing was fitted, where the study has one. For S1 it is the function cost table: it was
-# measured with the tracer on, so the time of one create is taken from it, and the calls, the attempts and
-# the mean spin time must follow.
+# A table to which nothing was fitted, if the study has one. For S1 it is the function cost table: it was
+# measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
+# calls, the attempts and the mean spin time.
 
 # %%
 display(sentences(story.study.limits))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 03 Predict: what the patch must give, written down before it is measured
+# # 03 Predict: what the patch should gain, recorded before it is measured
 #
 # The prediction uses the published rates and profile of the unpatched kernel, and nothing that was measured
-# with the patch. Where a number is missing there, it is measured separately and its uncertainty is carried
-# along. The prediction is kept with its hash; notebook 07 compares it with what was measured. `lockscale
+# with the patch. A number that is missing there is measured separately, and its uncertainty is carried
+# along. The prediction is stored with its hash; notebook 07 compares it with the measurement. `lockscale
 # whatif` prints the same.
 #
-# In a run, one arm is also booted and counted here, on the run's own target, to predict what the other arms
-# will count there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim it is the
-# patched one, and the retries of the unpatched one are derived from it: that tests the model, but it is not
-# a prediction made before the patch.
+# In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
+# of the other arms there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim
+# it is the patched one, and the retries of the unpatched kernel are derived from it: that tests the model,
+# but it is not a prediction made before the patch.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -37,8 +37,8 @@ sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 # %% [markdown]
 # ## Who waits
 #
-# Where the threads of the published machine are, by Little's law: the mean number of threads in a function
-# is the rate of operations times the time that one operation spends in it.
+# Where the threads of the published machine spend their time, by Little's law: the mean number of threads
+# in a function is the rate of operations times the time that one operation spends in it.
 
 # %%
 if answer.waits:
@@ -64,9 +64,10 @@ sentences(answer.notes)
 # ## The arithmetic of S1
 #
 # The numbers above in a few lines, for S1 (other studies have other equations: `lib/lockscale/studies`). Of
-# $N$ threads $W$ retry at any moment and $N - W$ do the work of the creates, so without retries the rate is
-# $N/(N-W)$ times as high. $W$ is the number of lost attempts per create. The library gives an interval: it
-# carries the uncertainty of `calls_without_retry`, and the first attempt may or may not count in $W$.
+# $N$ threads, $W$ are retrying at any moment and $N - W$ do the actual work of the creates, so without
+# retries the rate is $N/(N-W)$ times as high. $W$ is also the number of lost attempts per create. The
+# library gives an interval: it carries the uncertainty of `calls_without_retry`, and of whether the first
+# attempt counts in $W$.
 
 # %%
 if study == "inode-claim":
@@ -93,12 +94,12 @@ if study == "inode-claim":
 
 # %% [markdown]
 # The storm threshold: let $X$ be the rate, $Z$ the time of a create outside the lock (`elsewhere_us`) and
-# $s$ the time of an attempt (`attempt_us`). In a storm the lock is never idle, $X s (N - X Z) = 1$, and that
+# $s$ the time of an attempt (`attempt_us`). In a storm the lock is never idle: $X s (N - X Z) = 1$, which
 # has a solution only for $s \geq 4Z/N^2$.
 #
 # ## The prediction
 #
-# Each arm, from `low` to `high` at 95%. `naive_value` is what deleting the waiting time from the profile
+# Each arm, from `low` to `high` at 95%. `naive_value` is what subtracting the waiting time from the profile
 # suggests; the cell below says why that is wrong.
 
 # %%
@@ -110,7 +111,8 @@ sentences(answer.naive_reason)
 # %% [markdown]
 # ## What is not known
 #
-# What the unpatched kernel's tables cannot say, and which measurement would; then which arm is worth writing.
+# What the unpatched kernel's tables cannot tell, and which measurement would; then which arm is worth
+# writing.
 
 # %%
 display(pd.DataFrame(answer.open), pd.DataFrame(answer.ideas))
@@ -119,10 +121,10 @@ display(pd.DataFrame(answer.open), pd.DataFrame(answer.ideas))
 # ## The guests
 #
 # What notebook 05 will count with `threads` processes on `cpus` CPUs. A `bound` follows from the algorithm
-# alone. For a `fitted` one, one factor of the simulator's model, the time outside the locks, is fitted to the
-# counts of `fitted_arm`, and the model then predicts what the other arms count, from `low` to `high` at 95%
-# for as many blocks as are measured. This takes the model to be right, so the intervals are too narrow:
-# [data](../data/README.md#what-falls-short) says how many missed.
+# alone. For a `fitted` row, one factor of the simulator's model, the time outside the locks, is fitted to
+# the counts of `fitted_arm`; the model then predicts the counts of the other arms, from `low` to `high` at
+# 95% for as many blocks as are measured. This assumes that the model is right, so the intervals are too
+# narrow: [data](../data/README.md#what-falls-short) says how many missed.
 
 # %%
 pd.DataFrame(prediction["guests"])
@@ -137,10 +139,11 @@ facts(prediction["guest_fit"])
 # %% [markdown]
 # ## The run's own machine
 #
-# In virtual time rates count. There the unpatched arm is measured first, and from its rates alone every
-# other arm is predicted as a gain over it at the same number of processes, from `low` to `high` at 90%. The
-# model is fitted to those rates; the interval also carries what no model of one lock knows, the next limit
-# above all. `naive_gain` is what deleting all waiting suggests. Empty on a target that gives no rates.
+# In virtual time rates are meaningful. There the unpatched arm is measured first, and every other arm is
+# predicted from its rates alone, as a gain at the same number of processes, from `low` to `high` at 90%.
+# The model is fitted to those rates; the interval also covers what a model of one lock cannot know, above
+# all the next bottleneck. `naive_gain` is what subtracting all waiting suggests. Empty on a target that
+# gives no rates.
 
 # %%
 gains = prediction.get("run", {"gains": []})["gains"]

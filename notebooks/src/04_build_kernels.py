@@ -27,7 +27,7 @@ kernels = story.kernels(target)
 # %% [markdown]
 # ## The kernels
 #
-# `spin_lock` decides whether a retry storm can show at all: only a queued spin lock serves its waiters in
+# `spin_lock` decides whether a retry storm can occur at all: only a queued spin lock serves its waiters in
 # FIFO order.
 
 # %%

@@ -43,7 +43,7 @@ f"{path.parent.name}/{path.name}"
 # ## The counts
 #
 # Only where the proof is not the number of calls of a function: observe kernels of the same arms, booted
-# block by block. They have tracepoints and lock statistics; they give counts, and never rates.
+# block by block. They have tracepoints and lock statistics, and give counts, never rates.
 
 # %%
 path = story.observe(target)
@@ -52,8 +52,8 @@ f"{path.parent.name}/{path.name}" if path else "no counts of observe kernels"
 # %% [markdown]
 # ## The same build twice
 #
-# The A/A pair: how far two measurements of the same build are apart, in calls of the function that the study
-# names, and in rates.
+# The A/A pair: how far apart two measurements of the same build are, in calls of the function that the
+# study names, and in rates.
 
 # %%
 from IPython.display import display
@@ -65,8 +65,8 @@ display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 # %% [markdown]
 # ## The rates
 #
-# In a plain guest (target qemu) rates are not a benchmark, and the counters are the proof (06). In virtual
-# time (target manycore) the host does not preempt a CPU, so rates can be compared between arms.
+# In a plain guest (target qemu) rates are not a benchmark; the counters are the proof (06). In virtual time
+# (target manycore) the host does not preempt a CPU, so rates can be compared between arms.
 
 # %%
 shown = rates(story.rows)
@@ -77,7 +77,7 @@ story.show(drawn, shown, "05-measured-rates")
 # ## Arm against arm
 #
 # Each arm against the unpatched one within each block: the change from old to new. Significant means p < 5%
-# over all rows of the table together (Holm), at a point where the A/A pair does not differ itself.
+# over all rows of the table together (Holm), at a point where the A/A pair itself does not differ.
 
 # %%
 compared_rates(story.rows, story.study)
@@ -90,10 +90,10 @@ compared_rates(story.rows, story.study)
 compared_latencies(story.rows, story.study)
 
 # %% [markdown]
-# ## Was it steady
+# ## Was it stable?
 #
-# Drift over the run, then outliers (they are reported and not removed), then lock events: `lock_slowpath`
-# counts waiters that queued, which shows the kind of lock.
+# Drift over the run, then outliers (reported but not removed), then lock events: `lock_slowpath` counts
+# waiters that queued, which shows the kind of lock.
 
 # %%
 from lockscale.measure.steadiness import outliers, steadiness

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 06 Profile: the counters that carry the proof
+# # 06 Profile: the counters that prove the effect
 #
 # Counts per operation do not depend on the speed of the machine. The study names the counter that is the
 # proof; the others show what else an arm changes.
@@ -39,7 +39,7 @@ counts
 # %% [markdown]
 # ## Function cost
 #
-# Function cost of the unpatched and the patched arm at the point where the counter differs most, with the
+# Function costs of the unpatched and the patched arm at the point where the counter differs most, with the
 # profiler on.
 
 # %%
@@ -51,7 +51,7 @@ says = f"measured {story.where}, profiled; {point[0]} CPUs, {point[1]} processes
 story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
 
 # %% [markdown]
-# ## Locks and processors
+# ## Locks and CPUs
 #
 # Who waits for which lock at that point (perf lock, by caller), and where the CPUs spend their time (perf
 # record), for those arms and points at which the run was profiled.
@@ -66,11 +66,11 @@ story.show_flame_graph(names[0], *point, says)
 story.show_flame_graph(names[1], *point, says)
 
 # %% [markdown]
-# ## On a machine in virtual time
+# ## In virtual time
 #
-# Where the CPUs' busy time went, in percent; how the rates of the A/A pair change with half the quantum (how
-# far the clocks of two CPUs may be apart); and the gain with each price at the lower and upper end of its
-# range, where the run has `price_ends`. Empty on other targets.
+# Where the CPUs' busy time went, in percent; how the rates of the A/A pair change with half the quantum
+# (the quantum is how far apart the clocks of two CPUs may be); and the gain with each price at the lower
+# and upper end of its range, if the run has `price_ends`. Empty on other targets.
 
 # %%
 from IPython.display import display
@@ -83,10 +83,11 @@ display(time_shares(story.rows), quantum_errors(story.rows))
 gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
-# The cache lines that were on their way longest, each by the function that moved it in most cases. A line
-# goes to one CPU after another, so it is a queue like a lock's: `occupied_pct` is the share of the time in
-# which it was on its way, and near 100% the line is the limit. The first of them that is no lock's shows what
-# limits the kernel once the lock is gone. Empty on other targets, and in runs before this was counted.
+# The cache lines that spent most time in transfer, each with the function that caused most of its
+# transfers. A cache line goes from one CPU to the next, so it is a queue like that of a lock:
+# `occupied_pct` is the share of the time that it was in transfer, and near 100% the line is the bottleneck.
+# The first of them that does not belong to a lock shows what limits the kernel once the lock is gone. Empty
+# on other targets, and in older runs, which did not count this.
 
 # %%
 moved_lines(story.rows)

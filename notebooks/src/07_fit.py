@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 07 Fit: models against the measurement, prediction against the truth
+# # 07 Fit: models against the measurement, prediction against the result
 #
-# Few points on an emulated machine say little, and the intervals show how little. A parameter marked `open`
-# is not identified by these data.
+# A few points on an emulated machine say little, and the intervals show how little. A parameter marked
+# `open` is not identified by these data.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -40,10 +40,10 @@ found.comparison
 #
 # $$X(N) = \frac{\lambda N}{1 + \sigma (N-1) + \kappa N (N-1)}$$
 #
-# with $\lambda$ the rate of one process, $\sigma$ the share of the work that is serial, and $\kappa$ the
-# cost of keeping each pair of CPUs coherent. For a given $\sigma$ and $\kappa$ each point implies a value of
-# $\lambda$; the best pair is the one for which these agree most. Below, for the measured rates and for a
-# published curve: creat_clo with the lockless orphan file, 1 to 31 clients (S4).
+# where $\lambda$ is the rate of one process, $\sigma$ the serial share of the work, and $\kappa$ the cost
+# of keeping each pair of CPUs coherent. For a given $\sigma$ and $\kappa$ each point implies a value of
+# $\lambda$; the best pair is the one for which these values agree best. Below it is fitted to the measured
+# rates and to a published curve: creat_clo with the lockless orphan file, 1 to 31 clients (S4).
 
 # %%
 import numpy as np
@@ -71,8 +71,8 @@ published_by_hand = fit_usl(clo.threads.to_numpy(float), clo.value.to_numpy(floa
 pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: creat_clo": published_by_hand})
 
 # %% [markdown]
-# The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ follow
-# it: they end at their limits, and the error is large, as in the row `usl` of the ranking.
+# The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ can
+# follow it: they end up at their limits, and the error is large, as in row `usl` of the ranking.
 
 # %% [markdown]
 # ## The best one
@@ -90,9 +90,9 @@ if best:
 # %% [markdown]
 # ## The prediction
 #
-# The prediction that notebook 03 wrote, beside what was published and what was measured. A bound holds or
-# does not. It *cannot be told* where the patch was predicted to save some of the counter, and the difference
-# that was counted is no larger than the scatter of the patched arm's own repeats.
+# The prediction that notebook 03 wrote, with what was published and what was measured. A bound holds or it
+# does not. It is *undecided* where the patch was predicted to reduce the counter, and the counted
+# difference is no larger than the scatter between repeats of the patched arm.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)
@@ -107,13 +107,13 @@ guests = judge_guests(story.read_prediction(), story.rows, story.study)
 guests
 
 # %% [markdown]
-# ## One arm's counts, and the others
+# ## Predicting the other arms' counts
 #
 # What was predicted from the counts of `fitted_arm`, before any other arm was booted, and what the others
-# then counted, also where the prediction is far off. For inode-claim `fitted_arm` is the patched one.
-# `own_processors`: the host has a CPU for each process. Where it has not, it preempts lock holders, which the
-# model leaves out. The predicted intervals take the model to be right, so they are too narrow. With two
-# blocks there is no measured interval. Empty where nothing was predicted.
+# then counted, however far off the prediction is. For inode-claim `fitted_arm` is the patched one.
+# `own_processors`: the host has a CPU for each process. If it does not, it preempts lock holders, which the
+# model leaves out. The predicted intervals assume that the model is right, so they are too narrow. With
+# only two blocks there is no measured interval. Empty where nothing was predicted.
 
 # %%
 counters = judge_counters(story.read_prediction(), story.rows, story.study)
@@ -122,9 +122,9 @@ counters
 # %% [markdown]
 # ## The rates, predicted and measured
 #
-# Each predicted rate with its interval, the mean, minimum and maximum that were measured, and whether the
-# mean lies inside. Only where the unpatched rates are of the same origin as this run; a published table is of
-# another machine, and then this is empty.
+# Each predicted rate with its interval, the measured mean, minimum and maximum, and whether the mean lies
+# inside the interval. Shown only if the unpatched rates are of the same origin as this run; a published
+# table is from another machine, and then this is empty.
 
 # %%
 from lockscale.predict.judge import judge_rates
@@ -135,9 +135,9 @@ beside
 # %% [markdown]
 # ## The gains, predicted and measured
 #
-# In virtual time: each arm's gain over the unpatched arm at the same number of processes, predicted from the
-# unpatched arm's rates alone before any other arm was booted, and measured. The measured interval is that of
-# the extreme repeats. Empty where the run was not in virtual time.
+# In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted from
+# the unpatched arm's rates alone before any other arm was booted, and as measured. The measured interval is
+# that of the extreme repeats. Empty if the run was not in virtual time.
 
 # %%
 from lockscale.predict.judge import judge_gains
@@ -146,11 +146,11 @@ gains = judge_gains(story.read_prediction(), story.rows)
 gains
 
 # %% [markdown]
-# ## What was published, explained
+# ## How well the published points are explained
 #
-# Errors at the published points, from the fits kept in [data](../data/README.md): the best queueing model of
-# each curve, and the simulator fitted to all columns of a machine at once. There is no kept fit of a CSV file
-# of your own: `lockscale compare FILE` ranks the queueing models on it.
+# Errors at the published points, from the fits kept in [data](../data/README.md): the best queueing model
+# of each curve, and the simulator fitted to all columns of a machine at once. There is no stored fit for
+# your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
 
 # %%
 from lockscale.show.figures import scoreboard_figure, scoreboard_numbers

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # 08 Changelog: the text a maintainer reads
+# # 08 Changelog: the text that a maintainer reads
 #
-# Paste it below the subject of the patch: problem, mechanism, change, one table, and how it was measured, in
-# at most 30 lines of 75 columns. Below `---` stands the protocol: machine, commands, intervals, function
+# Paste it below the subject of the patch: problem, mechanism, change, one table, and how it was measured,
+# in at most 30 lines of 75 columns. Below `---` is the protocol: machine, commands, intervals, function
 # costs and predictions. Reviewers see it in the mail, and `git am` drops it.
 
 # %% tags=["parameters"]

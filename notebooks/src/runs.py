@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # Runs: what was measured here, and what is kept
+# # Runs: your own, and the curated ones
 #
 # Every run of a study in `runs/`, every set of a batch, and the curated runs of `data/measured`. A run's
 # name links to its folder, a number to its executed notebook. `make study` adds a run, `lockscale batch` a
@@ -18,8 +18,8 @@ second = ""
 # %% [markdown]
 # ## The runs
 #
-# *complete*: measured, and its changelog text is written. *unfinished*: `lockscale study resume RUN` goes on
-# with it. *not measured*: its notebooks ran without a guest or a server.
+# *complete*: measured, and its changelog text is written. *unfinished*: `lockscale study resume RUN`
+# continues it. *not measured*: its notebooks ran without a guest or a server.
 
 # %%
 from lockscale.show.runs import batches_table, browse_runs, runs_table, side_by_side
@@ -37,8 +37,8 @@ browse_runs()
 # %% [markdown]
 # ## Two runs
 #
-# Their settings that differ, then their rates and counters. There is no test of significance: a machine
-# drifts from run to run, and only arms of one run are interleaved. Rates under emulation are not a benchmark.
+# The settings that differ, then rates and counters. There is no significance test: a machine drifts from
+# run to run, and only the arms of one run are interleaved. Rates under emulation are not a benchmark.
 
 # %%
 side_by_side(first, second)

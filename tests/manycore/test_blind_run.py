@@ -75,7 +75,7 @@ def test_the_gains_are_judged_at_every_point(story: Story):
     judged = judge_gains(story.read_prediction(story.run), read_rows(story.run.rows))
     assert list(judged.columns) == GAINS and list(judged.threads) == [1, 8]
     alone = judged[judged.threads == 1].iloc[0]
-    assert alone.inside and abs(alone.measured - 1) < 0.05  # one process meets nobody
+    assert alone.inside and abs(alone.measured - 1) < 0.05  # a single process is uncontended
 
 
 def test_the_group_locks_line_moves_among_eight_and_none_is_waited_for_by_one(story: Story):

@@ -22,7 +22,7 @@ def told(folder: Path, rows: pd.DataFrame) -> str:
 
 def test_a_run_that_drifts_says_so_at_its_end(tmp_path: Path):
     said = told(tmp_path, rates(1, 12, noise=0.01, drift=-0.18))
-    assert "as-found" in said and "drift: -16." in said and "the run was not steady" in said
+    assert "as-found" in said and "drift: -16." in said and "the run drifted" in said
 
 
 def test_a_steady_run_says_that_too(tmp_path: Path):
@@ -48,4 +48,4 @@ def test_a_repeat_that_lies_apart_is_shown(tmp_path: Path):
 
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_too_few_blocks_are_said_to_be_too_few(tmp_path: Path, blocks: int):
-    assert told(tmp_path, rates(1, blocks)).count("4 blocks are needed") == 2
+    assert told(tmp_path, rates(1, blocks)).count("it takes 4 blocks") == 2

@@ -57,7 +57,7 @@ def test_p_values_are_those_of_scipy():
 def test_three_blocks_are_too_few_to_tell():
     table = told(rates(5, 3, drift=0.5))
     assert not table.found.any() and table.p.isna().all()
-    assert table.says.str.contains("4 blocks are needed").all()
+    assert table.says.str.contains("it takes 4 blocks").all()
 
 
 def test_an_outlier_is_shown_and_stays_in_the_comparison():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A promise is kept, kept in the middle of the next operation, or broken: and each is told apart."""
+"""A promise is kept, kept in the middle of the next operation, or broken: and each is distinguished."""
 
 import struct
 from pathlib import Path

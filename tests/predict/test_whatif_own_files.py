@@ -174,10 +174,12 @@ def test_a_profile_that_the_fit_does_not_use_is_said_so_at_the_top(s1_rates: Pat
     without = ask_files(costs, s1_rates, "inode_claim")
     assert "nothing of it in the fit" in without.used[0]
     assert [one.option for one in without.open if one.option] == [ACCESS]
-    assert not any("name of a step" in one.why for one in without.open)
+    assert not any("named like a step" in one.why for one in without.open)
     given = ask_files(costs, s1_rates, "inode_claim", given={ACCESS: 8.03})
     assert f"in the fit: calls of {ACCESS}" in given.used[0]
-    assert all(any("take the model to be exact" in note for note in one.notes) for one in (without, given))
+    assert all(
+        any("assume that the model is exact" in note for note in one.notes) for one in (without, given)
+    )
 
 
 @pytest.mark.parametrize("rate", [2_000, 400_000])

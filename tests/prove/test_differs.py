@@ -73,7 +73,7 @@ def test_a_patch_of_a_comment_is_the_base_under_another_name(study: Study):
     assert ours.sha256 != upstream.sha256
     for one, other in ((ours, upstream), (upstream, ours)):
         found = differs(one)
-        assert not found.ok and found.detail.endswith(f"mkfs, mount and knobs as {other.name}")
+        assert not found.ok and found.detail.endswith(f"mkfs, mount options and knobs as {other.name}")
 
 
 def test_a_patch_of_code_beside_a_comment_is_an_arm(study: Study):

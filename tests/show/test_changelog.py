@@ -76,7 +76,7 @@ def test_problem_mechanism_and_change_come_before_the_table(run: str, letters: d
 def test_an_emulated_run_has_counts_and_no_rate(run: str, letters: dict[str, Letter]):
     message, protocol = message_of(letters[run]), below_of(letters[run])
     assert "counted in QEMU (tcg), 4 CPUs" in sentences(message) and "%)" not in message
-    assert "MEASURED IN QEMU" in protocol and "the times are no benchmark" in sentences(protocol)
+    assert "MEASURED IN QEMU" in protocol and "times are not a benchmark" in sentences(protocol)
     assert "BEFORE" not in protocol, "times of emulated functions are not compared"
     metric = story_of(run).study.metric.lower()
     assert metric not in (message + protocol).lower()

@@ -73,7 +73,7 @@ def test_a_cover_letter_compares_our_patches_with_the_base_they_apply_to():
     said = in_form("cover", open_story("group-trylock", run))
     head = said.partition("How it was measured:")[0]
     assert re.search(r"^procs +trylock +goal-spread +change$", head, re.MULTILINE)
-    assert "wait for the lock of a busy block group" not in said and "one goal for each CPU" in said
+    assert "wait for the lock of a busy block group" not in said and "one goal per CPU" in said
 
 
 @pytest.mark.parametrize("name", list_studies())
@@ -163,10 +163,10 @@ def test_build_ids_are_in_brackets_since_checkpatch_takes_bare_ones_for_commits(
 
 
 def test_the_command_that_measures_again_is_there_without_the_name_of_a_server():
-    assert "again:  lockscale study run inode-claim --target TARGET\n" in text("hardware")
+    assert "rerun:  lockscale study run inode-claim --target TARGET\n" in text("hardware")
     study = load_study("inode-claim", {"iterations": 7})
     said = as_text(letter(study, found_in("qemu")))
-    again = shlex.split(re.findall(r"again: (.*?)\n\n", said, re.DOTALL)[0])
+    again = shlex.split(re.findall(r"rerun: (.*?)\n\n", said, re.DOTALL)[0])
     assert again == ["lockscale", "study", "run", "inode-claim", "--target", "rack-7", "-p", "iterations=7"]
 
 

@@ -109,9 +109,10 @@ def test_axes_are_named_and_traces_have_names_of_their_own(name: str):
 def test_a_caption_says_what_the_intervals_cover():
     """Of two runs they cover 66.7%, which nobody guesses."""
     says = figures.counted_against_unpatched(STUDY, COUNTED, GUEST).layout.meta["says"]
-    assert "bars: 66.7 to 95.2% by ranks" in says
+    assert "bars: 66.7 to 95.2%, rank-based" in says
     alike = COUNTED.assign(level_pct=95.0)
-    assert "bars: 95% by ranks" in figures.counted_against_unpatched(STUDY, alike, GUEST).layout.meta["says"]
+    says = figures.counted_against_unpatched(STUDY, alike, GUEST).layout.meta["says"]
+    assert "bars: 95%, rank-based" in says
 
 
 def test_a_legend_beside_long_names_of_functions_is_not_cut_off():

@@ -28,7 +28,7 @@ NO_CURVE = Fitted(
 
 def test_claims_are_counted_by_verdict():
     found = audited(pd.DataFrame({"verdict": ["holds", "holds", "fails", "unknown"]}))
-    assert found.says == "of 4 claims 2 hold, 1 fail and 1 cannot be told"
+    assert found.says == "of 4 claims 2 hold, 1 fail and 1 unknown"
     assert found.numbers == {"claims_hold": 2, "claims_fail": 1, "claims_unknown": 1}
     assert "no table of the study prints a claim" in audited(pd.DataFrame({"verdict": []})).says
 
@@ -36,7 +36,7 @@ def test_claims_are_counted_by_verdict():
 def test_the_worst_error_counts_whichever_its_sign():
     errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
     found = simulated(errors)
-    assert found.says == "simulated: up to 7.2% off at 3 published points, calibrated ones among them"
+    assert found.says == "simulated: up to 7.2% off at 3 published points, some of them calibrated"
     assert found.numbers["largest_error_pct"] == 7.25
     assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
 
@@ -44,9 +44,7 @@ def test_the_worst_error_counts_whichever_its_sign():
 def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_points():
     errors = pd.DataFrame({"error_pct": [0.1, -0.2], "origin": "published"})
     found = simulated(errors, pd.DataFrame({"error_pct": [4.0, -19.2]}))
-    assert found.says.endswith(
-        "calibrated ones among them; up to 19.2% off at 2 numbers to which nothing was fitted"
-    )
+    assert found.says.endswith("some of them calibrated; up to 19.2% off at 2 numbers that were not fitted")
     assert found.numbers["largest_unfitted_error_pct"] == 19.2
 
 
@@ -112,7 +110,7 @@ def test_only_what_was_predicted_can_hold():
 def test_a_bound_that_the_counts_do_not_resolve_is_neither_held_nor_broken():
     guests = pd.DataFrame({"holds": [YES, CANNOT_BE_TOLD, CANNOT_BE_TOLD, NO]})
     found = judged(NO_CURVE, guests, *(3 * [pd.DataFrame({"inside": []})]))
-    assert found.says == "1 of 4 predicted bounds hold, 2 cannot be told"
+    assert found.says == "1 of 4 predicted bounds hold, 2 undecided"
     assert (found.numbers["bounds_hold"], found.numbers["bounds_not_decided"]) == (1, 2)
 
 
@@ -145,4 +143,4 @@ def test_a_law_that_no_point_was_left_to_test_is_not_called_the_best():
     assert found.comparison and found.comparison.best.loo_pct is None
     empty = pd.DataFrame({"holds": [], "inside": []})
     says = judged(found, empty, empty, empty, empty).says
-    assert says.endswith("no law was tried on points of base on 4 CPUs that it was not fitted to")
+    assert says.endswith("no law was tested on points of base on 4 CPUs that it was not fitted to")

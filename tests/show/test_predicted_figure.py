@@ -38,4 +38,4 @@ def test_its_words_for_those_who_do_not_see_it_have_rates_at_arms():
 
 def test_where_nothing_was_published_nothing_is_drawn_as_published():
     names = [trace.name for trace in predicted_line(ROWS.assign(published=None)).data]
-    assert names == ["predicted", "if waits are deleted"]
+    assert names == ["predicted", "if waits vanished"]

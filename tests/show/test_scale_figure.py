@@ -26,7 +26,7 @@ def test_each_path_has_its_arms_in_a_panel_and_legend_of_its_own():
 
 def test_a_curve_that_ends_early_is_told_in_the_caption():
     short = FOUND[(FOUND.arm == "theirs") | (FOUND.threads == 1)]
-    assert "; a curve that ends at 1 CPUs was simulated no farther" in scale_figure(short).layout.meta["says"]
+    assert "; curves that end at 1 CPUs do so because" in scale_figure(short).layout.meta["says"]
     assert "no farther" not in scale_figure(FOUND).layout.meta["says"]
 
 

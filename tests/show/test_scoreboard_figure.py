@@ -73,7 +73,7 @@ def test_the_caption_says_how_many_parameters_were_fitted_to_how_many_points(row
     assert "4 parameters fitted to 6 published points of all columns at once" in says
     assert "proves nothing" not in says
     few = [{**row, "points_of_all_columns": 4, "curve": row["curve"][:1]} for row in rows]
-    assert "so that it meets them proves nothing" in scoreboard_figure(few, "s9_t").layout.meta["says"]
+    assert "so the match proves nothing" in scoreboard_figure(few, "s9_t").layout.meta["says"]
 
 
 def test_labels_of_thread_counts_do_not_meet():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A table without a profile is closed by one measurement: the queue that is left."""
+"""A table without a profile is closed by one measurement: that of the remaining queue."""
 
 import random
 import re
@@ -119,8 +119,8 @@ def of_s3(share: float) -> tuple[Answer, list[tuple[Predicted, float]]]:
 def test_what_is_said_of_lines_that_move_is_true_of_s3s_own_patched_column():
     """Nothing of the column is in the prediction; the note says how far it was off there."""
     answer, fits_64 = of_s3(0.2)
-    (note,) = [one for one in answer.notes if "lines that move" in one]
-    assert any(one.parameter == "lines that move" for one in answer.open)
+    (note,) = [one for one in answer.notes if "cache-line transfers" in one]
+    assert any(one.parameter == "cache-line transfers" for one in answer.open)
     of, all_of, times, few = re.search(
         r"(\d) published values .* all (\d) .* ([\d.]+) times too high; with 0.5 only (\d)", note
     ).groups()

@@ -170,7 +170,7 @@ def test_a_kernel_source_in_the_home_of_nobody_is_a_sentence():
 
 def test_a_key_that_no_study_has_is_refused(studies: Path):
     (studies / "x.yaml").write_text(SHIPPED + "mkfz: [-b]\n")
-    with pytest.raises(BadInput, match=r"^x\.yaml: mkfz: there is no such key: take it out"):
+    with pytest.raises(BadInput, match=r"^x\.yaml: mkfz: there is no such key: remove it"):
         load_study("x")
 
 
@@ -212,14 +212,14 @@ def test_a_yaml_tag_that_would_run_code_is_refused_and_runs_nothing(inside: Path
     [
         ({"tables": []}, "tables: it has 0 entries: write at least 1"),
         ({"arms": ["a"]}, "arms.0: write names with values (got 'a')"),
-        ({"mkfs": None}, "mkfs: write a list, as [a, b] (got None)"),
-        ({"check": {"variants": {"a b": "c"}}}, "check.variants.a b: write a list, as [a, b] (got 'c')"),
+        ({"mkfs": None}, "mkfs: write a list, such as [a, b] (got None)"),
+        ({"check": {"variants": {"a b": "c"}}}, "check.variants.a b: write a list, such as [a, b] (got 'c')"),
         ({"aa_counter": 5}, "aa_counter: write a text, or write '' (got 5)"),
         (
             {"filesystem": "zfs"},
             "filesystem: there is no file system 'zfs': name one of btrfs, ext4, tmpfs, xfs",
         ),
-        ({5: "x"}, "5: a key is a text: put it in quotes, or mend its name (got 5)"),
+        ({5: "x"}, "5: a key must be text: quote it, or correct its name (got 5)"),
     ],
 )
 def test_what_cannot_be_is_told_by_its_keys_and_by_what_to_write(studies: Path, changes, says: str):

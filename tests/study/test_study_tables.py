@@ -155,7 +155,7 @@ def test_a_study_may_name_both_kinds_and_only_the_published_one_is_called_so(hom
     "entry", ["../rates.csv", "/tmp/rates.csv", "sub/rates.csv", ".csv", "..", "a\n.csv", "~/rates.csv", ""]
 )
 def test_a_table_elsewhere_is_refused_by_file_entry_and_what_to_do(home: Path, entry: str):
-    with pytest.raises(BadInput, match=r"^mine\.yaml: tables\.0: .*right beside the study file") as refused:
+    with pytest.raises(BadInput, match=r"^mine\.yaml: tables\.0: .*the same folder as the study") as refused:
         mine(home, entry)
     assert repr(entry) in str(refused.value) and "\n" not in str(refused.value)
 

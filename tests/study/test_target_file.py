@@ -125,8 +125,8 @@ def test_what_no_server_has_is_refused_in_printable_words(targets: Path):
 def test_a_password_is_refused_without_repeating_it(targets: Path, key: str):
     said = refused(targets, {**SERVER, key: "hunter2secret"})
     assert said == (
-        f"example-server.yaml: {key}: no password is stored in such a file: "
-        "take the line out, and log in with a key or an agent"
+        f"example-server.yaml: {key}: such a file must not contain a password: "
+        "remove the line, and log in with a key or an agent"
     )
 
 

@@ -63,7 +63,7 @@ def _end(sentence: str, status: int) -> None:
     is_eager=True,
     expose_value=False,
     callback=show_completion,
-    help="Print the completion for bash, zsh or fish, and exit.  [default: $SHELL]",
+    help="Print the completion script for bash, zsh or fish.  [default: $SHELL]",
 )
 @click.pass_context
 def cli(context: click.Context) -> None:

@@ -4,11 +4,11 @@
 from lockscale.studies.examples import EXAMPLE_MODEL, EXAMPLE_STUDY
 
 FIRST_STEPS = (
-    ("whatif -r 1:35k,64:140k", "what a patch of your lock gives"),
-    ("compare my.csv", "which queueing law fits your table"),
-    (f"sim {EXAMPLE_MODEL} --threads 1,8,48", "where a lock's algorithm stops"),
-    (f"study run {EXAMPLE_STUDY} --short", "a patch proven, in virtual time"),
-    ("new study NAME", "a study of your own patch"),
+    ("whatif -r 1:35k,64:140k", "predict the gain of a patch"),
+    ("compare my.csv", "find the law that fits your table"),
+    (f"sim {EXAMPLE_MODEL} --threads 1,8,48", "see where a lock stops scaling"),
+    (f"study run {EXAMPLE_STUDY} --short", "measure a patch in virtual time"),
+    ("new study NAME", "study your own patch"),
 )
 """Command, without the word lockscale, and what it does."""
 
@@ -21,10 +21,10 @@ def first_steps() -> str:
     return "\n".join(
         [
             "From a lock-contention profile of a Linux file system to a proven kernel patch.",
-            "Five things to begin with:",
+            "Five ways to start:",
             "",
             *lines,
             "",
-            "lockscale doctor says what is missing here, lockscale --help what else there is.",
+            "lockscale doctor reports what is missing, lockscale --help lists all commands.",
         ]
     )

@@ -50,12 +50,12 @@ def kernel() -> None:
 
 @kernel.command("build")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--source", help="A kernel tarball or tree of your own.")
+@click.option("--source", help="Your own kernel tarball or source tree.")
 @click.option(
     "--kind",
     default="rate",
     show_default=True,
-    help="What for: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
+    help="Kind of build: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
 )
 @on_base
 @as_json
@@ -72,7 +72,7 @@ def kernel_build(which: str, source: str | None, kind: str) -> None:
 @kernel.command("list")
 @as_json
 def kernel_list() -> None:
-    """The kernels in the cache."""
+    """List the kernels in the cache."""
     from lockscale.kernels.build import cached_kernels
 
     rows = [asdict(k) for k in cached_kernels()]
@@ -82,13 +82,13 @@ def kernel_list() -> None:
 
 @click.group()
 def target() -> None:
-    """The targets: list, check, prepare a disk, boot an arm or the default kernel, list and remove ours."""
+    """Targets: list and check them, prepare a disk, boot an arm or the default kernel, remove our kernels."""
 
 
 @target.command("list")
 @as_json
 def target_list() -> None:
-    """Every target file."""
+    """List every target file."""
     from lockscale.study.file import list_targets, load_target
 
     found, damaged = loaded(list_targets(), load_target)
@@ -101,11 +101,14 @@ def target_list() -> None:
 @target.command("check")
 @click.argument("name", shell_complete=targets)
 @click.option(
-    "--study", metavar="STUDY", shell_complete=studies, help="Ask for the tools of this study's file system."
+    "--study",
+    metavar="STUDY",
+    shell_complete=studies,
+    help="Check for the tools of this study's file system.",
 )
 @as_json
 def target_check(name: str, study: str | None) -> int:
-    """What keeps a server from carrying out a run, and the fix; nothing on it is changed."""
+    """Check whether a server can carry out a run, and how to fix what is missing; changes nothing on it."""
     from lockscale.filesystems import FIRST, fs_type
     from lockscale.measure.target_ssh import check_server, server_target
     from lockscale.progress import progress
@@ -124,11 +127,11 @@ def target_check(name: str, study: str | None) -> int:
 
 @target.command("prepare")
 @click.argument("name", shell_complete=targets)
-@click.option("--token", help="The first time: what is asked for, typed off the disk or lsblk.")
-@click.option("--dry-run", is_flag=True, help="Print each command that would destroy something; do nothing.")
+@click.option("--token", help="Needed the first time: the disk's token, as the command prints it.")
+@click.option("--dry-run", is_flag=True, help="Print each command that would destroy data, and do nothing.")
 @as_json
 def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
-    """Format a server's disk with this project's mark, after every check of it."""
+    """Format a server's disk as the test disk, after checking it in every way."""
     from lockscale.measure.target_ssh import prepare_disk, server_target
     from lockscale.study.file import load_target
 
@@ -138,27 +141,27 @@ def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
 
 @target.command("kernels")
 @click.argument("name", shell_complete=targets)
-@click.option("--remove", metavar="RELEASE", help="Take this one off it first, as the list calls it.")
+@click.option("--remove", metavar="RELEASE", help="First remove this one, named as in the list.")
 @as_json
 def target_kernels(name: str, remove: str | None) -> None:
-    """Our kernels on a server; the running one and the default are never removed."""
+    """List our kernels on a server, or remove one; never the running one or the default."""
     from lockscale.measure.target_ssh import kernels_on, server_target
     from lockscale.study.file import load_target
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
-    show(rows, table(rows) if rows else "no kernel of ours is on it")
+    show(rows, table(rows) if rows else "none of our kernels is installed")
 
 
 @target.command("home")
 @click.argument("name", shell_complete=targets)
 @as_json
 def target_home(name: str) -> None:
-    """Bring a server back to its own kernel, whatever a run that died left there."""
+    """Boot a server back into its own kernel, whatever a dead run left behind."""
     from lockscale.measure.target_ssh import bring_home, server_target
     from lockscale.study.file import load_target
 
     done = bring_home(server_target(load_target(name)))
-    taken_off = "".join(f"\nhalf-installed, taken off: {release}" for release in done["taken_off"])
+    taken_off = "".join(f"\nremoved after a failed installation: {release}" for release in done["taken_off"])
     show(done, f"{name} runs its own Linux {done['release']}{taken_off}")
 
 
@@ -166,11 +169,11 @@ def target_home(name: str) -> None:
 @click.argument("name", shell_complete=targets)
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
-@click.option("--show-command", is_flag=True, help="Print the exact qemu line, boot nothing.")
+@click.option("--show-command", is_flag=True, help="Print the exact QEMU command line; boot nothing.")
 @on_base
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool) -> None:
-    """Boot an arm on a target once, assert uname and build-id, and power it off."""
+    """Boot an arm on a target once, check uname and build-id, and power it off."""
     from lockscale.measure.target_ssh import boot_arm
     from lockscale.prove.check import boot_once, example_line
     from lockscale.study.file import SshTarget, load_target
@@ -200,14 +203,14 @@ def _say_left_out(unsafe: "list[Series]") -> None:
 
 @click.group()
 def patches() -> None:
-    """The kernel patches: list, check and export the series."""
+    """Kernel patches: list, check, stress and export the series."""
 
 
 @patches.command("list")
 @on_base
 @as_json
 def patches_list() -> None:
-    """Every series with its patches."""
+    """List every series with its patches."""
     from lockscale.kernels.series import all_series
 
     rows = [
@@ -218,24 +221,28 @@ def patches_list() -> None:
 
 @patches.command("check")
 @click.argument("which", required=False, shell_complete=studies_and_arms)
-@click.option("--build", is_flag=True, help="Also checkpatch, new warnings of W=1, and each arm's kernel.")
-@click.option("--boot", is_flag=True, help="Also boot each arm and count what it does (implies --build).")
+@click.option(
+    "--build",
+    is_flag=True,
+    help="Also run checkpatch, look for new W=1 warnings, and build each arm's kernel.",
+)
+@click.option("--boot", is_flag=True, help="Also boot each arm and compare its counters (implies --build).")
 @click.option(
     "--iterations",
     default=5,
     show_default=True,
     type=click.IntRange(2, 100),
-    help="Boots of each arm to count in; fewer than 4 give no interval of 95%.",
+    help="Boots per arm for the counters; fewer than 4 give no 95% interval.",
 )
 @click.option(
     "--write-table",
     is_flag=True,
-    help="Put the figures into kernel-patches/README.md (with --boot, of all arms).",
+    help="Write the results into kernel-patches/README.md (with --boot, for all arms).",
 )
 @on_base
 @as_json
 def patches_check(which: str | None, build: bool, boot: bool, iterations: int, write_table: bool) -> int:
-    """Whether each series applies, is not in already, and (by option) builds, boots and counts right."""
+    """Check that each series applies, is not in already, and (by option) builds, boots and counts right."""
     from lockscale.files import need_clone
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme
@@ -254,12 +261,12 @@ def patches_check(which: str | None, build: bool, boot: bool, iterations: int, w
 @click.argument("which", required=False, shell_complete=studies_and_arms)
 @click.option("--kind", default="debug", show_default=True, type=click.Choice(["debug", "kcsan"]))
 @click.option(
-    "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="In the guest."
+    "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="Time in the guest."
 )
 @on_base
 @as_json
 def patches_soak(which: str | None, kind: str, minutes: float) -> int:
-    """Load debug kernels for minutes: lockdep and KASAN silent, KCSAN no race that the base has not."""
+    """Run loads on debug kernels: lockdep and KASAN must stay silent, KCSAN must find no new race."""
     from lockscale.kernels.series import chosen_series
     from lockscale.prove.soak import as_text, soak_all
     from lockscale.study.file import DEFAULT_TARGET, load_target
@@ -276,12 +283,12 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
     default="empty",
     show_default=True,
     type=click.Choice(["empty", "aged", "full"]),
-    help="Of the file system before: aged has holes, full has 5% free.",
+    help="Initial state of the file system: aged has holes, full has 5% free.",
 )
 @on_base
 @as_json
 def patches_locality(which: str, iterations: int, state: str) -> None:
-    """Where files and free space lie after eight writers: what a block allocator's arm does to them."""
+    """Show where files and free space end up after eight writers, for arms that change block allocation."""
     from lockscale.kernels.series import chosen_series
     from lockscale.prove.locality import localities, summary
     from lockscale.study.file import DEFAULT_TARGET, load_target
@@ -292,11 +299,11 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 
 @patches.command("xfstests")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--group", default="quick", show_default=True, help="As check -g takes it.")
+@click.option("--group", default="quick", show_default=True, help="Test group, as for check -g.")
 @on_base
 @as_json
 def patches_xfstests(which: str, group: str) -> int:
-    """Your own xfstests on the base and on an arm: what fails in the arm alone."""
+    """Run your xfstests on the base and on an arm, and list what only fails on the arm."""
     from lockscale.prove.xfstests import compare_with_base
     from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 
@@ -310,11 +317,11 @@ def patches_xfstests(which: str, group: str) -> int:
 @patches.command("export")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
-@click.option("--output", type=click.Path(), help="The file (mbox) or folder to write.")
+@click.option("--output", type=click.Path(), help="File (mbox) or folder to write.")
 @on_base
 @as_json
 def patches_export(which: str, form: str, output: str | None) -> None:
-    """Write an arm's patches for git am, for quilt, or for a Lustre tree."""
+    """Write an arm's patches for git am, quilt, or a Lustre tree."""
     from pathlib import Path
 
     from lockscale.kernels.export import export
@@ -328,12 +335,20 @@ def patches_export(which: str, form: str, output: str | None) -> None:
 
 @patches.command("powercut")
 @click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
-@click.option("--cuts", default=20, show_default=True, type=click.IntRange(1, 1000), help="Of each arm.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of loads and cuts.")
+@click.option(
+    "--cuts",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Number of power cuts per arm.",
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=click.IntRange(0), help="Random seed of loads and cuts."
+)
 @on_base
 @as_json
 def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
-    """Load each safe arm, cut the power many times, and look for what was fsynced (hours under emulation)."""
+    """Load each safe arm, cut the power many times, and check what was fsynced (hours under emulation)."""
     from lockscale.prove.powercut.campaign import as_text, cut_arms, split
     from lockscale.prove.powercut.load import Plan
 

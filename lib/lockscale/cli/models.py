@@ -21,10 +21,10 @@ trace_options = together(
     click.option(
         "--trace",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Who holds, spins and sleeps: .json for Perfetto, .html a timeline.",
+        help="Write a timeline of who holds, spins and sleeps: .json for Perfetto, or .html.",
     ),
-    click.option("--trace-from-us", type=float, help="Its start, from the end of the warm-up.  [default: 0]"),
-    click.option("--trace-for-us", type=float, help=f"How long the trace lasts.  [default: {FOR_US:g}]"),
+    click.option("--trace-from-us", type=float, help="Start of the trace after the warm-up.  [default: 0]"),
+    click.option("--trace-for-us", type=float, help=f"Length of the trace.  [default: {FOR_US:g}]"),
 )
 
 
@@ -82,12 +82,10 @@ def _written(file: Path, found: "Trace") -> tuple[dict[str, Any], str]:
 
 
 @click.command()
-@click.option(
-    "--target", shell_complete=targets, help="Also boot this target and see what it says of itself."
-)
+@click.option("--target", shell_complete=targets, help="Also boot this target and check it from inside.")
 @as_json
 def doctor(target: str | None) -> int:
-    """What is missing on this machine or that target, and the fix."""
+    """Report what is missing on this machine or a target, and how to fix it."""
     from lockscale.doctor import doctor as examine
 
     found = examine(target)
@@ -101,11 +99,11 @@ def doctor(target: str | None) -> int:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--tool", help="The tool that printed it, where it is not recognised.")
-@click.option("--table", "number", help="Of several tables of a profiler in FILE: its number or title.")
+@click.option("--tool", help="The tool that printed FILE, if it is not recognised.")
+@click.option("--table", "number", help="Number or title of the table, if FILE has several.")
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:
-    """Long-form rows from the output of a load generator or a profiler; FILE may be - for a pipe."""
+    """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
     from lockscale.tools.registry import parse_file
 
     found = parse_file(Path(file), tool, number).to_json()
@@ -116,7 +114,7 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
 
 @click.command()
 @click.argument("model", required=False, shell_complete=models)
-@click.option("--list", "listed", is_flag=True, help="Name the models.")
+@click.option("--list", "listed", is_flag=True, help="List the models.")
 @parameter
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
 @click.option("--replications", default=5, show_default=True)
@@ -136,9 +134,9 @@ def sim(
     trace_from_us: float | None,
     trace_for_us: float | None,
 ) -> None:
-    """Simulate a model; every number is simulated, and says from what it is calibrated.
+    """Simulate a model; the output says what it was calibrated to.
 
-    MODEL is a name that --list prints, or the path of a file of your own that ends in .py.
+    MODEL is a name from --list, or the path of your own .py file.
     """
     if listed or not model:
         from lockscale.sim import list_models

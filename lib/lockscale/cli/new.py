@@ -8,20 +8,20 @@ from lockscale.cli.output import as_json, show
 
 @click.group()
 def new() -> None:
-    """Begin something of your own: a study."""
+    """Create a study of your own."""
 
 
 @new.command("study")
 @click.argument("name")
 @as_json
 def new_study(name: str) -> None:
-    """Write a study to begin with: its file, and an arm as the kernel is beside one for your patches.
+    """Write a skeleton study: its file, an arm with the unmodified kernel, and one for your patches.
 
-    It is whole as it stands, so `lockscale study show NAME` shows it; README.md in the folder of its arms
-    says what to put in.
+    It is complete as written, so `lockscale study show NAME` works; README.md in the folder of its arms
+    says what to fill in.
     """
     from lockscale.studies.skeleton import write_study
 
     written = write_study(name)
     value = {"study": name, "file": str(written.file), "folder": str(written.folder)}
-    show(value, f"{written.file}\n{written.folder}\nWhat to do next is in {written.folder / 'README.md'}")
+    show(value, f"{written.file}\n{written.folder}\nThe next steps are in {written.folder / 'README.md'}")

@@ -19,15 +19,15 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., object])
 
 as_json = click.option(
-    "--json", is_flag=True, expose_value=False, callback=_remember, help="One JSON value on stdout."
+    "--json", is_flag=True, expose_value=False, callback=_remember, help="Print JSON on stdout."
 )
 parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE")
 operations = click.option(
     "--operations",
     default=20_000,
     show_default=True,
-    help="Counted in each replication. Near a storm's threshold there are two lasting states: short runs can "
-    "all stay in one of them, and the interval does not show it; then give more.",
+    help="Operations per replication. Near the threshold of a storm there are two stable states: short runs "
+    "can all stay in one of them without the interval showing it; use more there.",
 )
 
 

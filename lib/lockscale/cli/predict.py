@@ -18,37 +18,41 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--profile",
     type=_FILE,
-    help="What perf report, perf lock, lock_stat, a robot's mail ... say of the base.",
+    help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel.",
 )
-@click.option("-r", "--rates", help="Rates of the base: 1:35k,64:140k, or a CSV file with threads,value.")
+@click.option("-r", "--rates", help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.")
 @click.option(
     "--patch",
     "patches",
     multiple=True,
     metavar="TEXT",
-    help='For example "split i_lock 4"; several are ranked.',
+    help='For example "split i_lock 4"; may be repeated, and they are ranked.',
 )
 @click.option(
     "--threads",
     type=click.IntRange(1, 1_000_000),
-    help="At which the profile was taken.  [default: the most in -r]",
+    help="Thread count of the profile.  [default: the highest in -r]",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="How long the profiled load ran, for lock waits.",
+    help="How long the profiled load ran, to turn lock waits into shares.",
 )
 @click.option(
     "--share",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Of the threads' time that waits for the lock, where you know it.",
+    help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
-@click.option("--table", "which", metavar="N", help="Of several tables in the profile, by number or title.")
-@click.option("--letter", is_flag=True, help="The paragraph for a cover letter.")
-@click.option("--model", help="A model that `lockscale sim --list` names, or a .py file of your own.")
+@click.option(
+    "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
+)
+@click.option("--letter", is_flag=True, help="Print a paragraph for a cover letter.")
+@click.option("--model", help="A model from `lockscale sim --list`, or your own .py file.")
 @parameter
-@click.option("--given", multiple=True, metavar="NAME=VALUE", help="A measurement that closes what is open.")
+@click.option(
+    "--given", multiple=True, metavar="NAME=VALUE", help="A measurement that supplies a missing value."
+)
 @as_json
 def whatif(
     study: str | None,
@@ -64,21 +68,21 @@ def whatif(
     parameters: tuple[str, ...],
     given: tuple[str, ...],
 ) -> None:
-    """What patches would give, from a profile or rates of the unpatched kernel, before one is written.
+    """Predict the gain of patches from a profile or rates of the unpatched kernel.
 
-    Of any lock: give --profile, -r, or both. Each --patch is one of
+    For any lock: give --profile, -r, or both. Each --patch is one of
 
     \b
       split LOCK 4      trylock LOCK 4    shrink LOCK 50%   lockless LOCK
       batch LOCK 8      fewer LOCK 50%    percpu LOCK       rcu LOCK
       avoid FUNC 80%    unshare FUNC      algorithm LOCK    "A + B" for both
 
-    where LOCK is a lock's name or a function that takes it; without --patch the usual ones are tried on the
-    lock that is waited for the longest. The gain's interval is learned from published patches
-    (`lockscale casebook`) and includes that the next lock is not known.
+    where LOCK is the name of a lock or of a function that takes it. Without --patch the usual ones are tried
+    on the most contended lock. The interval of the gain is learned from published patches (`lockscale
+    casebook`) and allows for the next bottleneck, which is not known.
 
-    Of a STUDY: its arms, from its base. With --model: each switch that the base has not thrown
-    (-p NAME=true) is a patch; the profile is taken to be of the most threads in --rates.
+    For a STUDY: predicts its arms from the unpatched one. With --model: each switch that is off
+    (-p NAME=true) is a patch; the profile is assumed to be at the highest thread count in --rates.
     """
     if study is not None or model is not None:
         if any((patches, threads, seconds, share is not None, which, letter)):
@@ -136,15 +140,15 @@ def _of_model(
 
 @click.group()
 def casebook() -> None:
-    """Published patches, rates before and after: what predictions are learned from and judged by."""
+    """Published patches with rates before and after, which predictions are learned from and scored on."""
 
 
 @casebook.command("list")
 @click.argument("file", type=_FILE, required=False)
-@click.option("--kinds", is_flag=True, help="The kinds of change, and what each means.")
+@click.option("--kinds", is_flag=True, help="List the kinds of change and what each means.")
 @as_json
 def list_cases(file: Path | None, kinds: bool) -> None:
-    """The cases of FILE, of the shipped ones without."""
+    """List the cases of FILE, by default those that ship with lockscale."""
     if kinds:
         from lockscale.predict.change_kind import KINDS
 
@@ -170,10 +174,10 @@ def list_cases(file: Path | None, kinds: bool) -> None:
 
 @casebook.command("show")
 @click.argument("case")
-@click.option("--file", type=_FILE, help="A casebook of your own.")
+@click.option("--file", type=_FILE, help="Your own casebook.")
 @as_json
 def show_case(case: str, file: Path | None) -> None:
-    """One case: its numbers, its source, and what is predicted from its unpatched side."""
+    """Show one case: its numbers, its source, and the prediction from its unpatched side."""
     from lockscale.predict.casebook_score import score_cases
 
     cases = _cases(file)
@@ -189,7 +193,7 @@ def show_case(case: str, file: Path | None) -> None:
     parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
     show(
         value,
-        "\n\n".join([*parts, f"Predicted from the base, of other families\n{table(predicted)}"]),
+        "\n\n".join([*parts, f"Predicted from the unpatched side and other families\n{table(predicted)}"]),
     )
 
 
@@ -198,18 +202,18 @@ _SHOWN = ("label", "threads", "promise", "low", "value", "high", "published", "h
 
 @casebook.command()
 @click.argument("file", type=_FILE, required=False)
-@click.option("--cases", "each", is_flag=True, help="Also each case.")
+@click.option("--cases", "each", is_flag=True, help="Also list each case.")
 @click.option(
     "--figure",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write intervals against published gains; .svg, .html ...",
+    help="Write a figure of intervals and published gains; .svg, .html ...",
 )
 @as_json
 def score(file: Path | None, each: bool, figure: Path | None) -> None:
-    """How often the interval holds the published gain, and how wide it is, beside two simpler ways.
+    """Score the predictions: how often the interval contains the published gain, and its width.
 
-    Every case of FILE (the shipped ones without) is predicted from its unpatched side and from shipped
-    cases of other families.
+    Every case of FILE (default: the shipped ones) is predicted from its unpatched side and from shipped
+    cases of other families, and compared with two simpler methods.
     """
     from lockscale.predict.casebook_score import score_cases
 
@@ -228,7 +232,7 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
     places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
     parts = [
-        "Gain at the most threads: predicted 90% interval from the base alone against the published gain",
+        "Gain at the highest thread count: 90% interval, from the unpatched side alone, and published gain",
         table(rows),
         table(kinds),
         table(places),
@@ -252,7 +256,7 @@ _HINDSIGHT = "no prediction: the shortest that hold 90% of the gains themselves,
 @click.option("--change", default="", help="What the patch does, in a few words.")
 @as_json
 def add(mail: Path, name: str, change: str) -> None:
-    """A kernel test robot's report as a casebook entry on stdout, to append to a file of yours."""
+    """Print a kernel test robot report as a casebook entry, to append to your own file."""
     from lockscale.predict.robot_case import case_of_mail, entry_text, what_is_left_to_write
 
     entry = case_of_mail(mail, name, change)

@@ -15,13 +15,13 @@ from lockscale.errors import BadInput
 
 @click.group()
 def study() -> None:
-    """The studies: list, show, run, resume."""
+    """Studies: list, show, run, resume."""
 
 
 @study.command("list")
 @as_json
 def study_list() -> None:
-    """Every study with its question, arms, workload and tables."""
+    """List every study with its question, arms, workload and tables."""
     from lockscale.study.file import list_studies, load_study
 
     found, damaged = loaded(list_studies(), load_study)
@@ -36,9 +36,9 @@ def study_list() -> None:
 @click.argument("name", metavar="STUDY|RUN", shell_complete=studies_and_runs)
 @as_json
 def study_show(name: str) -> None:
-    """One study as its file says, or how to repeat a run: commands, versions, hashes.
+    """Show a study file, or how to repeat a run: commands, versions, hashes.
 
-    A study that names a model, a table or a counter that is not there is refused.
+    A study that names an unknown model, table or counter is refused.
     """
     from lockscale.measure.provenance import how_to_repeat, text_of
     from lockscale.measure.run_folder import find_run, is_run
@@ -58,7 +58,7 @@ def study_show(name: str) -> None:
 @study.command("status")
 @as_json
 def study_status() -> None:
-    """The runs on this machine: what each has."""
+    """List the runs on this machine and their state."""
     from lockscale.measure.run_folder import list_runs
 
     rows = [
@@ -69,19 +69,25 @@ def study_status() -> None:
 
 @study.command("run")
 @click.argument("name", shell_complete=studies)
-@click.option("--target", shell_complete=targets, help="A file of notebooks/targets.  [default: manycore]")
-@click.option("--detect", metavar="PERCENT", help="As many iterations as a change of PERCENT needs, as 3%.")
 @click.option(
-    "--short", is_flag=True, help="Only the points that the study file names `short`, as make study."
+    "--target", shell_complete=targets, help="A target from notebooks/targets.  [default: manycore]"
+)
+@click.option(
+    "--detect",
+    metavar="PERCENT",
+    help="Run as many iterations as it takes to detect a change of PERCENT, such as 3%.",
+)
+@click.option(
+    "--short", is_flag=True, help="Only the points listed as `short` in the study file, like make study."
 )
 @parameter
 @as_json
 def study_run(
     name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...]
 ) -> None:
-    """Run a study's notebooks in order; ends with the changelog text and where the run is.
+    """Run a study's notebooks in order, and print the changelog text and where the run is.
 
-    --detect takes the noise from earlier rows of the target, an A/A pair at least.
+    --detect takes the noise from earlier runs on the target, which must include an A/A pair.
     """
     from lockscale.show.pipeline import iterations_to_detect, run_study
     from lockscale.study.file import RATES_TARGET, parse_parameter
@@ -98,7 +104,7 @@ def study_run(
 @click.argument("run", shell_complete=runs)
 @as_json
 def study_resume(run: str) -> None:
-    """Go on with a run that ended early; steps in its journal are not done again."""
+    """Continue a run that ended early; completed steps are not repeated."""
     from lockscale.show.pipeline import resume_study
 
     _show_run(resume_study(run))
@@ -108,7 +114,7 @@ def study_resume(run: str) -> None:
 @click.argument("run", shell_complete=runs)
 @as_json
 def study_keep(run: str) -> None:
-    """Keep a measured run in data/measured, without the paths of this machine."""
+    """Copy a measured run to data/measured, without the paths of this machine."""
     from lockscale.files import need_clone
     from lockscale.measure.curate import curate
     from lockscale.measure.run_folder import find_run
@@ -128,14 +134,14 @@ def _show_run(run: Any) -> None:
 
 @click.command()
 @click.argument("run", shell_complete=studies_and_runs)
-@click.option("--output", type=click.Path(path_type=Path), help="The file.  [default: RUN.html, here]")
+@click.option("--output", type=click.Path(path_type=Path), help="Output file.  [default: RUN.html, here]")
 @as_json
 def report(run: str, output: Path | None) -> None:
-    """One HTML file of a measured run, to attach to a mail or a ticket.
+    """Write a measured run as one HTML file, to attach to a mail or a ticket.
 
-    RUN is the folder of a run or its id, also of one in data/measured, or a study: its latest run. The page
-    has all in it: figures, tables, the prediction beside the measurement, kernels and hashes, and the
-    changelog text. It needs no network and no script, and prints on at most 8 pages.
+    RUN is a run's folder or its id (also one in data/measured), or a study, meaning its latest run. The page
+    contains figures, tables, prediction against measurement, kernels and hashes, and the changelog text.
+    It needs no network and no scripts, and prints on at most 8 pages.
     """
     from lockscale.show.report import write_report
 
@@ -153,12 +159,12 @@ def report(run: str, output: Path | None) -> None:
 )
 @as_json
 def batch(file: Path, output: Path | None) -> int:
-    """Run notebooks over a grid of parameters; ends with one line that says where the index is.
+    """Run notebooks over a grid of parameters, and print where the index of the results is.
 
     FILE is YAML: `notebooks`, a list of names or patterns; `grid`, each parameter with its values (`{}`, or
-    no grid: one set); and where wanted `parameters`, the same in every set, and `curated: true`, to read
-    data/measured instead of measuring. The same command again runs what is left and what failed; a finished
-    notebook runs again only when its text, its study or its parameters changed. Exit status 1: a set failed.
+    no grid: one set); optionally `parameters`, the same in every set, and `curated: true`, to read
+    data/measured instead of measuring. Repeat the command to run what is unfinished or failed; a finished
+    notebook runs again only if its text, its study or its parameters changed. Exit status 1: a set failed.
     """
     from lockscale.show.batch.work import run_batch
 

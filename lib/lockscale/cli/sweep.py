@@ -21,13 +21,21 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 @click.command()
 @click.argument("model", shell_complete=models)
 @click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
-@click.option("--grid", "grids", multiple=True, metavar="NAME=VALUE,...", help="Every combination.")
-@click.option("--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Latin hypercube.")
-@click.option("--samples", type=int, help="How many sets the Latin hypercube has.")
+@click.option(
+    "--grid", "grids", multiple=True, metavar="NAME=VALUE,...", help="Every combination of these values."
+)
+@click.option(
+    "--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Range for a Latin hypercube."
+)
+@click.option("--samples", type=int, help="Number of points of the Latin hypercube.")
 @click.option("--replications", default=5, show_default=True)
 @operations
 @click.option("--seed", default=1, show_default=True)
-@click.option("--keep", type=click.Path(dir_okay=False, path_type=Path), help="Keep finished points here.")
+@click.option(
+    "--keep",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for finished points; the sweep resumes from it.",
+)
 @click.option("--dask", metavar="ADDRESS", help="Run on this Dask scheduler's workers.")
 @as_json
 def sweep(
@@ -44,8 +52,8 @@ def sweep(
 ) -> int:
     """Simulate a model over a grid or a Latin hypercube of its parameters.
 
-    MODEL is a name that `lockscale sim --list` prints, or the path of a file of your own that ends in
-    .py. Interrupt it at any time: what is finished is printed, and with --keep the same command goes on.
+    MODEL is a name from `lockscale sim --list`, or the path of your own .py file. You can interrupt it at
+    any time: finished points are printed, and with --keep the same command resumes.
     """
     from lockscale.files import need_place_for_file
     from lockscale.sim import load_model
@@ -115,13 +123,13 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
 @click.option(
     "--dask", metavar="ADDRESS", help="This Dask scheduler's workers.  [default: own processes here]"
 )
-@click.option("--keep", is_flag=True, help="Keep it in data/, where the figure and the notebook read it.")
+@click.option("--keep", is_flag=True, help="Save it in data/, for the figure and the notebook.")
 @as_json
 def scale(dask: str | None, keep: bool) -> None:
-    """Where ext4's create, allocation and orphan paths saturate next: the fitted models up to 1024 CPUs.
+    """Simulate where ext4's create, allocation and orphan paths saturate next, up to 1024 CPUs.
 
-    Parameters are drawn as uncertain as the scoreboard's fits leave them. Interrupted, the same command goes
-    on from there.
+    Parameters are drawn from the uncertainty of the scoreboard's fits. After an interrupt, the same command
+    resumes.
     """
     from lockscale.files import need_clone
     from lockscale.show.scale import keep_scale, scale_study

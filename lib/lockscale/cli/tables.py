@@ -14,9 +14,13 @@ from lockscale.errors import BadInput
 curves = together(
     click.argument("name", metavar="TABLE", shell_complete=tables),
     click.option(
-        "--n-min", default=1, show_default=True, type=click.IntRange(1), help="Leave out fewer threads."
+        "--n-min",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Ignore points with fewer threads.",
     ),
-    click.option("--n-max", type=click.IntRange(1), help="Leave out more threads than this."),
+    click.option("--n-max", type=click.IntRange(1), help="Ignore points with more threads."),
 )
 
 
@@ -24,10 +28,10 @@ curves = together(
 @click.argument("name", metavar="TABLE", required=False, shell_complete=tables)
 @as_json
 def audit(name: str | None) -> None:
-    """The arithmetic of the published tables: what holds, fails, or cannot be known.
+    """Check the arithmetic of the published tables: what holds, fails, or is unknown.
 
-    TABLE is the name of a published table, or the path of a CSV file of your own that has such columns.
-    The exit status is 0 where claims fail too: the audit did what was asked, its rows say which.
+    TABLE is the name of a published table, or the path of your own CSV file with the same columns. The exit
+    status is 0 even if claims fail: the rows say which.
     """
     from lockscale.show.audit import audit as recompute
     from lockscale.tables import audit_text
@@ -38,13 +42,13 @@ def audit(name: str | None) -> None:
 
 @click.command()
 @curves
-@click.option("--model", help="This model, not the best of all.")
-@click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="A parameter of --model that is known.")
+@click.option("--model", help="Use this model instead of the best one.")
+@click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="Fix a parameter of --model.")
 @click.option(
     "--share",
     multiple=True,
     metavar="NAME",
-    help="A parameter of --model that is one number for every curve; all are fitted at once.",
+    help="Give all curves a common value of this parameter of --model; they are fitted together.",
 )
 @as_json
 def fit(
@@ -57,7 +61,7 @@ def fit(
 ) -> None:
     """Fit queueing models to each curve of a table: parameters, knee, ceiling and collapse, with intervals.
 
-    TABLE is a published table (`lockscale audit` names them) or the path of a CSV file of your own with
+    TABLE is a published table (`lockscale audit` lists them) or the path of your own CSV file with the
     columns threads,value.
     """
     from lockscale.fitting.table_fit import fit_each_column
@@ -74,7 +78,7 @@ def fit(
 @curves
 @as_json
 def compare(name: str, n_min: int, n_max: int | None) -> None:
-    """Rank every queueing model on each curve of a table by thread counts left out; TABLE as for fit."""
+    """Rank queueing models on each curve of a table by their error at points left out; TABLE as for fit."""
     from lockscale.fitting.table_fit import compare_each_column
 
     found, warnings = compare_each_column(name, n_min=n_min, n_max=n_max)
@@ -84,23 +88,23 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep it in data/, where the figures and notebooks read it.")
+@click.option("--keep", is_flag=True, help="Save it in data/, for the figures and notebooks.")
 @click.option(
-    "--gains", is_flag=True, help="Instead: what each patch gave in virtual time, and was predicted."
+    "--gains", is_flag=True, help="Instead list each patch's gain in virtual time, published and predicted."
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Instead: kept predictions beside what the present method tells of those runs.",
+    help="Instead list kept predictions and what the present method predicts for the same runs.",
 )
 @as_json
 def scoreboard(keep: bool, gains: bool, again: bool) -> None:
-    """Every published curve: the best queueing model and the simulator, their errors, and the targets.
+    """List for every published curve the best queueing model and the simulator, with errors and targets.
 
-    The first time it fits for minutes, and goes on from there after a kill; then it reads what it found,
-    until a table or the source changes. With --gains nothing is fitted: published gains beside those of the
-    curated runs in virtual time and what was predicted of them. With --again those gains are told anew from
-    the unpatched arm alone, of what --again --keep simulated in a quarter of an hour.
+    The first time, fitting takes minutes, and resumes after a kill; afterwards results are reused until a
+    table or the source changes. With --gains nothing is fitted: it lists published gains, those of the
+    curated runs in virtual time, and the predictions for these. With --again those gains are predicted again
+    from the unpatched arm alone, from what --again --keep simulated in a quarter of an hour.
     """
     from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
@@ -166,23 +170,25 @@ FORMATS = "svg,pdf,html,txt,csv"
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=studies_and_tables)
-@click.option("--all", "every", is_flag=True, help="Every published table, every study, and the scale study.")
+@click.option(
+    "--all", "every", is_flag=True, help="Export every published table, every study, and the scale study."
+)
 @click.option(
     "--format",
     "formats",
     default=FORMATS,
     show_default=True,
-    help="Of a measured study also changelog,cover,ticket: its text for a commit, a series, an issue.",
+    help="svg, txt, csv ...; for a measured study also changelog,cover,ticket.",
 )
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder.  [default: figures]"
 )
-@click.option("--run", default="", help="A study's run.  [default: its latest in data/measured]")
+@click.option("--run", default="", help="The run of the study.  [default: the latest in data/measured]")
 @as_json
 def export(names: tuple[str, ...], every: bool, formats: str, output: Path | None, run: str) -> None:
-    """Figures of published tables and of studies, and a measured study's changelog text.
+    """Write figures of published tables and of studies, and a measured study's changelog text.
 
-    Without NAME and --all it prints the names. The same name gives the same bytes on one machine.
+    Without NAME and --all it lists the names. On one machine the output is reproducible byte for byte.
     """
     from lockscale import paths
     from lockscale.show.exports import export as write

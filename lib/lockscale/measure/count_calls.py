@@ -207,17 +207,17 @@ def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Pr
 
 
 FEWEST = 2
-"""Processes: one alone meets nobody."""
+"""Processes: a single one is uncontended."""
 
 BLOCKS = 4
 """At least: fewer say hardly anything of how far counts vary."""
 
 LOCAL = "a local target boots no kernel of ours, so no arm is counted there"
-IN_VIRTUAL_TIME = "a machine in virtual time gives rates: for a prediction of counts name target qemu"
+IN_VIRTUAL_TIME = "a target in virtual time gives rates: to predict counts, use target qemu"
 BY_HAND = "the first arm is counted by a run alone, before it measures: lockscale study run"
-LATE = "arms were measured before the first one was counted, and a prediction made now would be none"
-ALONE = "no point of the study has two processors, so nobody meets anybody"
-NONE_NAMED = "of this study it is not worked out which arm's counts tell those of the others"
+LATE = "arms were measured before the first one was counted, so it is too late for a prediction"
+ALONE = "no point of the study has two CPUs, so there is no contention"
+NONE_NAMED = "this study has no rule to predict the other arms' counts from one arm"
 
 
 @dataclass(frozen=True)

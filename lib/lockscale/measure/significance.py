@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Statistics of comparisons, patched against unpatched: which test gives what.
 
-Difference of counts (`difference`): its interval is by ranks, the Mann-Whitney test inverted, for two arms.
+Difference of counts (`difference`): its interval is rank-based, the Mann-Whitney test inverted, for two arms.
 Change of rates or latencies (`change`): log ratios of blocks, their interval by the studentised bootstrap
 (Efron and Tibshirani, An Introduction to the Bootstrap, 12.5), in few blocks by Student.
 Star of a row of any table (`starred`): Student's t test of the gaps of two arms, one a block (`mean_p`),

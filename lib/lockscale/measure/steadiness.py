@@ -20,7 +20,7 @@ LEAST_REPEATS = 5
 FAR = 3.5
 """Modified z score of an outlier (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993)."""
 MAD_TO_SD = 0.6745
-STEADY, NOT_STEADY = "no more than noise does", "the run was not steady"
+STEADY, NOT_STEADY = "no more than noise does", "the run drifted"
 CELL = ["arm", "cpus", "threads"]
 Array = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def steady_lines(rows: pd.DataFrame, test: str = "") -> list[str]:
 
 def _told(name: str, effect: float, p: float | None, says: str) -> dict[str, Any]:
     found = p is not None and p < ALPHA
-    doubt = "" if p is not None else f": {LEAST_BLOCKS} blocks are needed to tell it from noise"
+    doubt = "" if p is not None else f": it takes {LEAST_BLOCKS} blocks to distinguish it from noise"
     return {"what": name, "effect_pct": _pct(effect), "p": p, "found": found, "says": says + doubt}
 
 

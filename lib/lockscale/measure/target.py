@@ -144,7 +144,7 @@ class HeldTarget(ABC):
 
     @property
     def arms(self) -> list[str]:
-        """What can be told apart there."""
+        """What can be distinguished there."""
         return list(self.kernels)
 
     def describe(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ COUNTS = {"lines_near": "near", "lines_far": "far", "lines_lost": "lost_lines"}
 
 
 def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMap) -> Iterator[Reading]:
-    """Shares of the time of all CPUs that were not idle, and lines that moved, for each phase of a load.
+    """Shares of the time of all CPUs that were not idle, and cache-line transfers, for each phase of a load.
 
     A tool without marks of its own is one section, whatever its phases. Raises RunFailed where a section's
     rates are none.

@@ -29,7 +29,7 @@ KINDS = (
     ChangeKind(
         "algorithm",
         KEPT,
-        "the same lock, handed on or waited for in another way",
+        "the same lock with another algorithm for waiting or handing over",
         r"algorithm|different lock\b|\bnuma|back-?off|spinning|\bcna\b|\bmcs\b|\bosq\b|q?spinlock ->|"
         r"-> (\S+ )?\S*(rwsem|rwlock|mutex|spin ?lock|qspinlock)|\bs?rcu( [a-z]+)? -> |\bfair|"
         r"hand-?(off|over)|adaptive|instead of spin|sleeps? instead|"
@@ -39,7 +39,7 @@ KINDS = (
     ChangeKind(
         "split",
         GONE,
-        "several locks in its place, each with its share of the objects",
+        "several locks instead, each with a share of the objects",
         r"\bsplit|per[- ](cpu|task|thread|inode|bucket|vma|node|zone|group|device)[- ]lock|shard|"
         r"fine[r]?[- ]grained|larger hash|hashed|stripe|range lock|lock for each|lock per|one per",
     ),
@@ -65,13 +65,13 @@ KINDS = (
     ChangeKind(
         "batch",
         LESS,
-        "one acquisition serves several operations, or sums are kept for each CPU",
+        "one acquisition serves several operations, or sums are kept per CPU",
         r"batch|bulk|coalesc|per-?cpu(?![- ]rw)|deferr?|lazy|lazily",
     ),
     ChangeKind(
         "trylock",
         GONE,
-        "a lock that is held is not waited for: the thread goes on with another object",
+        "do not wait for a held lock: go on with another object",
         r"try-?lock|go(es)? on|skip(s|ped)? busy|another (group|object)",
     ),
     ChangeKind(
@@ -86,7 +86,7 @@ KINDS = (
     ChangeKind(
         "avoid",
         LESS,
-        "part of the operations no longer come to the lock",
+        "part of the operations no longer reach the lock",
         r"avoid|skip|without|unlocked check|does not take|not taken|no longer take|only when|fast path",
     ),
 )

@@ -5,8 +5,8 @@ Two things end a gain, whatever the model says. N processes do no more than N ti
 that the patch does not touch: where it is on its way to a CPU for nearly all of the time, the patch gives
 nearly nothing (predict/other_lines.py).
 
-And one thing is in no rate. Two processes hardly wait; what they lose is lines that move. Whether those are
-the lock's, which the patch takes away, or such as every operation moves, is the same to the unpatched rate:
+One thing is in no rate. Two processes hardly wait; what they lose is cache-line transfers. Whether those
+are the lock's, which the patch takes away, or those of every operation, looks the same to the unpatched rate:
 any part of that loss may go, as far as the arm changes anything at all.
 
 What the model lacks, a next limit with it, is learned from other studies (predict/discrepancy.py). It is in

@@ -25,8 +25,8 @@ BOUND, FITTED = "bound", "fitted"
 """Kinds of rows: what no parameter can change, and what the base's counts say."""
 
 EMULATED = (
-    "Where more virtual processors are busy than the host has, holders of locks are stopped, which the model "
-    "leaves out: a queue of waiters then stalls in the arms that wait, so expect large errors there."
+    "If more virtual CPUs are busy than the host has, lock holders get preempted, which the model leaves "
+    "out: in the arms that wait, the queue of waiters then stalls, so expect large errors there."
 )
 
 

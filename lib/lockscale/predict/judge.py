@@ -21,7 +21,7 @@ from lockscale.study.file import Study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
 
-YES, NO, CANNOT_BE_TOLD = "yes", "no", "cannot be told"
+YES, NO, CANNOT_BE_TOLD = "yes", "no", "undecided"
 """Whether a bound holds; the last where the counts do not resolve it."""
 
 EXTRA = "extra "

@@ -114,7 +114,7 @@ def _usual(measured: UnpatchedData) -> list[str]:
     waits = measured.profile.waits if measured.profile else ()
     if measured.profile and not waits:
         raise BadInput(
-            "nobody waits for a lock in this profile: name what the patch is about, "
+            "no lock waits in this profile: name the target of the patch, "
             'such as --patch "avoid FUNCTION 80%"'
         )
     return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
@@ -212,7 +212,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
     rates = measured.ladder
     if len(rates) < 2:
-        return "check against the unpatched rates: not possible with fewer than two of them", None
+        return "check against the unpatched rates: needs at least two of them", None
     n = max(rates)
     waiting = measured.all_waits
     base: OneLock
@@ -223,10 +223,10 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
     said = f"check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
     if off > FAR_PCT:
-        said += ": waiting for locks does not explain this curve"
+        said += ": lock waits do not explain this curve"
         if measured.waits_unseen:
             said += (
-                ". A profile of CPUs does not show threads that sleep for a lock, or it is of another run: "
+                ". A CPU profile does not show threads that sleep on a lock, or it is from another run: "
                 "the promises are left out. Give perf lock contention, offcputime, or --share PERCENT"
             )
     return said, off
@@ -235,11 +235,11 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
 def _notes(measured: UnpatchedData) -> list[str]:
     notes = []
     if measured.most_gain < 1:
-        notes.append("one thread does less than its share of what all do: its rate bounds nothing here")
+        notes.append("one thread does less than its share of the total: its rate is no bound here")
     if measured.profile is None and measured.wait_share is None and len(measured.ladder) < 2:
         notes.append(
-            "nothing that was given says how much the lock matters: this is what published patches of that "
-            "kind gave"
+            "the input does not say how much the lock matters: this is what published patches of that "
+            "kind gained"
         )
     if not measured.rates_per_s and not measured.threads:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
@@ -247,6 +247,6 @@ def _notes(measured: UnpatchedData) -> list[str]:
         notes += measured.profile.warnings
         if measured.profile.of != SAMPLES and not measured.seconds:
             notes.append(
-                "how long the load ran is not known, so that waits are no share of its time: give --seconds"
+                "the duration of the load is unknown, so waits cannot become shares of it: give --seconds"
             )
     return notes

@@ -35,9 +35,9 @@ class UnpatchedData:
 
     def __post_init__(self) -> None:
         if self.wait_share is not None and not 0 <= self.wait_share <= 1:
-            raise BadInput("--share is not from 0 to 100 percent: give what share of the time is waited")
+            raise BadInput("--share is not from 0 to 100 percent: give the share of time spent waiting")
         if self.seconds is not None and not 0 < self.seconds < 1e9:
-            raise BadInput("--seconds is no time: give how many seconds the load ran")
+            raise BadInput("--seconds is not a duration: give how many seconds the load ran")
         if self.threads is not None and self.rates_per_s and self.threads not in self.rates_per_s:
             known = ", ".join(map(str, self.rates_per_s))
             raise BadInput(f"--threads {self.threads} has no rate: -r has those of {known}; give one of them")

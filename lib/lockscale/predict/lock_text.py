@@ -12,9 +12,9 @@ from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
 _LEAVES = {
-    KEPT: "keep the lock and hand it on in another way",
+    KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
-    GONE: "take the lock away, or make several of it",
+    GONE: "remove the lock, or split it",
 }
 
 
@@ -60,11 +60,11 @@ def _next(answer: LockAnswer) -> str:
             "What limits the rate after the patch cannot be seen in this input; the intervals cover what "
             "published patches ran into."
         )
-    about = f"Next in the way: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
+    about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
     if limit.is_another_lock:
         return f"{about}; it alone would limit the gain to {limit.gain_ends_at:.2f}."
     return (
-        f"{about} for a lock of the same kind. If it is another lock, it would limit the gain to "
+        f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
         f"{limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
     )
 
@@ -90,7 +90,7 @@ def letter(answer: LockAnswer) -> str:
 def _measured(answer: LockAnswer, best: PatchGain) -> str:
     base = f"The unpatched side at {best.threads} threads: {', '.join(answer.used)}."
     if best.promise is None:
-        return f"{base} What share of the time waits for the lock is not known."
+        return f"{base} The share of time spent waiting for the lock is not known."
     return (
         f"{base} Deleting the waits that the change ({best.patch}) removes would make it "
         f"{best.promise:.2f} times as fast, if nothing else were in the way."
@@ -115,4 +115,4 @@ def _doubt(answer: LockAnswer) -> str:
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
-    return f"{first}{fit} It has to be measured at the numbers of threads that matter."
+    return f"{first}{fit} It has to be measured at the thread counts that matter."

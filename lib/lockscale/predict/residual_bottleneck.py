@@ -4,9 +4,9 @@
 From rates alone, a patched kernel that takes waits away and adds little work lies between the base and
 threads that never wait: N times the rate of one. Which queue comes next is open. Its time for one
 operation, as a share of the operation of one thread, closes it: when the queue is free (hold) and when
-it is never idle (hold and hand-over). A lock profile of the base with two threads has both. What it does
-not have is lines that move: an operation that waits for none may still take longer beside others. The base
-moves such lines too, so they can cost a patch what the base loses, and no more: the base stays the low end.
+it is never idle (hold and hand-over). A lock profile of the base with two threads has both. It does not
+have cache-line transfers: an operation that never waits may still slow down when others run. The base has
+such transfers too, so they cannot cost a patch more than the base loses: the base stays the low end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ GIVEN = {
     ALONE: "the same when it is free; without it taken to be left_share",
 }
 MOVED = Open(
-    "lines that move",
-    "an operation may take longer beside others than alone although it waits for none of them",
-    "the function cost of the operation with two threads, less its waits",
+    "cache-line transfers",
+    "an operation may take longer when others run, although it never waits for them",
+    "the function cost of the operation with two threads, minus its waits",
 )
 TRIED = (
-    f"{SHARE} leaves out lines that move: the value is what this queue alone allows, and the low end stays "
-    "the base's. Tried on S3's own patched column, 7 published values of a goal per inode: with 0.2, which "
-    "meets the one of 64 containers, all 7 lie in the interval, but with 2 containers the value is 2.4 times "
-    "too high; with 0.5 only 4 lie in it."
+    f"{SHARE} leaves out cache-line transfers: the value is what this queue alone allows, and the low end "
+    "stays the base's. Tried on S3's own patched column, 7 published values of a goal per inode: with 0.2, "
+    "which fits that of 64 containers, all 7 lie in the interval, but for 2 containers the value is 2.4 "
+    "times too high; with 0.5 only 4 lie in it."
 )
 OWN_WORK = 1.05  # assumed: by what a patch's own code, and the free locks it takes away, change an operation
 OPERATION_US = 100.0  # any: only shares of it count
@@ -124,7 +124,7 @@ def waits(base: UnpatchedCurve, operation: str, locks: Sequence[str]) -> list[Wa
     """By Little's law at the most threads: who does not work as one thread alone does."""
     n, working = base.threads[-1], base.values[-1] / alone(base)
     cycle_us = 1e6 * n / base.values[-1]
-    whom = f"owners of {' and '.join(locks)}, lines that move, or a queue behind: rates do not say which"
+    whom = f"owners of {' and '.join(locks)}, cache-line transfers, or a queue behind: rates do not say which"
     rows = [
         (operation, "", n, ""),
         (f"{operation} as one thread alone", operation, working, ""),

@@ -36,8 +36,8 @@ from lockscale.tools.registry import parse_file
 IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much more
 
 NAIVE = (
-    "it deletes the time in which threads wait for locks: those who wait for these threads in turn are left "
-    "waiting, and the queue behind the lock is not seen"
+    "it subtracts the time that threads wait for locks, but not the time that others wait for these "
+    "threads, and it ignores the queue behind the lock"
 )
 
 
@@ -154,16 +154,16 @@ def _open(
     steps = case.simulate(found.best, case.threads[0]).calls_per_op
     uncounted = [name for name in steps if name in seen.costs and name not in given and steps[name]]
     for name in uncounted:
-        why = "the profile does not say how many of its calls an operation makes when it meets nobody"
+        why = "the profile does not say how often an uncontended operation calls it"
         how = f"its calls for one operation of one thread: --given {name}=CALLS"
         rows.append(Open(f"calls of {name}", why, how, name))
     if apart:
-        rows.append(Open("who waits", apart, "a profile of the run of the rates, with the whole operation"))
+        rows.append(Open("who waits", apart, "a profile of the same run with the whole operation"))
     elif not (uncounted or _of_profile(case)):
-        why = "no function or lock of the profile has the name of a step or lock of the model"
+        why = "no function or lock in the profile is named like a step or lock of the model"
         rows.append(Open("the profile", why, "a profile with locks or functions that the model names"))
     if not switches(case):
-        why = "the model has no switch that the base has not thrown, and a switch is what a patch changes"
+        why = "the model has no switch that is off in the base, and a patch is such a switch"
         rows.append(Open("patches", why, "a model file with a parameter that is false in the base"))
     return rows
 
@@ -176,12 +176,12 @@ def _ideas(case: Case, patched: list[Predicted]) -> list[Idea]:
 def _notes(case: Case, found: Posterior) -> list[str]:
     said = [
         f"Fitted to {len(case.observations)} numbers: {', '.join(one.name for one in case.observations)}.",
-        "The intervals take the model to be exact: they hold what these numbers leave open of its free "
-        "parameters, and nothing that the model leaves out.",
+        "The intervals assume that the model is exact: they cover the uncertainty of its free parameters, "
+        "and nothing that the model leaves out.",
     ]
     if found.inflation > 1.5:
         said.append(
-            f"The model misses them {found.inflation:.1f} times as far as they scatter: they count that much "
-            "less, and another model may fit."
+            f"The model misses them by {found.inflation:.1f} times their scatter: they are weighted down by "
+            "as much, and another model may fit."
         )
     return said

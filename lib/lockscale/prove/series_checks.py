@@ -80,7 +80,7 @@ def differs(series: Series) -> CheckResult:
     with build_folder(find_source(None, series.base)) as (tree, _):
         own = _changed_code(series, tree)
         twins = [o.name for o in _same_options(series) if _changed_code(o, tree) == own]
-    said = f"same code (comments and spacing are none), mkfs, mount and knobs as {', '.join(twins)}"
+    said = f"same code (comments and whitespace aside), mkfs, mount options and knobs as {', '.join(twins)}"
     none = "no other arm has this code, mkfs, mount and knobs (patched sources compared, not kernels)"
     return CheckResult(not twins, said if twins else none)
 

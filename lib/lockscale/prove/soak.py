@@ -107,11 +107,11 @@ def _said(machine: Machine, series: Series, kind: str, guest_seconds: int, loads
     awake, line = AWAKE[kind]
     log = must(machine, ["dmesg"])
     if line not in log:
-        raise RunFailed(f"the {kind} kernel of {series.name} does not say {line!r}: nobody watched")
+        raise RunFailed(f"the {kind} kernel of {series.name} does not print {line!r}: nothing was checked")
     found = [report.title for report in reports(log)]
     if machine.run(awake).status and not found:
         raise RunFailed(
-            f"lockdep turned itself off in {series.name} without a report: its silence says nothing"
+            f"lockdep turned itself off in {series.name} without a report, so its silence means nothing"
         )
     return Soaked(
         series.study, series.arm, kind, guest_seconds, loads, tuple(found), tuple(sorted(races(log)))

@@ -79,7 +79,7 @@ def _floor(deviation: float, source: str, dof: int) -> NoiseFloor:
 
 
 LEVEL = 0.05
-"""Below it two models are told apart."""
+"""Below it two models are distinguishable."""
 SAME_CURVE = 1e-4  # root mean square of ln(rate)
 
 

@@ -78,7 +78,7 @@ def _measured(study: Study, found: Measurement) -> str:
     linux = f"Linux {', '.join(sorted({kernel['version'] for kernel in kernels}))}"
     points = _points(found)
     cpus = ", ".join(f"{one:g} CPUs" for one in sorted(points.cpus.unique()))
-    boots = f"{int(points.boots.min())} interleaved boots an arm"
+    boots = f"{int(points.boots.min())} interleaved boots per arm"
     what = found.counter
     if found.compared is None:
         return f"{_begun(what)}, counted {where}, {cpus}, {linux}, {boots}:"

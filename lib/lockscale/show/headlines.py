@@ -35,7 +35,7 @@ def audited(claims: pd.DataFrame) -> Headline:
         return Headline("no table of the study prints a claim that could be recomputed")
     counts = claims.verdict.value_counts()
     holds, fails, unknown = (int(counts.get(verdict, 0)) for verdict in ("holds", "fails", "unknown"))
-    says = f"of {len(claims)} claims {holds} hold, {fails} fail and {unknown} cannot be told"
+    says = f"of {len(claims)} claims {holds} hold, {fails} fail and {unknown} unknown"
     return Headline(says, {"claims_hold": holds, "claims_fail": fails, "claims_unknown": unknown})
 
 
@@ -50,12 +50,12 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     origins = " and ".join(map(origin_in_words, errors.origin.unique()))
     points = f"points ({origins})"
     if origins == "published":
-        points = "published points, calibrated ones among them"
+        points = "published points, some of them calibrated"
     says = f"simulated: up to {worst:.1f}% off at {len(errors)} {points}"
     numbers = {"largest_error_pct": worst, "points": float(len(errors))}
     if check is not None:
         unfitted = float(check.error_pct.abs().max())
-        says += f"; up to {unfitted:.1f}% off at {len(check)} numbers to which nothing was fitted"
+        says += f"; up to {unfitted:.1f}% off at {len(check)} numbers that were not fitted"
         numbers["largest_unfitted_error_pct"] = unfitted
     return Headline(says, numbers)
 
@@ -64,7 +64,7 @@ def predicted(prediction: Mapping[str, Any]) -> Headline:
     """03: the patched arm on the published machine."""
     p = prediction["published_machine"]
     if p is None:
-        return Headline("nothing published says what the patched arm would give")
+        return Headline("no published data predicts the patched arm")
     says = (
         f"predicted: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} by {p['arm']} at {p['threads']} threads"
     )
@@ -103,7 +103,7 @@ def judged(
     """07: how many predictions for the run's own machine hold, and the model that ranks first."""
     bounds, counts = guests.dropna(subset=["holds"]), counters.dropna(subset=["inside"])
     holds, open_ = (int((bounds.holds == verdict).sum()) for verdict in (YES, CANNOT_BE_TOLD))
-    undecided = f", {open_} cannot be told" if open_ else ""
+    undecided = f", {open_} undecided" if open_ else ""
     says = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
     numbers: dict[str, float] = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
     for what, judgements in (("counts", counts), ("rates", rates), ("gains", gains)):
@@ -119,7 +119,7 @@ def judged(
 def _law(best: Fit, column: str) -> str:
     """Whether the first model of a comparison describes the rates, by points that it was not fitted to."""
     if best.loo_pct is None:
-        return f"no law was tried on points of {column} that it was not fitted to"
+        return f"no law was tested on points of {column} that it was not fitted to"
     if best.misfit:
         return f"no law describes {column}; {best.model} is the least bad"
     return f"{best.model} describes {column} best"

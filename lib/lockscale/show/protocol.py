@@ -57,7 +57,9 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
 
     host, found = provenance["host"], _as_found(study, provenance)
     tool = next(iter(found.values()))
-    worth = "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are no benchmark"
+    worth = (
+        "" if is_benchmark(provenance["origin"]) else ": counters are the proof, rates are not a benchmark"
+    )
     lines = [
         *_wrap(f"Kernel: {of_both('version')}, {of_both('spin_lock')} spin locks, with their build-ids:"),
         # in brackets, or checkpatch takes it for a commit that is not described
@@ -66,15 +68,15 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_lines_of("mount", {arm: one["file_system"]["mount_line"] for arm, one in found.items()}),
         *_wrap(f"load:   {tool['tool']} {tool['tool_version']} {study.workload}, own directories, "
                f"{_operations(study)}"),
-        *_wrap(f"again:  {_command(study, provenance)}"),
+        *_wrap(f"rerun:  {_command(study, provenance)}"),
     ]  # fmt: skip
     return [
         Paragraph(f"Study {study.name}: {study.question}"),
         Paragraph(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
-            f"Averages of {extra.repeats.min()} interleaved boots an arm; those of counts take in the two of "
-            "the A/A pair."
+            f"Averages of {extra.repeats.min()} interleaved boots per arm; counts also "
+            "average over the two boots of the A/A pair."
         ),
         *_machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),
@@ -107,8 +109,8 @@ def _operations(study: Study) -> str:
     asked = study.parameters
     counts = {asked.operations(guest, n) for guest in asked.guests for n in guest.processes}
     loads = max((loads for guest in asked.guests for loads in guest.loads_at.values()), default=1)
-    each = f"load, up to {loads} loads a point" if loads > 1 else "point"
-    return f"{' or '.join(map(str, sorted(counts)))} operations a {each}"
+    each = f"load, up to {loads} loads per point" if loads > 1 else "point"
+    return f"{' or '.join(map(str, sorted(counts)))} operations per {each}"
 
 
 def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
@@ -120,9 +122,9 @@ def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
     cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
     return [
         Paragraph(
-            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} a socket; prices in "
-            f"ns: {prices}; a disk in memory, {target['disk']['completion_ns']} a request. Left out: "
-            "capacity misses, memory bandwidth, SMT, out-of-order overlap, changes of frequency."
+            f"Virtual time: a real kernel on {cpus} CPUs, {target['cpus_per_socket']} per socket; prices in "
+            f"ns: {prices}; a disk in memory, {target['disk']['completion_ns']} per request. Left out: "
+            "capacity misses, memory bandwidth, SMT, out-of-order overlap, frequency scaling."
         )
     ]
 
@@ -169,9 +171,9 @@ def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
             f"[{row.low:>8.4f}, {row.high:>8.4f}] {row.spread:>8.4f}{' *' * bool(row.significant)}"
         )
     head = (
-        f"{counter}: of {unpatched} (unpatched), of {patched} (patched), and the extra ones of the first "
-        f"with their interval ({extra.level_pct.min():.1f}%, by ranks, each row alone). Spread: the largest "
-        "less the smallest repeat of the patched arm. *: significant at 5% over all rows."
+        f"{counter}: {unpatched} (unpatched), {patched} (patched), and the excess of the unpatched arm "
+        f"with its interval ({extra.level_pct.min():.1f}%, rank-based, each row by itself). Spread: range of "
+        "the patched arm's repeats. *: significant at 5% over all rows."
     )
     return _table(head, lines)
 
@@ -187,7 +189,7 @@ def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | No
 
 def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: bool) -> list[Paragraph]:
     """Function costs of each arm; what a call takes is compared only where times mean something."""
-    note = "" if benchmark else "; the counts hold, the times are no benchmark"
+    note = "" if benchmark else "; counts are valid, times are not a benchmark"
     found: list[Paragraph] = []
     for arm, cost in costs.items():
         rows = [
@@ -220,17 +222,17 @@ def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
     if p is None or p["arm"] != study.patched.name:
         return []
     says = "Predicted for the published machine from its base profile and rate"
-    outside = f", and one constant from outside ({p['open'][0]})" if p.get("open") else ""
+    outside = f", and one external constant ({p['open'][0]})" if p.get("open") else ""
     if (origin := prediction.get("origin", "published")) != "published":
         says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
-        outside = f", which do not say {p['open'][0].partition(':')[0]}" if p.get("open") else ""
+        outside = f", which do not determine {p['open'][0].partition(':')[0]}" if p.get("open") else ""
     gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
     naive = p.get("naive_value")
     return [
         Paragraph(
             f"{says}{outside}: {p['arm']} "
             f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
-            + (f"; deleting the spin time would say {naive:.0f}." if naive is not None else ".")
+            + (f"; subtracting the spin time would suggest {naive:.0f}." if naive is not None else ".")
         )
     ]
 

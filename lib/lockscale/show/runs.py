@@ -186,7 +186,7 @@ class SideBySide:
 
     def __init__(self, differs: pd.DataFrame, found: pd.DataFrame, why: str = "") -> None:
         self.frames = [one for one in (differs, found) if len(one)]
-        self.why = why or ("" if len(differs) else "They differ in no setting that is known.")
+        self.why = why or ("" if len(differs) else "Their recorded settings do not differ.")
 
     def __repr__(self) -> str:
         return "\n\n".join(filter(None, [self.why, *(one.to_string() for one in self.frames)]))

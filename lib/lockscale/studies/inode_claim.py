@@ -43,8 +43,8 @@ NAME = "inode-claim"
 BEFORE, UPSTREAM, OURS = "steal-retry", "search-locked", "claim-spread"
 
 NAIVE = (
-    "it deletes the time in _raw_spin_lock from ext4_create: too little, because the threads in "
-    "jbd2__journal_start wait for handles whose owners spin, and will not wait either"
+    "it subtracts the time in _raw_spin_lock from ext4_create: too little, because the threads in "
+    "jbd2__journal_start wait for handles whose owners spin, and will no longer wait either"
 )
 _WAITS_FOR = {
     "_raw_spin_lock": "the owner of the group lock, who claims the bit that all of them found",

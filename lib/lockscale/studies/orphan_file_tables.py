@@ -178,7 +178,7 @@ CLO_FITTED = Simulated(
 def journal_of_off_ns() -> dict[int, float]:
     """S4's stress-orphan: what makes the simulated `off` arm the published one, at each number of threads.
 
-    One thread alone meets nobody: its time is all elsewhere. The reference column is given, as in the paired
+    A single thread is uncontended: its time is all elsewhere. The reference column is given, as in the paired
     laws, and none of these numbers is adjusted to the other columns.
     """
     off = next(one for one in published_columns(STRESS) if one.name == "orphan-off threads / time")

@@ -50,8 +50,8 @@ LINES = 2  # the lock's and the bitmap's
 _OTHER_CALLERS = ("ldiskfs_reserve_inode_write", "ldiskfs_dx_add_entry", "ldiskfs_quota_write")
 
 NAIVE = (
-    "it deletes the time in jbd2_journal_get_write_access: wrong even in its sign, because the threads that "
-    "slept there were kept from meeting at the group lock, where most of them lose and try again"
+    "it subtracts the time in jbd2_journal_get_write_access: even its sign is wrong, because threads that "
+    "slept there stayed away from the group lock, where most of them lose and retry"
 )
 
 
@@ -106,7 +106,7 @@ def _read(base: UnpatchedColumns) -> _Read:
 
 
 def _contended_us(read: _Read, given: Mapping[str, float]) -> tuple[float, float]:
-    """At least a free lock and the lines that move; at most a group lock that is never free."""
+    """At least a free lock and its cache-line transfers; at most a group lock that is never free."""
     if given:
         return given["contended_us"], given["contended_us"]
     least = read.costs["_raw_spin_lock"].avg_us + LINES * LINE_US

@@ -4,7 +4,7 @@
 A directory lies in the next group, and a create in it holds that group's AGI buffer. So k times as many
 groups are k times the same file system, with N / k processes each, and while the groups are no fewer than
 the processes nobody waits for one. That gives the rate without any other limit. The other limit is what all
-groups share: the log, the VFS's locks, the lines that move. It shows where four groups are one for each
+groups share: the log, the VFS's locks, the cache-line transfers. It shows where four groups are one for each
 process: by how much a create then takes longer beside others than alone. How that goes on beyond is not in
 their rates.
 """

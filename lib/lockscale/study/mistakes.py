@@ -22,8 +22,8 @@ _WHOLE, _NUMBER, _FLAG = "write a whole number", "write a number", "write true o
 _NAMES = "write names with values"
 WRITE = {
     "missing": "it is missing: add it",
-    NO_KEY: "there is no such key: take it out, or mend its name",
-    "invalid_key": "a key is a text: put it in quotes, or mend its name",
+    NO_KEY: "there is no such key: remove it, or correct its name",
+    "invalid_key": "a key must be text: quote it, or correct its name",
     "union_tag_not_found": "its kind is missing: say kind: manycore, qemu, ssh or local",
     "union_tag_invalid": "there is no such kind: write {expected_tags}",
     "literal_error": "write {expected}",
@@ -31,7 +31,7 @@ WRITE = {
     "string_too_short": "write at least {min_length} characters",
     "string_too_long": "write at most {max_length} characters",
     "too_short": "it has {actual_length} entries: write at least {min_length}",
-    "list_type": "write a list, as [a, b]",
+    "list_type": "write a list, such as [a, b]",
     **dict.fromkeys(("dict_type", "model_type"), _NAMES),
     **dict.fromkeys(("bool_type", "bool_parsing"), _FLAG),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), _WHOLE),
@@ -122,7 +122,7 @@ def why_of(error: ErrorDetails) -> str:
     """What to write there, without the file and the key."""
     key = error["loc"][-1] if error["loc"] else ""
     if error["type"] == NO_KEY and _SECRET.search(str(key)):
-        return "no password is stored in such a file: take the line out, and log in with a key or an agent"
+        return "such a file must not contain a password: remove the line, and log in with a key or an agent"
     if error["type"] == NO_KEY and key in RENAMED:
         where = "" if "parameters" in error["loc"] else ", a key of parameters"
         return f"is called {RENAMED[str(key)]} now{where}: rename it"
@@ -130,7 +130,7 @@ def why_of(error: ErrorDetails) -> str:
         return f"{error['input']} is called {role} now: rename it"
     if error["type"] == "value_error":
         return printable(error["msg"].removeprefix("Value error, "), 200)
-    return WRITE.get(error["type"], "this cannot stand here: mend it").format(**error.get("ctx", {}))
+    return WRITE.get(error["type"], "this is not allowed here: fix it").format(**error.get("ctx", {}))
 
 
 def _got(error: ErrorDetails, why: str) -> str:

@@ -46,7 +46,7 @@ TableName = Annotated[
     str,
     spelt(
         r"[a-z0-9][a-z0-9_-]{0,63}|[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}\.csv",
-        "name a published table, or a CSV file that lies right beside the study file, such as rates.csv",
+        "name a published table, or a CSV file in the same folder as the study file, such as rates.csv",
     ),
 ]
 

@@ -250,7 +250,7 @@ OneTarget = TypeVar("OneTarget", QemuTarget, ManycoreTarget, SshTarget, LocalTar
 
 
 class TargetFile(pydantic.RootModel[Annotated[Target, pydantic.Field(discriminator="kind")]]):
-    """One target file, told apart by its `kind`."""
+    """One target file; its `kind` decides which."""
 
 
 def with_disk(target: OneTarget, size_mib: int | None) -> OneTarget:

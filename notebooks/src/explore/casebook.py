@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # The casebook: what patches gave, and what could be predicted before
+# # The casebook: what patches gained, and what could have been predicted
 #
 # Published patches against lock contention, with the rates before and after as their authors printed them.
-# A case's unpatched side goes in: threads, rates, the share of a profile that the change removes. Out comes
-# an interval of the gain, learned from cases of other families. Nothing here is simulated; gains are
-# patched over unpatched rate at the most threads of a case.
+# The input is a case's unpatched side: threads, rates, the share of a profile that the change removes. The
+# output is an interval for the gain, learned from cases of other families. Nothing here is simulated; a
+# gain is the patched over the unpatched rate at the case's highest thread count.
 #
-# Index: [Notebooks](../README.md). How it is used for a lock of yours: [a patch of any
+# Index: [Notebooks](../README.md). How to use it for your own lock: [a patch to any
 # lock](../../docs/any-lock.md).
 
 # %% tags=["parameters"]
@@ -30,13 +30,13 @@ score = score_cases(cases)
 casebook_figure(score)
 
 # %% [markdown]
-# A bar that crosses the dotted line holds. Points far to the right of it are patches that gave much more
-# than anybody could have predicted: a list that was walked under a mutex, a hash that grew.
+# A bar that crosses the dotted line is a hit. Points far to the right of it are patches that gained much
+# more than anybody could have predicted: a list that was walked under a mutex, a hash that grew.
 #
 # ## Deleting the waits
 #
-# If a share *w* of the samples goes and nothing else changes, the rate grows by 1 / (1 - *w*). That is what
-# a profile promises. How much of it arrives?
+# If a share *w* of the samples goes away and nothing else changes, the rate grows by a factor of 1 / (1 -
+# *w*). That is what a profile promises. How much of the promise is kept?
 
 # %%
 asked = [one for case in cases for one in asked_of(case) if one.base.promise and one.published]
@@ -48,13 +48,14 @@ within = {
 pd.DataFrame([{"gains": len(asked), **within, "too high": f"{np.mean(arrived < promised):.0%}"}])
 
 # %% [markdown]
-# Mostly too high: the next lock has no queue while the first one holds everybody back, so that no profile
-# shows it. At times too low: waiting that moves cache lines slows those who do not wait.
+# Mostly the promise is too high: the next lock has no queue as long as the first one holds everybody back,
+# so no profile shows it. Sometimes it is too low: waiters bounce cache lines, which slows down those who do
+# not wait.
 #
-# ## What is left of the lock
+# ## How much of the lock remains
 #
-# Another algorithm keeps the lock as long as it was; fewer or shorter holds keep some of it; split or
-# lockless, it is gone. That, more than the profile, shows how far a gain can reach.
+# Another algorithm leaves the lock held as long as before; fewer or shorter holds keep part of it; after
+# split or lockless it is gone. That, more than the profile, determines how far a gain can reach.
 
 # %%
 learned = pd.DataFrame([one._asdict() for one in past(cases)])
@@ -64,9 +65,9 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # %% [markdown]
 # ## The score
 #
-# Each case from other families alone. `held_pct`: how often the 90% interval holds the published gain;
-# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals
-# that say faster of what was slower.
+# Each case is predicted from other families alone. `held_pct`: how often the 90% interval contains the
+# published gain; `sign_pct`: whether a change of more than 5% was predicted with the right sign;
+# `wrong_side`: intervals that say faster where the patch made it slower.
 
 # %%
 summed = ["n", "held_pct", "median_width", "sign_pct", "wrong_side"]
@@ -81,5 +82,5 @@ found = pd.DataFrame(score["cases"])
 found[~found.held][["id", "label", "kind", "threads", "low", "value", "high", "published"]].round(2)
 
 # %% [markdown]
-# An interval of nine in ten misses one in ten. A casebook of your own is one file: set `file` above, or
-# `lockscale casebook score FILE`.
+# A 90% interval misses one case in ten. To use your own casebook, which is one file, set `file` above, or
+# run `lockscale casebook score FILE`.

@@ -3,10 +3,10 @@
 # # Where ext4 saturates next
 #
 # The fitted models, swept to 1024 CPUs. **All of it is simulated.** The parameters are those of the
-# scoreboard's fits to the published tables; the dots are 20 draws of the parameters within the
-# uncertainty of the fits, `low` and `high` the least and the most of them. The grey range is beyond the most
-# threads that anybody published: there it shows what the model's queues would do on a larger machine with one
-# socket, and nothing else. `lockscale scale --keep` makes the numbers.
+# scoreboard's fits to the published tables; the dots are 20 draws of the parameters within the uncertainty
+# of the fits, `low` and `high` the lowest and the highest. The grey range is beyond the highest published
+# thread count: there the curves show what the model's queues would do on a larger machine with one socket,
+# and nothing else. `lockscale scale --keep` computes the numbers.
 #
 # Index: [Notebooks](../README.md). The arms: [kernel-patches](../../kernel-patches/README.md).
 
@@ -25,14 +25,15 @@ scale_figure(found)
 # %% [markdown]
 # ## At how many CPUs
 #
-# `saturates_at`: where the straight line through the first CPUs meets the highest rate of the path (Denning
-# and Buzen's N*). More CPUs than that wait. About 1024 means: not within the sweep.
+# `saturates_at`: where the straight line through the first points meets the path's highest rate (Denning
+# and Buzen's N*). Beyond that, additional CPUs wait. A value around 1024 means that the path does not
+# saturate within the sweep.
 
 # %%
 found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 
 # %% [markdown]
-# ## Where the CPUs spend their time then
+# ## Where the CPUs then spend their time
 #
 # `most_time_at`: the lock that they wait for, the cache line that bounces between them, or the search that
 # they repeat; `share_pct` of all CPUs are there.
@@ -44,26 +45,28 @@ here[["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]]
 # %% [markdown]
 # ## What it says
 #
-# **Create.** Before S1's fix the storm comes between 16 and 64 creators; at 32 a run may be in it or not,
-# and the dots stand in two heaps. With the fix the search is under the lock, and what is left is the lock:
-# it is held `hold_ns` for each create in its group, so one group ends at 200 creators. *claim-spread*
-# takes away the second search under that lock, and so 7% at most; it was argued and not built. What helps
-# is another lock: *group-spread* deals the directories of a flex group over its 16 groups, and does not
-# end by 1024. The journal, which every create also needs, is not in S1's tables and not in this model.
+# **Create.** Before S1's fix the storm sets in between 16 and 64 creators; at 32 a run may or may not be in
+# it, and the dots form two clusters. With the fix the search is under the lock, and the lock itself is the
+# remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at 200
+# creators. *claim-spread* removes the second search under that lock, and gains at most 7%; it exists on
+# paper only. What helps is another lock: *group-spread* distributes the directories of a flex group over
+# its 16 groups, and does not saturate by 1024. The journal, which every create also needs, is neither in
+# S1's tables nor in this model.
 #
-# **Allocate.** With upstream's *multi-goal* nobody queues for one goal any more; the next queue is the
+# **Allocate.** With upstream's *multi-goal* nobody queues for a single goal any more; the next queue is the
 # journal: from a dozen CPUs on all arms do 1 / `serial_ns`. So *goal-spread* is faster only below that, and
 # where upstream's hash sends all files to one goal (the first files of directories in flex groups): there
 # it doubles the rate from 16 to 256 CPUs.
 #
 # **The 128 locks.** ext4 hashes all its groups onto `NR_BG_LOCKS` = 128 spin locks. Behind the journal
-# nobody sees it. Without the journal (its section then still takes 20 ns) *multi-goal* does a fifth less
-# than *goal-spread* at 16 CPUs and two fifths at 256, as files that meet at a goal search on and move
-# cache lines. *goal-spread* grows in proportion up to 256 CPUs, peaks at 512, and at 1024 does **less than at
-# 256**: more CPUs allocate than there are locks, so a free group looks busy because another group with the
-# same lock is in use, and most CPUs search in `ext4_mb_scan_group()`. With 256 locks in the model that is
-# gone. No arm that only spreads goals gets past it: after the journal the next patch would be more locks.
+# nobody notices. Without the journal (its section then still takes 20 ns) *multi-goal* is a fifth slower
+# than *goal-spread* at 16 CPUs and two fifths slower at 256, as files that share a goal keep searching and
+# bounce cache lines. *goal-spread* scales linearly up to 256 CPUs, peaks at 512, and at 1024 does **less
+# than at 256**: more CPUs allocate than there are locks, so a free group looks busy because another group
+# with the same lock is in use, and most CPUs search in `ext4_mb_scan_group()`. With 256 locks in the model
+# that effect is gone. No arm that only spreads goals gets past it: after the journal the next patch would
+# be more locks.
 #
-# **Orphans.** The list under a mutex, and the orphan file under a spin lock, end at a few CPUs and then
-# get slower. With the lockless file what is left is nearly what no orphan handling at all would do: the
-# journal again.
+# **Orphans.** The list under a mutex, and the orphan file under a spin lock, saturate at a few CPUs and
+# then get slower. The lockless file comes close to no orphan handling at all; what remains is the journal
+# again.

@@ -3,11 +3,11 @@
 # # S3: two containers allocate blocks, and each gets a quarter
 #
 # Source: the cover letter of "ext4: add `ext4_try_lock_group()` to skip busy groups" and "ext4: move
-# `mb_last_[group|start]` to `ext4_inode_info`" (Baokun Li). Everything below that is not called published
-# is simulated.
+# `mb_last_[group|start]` to `ext4_inode_info`" (Baokun Li). Unless something is called published, it is
+# simulated.
 #
-# Index: [Notebooks](../README.md). Before: [S2, the paradox](story_write_access.ipynb). Next story: [S4,
-# orphans](story_orphan_file.ipynb).
+# Index: [Notebooks](../README.md). Previous story: [S2, the paradox](story_write_access.ipynb). Next story:
+# [S4, orphans](story_orphan_file.ipynb).
 
 # %% tags=["parameters"]
 threads = 8
@@ -16,8 +16,8 @@ threads = 8
 # ## What they saw
 #
 # will-it-scale's fallocate2 grows a file in steps of 8 KiB to 1 MiB, truncates it, and starts again. One
-# container did 295,287 of these a second. Two did 70,665 *each*: together less than half of what one did
-# alone. At 64 each had 3,588 left.
+# container did 295,287 of these per second. Two did 70,665 *each*: together less than half of what one did
+# alone. At 64 containers each was down to 3,588.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -25,20 +25,20 @@ from lockscale.show.figures import published_figure
 published_figure("s3_fallocate2")
 
 # %% [markdown]
-# ## Why: all at one group
+# ## Why: everybody in one group
 #
-# A file system is cut into block groups, and each has a lock. 128 groups could serve 128 writers at once.
-# But a search for blocks starts where the last one ended, and there is *one* such place for the whole file
-# system, `s_mb_last_group`, under one more lock, `s_md_lock`. So all searchers go to the same group and
-# wait for its lock, with all other groups free.
+# A file system is divided into block groups, and each has a lock. 128 groups could serve 128 writers at
+# once. But a search for blocks starts where the last one ended, and there is only *one* such starting point
+# for the whole file system, `s_mb_last_group`, under one more lock, `s_md_lock`. So all searchers go to the
+# same group and wait for its lock, while all other groups are free.
 #
-# It is worse than taking turns. A group's bitmap and buddy lie in the cache of the CPU that used them last.
-# Each turn of the queue first fetches them from there, while it has the lock, and everybody waits for that
-# too. One container alone never pays it. That is how two can do less than one.
+# It is worse than taking turns. A group's bitmap and buddy are in the cache of the CPU that used them last.
+# Each new lock holder first has to fetch them from there, with the lock held, while everybody waits. A
+# single container never pays for that. This is how two can do less than one.
 #
-# Below are 100 us of eight writers: a row for each lock, in it a line for each thread that comes there.
-# Orange waits, black has the lock. The first stop of the slider is the old kernel. Drag the bright part of
-# the strip to scrub through time.
+# Below are 100 us of eight writers: a row for each lock, and in it a line for each thread that uses it.
+# Orange spins, black (white in a dark theme) holds the lock. The first position of the slider is the old
+# kernel. Drag the bright part of the strip to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -49,7 +49,7 @@ groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [
 film(groups, ["group lock", "s_md_lock"])
 
 # %% [markdown]
-# The same stretches, counted: `locks_used` is how many groups were allocated from.
+# The same 100 us in numbers: `locks_used` is how many groups were allocated from.
 
 # %%
 tally(groups)
@@ -57,22 +57,22 @@ tally(groups)
 # %% [markdown]
 # ## What the patches do
 #
-# 1. *trylock* asks whether the group is busy. If it is, the search goes on to the next group: there are
-#    blocks everywhere. The second stop of the slider: the writers spread over many groups, and drift on
-#    together.
-# 2. *inode-goal* gives each file its own place to start from. Nobody reads or writes the one place of the
-#    file system, so `s_md_lock` is off this path, and the groups stay with their writers: their bitmaps
-#    stay in one CPU's cache. The third stop: a row for each writer, and no row for `s_md_lock`.
+# 1. *trylock* checks whether the group is busy. If it is, the search goes on to the next group: there are
+#    free blocks everywhere. The second position of the slider: the writers spread over many groups, and
+#    drift on together.
+# 2. *inode-goal* gives each file its own starting point. Nobody reads or writes the global one, so
+#    `s_md_lock` is off this path, and each writer stays in its own group, whose bitmap stays in one CPU's
+#    cache. The third position: a row for each writer, and no row for `s_md_lock`.
 #
-# Below is the sum over all containers, simulated with 95% intervals; open marks are published, times the
-# number of containers. S3's letter does not give patch 1 alone. What limits the last curve is taken to be the
-# journal: the model sets one time to the published point at 64 containers for it, and cannot say more about
-# it.
+# Below is the sum over all containers, simulated with 95% intervals; open marks are published values times
+# the number of containers. S3's cover letter has no numbers for patch 1 alone. The journal is assumed to
+# limit the last curve: one time in the model is calibrated to the published point at 64 containers for it,
+# so the model cannot say more about it.
 #
-# The old curve meets the published points at its ends, where its times are set, and lies above them in
-# between, by 63% at 4, the worst of all: what happens to a few containers is worse than this explanation
-# makes it. The new one meets its points up to 4 and at 64, where times are set too, and lies above them
-# between. The direction is explained, the depth is not.
+# The old curve matches the published points at its ends, where its times were calibrated, and is too high
+# in between, by 63% at 4, the worst of all: a few containers suffer more than this explanation accounts
+# for. The new curve matches its points up to 4 and at 64, where times were calibrated too, and is too high
+# in between. The direction is explained, the depth is not.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -84,11 +84,11 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 # %% [markdown]
 # ## What is next
 #
-# - With `mb_optimize_scan` the kernel keeps lists of groups, which all share: the published column
-#   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) it has a scene of its
-#   own, and the arm *inode-goal-scan1*.
+# - With `mb_optimize_scan` the kernel keeps lists of groups, which everybody shares: the published column
+#   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) it has its own scene, and the
+#   arm *inode-goal-scan1*.
 # - Upstream did something else next: inodes hashed over several goals,
-#   [multi-goal](../../kernel-patches/group-trylock/multi-goal/cover.md). Ours, to beat it:
+#   [multi-goal](../../kernel-patches/group-trylock/multi-goal/cover.md). We tried to beat it with
 #   [goal-spread](../../kernel-patches/group-trylock/goal-spread/cover.md). Both are predictions: [02
 #   Simulate](../02_simulate.ipynb) with `study = "group-trylock"`.
-# - The kernel models in code: `lib/lockscale/sim/models/group_trylock.py` and `group_goals.py`.
+# - The models in code: `lib/lockscale/sim/models/group_trylock.py` and `group_goals.py`.

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # S1: 48 processes create files, and nearly all of them wait
 #
-# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). Everything
-# below that is not called published is simulated.
+# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). Unless
+# something is called published, it is simulated.
 #
 # Index: [Notebooks](../README.md). Next story: [S2, the paradox](story_write_access.ipynb).
 
@@ -14,7 +14,8 @@ threads = [4, 8, 16, 24, 32, 40, 48]
 # ## What they saw
 #
 # mdtest, 48 processes, each in a directory of its own, on two RAID1 pairs of SSDs. Without the patch the
-# server made 79,033 to 81,463 files a second, with it 810,669 to 813,965. No disk became faster in between.
+# server created 79,033 to 81,463 files per second, with it 810,669 to 813,965. The disks did not get any
+# faster in between.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -22,10 +23,10 @@ from lockscale.show.figures import published_figure
 published_figure("s1_rates")
 
 # %% [markdown]
-# A profile of the slow kernel puts most of the time into `_raw_spin_lock`, called 180,899,929 times for
-# 1,440,000 files. Stranger is another row: `jbd2_journal_get_write_access` was called 73,077,185 times, 50
-# times a file, where a create that meets nobody needs it eight times (counted by this project in a QEMU
-# guest, on Linux 6.12). Creates do something again and again.
+# A profile of the slow kernel shows most of the time in `_raw_spin_lock`, called 180,899,929 times for
+# 1,440,000 files. Another row is stranger: `jbd2_journal_get_write_access` was called 73,077,185 times, 50
+# times per file, where an uncontended create needs eight calls (counted by this project in a QEMU guest, on
+# Linux 6.12). Something in a create is being repeated.
 
 # %%
 published_figure("s1_function_cost")
@@ -33,23 +34,23 @@ published_figure("s1_function_cost")
 # %% [markdown]
 # ## Why: the retry storm
 #
-# A new inode is a zero bit in the bitmap of its block group. The old code takes it in three steps:
+# A new inode is a zero bit in the inode bitmap of its block group. The old code claims it in three steps:
 #
 # - find the first zero bit, *without* a lock;
 # - ask the journal for write access to the bitmap;
-# - take the group's spin lock and set the bit. Is it set already? Then back to the first step.
+# - take the group's spin lock and set the bit. If it is already set, go back to the first step.
 #
-# Between finding and setting the bit may be gone, and it is the *same* bit for all who look: the first
-# zero. A spin lock of the kernel is a queue: first come, first served. Say 40 threads stand in it. All have
-# found bit 17. The first one sets it. The other 39 reach the front in turn, find bit 17 gone, look again,
-# find bit 18, all of them the same again, and go to the end of the queue. So one round of the whole queue
-# makes about one file.
+# Between finding and setting it, the bit may be taken, and everybody who looks sees the *same* bit: the
+# first zero. The kernel's spin lock is a queue: first come, first served. Say 40 threads wait in it. All of
+# them have found bit 17. The first one sets it. The other 39 reach the head of the queue in turn, find bit
+# 17 taken, search again, all find bit 18, and go to the end of the queue. So one pass of the whole queue
+# creates about one file.
 #
-# Below is a stretch of 100 us: a line for each thread, orange while it stands in the queue, black while it
-# has the lock, green while it does its own work. Move the slider from few threads to many; drag the bright
-# part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40 nearly everybody
-# does: who waits longer finds a staler bit, loses more often, and so makes others wait. That is why it tips
-# over, and why the curve does not bend gently.
+# Below are 100 us, one line per thread: orange while it spins in the queue, black (white in a dark theme)
+# while it holds the lock, green while it does its own work. Move the slider from few threads to many; drag
+# the bright part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40
+# nearly everybody does: a thread that waits longer has a staler bit, loses more often, and so makes the
+# others wait longer. That feedback is why the rate collapses instead of levelling off.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -60,8 +61,8 @@ storm = shots("inode-claim", ["steal-retry"], threads)
 film(storm)
 
 # %% [markdown]
-# The same stretches, counted: `turns_an_operation` is how often the lock was taken for one file; the
-# next columns say how many threads, on average, ran, held a lock, spun for one, or slept for one.
+# The same 100 us in numbers: `turns_per_operation` is how often the lock was taken per file; the next
+# columns say how many threads, on average, ran, held a lock, spun for one, or slept for one.
 
 # %%
 tally(storm)
@@ -69,9 +70,9 @@ tally(storm)
 # %% [markdown]
 # ## What the patch does
 #
-# Who finds the bit gone now searches again *with the lock in hand*. Nobody else can be there, so the second
-# search cannot lose: every turn of the queue makes a file. The lock is held a little longer by a loser, and
-# the queue is gone.
+# A thread that finds its bit taken now searches again *while holding the lock*. Nobody else can interfere,
+# so the second search cannot lose: every lock acquisition creates a file. A loser holds the lock a little
+# longer, and the queue disappears.
 
 # %%
 cure = shots("inode-claim", ["steal-retry", "search-locked"], threads[-1:])
@@ -81,10 +82,10 @@ film(cure)
 tally(cure)
 
 # %% [markdown]
-# Both kernels over the number of threads, simulated with 95% intervals; open marks are the published rates.
-# The two rates at 48 set the model's two times, so that the curve meets them proves nothing. What is not
-# set is that it tips over, where, and the calls in the profile above ([02](../02_simulate.ipynb) has that
-# check).
+# Both kernels against the number of threads, simulated with 95% intervals; open marks are the published
+# rates. The model's two times were calibrated to the two rates at 48, so the agreement there proves
+# nothing. What was not calibrated is that the rate collapses, where it does so, and the calls in the
+# profile above ([02](../02_simulate.ipynb) has that check).
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -97,10 +98,10 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # ## What is next
 #
 # - Turn the knobs: in the [lock explorer](lock_explorer.ipynb) choose an *unfair* lock, as in many virtual
-#   machines: no queue, no storm. That is why such a guest cannot show it.
-# - What a profile of the slow kernel alone promises of the patch: [03 Predict](../03_predict.ipynb).
-#   Deleting the spin time from the profile promises far too little.
-# - Could each CPU search in a part of the bitmap of its own? Argued and not built:
+#   machines: no queue, no storm. That is why such a guest cannot reproduce it.
+# - What the profile of the slow kernel alone says about the patch: [03 Predict](../03_predict.ipynb).
+#   Subtracting the spin time from the profile promises far too little.
+# - Could each CPU search its own part of the bitmap? On paper,
 #   [claim-spread](../../kernel-patches/inode-claim/claim-spread/cover.md) gains next to nothing below 192
-#   CPUs.
-# - The kernel models in code: `lib/lockscale/sim/models/inode_claim.py`, one line a step.
+#   CPUs; it was not built.
+# - The models in code: `lib/lockscale/sim/models/inode_claim.py`, one line per step.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # %% [markdown]
-# # S4: a truncate writes its name on a list, and the list is the bottleneck
+# # S4: every truncate enters its inode in a list, and the list is the bottleneck
 #
-# Source: "[5/5] ext4: Improve scalability of ext4 orphan file handling" (Jan Kara, 2021). Everything below
-# that is not called published is simulated.
+# Source: "[5/5] ext4: Improve scalability of ext4 orphan file handling" (Jan Kara, 2021). Unless something
+# is called published, it is simulated.
 #
-# Index: [Notebooks](../README.md). Before: [S3, block groups](story_group_trylock.ipynb). Next: [the lock
-# explorer](lock_explorer.ipynb).
+# Index: [Notebooks](../README.md). Previous story: [S3, block groups](story_group_trylock.ipynb). Next:
+# [the lock explorer](lock_explorer.ipynb).
 
 # %% tags=["parameters"]
 threads = 16
@@ -15,9 +15,9 @@ threads = 16
 # ## What they saw
 #
 # stress-orphan truncates files byte by byte, on a server with 80 CPUs. With 64 processes the run took
-# 60.8236 s with the orphan file under a lock, 39.8446 s with it lockless, and 38.4402 s with no orphan
-# handling at all, which is unsafe and only shows what could be gained. How much work a run is was not
-# published: only the ratios of times count.
+# 60.8236 s with the orphan file under a lock, 39.8446 s with the lockless one, and 38.4402 s with no orphan
+# handling at all, which is unsafe and only shows how much could be gained. The amount of work per run was
+# not published, so only ratios of times are meaningful.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -25,8 +25,8 @@ from lockscale.show.figures import published_figure
 published_figure("s4_stress_orphan")
 
 # %% [markdown]
-# On a ramdisk reaim's creat_clo goes down from 45226.13 operations a second with 9 clients to 14283.52 with
-# 31, with the old list. With the lockless orphan file it stays at 67982.45.
+# On a ramdisk, with the old list, reaim's creat_clo drops from 45226.13 operations per second with 9
+# clients to 14283.52 with 31. With the lockless orphan file it stays at 67982.45.
 
 # %%
 published_figure("s4_creat_clo")
@@ -34,19 +34,20 @@ published_figure("s4_creat_clo")
 # %% [markdown]
 # ## Why: one list, one lock
 #
-# A truncate is done in several transactions. If the machine crashes between them, the next mount must know
-# which inodes to finish. So a truncate first enters its inode among the *orphans*, and takes it off at the
-# end. The old way is one linked list on disk, under one mutex for the whole file system. The *orphan file*
-# gives each orphan a slot: first under one spin lock, taken three times a truncate (to count a free slot
-# down, to find one, to free it).
+# A truncate takes several transactions. If the machine crashes between them, the next mount must know which
+# inodes to finish. So a truncate first adds its inode to the *orphans*, and removes it at the end. The old
+# way is one linked list on disk, under one mutex for the whole file system. The *orphan file* gives each
+# orphan a slot: its first version uses one spin lock, taken three times per truncate (to decrement a count
+# of free slots, to find a slot, and to free it).
 #
-# Each of these is short. But the lines of memory that they change come from the CPU that had the lock last.
-# That takes longer than the work, it is done with the lock held, and everybody waits for it.
+# Each of these critical sections is short. But the cache lines that they modify have to come from the CPU
+# that held the lock last. That transfer takes longer than the work, it happens with the lock held, and
+# everybody waits for it.
 #
-# Below are 100 us of 16 threads: a row for each place, in it a line for each thread that comes there.
-# Orange waits and spins, blue waits and sleeps, black has the lock, green looks for a slot. The slider goes
-# from the list to the locked and to the lockless orphan file. Drag the bright part of the strip to scrub
-# through time.
+# Below are 100 us of 16 threads: a row for each lock or place, and in it a line for each thread that uses
+# it. Orange spins, blue sleeps, black (white in a dark theme) holds the lock, green looks for a slot. The
+# slider goes from the list to the locked and to the lockless orphan file. Drag the bright part of the strip
+# to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -57,7 +58,7 @@ orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockles
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])
 
 # %% [markdown]
-# The same stretches, counted. `lock` is the one that most wait for.
+# The same 100 us in numbers. `lock` is the most contended one.
 
 # %%
 tally(orphans)
@@ -65,15 +66,15 @@ tally(orphans)
 # %% [markdown]
 # ## What the patch does
 #
-# No lock at all. Each block of the orphan file has a count of free slots, changed by one atomic
-# instruction. A slot is taken by `cmpxchg`: write my inode there if it still holds 0, else look on. And
-# each CPU starts its search in another block, 13 further for each CPU, so that two rarely meet. At the last
-# stop of the slider there is one green mark after another, each in another block, and no orange at any of
-# them.
+# It takes no lock at all. Each block of the orphan file has a count of free slots, changed by one atomic
+# instruction. A slot is taken by `cmpxchg`: write my inode there if it still holds 0, otherwise look
+# further. And each CPU starts its search in a different block, 13 blocks after the previous CPU's, so that
+# two rarely meet. At the last position of the slider there is one green mark after another, each in a
+# different block, and no orange at any of them.
 #
-# The waiting has not gone: it moved to the journal, whose handles every truncate starts and stops. That
-# queue was always behind the other. It is what the floor, no orphans at all, has too. So there is little
-# left to gain here.
+# The waiting has not disappeared: it moved to the journal, whose handles every truncate starts and stops.
+# That queue was always behind the first one, and it remains even with no orphan handling at all. So there
+# is little left to gain here.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -83,17 +84,17 @@ from lockscale.show.explore.view import view
 explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 
 # %% [markdown]
-# Lines are simulated, with 95% intervals; open marks are threads over published time, on a scale on which
-# the floor at one thread is the simulated one. The old list was not published for stress-orphan: its times
-# are assumed.
+# Lines are simulated, with 95% intervals; open marks are threads divided by published time, scaled so that
+# *no orphan handling* at one thread matches the simulation. The old list was not published for
+# stress-orphan: its times are assumed.
 
 # %% [markdown]
 # ## What is next
 #
-# - The other workload, creat_clo, has a scene of its own in the [lock explorer](lock_explorer.ipynb).
-# - The arms as patches, and why the floor is refused on a disk that matters:
+# - The other workload, creat_clo, has its own scene in the [lock explorer](lock_explorer.ipynb).
+# - The arms as patches, and why the one without orphan handling is refused on a disk that matters:
 #   [orphan-off](../../kernel-patches/orphan-file/orphan-off/cover.md),
 #   [orphan-lockless](../../kernel-patches/orphan-file/orphan-lockless/cover.md).
-# - What the locked column alone says of the lockless one: [03 Predict](../03_predict.ipynb) with `study =
-#   "orphan-file"`.
-# - The kernel models in code: `lib/lockscale/sim/models/orphan_file.py`.
+# - What the locked column alone says about the lockless one: [03 Predict](../03_predict.ipynb) with `study
+#   = "orphan-file"`.
+# - The models in code: `lib/lockscale/sim/models/orphan_file.py`.

@@ -2,11 +2,11 @@
 # %% [markdown]
 # # S2: a function becomes fifty times cheaper, and creates three times slower
 #
-# Source: LU-9796, "Speedup file creation under heavy concurrency" (Lustre, 2017). Everything below that is
-# not called published is simulated.
+# Source: LU-9796, "Speedup file creation under heavy concurrency" (Lustre, 2017). Unless something is
+# called published, it is simulated.
 #
-# Index: [Notebooks](../README.md). Before: [S1, the retry storm](story_inode_claim.ipynb), which this one
-# needs. Next story: [S3, block groups](story_group_trylock.ipynb).
+# Index: [Notebooks](../README.md). Previous story: [S1, the retry storm](story_inode_claim.ipynb), which
+# this one builds on. Next story: [S3, block groups](story_group_trylock.ipynb).
 
 # %% tags=["parameters"]
 threads = 48
@@ -15,8 +15,8 @@ threads = 48
 # ## What they saw
 #
 # mds-survey, 48 threads that create files on ldiskfs, Lustre's ext4. A patch made
-# `jbd2_journal_get_write_access` cheap: 23.29 us a call before, 0.43 us after. Creates fell from 119,346 to
-# 35,690 a second.
+# `jbd2_journal_get_write_access` cheap: from 23.29 us per call to 0.43 us. Creates fell from 119,346 to
+# 35,690 per second.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -25,33 +25,33 @@ published_figure("s2_mds_survey")
 
 # %% [markdown]
 # The profile before the patch: get_write_access takes nearly all the time of a create, and `_raw_spin_lock`
-# almost none, 0.08 us a call.
+# almost none, 0.08 us per call.
 
 # %%
 published_figure("s2_function_cost_without")
 
 # %% [markdown]
-# The profile after it: the spin lock has all the time, and get_write_access is called 103,374,244 times in
-# place of 28,364,899, for the same two million files.
+# The profile after it: nearly all the time is in the spin lock, and get_write_access is called 103,374,244
+# times instead of 28,364,899, for the same two million files.
 
 # %%
 published_figure("s2_function_cost_with")
 
 # %% [markdown]
-# ## Why: the slow lock kept them apart
+# ## Why: the slow lock acted as a throttle
 #
 # More calls for the same files: that is the retry storm of [S1](story_inode_claim.ipynb). All find the same
 # zero bit, queue for the group lock, and all but one lose. It was there before the patch too, but small.
-# What held it down?
+# What kept it small?
 #
-# The slow get_write_access takes the lock of the bitmap's *buffer*. Who has to wait for that lock sleeps,
-# and to wake a sleeper takes time. Meanwhile a thread that is running takes the lock past it. So most
-# creators sleep, few arrive at the group lock at a time, and few hold a stale bit. The lock that looked
-# like the problem worked as a valve.
+# The slow get_write_access takes the lock of the bitmap's *buffer*. A thread that has to wait for that lock
+# sleeps, and waking it up takes time. Meanwhile a running thread can take the lock ahead of it. So most
+# creators sleep, few reach the group lock at a time, and few hold a stale bit. The lock that looked like
+# the problem worked as a throttle.
 #
-# Below, 100 us of 48 threads: blue sleeps, orange spins in the queue, black has a lock, green does its own
-# work. The first stop of the slider is the old kernel, the second the cheap get_write_access. The third and
-# fourth have the cure of S1, with the slow and with the cheap one.
+# Below are 100 us of 48 threads: blue sleeps, orange spins in the queue, black (white in a dark theme)
+# holds a lock, green does its own work. The first position of the slider is the old kernel, the second the
+# cheap get_write_access. The third and fourth have S1's fix, with the slow and with the cheap one.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -62,23 +62,23 @@ paradox = shots("write-access", ["slow-retry", "fast-retry", "slow-search", "fas
 film(paradox)
 
 # %% [markdown]
-# The same stretches, counted: sleepers before, spinners after, and how often the group lock is taken for
-# one file.
+# The same 100 us in numbers: sleepers before, spinners after, and how often the group lock is taken per
+# file.
 
 # %%
 tally(paradox)
 
 # %% [markdown]
-# What the patch changed inside is read from the two profiles, not from its text. It is the simplest change
-# that gives both rates and both numbers of calls.
+# What the patch changed internally is inferred from the two profiles, not from its text. It is the simplest
+# change that reproduces both rates and both call counts.
 
 # %% [markdown]
 # ## What the patches do
 #
-# A cheaper function is no mistake. It needs the other patch beside it: search again under the group lock,
-# and nobody who waits loses. Then a queue costs no more than its length, and the cheap get_write_access is
-# a gain. Between the two a prototype let the losers sleep for a set time; its reviewers did not like "a
-# timed sleep", nor did its author.
+# Making the function cheaper was not a mistake. It needs the other patch as well: search again under the
+# group lock, and no waiter loses. Then a queue costs no more than its length, and the cheap
+# get_write_access is a gain. Between the two patches, a prototype let the losers sleep for a fixed time;
+# its reviewers did not like "a timed sleep", nor did its author.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -88,16 +88,16 @@ from lockscale.show.explore.view import view
 explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 
 # %% [markdown]
-# Lines are simulated, with 95% intervals; open marks are published. Up to 24 threads the cheap one is as
-# good or better, from 32 on it is not: who tests with few threads merges a regression.
+# Lines are simulated, with 95% intervals; open marks are published. Up to 24 threads the cheap version is
+# as good or better, from 32 on it is worse: whoever tests with few threads merges a regression.
 
 # %% [markdown]
 # ## What is next
 #
-# - All five arms, and the published points on them: [02 Simulate](../02_simulate.ipynb) with `study =
+# - All five arms with their published points: [02 Simulate](../02_simulate.ipynb) with `study =
 #   "write-access"`.
-# - The threshold: what the slow profile alone says of a cheaper call, and what it cannot: [03
+# - The threshold: what the slow profile alone says about a cheaper call, and what it cannot say: [03
 #   Predict](../03_predict.ipynb).
-# - The arms as patches: [kernel-patches](../../kernel-patches/README.md), among them
+# - The arms as patches: [kernel-patches](../../kernel-patches/README.md), including
 #   [timed-backoff](../../kernel-patches/write-access/timed-backoff/cover.md).
-# - The kernel models in code: `lib/lockscale/sim/models/write_access.py`.
+# - The models in code: `lib/lockscale/sim/models/write_access.py`.

@@ -97,7 +97,7 @@ def test_an_arm_that_was_not_published_has_no_points():
 def test_the_patch_removes_the_storm(storm: View):
     assert storm.at.attempts_per_op > 40 and storm.other_at.attempts_per_op == 1
     said = removes(storm)
-    assert said.startswith("search-locked in place of steal-retry") and "(10." in said
+    assert said.startswith("search-locked instead of steal-retry") and "(10." in said
     assert removes(view(changed(STORM, arm="search-locked"))) == said, "the same patch, from its other side"
 
 

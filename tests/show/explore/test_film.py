@@ -24,11 +24,11 @@ def strokes(data: go.Scatter) -> list[tuple[float, float, float]]:
     return list(zip(data.x[::3], data.x[1::3], data.y[::3], strict=True))
 
 
-def test_turns_an_operation_are_the_attempts_that_the_simulator_counts():
+def test_turns_per_operation_are_the_attempts_that_the_simulator_counts():
     """In a storm every turn of the lock is one attempt."""
     (row,) = tally(shots("inode-claim", ["steal-retry"], [48], 4000)).to_dict("records")
     found = simulate("any_lock", 48, operations=2000)
-    assert row["turns_an_operation"] == pytest.approx(found.attempts_per_op, rel=0.05)
+    assert row["turns_per_operation"] == pytest.approx(found.attempts_per_op, rel=0.05)
     assert row["creates"] / row["stretch_us"] == pytest.approx(found.rate_per_s / 1e6, rel=0.05)
 
 

@@ -104,7 +104,7 @@ def test_a_films_frames_are_what_is_counted_below_it(study: str):
 
 
 def test_the_storm_takes_more_turns_a_create_the_more_threads_there_are():
-    turns = told("inode-claim").tally.loc["steal-retry"].turns_an_operation.sort_index()
+    turns = told("inode-claim").tally.loc["steal-retry"].turns_per_operation.sort_index()
     assert turns.is_monotonic_increasing and turns.iloc[0] == 1 and turns.iloc[-1] > 40
     waiting = told("inode-claim").tally.loc["steal-retry"].spinning
     assert waiting[24] < 1 and waiting[40] > 0.75 * 40, "it tips over between 24 and 40"
@@ -119,9 +119,9 @@ def test_the_slow_access_puts_creators_to_sleep_and_the_cheap_one_lets_them_queu
     slow, fast = (told("write-access").tally.loc[arm, 48] for arm in ("slow-retry", "fast-retry"))
     assert slow.sleeping > 24 and slow.spinning < 2
     assert fast.sleeping == 0 and fast.spinning > 24
-    assert fast.creates < slow.creates and fast.turns_an_operation > slow.turns_an_operation > 1
+    assert fast.creates < slow.creates and fast.turns_per_operation > slow.turns_per_operation > 1
     cured = told("write-access").tally.loc[["slow-search", "fast-search"]]
-    assert set(cured.turns_an_operation) == {1}
+    assert set(cured.turns_per_operation) == {1}
 
 
 def test_old_writers_wait_for_one_group_and_new_ones_spread():

@@ -133,7 +133,7 @@ waits for a line.
     repairman_sharing   machine repairman, Z(N) in place of Z
     two_queue_sharing   lock with collapse and second queue, Z(N) in place of Z
 
-Derived here. c and Z are told apart by the smallest thread counts alone.
+Derived here. c and Z are distinguished by the smallest thread counts alone.
 """
 TWO_QUEUE_SHARING = Law(
     "two_queue_sharing", (*TWO_QUEUE.parameters, _MOVED), _two_queue_sharing_per_s, _with_moved(TWO_QUEUE)

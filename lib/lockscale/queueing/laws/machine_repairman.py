@@ -170,7 +170,7 @@ never idle the rate keeps growing by 1/T for every further thread, where other l
 
     X(N) = 1/s + (N - 1) / T          `IMPATIENT_SATURATED`, the case Z = 0
 
-The time of the work elsewhere is part of Z, and it meets nobody: where the threads that left meet
+The time of the work elsewhere is part of Z, and uncontended: where the threads that left meet
 again, X grows less. A single thread never waits; if its operation is also cheaper because no
 cache line ever moves, fit from two threads on (`n_min=2`).
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Retry storm: N threads search one bitmap without the lock, then race to claim the same bit.
 
-All waiters of a FIFO lock hold the same stale first zero, so one claim succeeds per turn of the
+All waiters of a FIFO lock hold the same stale first zero, so one claim succeeds per pass of the
 queue and a create takes as many attempts as there are waiters. With Z the work of a create
 outside the lock, s the lock's time per attempt and X the rate of creates:
 

@@ -101,7 +101,7 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
             operations(one.of): len(one.finished()),
             "lock": one.lock,
             "turns": len(one.turns()),
-            "turns_an_operation": round(len(one.turns()) / max(1, len(one.finished())), 2),
+            "turns_per_operation": round(len(one.turns()) / max(1, len(one.finished())), 2),
             "locks_used": len({turn.lock for turn in one.turns()}),
             **{state: round(one.mean_threads(state), 2) for state in STATES},
             "origin": "simulated",
@@ -111,6 +111,7 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
 
 
 HEIGHT_PX = 740
+FEW_THREADS = 12
 SEEN_US = 30.0
 """What is in sight at first; the strip below the axis moves it."""
 WAITING = ("spinning", "sleeping", "running")
@@ -155,7 +156,8 @@ def _frame(one: Shot, places: Sequence[str]) -> go.Frame:
 
 def _by_thread(one: Shot) -> tuple[list[Stroke], Data]:
     found = [Stroke(s.state, s.thread, s.start_ps, s.end_ps) for s in one.trace.spans]
-    reach = {"range": [one.threads - 0.5, -0.5], "tickvals": None, "ticktext": None}
+    whole = 1 if one.threads <= FEW_THREADS else None  # else there are ticks between two threads
+    reach = {"range": [one.threads - 0.5, -0.5], "tickvals": None, "ticktext": None, "dtick": whole}
     return found, {"title": {"text": "thread"}, **reach}
 
 

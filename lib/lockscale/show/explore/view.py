@@ -147,7 +147,7 @@ def numbers(view: View) -> list[str]:
     interval = f" [{digits(at.low)}, {digits(at.high)}]" if at.low is not None else ""
     return [
         f"{view.setting.arm} at {at.threads} threads, simulated: "
-        f"{digits(at.rate_per_s)} {at.unit}{interval}, {at.attempts_per_op:.4g} attempts an operation",
+        f"{digits(at.rate_per_s)} {at.unit}{interval}, {at.attempts_per_op:.4g} attempts per operation",
         *_lock_lines(view),
     ]
 
@@ -156,10 +156,10 @@ def runs(view: View) -> str:
     """How long the runs are of which the numbers and the 95% are, and whether longer ones follow."""
     long = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
     if view.setting.fine:
-        return f"{long} each; the interval of 95% is over these runs."
+        return f"{long} each; the 95% interval is over these runs."
     return (
-        f"Quick look: {long} each; a storm can begin later than they end. "
-        f"It is drawn again with {OPERATIONS_FINE:,} when nothing moves."
+        f"Quick look: {long} each; a storm can begin after they end. "
+        f"It is redrawn with {OPERATIONS_FINE:,} once you stop."
     )
 
 
@@ -177,9 +177,9 @@ def removes(view: View) -> str:
         for arm, result in ((before, at), (after, other))
     ]
     return (
-        f"{after} in place of {before}: {digits(at.rate_per_s)} to {digits(other.rate_per_s)} {at.unit} "
-        f"({other.rate_per_s / at.rate_per_s:.3g}x); attempts an operation {at.attempts_per_op:.4g} to "
-        f"{other.attempts_per_op:.4g}; waiting of an operation {waits[0]} to {waits[1]}"
+        f"{after} instead of {before}: {digits(at.rate_per_s)} to {digits(other.rate_per_s)} {at.unit} "
+        f"({other.rate_per_s / at.rate_per_s:.3g}x); attempts per operation {at.attempts_per_op:.4g} to "
+        f"{other.attempts_per_op:.4g}; lock wait per operation {waits[0]} to {waits[1]}"
     )
 
 

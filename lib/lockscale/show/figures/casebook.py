@@ -31,7 +31,9 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     )
     if beyond := len(rows) - len(shown):
         says += f"; {beyond} gains above {MOST_SHOWN} are not shown"
-    drawn = figure("What a patch gave, against what was predicted", says, "published gain", "predicted gain")
+    drawn = figure(
+        "Published gain of each patch against its prediction", says, "published gain", "predicted gain"
+    )
     low = min(shown.published.min(), shown.low.min()) / _ROOM
     high = max(shown.published.max(), shown.high.max()) * _ROOM
     drawn.add_scatter(

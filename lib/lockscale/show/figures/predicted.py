@@ -20,7 +20,7 @@ def predicted_line(judged: pd.DataFrame) -> go.Figure:
     drawn.add_scatter(
         x=rows.predicted, y=rows.arm, error_x=bars, mode="markers", name="predicted", **_look(1)
     )
-    drawn.add_scatter(x=rows.naive_value, y=rows.arm, mode="markers", name="if waits are deleted", **_look(4))
+    drawn.add_scatter(x=rows.naive_value, y=rows.arm, mode="markers", name="if waits vanished", **_look(4))
     known = rows[rows.published.notna()]
     if len(known):
         drawn.add_scatter(

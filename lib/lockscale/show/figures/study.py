@@ -107,7 +107,7 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
     """The counter that carries the proof: of each arm its change from the unpatched arm."""
     counter, unpatched = str(counts.counter.iloc[0]), study.unpatched.name
     here = counts[counts.counter == counter]
-    says = f"measured {where}; bars: {_levels(here.level_pct)}% by ranks; {_verdicts(here.significant)}"
+    says = f"measured {where}; bars: {_levels(here.level_pct)}%, rank-based; {_verdicts(here.significant)}"
     drawn = figure(f"{counter}: change from {unpatched}", says, f"{TASKS} on CPUs", _first(here.unit, ""))
     for k, name in enumerate(study.arm_names):
         arm = here[here.arm == name]
@@ -187,7 +187,7 @@ def _style(k: int) -> dict[str, Any]:
 COLUMNS = 2
 SAYS = (
     "simulated; parameters fitted to published tables; dots: 20 draws within the fits' uncertainty; grey: "
-    "beyond the most threads published"
+    "beyond the highest published thread count"
 )
 
 
@@ -212,7 +212,7 @@ def _ended(rates: pd.DataFrame) -> str:
     """What the caption says of curves that end before the others."""
     ends = rates.groupby(["path", "arm"]).threads.max()
     early = " or ".join(map(str, sorted(ends[ends < ends.max()].unique())))
-    why = f"; a curve that ends at {early} CPUs was simulated no farther, as each point there takes long"
+    why = f"; curves that end at {early} CPUs do so because points beyond are slow to simulate"
     return why if early else ""
 
 

@@ -103,7 +103,7 @@ def _costs(table: StudyTable, frame: pd.DataFrame) -> go.Figure:
     rows = frame.nlargest(MOST_FUNCTIONS, "total_us")
     left = len(frame) - len(rows)
     says = "; ".join([label(table), "times include callees and waits"])
-    says += f"; {left} cheaper functions are left out" if left else ""
+    says += f"; {left} cheaper functions not shown" if left else ""
     drawn = figure(_title(table), says, "total time (s)", "")
     text = [
         f"{n:.3g} M x {us:,.0f} us" if us >= 1000 else f"{n:.3g} M x {us:.3g} us"
@@ -173,7 +173,7 @@ def _fitted(rows: Sequence[dict[str, Any]], table: str) -> str:
     found = next(row for row in rows if row["table"] == table and row["kind"] == "simulator")
     free, points = found["free_parameters_of_all_columns"], found["points_of_all_columns"]
     said = f"{free} parameters fitted to {points} published points of all columns at once"
-    return said if free < points else f"{said}, so that it meets them proves nothing"
+    return said if free < points else f"{said}, so the match proves nothing"
 
 
 def _explained_curves(table: str, numbers: pd.DataFrame, fitted: str) -> go.Figure:

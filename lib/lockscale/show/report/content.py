@@ -97,7 +97,7 @@ def _gain(story: Story) -> str:
 def _worth(story: Story) -> str:
     if is_benchmark(story.provenance["origin"]):
         return ""
-    return ". The counts are the proof; the rates are no benchmark"
+    return ". The counts are the proof; the rates are not a benchmark"
 
 
 def _arms(story: Story) -> Iterator[ReportTable]:
@@ -147,11 +147,11 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     yield ReportTable(
         f"Rates of all processes, {study.metric}", timed, _only(compared_rates(rows, study), RATES),
         f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
-        "over all rows together, where the A/A pair does not differ.",
+        "over all rows together, at points where the A/A pair does not differ.",
     )  # fmt: skip
     yield ReportTable(
         f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
-        _only(counts[counts.counter == counter], COUNTS), "Intervals by ranks, each row alone.",
+        _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
     waits = lock_waits_of(rows, _sides(story), *(most := _most(story))).groupby("arm", sort=False)
     yield from _unless_empty(
@@ -163,7 +163,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     )
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     yield from _unless_empty("The A/A pair: the same kernel twice (ops/s)", timed, pair)
-    yield ReportText("Was it steady? " + "; ".join(steady_lines(rows)) + ".")
+    yield ReportText("Stability: " + "; ".join(steady_lines(rows)) + ".")
 
 
 def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[ReportTable]:
