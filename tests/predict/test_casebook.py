@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
 from lockscale.predict.casebook import CasePoint, asked_of, past, read_casebook, usual_most
 from lockscale.predict.casebook_score import others, score_cases
 from lockscale.predict.change_kind import GONE, KEPT, LEFT, LESS
 from lockscale.predict.history import History, Past, learn, promise_of
+
+HINDCAST = ("ext4-da-write-without-handle", "jbd2-transaction-committed-lockless", "ext4-append-dirty-once")
 
 
 @lru_cache
@@ -68,6 +71,18 @@ def test_who_knows_only_what_is_left_of_the_lock_is_no_narrower_than_hindsight()
     score = shipped_score()
     assert score["hindsight"]["held_pct"] >= 90 and score["hindsight"]["n"] == score["n"]
     assert 2.5 < score["hindsight"]["median_width"] <= score["median_width"]
+
+
+@pytest.mark.slow
+def test_the_hindcast_of_three_patches_to_the_handle_stands_beside_our_own() -> None:
+    told = (paths.KERNEL_PATCHES / "README.md").read_text().splitlines()
+    cases = {one["id"]: one for one in shipped_score()["cases"]}
+    for name in HINDCAST:
+        (line,) = [line for line in told if line.startswith(f"| {name} |")]
+        one = cases[name]
+        ends, held = f"{one['low']:.2f} to {one['high']:.2f}", "hit" if one["held"] else "miss"
+        cells = (name, one["threads"], f"{one['value']:.2f} ({ends})", f"{one['published']:.2f}", held)
+        assert line == f"| {' | '.join(map(str, cells))} |"
 
 
 def test_no_case_is_predicted_from_its_own_family() -> None:
