@@ -152,13 +152,15 @@ class QemuMachine(Machine):
 
     def _boot(self) -> None:
         argv = command(self.guest, self.channel.folder, self.channel.guest_command)
-        # Append: qemu opens the same file again, and two offsets would overwrite each other.
+        self.will = LastWill(self.room)
+        # Append: qemu opens the same file again, and two offsets would overwrite each other. Not close_fds:
+        # between here and covers() the guest itself holds the machine's lock.
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
-                env=environment(),
+                env=environment(), close_fds=False,
             )  # fmt: skip
-        self.will = LastWill(self.process.pid, self.room)
+        self.will.covers(self.process.pid)
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was ended while it started")
         try:
@@ -228,13 +230,12 @@ class QemuMachine(Machine):
         return RunFailed(f"{why}; its console said last:\n    {said}")
 
     def _kill(self) -> None:
-        if self.process is None:
-            return
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        if self.process.stdin and not self.process.stdin.closed:
-            self.process.stdin.close()
+        if self.process:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+            if self.process.stdin and not self.process.stdin.closed:
+                self.process.stdin.close()
         if self.will:
             self.will.revoke()
 
