@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""A fresh Debian in a folder, whose root only we see, and what a command of ours changed there.
+
+Run as a program in a mount namespace of its own it carries out one Trial, told and answered in JSON: nothing
+is left mounted, whatever ends it. Layers are folders of overlayfs: each trial begins with a whole system.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+CLONE = "root/lockscale"
+LOOKED_AT = ("etc", "usr/sbin", "usr/lib/systemd", "tmp", "var/tmp")
+# what the network needs here: where certificates are, and pip's own file
+PASSED_ON = re.compile(r"(\w+_CERT|\w*CERT_FILE|\w+_CA_BUNDLE|PIP_INDEX_URL|\w+_proxy)")
+NETWORK_FILES = ("etc/resolv.conf", "etc/pip.conf")
+MOVING = re.compile(  # of /proc/sys: what changes by itself, or with every process
+    r"fs/(dentry-state|file-nr|inode-(nr|state)|quota/\w+|aio-nr|epoll/\w+)|kernel/(random/\w+|ns_last_pid|pty/nr|"
+    r"seccomp/.*|sched_domain/.*|tainted)|net/.*(_entries|count|neigh/.*)|vm/.*stat\w*|user/.*"
+)
+# $1 signal, $2 seconds, then the command. timeout(1) sends the signal to each process of the command's group, as
+# a terminal does. What works ten seconds later is left.
+INNER = """\
+mount -t proc proc /proc
+cd /root/lockscale || exit 9
+signal=$1 seconds=$2
+shift 2
+timeout --signal="$signal" "$seconds" "$@" < /dev/null > /root/said 2>&1
+echo $? > /root/status
+tries=0
+while : > /root/left; [ $tries -lt 100 ]; do
+    for folder in /proc/[0-9]*; do
+        [ "$folder" = /proc/1 ] || { tr '\\000' ' ' < "$folder/cmdline"; echo; } 2> /dev/null >> /root/left
+    done
+    grep -q . /root/left || break
+    tries=$((tries + 1))
+    sleep 0.1
+done
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A command in the clone, on a system of `layers`, the lowest last, and what is written goes to `upper`.
+
+    signal: sent after `seconds`, unless the command ended before; "" for never.
+    """
+
+    layers: tuple[str, ...]
+    upper: str
+    command: tuple[str, ...]
+    signal: str = ""
+    seconds: float = 86400
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a trial left: its exit status, processes, and each fact that is another than before."""
+
+    status: int
+    ended_by_itself: bool
+    processes: list[str]
+    before: dict[str, str]
+    after: dict[str, str]
+    said: str = field(repr=False, default="")
+
+    def changed(self) -> dict[str, str]:
+        """Every fact that is new or another, with what it is now; "gone" for one that is not there."""
+        names = self.before.keys() | self.after.keys()
+        return {
+            name: self.after.get(name, "gone")
+            for name in sorted(names)
+            if self.before.get(name) != self.after.get(name)
+        }
+
+
+def carried_out(trial: Trial) -> Found:
+    """In a mount namespace that ends with it."""
+    argv = ["unshare", "--mount", "--propagation=private", sys.executable, __file__]
+    done = subprocess.run(argv, input=json.dumps(asdict(trial)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return Found(**json.loads(done.stdout))
+
+
+def make_base(root: Path, archives: str, clone_of: Path) -> None:
+    """A Debian 12 with git, make and python3, a clone of ours in it, and no service running."""
+    packages = "systemd-sysv,udev,dbus,cron,procps,ca-certificates,git,make,python3"
+    argv = ["unshare", "--mount", "--propagation=private", "mmdebstrap", "--mode=root", "--variant=minbase"]
+    argv += ["--quiet", "--dpkgopt=force-unsafe-io", "--format=directory", f"--include={packages}"]
+    subprocess.run([*argv, "bookworm", str(root), "-"], input=archives, text=True, check=True)
+    for name in NETWORK_FILES:
+        if Path("/", name).exists():
+            shutil.copy(Path("/", name), root / name)
+    shutil.copytree("/etc/ssl/certs", root / "etc/ssl/certs", dirs_exist_ok=True, symlinks=True)
+    subprocess.run(["git", "clone", "--quiet", str(clone_of), str(root / CLONE)], check=True)
+
+
+def facts(root: Path) -> dict[str, str]:
+    """Files with mode and content or target, enabled units, and sysctls; by name."""
+    found = {}
+    for top in LOOKED_AT:
+        for folder, folders, files in os.walk(root / top):
+            for name in (*folders, *files):
+                path = Path(folder, name)
+                found[f"/{path.relative_to(root)}"] = _what(path)
+    argv = ["systemctl", f"--root={root}", "list-unit-files", "--no-legend", "--no-pager"]
+    units = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    found |= {f"unit {line.split()[0]}": line.split()[1] for line in units.splitlines()}
+    return found | _sysctls()
+
+
+def _what(path: Path) -> str:
+    said = path.lstat()
+    if stat.S_ISLNK(said.st_mode):
+        return f"-> {path.readlink()}"
+    mode = f"{said.st_mode:o} {said.st_uid}:{said.st_gid}"
+    return (
+        f"{mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if stat.S_ISREG(said.st_mode) else mode
+    )
+
+
+def _sysctls() -> dict[str, str]:
+    found = {}
+    for path in Path("/proc/sys").rglob("*"):
+        name = str(path.relative_to("/proc/sys"))
+        try:
+            if path.is_file() and not MOVING.match(name):
+                found[f"sysctl {name}"] = path.read_text(errors="replace").strip()
+        except OSError:
+            continue
+    return found
+
+
+def _in_namespace(trial: Trial) -> Found:
+    upper = Path(trial.upper)
+    merged, work = upper.with_suffix(".merged"), upper.with_suffix(".work")
+    for folder in (upper, merged, work):
+        folder.mkdir(exist_ok=True)
+    options = f"lowerdir={':'.join(trial.layers)},upperdir={upper},workdir={work}"
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, str(merged)], check=True)
+    subprocess.run(["mount", "--rbind", "/dev", str(merged / "dev")], check=True)
+    before = facts(merged)
+    passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    inner = ["sh", "-c", INNER, "sh", trial.signal or "KILL", str(trial.seconds), *trial.command]
+    for name in ("said", "status", "left"):
+        (merged / "root" / name).unlink(missing_ok=True)
+    subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount", "chroot", str(merged), *inner],
+        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
+        env={"PATH": path, "HOME": "/root", "LANG": "C.UTF-8", **passed},
+    )  # fmt: skip
+    home = merged / "root"
+    status = int((home / "status").read_text())
+    return Found(
+        status,
+        status not in (124, 137),  # timeout's own, and a shell's of KILL
+        [line for line in (home / "left").read_text().splitlines() if line.strip()],
+        before,
+        facts(merged),
+        (home / "said").read_text(errors="replace")[-4000:],
+    )
+
+
+if __name__ == "__main__":
+    told = json.load(sys.stdin)
+    told = {**told, "layers": tuple(told["layers"]), "command": tuple(told["command"])}
+    json.dump(asdict(_in_namespace(Trial(**told))), sys.stdout)
