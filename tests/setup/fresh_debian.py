@@ -25,8 +25,8 @@ MOVING = re.compile(  # of /proc/sys: what changes by itself, or with every proc
     r"fs/(dentry-state|file-nr|inode-(nr|state)|quota/\w+|aio-nr|epoll/\w+)|kernel/(random/\w+|ns_last_pid|pty/nr|"
     r"seccomp/.*|sched_domain/.*|tainted)|net/.*(_entries|count|neigh/.*)|vm/.*stat\w*|user/.*"
 )
-# $1 signal, $2 seconds, then the command. timeout(1) sends the signal to each process of the command's group, as
-# a terminal does. What works ten seconds later is left.
+# $1 signal, $2 seconds, then the command. timeout(1) sends the signal to each process of the command's group,
+# as a terminal does. What works ten seconds later is left.
 INNER = """\
 mount -t proc proc /proc
 cd /root/lockscale || exit 9

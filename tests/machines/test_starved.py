@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A guest that has no processor is told from one that has, by what the kernel counts of its threads."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lockscale.machines.starved import share_waited, times_of
+
+LOOP = "trap '' HUP; while :; do :; done"
+WANTED_NS = 200_000_000  # enough to have been asked for, however busy the machine is
+
+
+@pytest.fixture
+def two_on_one_processor() -> Iterator[tuple[int, int]]:
+    """Two process groups, each with a loop that wants the one processor that both may use."""
+    one = min(os.sched_getaffinity(0))
+    argv = ["taskset", "--cpu-list", str(one), "sh", "-c", LOOP]
+    loops = [subprocess.Popen(argv, start_new_session=True) for _ in range(2)]
+    yield loops[0].pid, loops[1].pid
+    for loop in loops:
+        os.killpg(loop.pid, signal.SIGKILL)
+        loop.wait()
+
+
+def wanted_ns(group: int) -> int:
+    return sum(ran + waited for ran, waited in times_of([group]).values())
+
+
+def test_who_shares_a_processor_waits_half_of_the_time_or_more(two_on_one_processor: tuple[int, int]):
+    before = [times_of([group]) for group in two_on_one_processor]
+    while any(wanted_ns(group) < WANTED_NS for group in two_on_one_processor):
+        time.sleep(0.02)
+    after = [times_of([group]) for group in two_on_one_processor]
+    shares = [share_waited(*pair) for pair in zip(before, after, strict=True)]
+    # equal weights: neither has more than half, but for the slice in which the count was read
+    assert all(share > 0.2 for share in shares) and sum(shares) > 0.8
+
+
+def test_who_sleeps_does_not_starve():
+    sleeper = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        before = times_of([sleeper.pid])
+        assert list(before) == [sleeper.pid]
+        assert share_waited(before, before) == 0.0
+        assert times_of([]) == {}
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_threads_that_came_or_went_count_for_nothing():
+    assert share_waited({1: (10, 10), 2: (0, 500)}, {1: (20, 40), 3: (0, 900)}) == 0.75
