@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""While a notebook works a person reads which of how many it is, how long it has worked, and its last note."""
+"""While a notebook works, a person reads which of how many it is, for how long, and its last note."""
 
 import time
 from pathlib import Path

@@ -155,7 +155,7 @@ def _progress_shown(what: str, log: Path, shown: bool) -> Iterator[None]:
 
 
 def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -> None:
-    """Every table and the latest note of `log`; where nothing is new the last one again: no wait is silent."""
+    """Every table and the latest note of `log`; where nothing is new, the last one again."""
     started_s = shown_s = time.monotonic()
     note = ""
     print(f"[{what}] starts", file=sys.stderr, flush=True)
