@@ -20,7 +20,7 @@ CLONE = "root/lockscale"
 LOOKED_AT = ("etc", "usr/sbin", "usr/lib/systemd", "tmp", "var/tmp")
 # what the network needs here: where certificates are, and pip's own file
 PASSED_ON = re.compile(r"(\w+_CERT|\w*CERT_FILE|\w+_CA_BUNDLE|PIP_INDEX_URL|\w+_proxy)")
-NETWORK_FILES = ("etc/resolv.conf", "etc/pip.conf")
+NETWORK_FILES = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs/ca-certificates.crt")
 MOVING = re.compile(  # of /proc/sys: what changes by itself, or with every process
     r"fs/(dentry-state|file-nr|inode-(nr|state)|quota/\w+|aio-nr|epoll/\w+)|kernel/(random/\w+|ns_last_pid|pty/nr|"
     r"seccomp/.*|sched_domain/.*|tainted)|net/.*(_entries|count|neigh/.*)|vm/.*stat\w*|user/.*"
@@ -98,7 +98,6 @@ def make_base(root: Path, archives: str, clone_of: Path) -> None:
     for name in NETWORK_FILES:
         if Path("/", name).exists():
             shutil.copy(Path("/", name), root / name)
-    shutil.copytree("/etc/ssl/certs", root / "etc/ssl/certs", dirs_exist_ok=True, symlinks=True)
     subprocess.run(["git", "clone", "--quiet", str(clone_of), str(root / CLONE)], check=True)
 
 
