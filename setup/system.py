@@ -50,13 +50,12 @@ def no_service() -> Iterator[None]:
     if os.path.lexists(POLICY) and not is_ours():
         yield
         return
-    with ended_by_signals():
-        try:
-            POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
-            POLICY.chmod(0o755)
-            yield
-        finally:
-            POLICY.unlink(missing_ok=True)
+    try:
+        POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
+        POLICY.chmod(0o755)
+        yield
+    finally:
+        POLICY.unlink(missing_ok=True)
 
 
 def is_ours() -> bool:
@@ -69,12 +68,15 @@ def is_ours() -> bool:
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end us as SIGINT does: by way of every `finally`."""
+    """SIGINT, SIGTERM, SIGHUP end us by way of every `finally`; the first one counts: make sends more."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def end(number: int, _frame: object) -> None:
+        for one in numbers:
+            signal.signal(one, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:
@@ -85,14 +87,40 @@ def ended_by_signals() -> Iterator[None]:
 def install(names: list[str]) -> int:
     """apt-get update and install, again after a failure; the status of the last try."""
     argv = ["apt-get", "install", "--yes", "--no-install-recommends", *names]
+    if is_torn():  # an install of anybody's was killed, and apt-get would refuse every further one
+        run_whole(["dpkg", "--configure", "-a"])
     for attempt in range(1, TRIES + 1):
-        subprocess.run(["apt-get", "update"], env={**os.environ, **QUIET}, check=False)
-        status = subprocess.run(argv, env={**os.environ, **QUIET}, check=False).returncode
+        run_whole(["apt-get", "update"])
+        status = run_whole(argv)
         if status == 0:
             return 0
         print(f"setup: apt-get ended with {status}, try {attempt} of {TRIES}", file=sys.stderr)
         time.sleep(5 * attempt)
     return status
+
+
+def is_torn() -> bool:
+    """Whether dpkg has work that it never ended: its journal holds some, or a package is half there."""
+    updates = Path("/var/lib/dpkg/updates")
+    return any(updates.glob("[0-9]*")) or bool(
+        subprocess.run(["dpkg", "--audit"], capture_output=True, check=False).stdout
+    )
+
+
+def run_whole(argv: list[str]) -> int:
+    """Its status. Whatever ends us, it ends by itself: a dpkg that is killed leaves packages torn.
+
+    Told so, apt-get ends at once while it fetches, and else after the step of dpkg that runs.
+    """
+    tied = ["setpriv", "--pdeathsig", "INT", *argv]  # where we are killed
+    process = subprocess.Popen(tied, env={**os.environ, **QUIET}, start_new_session=True)
+    try:
+        return process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        print("setup: interrupted; waiting for the package manager to end its step", file=sys.stderr)
+        process.wait()  # no further signal disturbs: ended_by_signals()
+        raise
 
 
 def unpack(names: list[str]) -> int:
@@ -126,9 +154,10 @@ def main(listed: str = "packages.toml") -> int:
     if shutil.which("apt-get") is None:
         print("setup: this is no Debian: install what gives the same tools", file=sys.stderr)
         return 2
-    status = install_all([package["name"] for package in lacking if "unpack" not in package])
     to_unpack = [name for package in lacking for name in package.get("unpack", [])]
-    return status or (unpack(to_unpack) if to_unpack else 0)
+    with ended_by_signals():
+        status = install_all([package["name"] for package in lacking if "unpack" not in package])
+        return status or (unpack(to_unpack) if to_unpack else 0)
 
 
 def install_all(names: list[str]) -> int:

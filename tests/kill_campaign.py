@@ -17,6 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.journal import whole_part
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
+from lockscale.programs import need
 
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 WAIT_S = 1200
@@ -78,6 +79,10 @@ class Campaign:
         run.folder.mkdir()
         return run
 
+    def _log(self, text: str) -> None:
+        with (self.home / "log").open("a") as log:
+            log.write(f"{text}\n")
+
     def _one_run(self, kills: int, whole_s: float) -> None:
         """A run from its begin to its end, its controllers killed as long as there are kills left."""
         run, ended = self._new_run(), False
@@ -92,6 +97,7 @@ class Campaign:
 
     def _start(self, run: Run) -> "subprocess.Popen[bytes]":
         argv = [sys.executable, "-c", self.code, str(run.folder), *self.arguments]
+        argv = [need("setpriv"), "--pdeathsig", "KILL", *argv]  # with the test, which may be interrupted
         with (run.folder / "controller.log").open("ab") as log:
             return subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
@@ -99,15 +105,17 @@ class Campaign:
             )  # fmt: skip
 
     def _ends(self, controller: "subprocess.Popen[bytes]", run: Run, whole_s: float) -> bool:
-        """Whether the run came to its end; whole_s: its controller is killed somewhere in half of it."""
+        """Whether the run came to its end; whole_s: its controller is killed within about a step."""
         if whole_s and self._holds(controller, run):
             try:
-                controller.wait(self.chance.uniform(0, whole_s / 2))
+                controller.wait(self.chance.uniform(0, whole_s / 6))
             except subprocess.TimeoutExpired:
                 controller.kill()
                 controller.wait()
                 self.kills += 1
-                self._next()
+                refused = self._next()
+                self.refused += refused
+                self._log(f"kill {self.kills} in run {self.runs}: {'refused first' if refused else 'gone'}")
                 return False
         assert controller.wait(WAIT_S) == 0, self._said(run)
         return True
@@ -121,8 +129,8 @@ class Campaign:
             time.sleep(0.01)
         return False
 
-    def _next(self) -> None:
-        """Somebody else, at once: refused, or nothing of the killed one is left."""
+    def _next(self) -> bool:
+        """Somebody else, at once: refused at first, or not; when not, nothing of the killed one is left."""
         deadline_s, refused = time.monotonic() + WAIT_S, False
         while True:
             try:
@@ -134,8 +142,8 @@ class Campaign:
                 assert "is in use by" in str(error) and time.monotonic() < deadline_s, error
                 refused = True
                 time.sleep(0.01)
-        self.refused += refused
         assert not list((self.home / "tmp").glob("lockscale-guest-*"))
+        return refused
 
     def _said(self, run: Run) -> str:
         return (run.folder / "controller.log").read_text(errors="replace")[-2000:]

@@ -69,7 +69,10 @@ def test_the_first_step_of_all_tells_from_its_own_parts(clock: Clock):
     live = Live([], 4)
     assert live.now_left(0.5) == ""
     clock.now_s += 600
-    assert live.now_left(0) == "" and live.now_left(0.5) == ", perhaps 70 min left"
+    assert live.now_left(0.5) == ""  # the first part goes on: nothing is known yet
+    assert live.now_left(1) == ", perhaps 30 min left"
+    clock.now_s += 600
+    assert live.now_left(1) == ", perhaps 30 min left"
 
 
 def test_a_starved_guest_is_told_once_in_a_while_with_what_to_do(

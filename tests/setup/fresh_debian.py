@@ -26,7 +26,7 @@ MOVING = re.compile(  # of /proc/sys: what changes by itself, or with every proc
     r"seccomp/.*|sched_domain/.*|tainted)|net/.*(_entries|count|neigh/.*)|vm/.*stat\w*|user/.*"
 )
 # $1 signal, $2 seconds, then the command. timeout(1) sends the signal to each process of the command's group,
-# as a terminal does. What works ten seconds later is left.
+# as a terminal does. What works two minutes later is left; dpkg ends its step in that time.
 INNER = """\
 mount -t proc proc /proc
 cd /root/lockscale || exit 9
@@ -35,7 +35,7 @@ shift 2
 timeout --signal="$signal" "$seconds" "$@" < /dev/null > /root/said 2>&1
 echo $? > /root/status
 tries=0
-while : > /root/left; [ $tries -lt 100 ]; do
+while : > /root/left; [ $tries -lt 1200 ]; do
     for folder in /proc/[0-9]*; do
         [ "$folder" = /proc/1 ] || { tr '\\000' ' ' < "$folder/cmdline"; echo; } 2> /dev/null >> /root/left
     done

@@ -150,6 +150,7 @@ class Live:
         self.earlier_s, self.at_once = list(steps_s), at_once
         self.own_s: list[float] = []
         self.left, self.begun_s, self.since_s = left, time.monotonic(), time.monotonic()
+        self.parts, self.parts_s = 0.0, 0.0
         self.show = updated_table()
         self.said(left)
 
@@ -169,16 +170,17 @@ class Live:
     def now_left(self, begun: float) -> str:
         """The end of a line amid a step; begun: how many steps this run has behind it, with parts of them.
 
-        Before any step is known, as much again as the parts took.
+        Before any step is known, as much again as the parts took that are over.
         """
         now_s = time.monotonic()
         if self.left and (self.own_s or self.earlier_s):
             later_s = self.left_s(self.left - 1)
             left_s = max(later_s, self.left_s(self.left) - (now_s - self.since_s))
             return f", about {time_text(left_s)} left" if left_s else ", longer than a step before it took"
-        took_s = now_s - self.begun_s
-        if self.left and begun > 0 and took_s > SURE_AFTER_S:
-            return f", perhaps {time_text(took_s * (self.left - begun) / begun)} left"
+        if begun != self.parts:
+            self.parts, self.parts_s = begun, now_s - self.begun_s
+        if self.left and begun > 0 and self.parts_s > SURE_AFTER_S:
+            return f", perhaps {time_text(self.parts_s * (self.left - begun) / begun)} left"
         return ""
 
     def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
