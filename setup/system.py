@@ -103,7 +103,7 @@ def is_torn() -> bool:
     """Whether dpkg has work that it never ended: its journal holds some, or a package is half there."""
     updates = Path("/var/lib/dpkg/updates")
     return any(updates.glob("[0-9]*")) or bool(
-        subprocess.run(["dpkg", "--audit"], capture_output=True, check=False).stdout
+        subprocess.run(["dpkg", "--audit"], capture_output=True, check=False).stdout.strip()
     )
 
 

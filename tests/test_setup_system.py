@@ -32,15 +32,23 @@ def policy(tmp_path: Path) -> Path:
     return tmp_path / "policy-rc.d"
 
 
-def start(policy: Path, seconds: str) -> subprocess.Popen[bytes]:
-    """The setup with an apt-get that takes so long, and downloads what lies in `archive`."""
+def start(policy: Path, seconds: str, torn: str = "") -> subprocess.Popen[bytes]:
+    """The setup with an apt-get that takes so long, and downloads what lies in `archive`.
+
+    torn: what dpkg says of packages that an install before left half there.
+    """
     tools = policy.parent / "bin"
     tools.mkdir(exist_ok=True)
+    # told to end, it ends its step first, and says whether the policy was still there then
+    ends = f"sleep 0.3; [ ! -e {policy} ] || touch {policy.parent}/ended_before_policy; exit 130"
     (tools / "apt-get").write_text(
         f'#!/bin/sh\necho "$*" >> {policy.parent}/asked\n'
-        f'[ "$1" != download ] || exec cp -r {archive(policy.parent)} .\nexec sleep {seconds}\n'
+        f'[ "$1" != download ] || exec cp -r {archive(policy.parent)} .\n'
+        f"trap '{ends}' INT\nsleep {seconds} &\nwait $!\n"
     )
-    (tools / "apt-get").chmod(0o755)
+    (tools / "dpkg").write_text(f'#!/bin/sh\necho "dpkg $*" >> {policy.parent}/asked\necho {torn}\n')
+    for tool in ("apt-get", "dpkg"):
+        (tools / tool).chmod(0o755)
     env = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     argv = [sys.executable, "-c", RUN, str(paths.ROOT / "setup"), str(policy)]
     return subprocess.Popen(argv, env=env, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -81,6 +89,27 @@ def test_a_setup_that_is_ended_takes_its_policy_along(number: signal.Signals, po
     running = start_and_wait_for_policy(policy)
     end(running, number)
     assert running.returncode != 0 and not policy.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_the_package_manager_is_told_to_end_and_ends_its_step(number: signal.Signals, policy: Path):
+    """Killed amid a step it would leave packages torn, and services could start without the policy."""
+    running = start_and_wait_for_policy(policy)
+    while not (policy.parent / "asked").exists():
+        time.sleep(0.01)
+    time.sleep(0.2)  # it has its trap
+    end(running, number)
+    deadline_s = time.monotonic() + WAIT_S
+    while not (policy.parent / "ended_before_policy").exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("torn", ["", "half-configured"])
+def test_packages_that_another_install_left_torn_are_mended_first(torn: str, policy: Path):
+    assert start(policy, "0", torn).wait(WAIT_S) == 0
+    asked = (policy.parent / "asked").read_text().splitlines()
+    assert ("dpkg --configure -a" in asked) == bool(torn) and asked[0] == "dpkg --audit"
 
 
 def test_what_a_killed_setup_left_goes_with_the_next(policy: Path):
