@@ -13,7 +13,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 CLONE = "root/lockscale"
@@ -62,23 +62,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Found:
-    """What a trial left: its exit status, processes, and each fact that is another than before."""
+    """What a trial left: its exit status, whether it ended by itself, and what still works.
+
+    strange: every file, unit, group and sysctl that is new, gone or another, and that no package brings; with
+    what it is now, or "gone".
+    """
 
     status: int
     ended_by_itself: bool
     processes: list[str]
-    before: dict[str, str]
-    after: dict[str, str]
-    said: str = field(repr=False, default="")
-
-    def changed(self) -> dict[str, str]:
-        """Every fact that is new or another, with what it is now; "gone" for one that is not there."""
-        names = self.before.keys() | self.after.keys()
-        return {
-            name: self.after.get(name, "gone")
-            for name in sorted(names)
-            if self.before.get(name) != self.after.get(name)
-        }
+    strange: dict[str, str]
+    said: str
 
 
 def carried_out(trial: Trial) -> Found:
@@ -112,7 +106,8 @@ def facts(root: Path) -> dict[str, str]:
     argv = ["systemctl", f"--root={root}", "list-unit-files", "--no-legend", "--no-pager"]
     units = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found |= {f"unit {line.split()[0]}": line.split()[1] for line in units.splitlines()}
-    return found | _sysctls()
+    groups = (line.split(":")[0] for line in (root / "etc/group").read_text().splitlines())
+    return found | {f"group {name}": "there" for name in groups} | _sysctls()
 
 
 def _what(path: Path) -> str:
@@ -123,6 +118,30 @@ def _what(path: Path) -> str:
     return (
         f"{mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if stat.S_ISREG(said.st_mode) else mode
     )
+
+
+# What the scripts of packages make, whose names no list of dpkg holds.
+BY_SCRIPTS = re.compile(
+    r"/etc/(alternatives/.*|(group|gshadow|passwd|shadow)-?|ld\.so\.cache|rc.\.d/.*|modules|pam\.d/common-.*|"
+    r"fonts/conf\.d/.*)|.*\.dpkg-(new|tmp)"
+)
+
+
+def strange(before: dict[str, str], after: dict[str, str], root: Path) -> dict[str, str]:
+    """What Found says of it. A group is a package's where one of its scripts names it."""
+    info = root / "var/lib/dpkg/info"
+    owned = {line for path in info.glob("*.list") for line in path.read_text().splitlines()}
+    owned |= {f"/usr{path}" for path in owned if path.startswith(("/lib/", "/sbin/"))}
+    scripts = "".join(path.read_text(errors="replace") for path in info.glob("*.p*inst"))
+    scripts += "".join(path.read_text() for path in (root / "usr/lib/sysusers.d").glob("*.conf"))
+    found = {}
+    for name in sorted(before.keys() | after.keys()):
+        kind, _, rest = name.partition(" ")
+        is_known = name in owned or BY_SCRIPTS.fullmatch(name) or (kind == "group" and rest in scripts)
+        is_off = kind == "unit" and after.get(name) not in ("enabled", "enabled-runtime")
+        if before.get(name) != after.get(name) and not is_known and not is_off:
+            found[name] = after.get(name, "gone")
+    return found
 
 
 def _sysctls() -> dict[str, str]:
@@ -162,8 +181,7 @@ def _in_namespace(trial: Trial) -> Found:
         status,
         status not in (124, 137),  # timeout's own, and a shell's of KILL
         [line for line in (home / "left").read_text().splitlines() if line.strip()],
-        before,
-        facts(merged),
+        strange(before, facts(merged), merged),
         (home / "said").read_text(errors="replace")[-4000:],
     )
 
