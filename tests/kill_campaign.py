@@ -43,7 +43,8 @@ class Campaign:
     """home: an empty folder for the runs, and for what their controllers leave in TMPDIR.
 
     arguments: of CONTROLLER behind the folder. taken: the target taken for somebody else, BadInput while it
-    is held. left: what still works for a killed controller; asked while the target is taken.
+    is held. left: what still works for a killed controller; asked while the target is taken. reach: of the
+    time of an undisturbed run, the part in which a controller is killed; a sixth is about a step.
     """
 
     home: Path
@@ -51,6 +52,7 @@ class Campaign:
     taken: Callable[[], AbstractContextManager[object]]
     left: Callable[[], list[str]]
     code: str = CONTROLLER
+    reach: float = 1 / 6
     kills: int = 0
     refused: int = 0
     runs: int = 0
@@ -105,10 +107,10 @@ class Campaign:
             )  # fmt: skip
 
     def _ends(self, controller: "subprocess.Popen[bytes]", run: Run, whole_s: float) -> bool:
-        """Whether the run came to its end; whole_s: its controller is killed within about a step."""
+        """Whether the run came to its end; whole_s: its controller is killed within `reach` of it."""
         if whole_s and self._holds(controller, run):
             try:
-                controller.wait(self.chance.uniform(0, whole_s / 6))
+                controller.wait(self.chance.uniform(0, whole_s * self.reach))
             except subprocess.TimeoutExpired:
                 controller.kill()
                 controller.wait()

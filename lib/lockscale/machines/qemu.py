@@ -23,6 +23,7 @@ from lockscale.files import write_json
 from lockscale.machines.channel import Channel
 from lockscale.machines.last_will import LastWill
 from lockscale.machines.machine import Completed, Machine, Step
+from lockscale.machines.starved import Unserved
 from lockscale.machines.virtual_time import (
     KERNEL_ARGUMENTS,
     SECTIONS,
@@ -164,14 +165,15 @@ class QemuMachine(Machine):
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was ended while it started")
         try:
-            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s)
-        except TimeoutError:
-            raise self._end(f"the guest did not boot within {self.guest.boot_timeout_s:.0f} s") from None
+            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, Unserved(self.process.pid))
+        except TimeoutError as late:
+            raise self._end(f"the guest did not boot {str(late).partition('` ')[2]}") from None
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
         try:
-            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s)
+            unserved = Unserved(self.process.pid)
+            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s, unserved)
         except TimeoutError as late:
             raise self._end(f"the guest hangs: {late}") from None
         except BrokenPipeError:

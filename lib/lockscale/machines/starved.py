@@ -31,3 +31,18 @@ def share_waited(before: Times, after: Times) -> float:
     both = before.keys() & after.keys()
     ran_ns, waited_ns = (sum(after[one][k] - before[one][k] for one in both) for k in (0, 1))
     return waited_ns / (ran_ns + waited_ns) if ran_ns + waited_ns > 0 else 0.0
+
+
+class Unserved:
+    """How long a process group was kept from a processor since this was made."""
+
+    def __init__(self, group: int) -> None:
+        self.group, self.before = group, times_of([group])
+
+    def seconds(self) -> float:
+        """Of that of its threads that waited longest."""
+        now = times_of([self.group])
+        return (
+            max((waited - self.before.get(one, (0, 0))[1] for one, (_, waited) in now.items()), default=0)
+            / 1e9
+        )
