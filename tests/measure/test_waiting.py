@@ -7,7 +7,7 @@ import pytest
 
 from lockscale.measure import run, waiting
 from lockscale.measure.run import Live
-from lockscale.measure.waiting import Starving, Waiting
+from lockscale.measure.waiting import Retelling, Starving
 
 
 class Clock:
@@ -45,7 +45,7 @@ class Lines:
 def test_a_note_is_told_again_while_nothing_happens(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(waiting, "TELL_EVERY_S", 0.01)
     lines = Lines()
-    with Waiting(lines, lambda done: f", {done} behind", dict, "s") as told:
+    with Retelling(lines, lambda done: f", {done} behind", dict, "s") as told:
         told.update(1.5, "004 48 processes")
         assert lines.twice.wait(60)
     assert set(lines.said) == {(1.5, "004 48 processes, 1.5 behind")}

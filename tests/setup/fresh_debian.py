@@ -16,7 +16,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-CLONE = "root/lockscale"
+CLONE = "srv/lockscale"
 LOOKED_AT = ("etc", "usr/sbin", "usr/lib/systemd", "tmp", "var/tmp")
 # what the network needs here: where certificates are, and pip's own file
 PASSED_ON = re.compile(r"(\w+_CERT|\w*CERT_FILE|\w+_CA_BUNDLE|PIP_INDEX_URL|\w+_proxy)")
@@ -29,17 +29,17 @@ MOVING = re.compile(  # of /proc/sys: what changes by itself, or with every proc
 # as a terminal does. What works two minutes later is left; dpkg ends its step in that time.
 INNER = """\
 mount -t proc proc /proc
-cd /root/lockscale || exit 9
+cd /srv/lockscale || exit 9
 signal=$1 seconds=$2
 shift 2
-timeout --signal="$signal" "$seconds" "$@" < /dev/null > /root/said 2>&1
-echo $? > /root/status
+timeout --signal="$signal" "$seconds" "$@" < /dev/null > /srv/said 2>&1
+echo $? > /srv/status
 tries=0
-while : > /root/left; [ $tries -lt 1200 ]; do
+while : > /srv/left; [ $tries -lt 1200 ]; do
     for folder in /proc/[0-9]*; do
-        [ "$folder" = /proc/1 ] || { tr '\\000' ' ' < "$folder/cmdline"; echo; } 2> /dev/null >> /root/left
+        [ "$folder" = /proc/1 ] || { tr '\\000' ' ' < "$folder/cmdline"; echo; } 2> /dev/null >> /srv/left
     done
-    grep -q . /root/left || break
+    grep -q . /srv/left || break
     tries=$((tries + 1))
     sleep 0.1
 done
@@ -122,8 +122,8 @@ def _what(path: Path) -> str:
 
 # What the scripts of packages make, whose names no list of dpkg holds.
 BY_SCRIPTS = re.compile(
-    r"/etc/(alternatives/.*|(group|gshadow|passwd|shadow)-?|ld\.so\.cache|rc.\.d/.*|modules|pam\.d/common-.*|"
-    r"fonts/conf\.d/.*)|.*\.dpkg-(new|tmp)"
+    r"/etc/(alternatives/.*|(group|gshadow|passwd|shadow)-?|ld\.so\.cache|rc.\.d/.*|modules|"
+    r"pam\.d/common-.*|dictionaries-common/.*|fonts/conf\.d/.*)|.*\.dpkg-(new|tmp)"
 )
 
 
@@ -169,13 +169,13 @@ def _in_namespace(trial: Trial) -> Found:
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     inner = ["sh", "-c", INNER, "sh", trial.signal or "KILL", str(trial.seconds), *trial.command]
     for name in ("said", "status", "left"):
-        (merged / "root" / name).unlink(missing_ok=True)
+        (merged / "srv" / name).unlink(missing_ok=True)
     subprocess.run(
         ["unshare", "--pid", "--fork", "--mount", "chroot", str(merged), *inner],
         check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd="/",
-        env={"PATH": path, "HOME": "/root", "LANG": "C.UTF-8", **passed},
+        env={"PATH": path, "HOME": "/srv", "LANG": "C.UTF-8", **passed},
     )  # fmt: skip
-    home = merged / "root"
+    home = merged / "srv"
     status = int((home / "status").read_text())
     return Found(
         status,

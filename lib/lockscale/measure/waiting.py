@@ -16,7 +16,7 @@ STARVED = 0.5
 TELL_AGAIN_S = 1800.0
 
 
-class Waiting:
+class Retelling:
     """Progress that is told again while nothing happens.
 
     left: what a line says of the time left, given how much is done. threads: of what is measured, now.
