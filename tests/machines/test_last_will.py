@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from lockscale.errors import BadInput
 from lockscale.files import locked
 from lockscale.machines.last_will import LastWill
@@ -43,10 +45,17 @@ KILLED_WITH_A_GUEST_OF_NO_WILL = f"""{BEGINS}
         told("pid", group)
         signal.pause()
     LastWill.covers = covers
-    qemu.command = lambda *_: ["sh", "-c", "exec sleep 600"]
+    qemu.command = lambda *_: ["sh", "-c", "mktemp -d; exec sleep 600"]
     qemu.environment = dict
     with qemu.QemuMachine(qemu.Guest(Path("bzImage"), 1, 64, "tcg", 20), home):
         pass
+"""
+KILLED_WHILE_IT_MAKES_ITS_FOLDER = f"""{BEGINS}
+    def channel(folder):
+        told("pid", os.getpid())
+        signal.pause()
+    qemu.Channel = channel
+    qemu.QemuMachine(qemu.Guest(Path("bzImage"), 1, 64, "tcg", 20), home)
 """
 LOCAL = f"""{BEGINS}
     script = 'setsid sh -c "echo \\\\$\\\\$ > $0/pid.part; mv $0/pid.part $0/pid; exec sleep 600" & wait'
@@ -134,10 +143,23 @@ def held_until_killed(guest: int, home: Path) -> None:
     wait_for(lambda: is_free(home))
 
 
-def test_a_controller_killed_before_its_guest_began_leaves_no_folder(tmp_path: Path):
+def test_a_controller_killed_before_its_guest_began_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nor one that virtme-ng made."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     with killed(KILLED_WITH_A_GUEST_OF_NO_WILL, tmp_path) as guest:
-        assert list(tmp_path.glob("lockscale-guest-*"))
+        (room,) = tmp_path.glob("lockscale-guest-*")
+        wait_for(lambda: bool(list(room.glob("tmp.*"))))
     os.kill(guest, signal.SIGKILL)
+    wait_for(lambda: not list(tmp_path.glob("lockscale-guest-*")))
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_guest_whose_controller_is_killed_as_it_makes_its_folder_leaves_none(tmp_path: Path):
+    with killed(KILLED_WHILE_IT_MAKES_ITS_FOLDER, tmp_path):
+        assert list(tmp_path.glob("lockscale-guest-*"))
     wait_for(lambda: not list(tmp_path.glob("lockscale-guest-*")))
 
 

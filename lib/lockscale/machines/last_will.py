@@ -39,6 +39,12 @@ class LastWill:
             stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True, close_fds=False,
         )  # fmt: skip
 
+    @property
+    def is_revoked(self) -> bool:
+        """Whether nothing is ended any more when this process is."""
+        assert self.process.stdin
+        return self.process.stdin.closed
+
     def covers(self, group: int) -> None:
         """The process group of the guest, now that it has one."""
         self._say(f"{group}\n".encode())
@@ -46,7 +52,7 @@ class LastWill:
     def revoke(self) -> None:
         """The guest has ended, or never began; nothing is left to do."""
         assert self.process.stdin
-        if self.process.stdin.closed:
+        if self.is_revoked:
             return
         self._say(_REVOKED * 2)  # in place of the group, too, where there was none
         with contextlib.suppress(BrokenPipeError):

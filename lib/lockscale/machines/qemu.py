@@ -6,6 +6,7 @@ KVM only after a trial boot: /dev/kvm may open and still hang an unmodified gues
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -129,11 +130,13 @@ class QemuMachine(Machine):
         self.guest = guest
         # in virtual time one thread runs all CPUs: none patches what another executes
         self.emulated = guest.accel == "tcg" and guest.virtual_time is None
-        self.room = Path(tempfile.mkdtemp(prefix="lockscale-guest-", dir=room))
+        # the will knows the name before the folder is there: nothing is left, whenever we are killed
+        self.room = Path(room or tempfile.gettempdir()) / f"lockscale-guest-{secrets.token_hex(8)}"
+        self.will = LastWill(self.room)
+        self.room.mkdir(mode=0o700)
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
         self.process: subprocess.Popen[bytes] | None = None
-        self.will: LastWill | None = None
         self.abandoned = False
 
     def __enter__(self) -> Self:
@@ -153,13 +156,14 @@ class QemuMachine(Machine):
 
     def _boot(self) -> None:
         argv = command(self.guest, self.channel.folder, self.channel.guest_command)
-        self.will = LastWill(self.room)
+        if self.will.is_revoked:  # of the boot before
+            self.will = LastWill(self.room)
         # Append: qemu opens the same file again, and two offsets would overwrite each other. Not close_fds:
         # between here and covers() the guest itself holds the machine's lock.
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
-                env=environment(), close_fds=False,
+                env={**environment(), "TMPDIR": str(self.room)}, close_fds=False,
             )  # fmt: skip
         self.will.covers(self.process.pid)
         if self.abandoned:  # before there was a process to kill
@@ -238,8 +242,7 @@ class QemuMachine(Machine):
                 self.process.wait()
             if self.process.stdin and not self.process.stdin.closed:
                 self.process.stdin.close()
-        if self.will:
-            self.will.revoke()
+        self.will.revoke()
 
 
 TRIAL_S = 25  # a TCG guest boots in 6 s here; a KVM guest that is not up by then never will be
