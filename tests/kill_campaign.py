@@ -17,6 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.journal import whole_part
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
+from lockscale.measure.virtual_time import LINE
 from lockscale.programs import need
 
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
@@ -152,8 +153,12 @@ class Campaign:
 
 
 def keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
-    """What tells a row from the others of its run, sorted."""
-    return sorted(map(tuple, rows[KEY].to_numpy().tolist()))
+    """What tells a row from the others of its run, sorted.
+
+    Not of cache lines: which of them moved for long enough to tell is of each load.
+    """
+    always = rows[~rows.metric.str.startswith(LINE)]
+    return sorted(map(tuple, always[KEY].to_numpy().tolist()))
 
 
 def processes_with(word: str) -> list[str]:
