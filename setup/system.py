@@ -8,6 +8,7 @@ under .cache, as anybody.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -47,23 +48,34 @@ def no_service() -> Iterator[None]:
 
     Whatever ends us, a closed terminal too, the policy goes with us; one that a killed setup left goes too.
     """
-    if os.path.lexists(POLICY) and not is_ours():
+    if os.path.lexists(POLICY) and not is_of_a_dead_setup():
         yield
         return
     try:
         POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
         POLICY.chmod(0o755)
-        yield
+        with POLICY.open() as policy:  # a file that is open for writing cannot be run
+            fcntl.flock(policy, fcntl.LOCK_EX)  # for as long as we live
+            yield
     finally:
         POLICY.unlink(missing_ok=True)
 
 
-def is_ours() -> bool:
-    """Whether a setup wrote the policy, one that was killed."""
+def is_of_a_dead_setup() -> bool:
+    """Whether a setup wrote the policy, and was killed since."""
     try:
-        return OURS in POLICY.read_text()
+        with POLICY.open() as policy:
+            fcntl.flock(policy, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return OURS in policy.read()
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def mend_what_a_dead_setup_left() -> None:
+    """Its policy goes, and what was half installed under it is whole first; nothing where there is none."""
+    if os.geteuid() == 0 and is_of_a_dead_setup():
+        with no_service():
+            mend_torn()
 
 
 @contextlib.contextmanager
@@ -87,8 +99,7 @@ def ended_by_signals() -> Iterator[None]:
 def install(names: list[str]) -> int:
     """apt-get update and install, again after a failure; the status of the last try."""
     argv = ["apt-get", "install", "--yes", "--no-install-recommends", *names]
-    if is_torn():  # an install of anybody's was killed, and apt-get would refuse every further one
-        run_whole(["dpkg", "--configure", "-a"])
+    mend_torn()
     for attempt in range(1, TRIES + 1):
         run_whole(["apt-get", "update"])
         status = run_whole(argv)
@@ -97,6 +108,12 @@ def install(names: list[str]) -> int:
         print(f"setup: apt-get ended with {status}, try {attempt} of {TRIES}", file=sys.stderr)
         time.sleep(5 * attempt)
     return status
+
+
+def mend_torn() -> None:
+    """An install of anybody's may have been killed, and apt-get would refuse every further one."""
+    if is_torn():
+        run_whole(["dpkg", "--configure", "-a"])
 
 
 def is_torn() -> bool:
@@ -146,6 +163,8 @@ def unpack(names: list[str]) -> int:
 
 
 def main(listed: str = "packages.toml") -> int:
+    with ended_by_signals():
+        mend_what_a_dead_setup_left()
     lacking = missing(listed)
     if not lacking:
         return 0
