@@ -21,7 +21,7 @@ from server.machine import Server
 from server.target import NAME, target_of, target_text
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
-KILLS = 50
+KILLS = 3
 # $4 of CONTROLLER goes on: where the target's file is
 OWN_KERNEL = (
     """
@@ -33,7 +33,7 @@ from lockscale.machines.machine import must
 from lockscale.machines.prepare import only, prepared
 from lockscale.measure import target_ssh
 from lockscale.measure.file_system import MOUNT_POINT
-from lockscale.measure.target import Booted
+from lockscale.measure.target import Booted, HeldTarget
 from lockscale.tools import lock_events
 
 paths.TARGETS = Path(sys.argv.pop())
@@ -48,7 +48,7 @@ class OwnKernel(target_ssh.HeldServer):
         self.names = [target.host]
 
     def describe(self):
-        return super(target_ssh.HeldServer, self).describe()
+        return HeldTarget.describe(self)
 
     @contextmanager
     def boot(self, arm, cpus):
