@@ -21,7 +21,7 @@ from server.machine import Server
 from server.target import NAME, target_of, target_text
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
-KILLS = 3
+KILLS = 50
 # $4 of CONTROLLER goes on: where the target's file is
 OWN_KERNEL = (
     """
