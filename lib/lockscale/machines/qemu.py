@@ -113,7 +113,10 @@ def qemu_line(guest: Guest) -> str:
         shared.mkdir()
         argv = [*command(guest, shared, "true"), "--dry-run"]
         silent = subprocess.DEVNULL
-        done = subprocess.run(argv, stdin=silent, capture_output=True, text=True, env=environment())
+        # not close_fds: where we are killed amid it, it holds the machine's lock until it ends
+        done = subprocess.run(
+            argv, stdin=silent, capture_output=True, text=True, env=environment(), close_fds=False
+        )
     if done.returncode:
         raise RunFailed(f"vng --dry-run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout.strip()
