@@ -8,6 +8,7 @@ under .cache, as anybody.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -47,34 +48,47 @@ def no_service() -> Iterator[None]:
 
     Whatever ends us, a closed terminal too, the policy goes with us; one that a killed setup left goes too.
     """
-    if os.path.lexists(POLICY) and not is_ours():
+    if os.path.lexists(POLICY) and not is_of_a_dead_setup():
         yield
         return
-    with ended_by_signals():
-        try:
-            POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
-            POLICY.chmod(0o755)
-            yield
-        finally:
-            POLICY.unlink(missing_ok=True)
-
-
-def is_ours() -> bool:
-    """Whether a setup wrote the policy, one that was killed."""
     try:
-        return OURS in POLICY.read_text()
+        POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
+        POLICY.chmod(0o755)
+        with POLICY.open() as policy:  # a file that is open for writing cannot be run
+            fcntl.flock(policy, fcntl.LOCK_EX)  # for as long as we live
+            yield
+    finally:
+        POLICY.unlink(missing_ok=True)
+
+
+def is_of_a_dead_setup() -> bool:
+    """Whether a setup wrote the policy, and was killed since."""
+    try:
+        with POLICY.open() as policy:
+            fcntl.flock(policy, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return OURS in policy.read()
     except (OSError, UnicodeDecodeError):
         return False
 
 
+def mend_what_a_dead_setup_left() -> None:
+    """Its policy goes, and what was half installed under it is whole first; nothing where there is none."""
+    if os.geteuid() == 0 and is_of_a_dead_setup():
+        with no_service():
+            mend_torn()
+
+
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end us as SIGINT does: by way of every `finally`."""
+    """SIGINT, SIGTERM, SIGHUP end us by way of every `finally`; the first one counts: make sends more."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def end(number: int, _frame: object) -> None:
+        for one in numbers:
+            signal.signal(one, signal.SIG_IGN)
         sys.exit(128 + number)
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:
@@ -85,14 +99,45 @@ def ended_by_signals() -> Iterator[None]:
 def install(names: list[str]) -> int:
     """apt-get update and install, again after a failure; the status of the last try."""
     argv = ["apt-get", "install", "--yes", "--no-install-recommends", *names]
+    mend_torn()
     for attempt in range(1, TRIES + 1):
-        subprocess.run(["apt-get", "update"], env={**os.environ, **QUIET}, check=False)
-        status = subprocess.run(argv, env={**os.environ, **QUIET}, check=False).returncode
+        run_whole(["apt-get", "update"])
+        status = run_whole(argv)
         if status == 0:
             return 0
         print(f"setup: apt-get ended with {status}, try {attempt} of {TRIES}", file=sys.stderr)
         time.sleep(5 * attempt)
     return status
+
+
+def mend_torn() -> None:
+    """An install of anybody's may have been killed, and apt-get would refuse every further one."""
+    if is_torn():
+        run_whole(["dpkg", "--configure", "-a"])
+
+
+def is_torn() -> bool:
+    """Whether dpkg has work that it never ended: its journal holds some, or a package is half there."""
+    updates = Path("/var/lib/dpkg/updates")
+    return any(updates.glob("[0-9]*")) or bool(
+        subprocess.run(["dpkg", "--audit"], capture_output=True, check=False).stdout.strip()
+    )
+
+
+def run_whole(argv: list[str]) -> int:
+    """Its status. Whatever ends us, it ends by itself: a dpkg that is killed leaves packages torn.
+
+    Told so, apt-get ends at once while it fetches, and else after the step of dpkg that runs.
+    """
+    tied = ["setpriv", "--pdeathsig", "INT", *argv]  # where we are killed
+    process = subprocess.Popen(tied, env={**os.environ, **QUIET}, start_new_session=True)
+    try:
+        return process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        print("setup: interrupted; waiting for the package manager to end its step", file=sys.stderr)
+        process.wait()  # no further signal disturbs: ended_by_signals()
+        raise
 
 
 def unpack(names: list[str]) -> int:
@@ -118,6 +163,8 @@ def unpack(names: list[str]) -> int:
 
 
 def main(listed: str = "packages.toml") -> int:
+    with ended_by_signals():
+        mend_what_a_dead_setup_left()
     lacking = missing(listed)
     if not lacking:
         return 0
@@ -126,9 +173,10 @@ def main(listed: str = "packages.toml") -> int:
     if shutil.which("apt-get") is None:
         print("setup: this is no Debian: install what gives the same tools", file=sys.stderr)
         return 2
-    status = install_all([package["name"] for package in lacking if "unpack" not in package])
     to_unpack = [name for package in lacking for name in package.get("unpack", [])]
-    return status or (unpack(to_unpack) if to_unpack else 0)
+    with ended_by_signals():
+        status = install_all([package["name"] for package in lacking if "unpack" not in package])
+        return status or (unpack(to_unpack) if to_unpack else 0)
 
 
 def install_all(names: list[str]) -> int:

@@ -47,6 +47,12 @@ def test_the_end_of_its_time_ends_every_process_of_a_command(machine: SshMachine
     assert must(machine, ["sh", "-c", alive]) == ""
 
 
+def test_what_a_command_leaves_behind_ends_with_its_job(machine: SshMachine):
+    """Else it would be measured with whatever comes next."""
+    must(machine, ["sh", "-c", "setsid sleep 5432 > /dev/null 2>&1 < /dev/null &"])
+    assert machine.run(["pgrep", "-f", "^sleep 5432"]).status == 1
+
+
 def test_a_unit_that_is_killed_is_one_sentence(machine: SshMachine):
     kill = "kill -KILL $(systemctl show --value -p MainPID 'lockscale-job-*'); sleep 60"
     with pytest.raises(RunFailed, match="was killed: was its memory used up"):

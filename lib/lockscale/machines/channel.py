@@ -14,6 +14,7 @@ from typing import IO
 
 from lockscale.files import write_text
 from lockscale.machines.machine import Completed, Step, Write, argv_of, refuse_much
+from lockscale.machines.starved import Unserved
 
 AGENT = """\
 #!/bin/sh
@@ -30,7 +31,10 @@ POLL_S = 0.01
 
 
 class Channel:
-    """The host's end. `alive` raises when the guest is gone, so that no wait outlives it."""
+    """The host's end. `alive` raises when the guest is gone, so that no wait outlives it.
+
+    unserved: the guest's processes, for which the time does not count in which they had no processor.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,11 +47,16 @@ class Channel:
         """What the guest has to run as its only script."""
         return shlex.join(["sh", str(self.folder / "agent.sh"), str(self.folder)])
 
-    def wait_ready(self, alive: Callable[[], None], timeout_s: float) -> None:
-        self._wait(self.folder / "ready", alive, timeout_s, "boot")
+    def wait_ready(self, alive: Callable[[], None], timeout_s: float, unserved: Unserved) -> None:
+        self._wait(self.folder / "ready", alive, timeout_s, "boot", unserved)
 
     def run_all(
-        self, steps: Sequence[Step], doorbell: IO[bytes], alive: Callable[[], None], timeout_s: float
+        self,
+        steps: Sequence[Step],
+        doorbell: IO[bytes],
+        alive: Callable[[], None],
+        timeout_s: float,
+        unserved: Unserved,
     ) -> list[Completed]:
         """Run `steps` in order in the guest and return what each printed and its status."""
         self.jobs += 1
@@ -55,7 +64,7 @@ class Channel:
         write_text(self.folder / f"job.{n}", "".join(_job_line(n, k, s) for k, s in enumerate(steps)))
         doorbell.write(f"{n}\n".encode())
         doorbell.flush()
-        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])))
+        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])), unserved)
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
@@ -64,12 +73,19 @@ class Channel:
         out, err, status = (file.read_text(errors="replace") for file in files)
         return Completed(tuple(argv_of(step)), int(status), out, err)
 
-    def _wait(self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str) -> None:
-        deadline_s = time.monotonic() + timeout_s
+    def _wait(
+        self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str, unserved: Unserved
+    ) -> None:
+        ends_s = began_s = time.monotonic()
+        ends_s += timeout_s
         while not sign.exists():
             alive()
-            if time.monotonic() > deadline_s:
-                raise TimeoutError(f"no end of `{what}` within {timeout_s:.0f} s")
+            if (now_s := time.monotonic()) > ends_s:
+                lost_s = unserved.seconds()
+                ends_s = began_s + timeout_s + lost_s
+                if now_s > ends_s:
+                    starved = f", and {lost_s:.0f} s in which it had no processor" if lost_s >= 1 else ""
+                    raise TimeoutError(f"no end of `{what}` within {timeout_s:.0f} s{starved}")
             time.sleep(POLL_S)
 
 

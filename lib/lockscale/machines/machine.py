@@ -120,9 +120,11 @@ def _run(argv: Sequence[str], timeout_s: float) -> Completed:
     tied = [need("setpriv"), "--pdeathsig", "KILL", *argv]
     env = {**os.environ, "LC_ALL": "C"}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        # not close_fds: what outlives a killed caller by a moment still holds the machine's lock
         process = subprocess.Popen(
-            tied, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env, start_new_session=True
-        )
+            tied, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env, start_new_session=True,
+            close_fds=False,
+        )  # fmt: skip
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -6,6 +6,7 @@ KVM only after a trial boot: /dev/kvm may open and still hang an unmodified gues
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from lockscale.files import write_json
 from lockscale.machines.channel import Channel
 from lockscale.machines.last_will import LastWill
 from lockscale.machines.machine import Completed, Machine, Step
+from lockscale.machines.starved import Unserved
 from lockscale.machines.virtual_time import (
     KERNEL_ARGUMENTS,
     SECTIONS,
@@ -111,7 +113,10 @@ def qemu_line(guest: Guest) -> str:
         shared.mkdir()
         argv = [*command(guest, shared, "true"), "--dry-run"]
         silent = subprocess.DEVNULL
-        done = subprocess.run(argv, stdin=silent, capture_output=True, text=True, env=environment())
+        # not close_fds: where we are killed amid it, it holds the machine's lock until it ends
+        done = subprocess.run(
+            argv, stdin=silent, capture_output=True, text=True, env=environment(), close_fds=False
+        )
     if done.returncode:
         raise RunFailed(f"vng --dry-run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
     return done.stdout.strip()
@@ -128,11 +133,13 @@ class QemuMachine(Machine):
         self.guest = guest
         # in virtual time one thread runs all CPUs: none patches what another executes
         self.emulated = guest.accel == "tcg" and guest.virtual_time is None
-        self.room = Path(tempfile.mkdtemp(prefix="lockscale-guest-", dir=room))
+        # the will knows the name before the folder is there: nothing is left, whenever we are killed
+        self.room = Path(room or tempfile.gettempdir()) / f"lockscale-guest-{secrets.token_hex(8)}"
+        self.will = LastWill(self.room)
+        self.room.mkdir(mode=0o700)
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
         self.process: subprocess.Popen[bytes] | None = None
-        self.will: LastWill | None = None
         self.abandoned = False
 
     def __enter__(self) -> Self:
@@ -152,24 +159,28 @@ class QemuMachine(Machine):
 
     def _boot(self) -> None:
         argv = command(self.guest, self.channel.folder, self.channel.guest_command)
-        # Append: qemu opens the same file again, and two offsets would overwrite each other.
+        if self.will.is_revoked:  # of the boot before
+            self.will = LastWill(self.room)
+        # Append: qemu opens the same file again, and two offsets would overwrite each other. Not close_fds:
+        # between here and covers() the guest itself holds the machine's lock.
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
-                env=environment(),
+                env={**environment(), "TMPDIR": str(self.room)}, close_fds=False,
             )  # fmt: skip
-        self.will = LastWill(self.process.pid, self.room)
+        self.will.covers(self.process.pid)
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was ended while it started")
         try:
-            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s)
-        except TimeoutError:
-            raise self._end(f"the guest did not boot within {self.guest.boot_timeout_s:.0f} s") from None
+            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, Unserved(self.process.pid))
+        except TimeoutError as late:
+            raise self._end(f"the guest did not boot {str(late).partition('` ')[2]}") from None
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
         try:
-            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s)
+            unserved = Unserved(self.process.pid)
+            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s, unserved)
         except TimeoutError as late:
             raise self._end(f"the guest hangs: {late}") from None
         except BrokenPipeError:
@@ -228,15 +239,13 @@ class QemuMachine(Machine):
         return RunFailed(f"{why}; its console said last:\n    {said}")
 
     def _kill(self) -> None:
-        if self.process is None:
-            return
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        if self.process.stdin and not self.process.stdin.closed:
-            self.process.stdin.close()
-        if self.will:
-            self.will.revoke()
+        if self.process:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+            if self.process.stdin and not self.process.stdin.closed:
+                self.process.stdin.close()
+        self.will.revoke()
 
 
 TRIAL_S = 25  # a TCG guest boots in 6 s here; a KVM guest that is not up by then never will be

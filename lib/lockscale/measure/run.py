@@ -33,6 +33,7 @@ from lockscale.measure.resume import (
 from lockscale.measure.rows import STATISTICS, Row, operation_of, write_rows
 from lockscale.measure.run_folder import Run
 from lockscale.measure.target import Booted, HeldTarget, hold_target
+from lockscale.measure.waiting import Retelling
 from lockscale.progress import Progress, progress, tell, updated_table
 from lockscale.study.file import Study, Target
 
@@ -138,12 +139,18 @@ def time_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
+SURE_AFTER_S = 10.0
+"""A part of the first step that took less tells nothing of the rest."""
+
+
 class Live:
     """The table of one run, shown anew after each step; in a notebook in its place."""
 
     def __init__(self, steps_s: Sequence[float], left: int, at_once: int = 1) -> None:
         self.earlier_s, self.at_once = list(steps_s), at_once
         self.own_s: list[float] = []
+        self.left, self.begun_s, self.since_s = left, time.monotonic(), time.monotonic()
+        self.parts, self.parts_s = 0.0, 0.0
         self.show = updated_table()
         self.said(left)
 
@@ -160,9 +167,26 @@ class Live:
         known_s = self.own_s if len(self.own_s) >= OWN_STEPS else [*self.earlier_s, *self.own_s]
         return math.ceil(left / self.at_once) * sum(known_s) / len(known_s)
 
+    def now_left(self, begun: float) -> str:
+        """The end of a line amid a step; begun: how many steps this run has behind it, with parts of them.
+
+        Before any step is known, as much again as the parts took that are over.
+        """
+        now_s = time.monotonic()
+        if self.left and (self.own_s or self.earlier_s):
+            later_s = self.left_s(self.left - 1)
+            left_s = max(later_s, self.left_s(self.left) - (now_s - self.since_s))
+            return f", about {time_text(left_s)} left" if left_s else ", longer than a step before it took"
+        if begun != self.parts:
+            self.parts, self.parts_s = begun, now_s - self.begun_s
+        if self.left and begun > 0 and self.parts_s > SURE_AFTER_S:
+            return f", perhaps {time_text(self.parts_s * (self.left - begun) / begun)} left"
+        return ""
+
     def done(self, rows: Sequence[Mapping[str, Any]], wall_s: float, left: int) -> None:
         """One more step, which took `wall_s`; rows of all steps so far."""
         self.own_s.append(wall_s)
+        self.left, self.since_s = left, time.monotonic()
         steps = "1 step" if left == 1 else f"{left} steps"
         ending = f"{steps} left, about {time_text(self.left_s(left))}" if left else "all steps are done"
         self.show(so_far(rows), ending)
@@ -216,11 +240,18 @@ class Done(Generic[T]):
 
 
 def carry_out(
-    work: Work, steps: Sequence[Step], shown: Progress, measured: Callable[[Step, Booted, Progress], T]
+    work: Work,
+    steps: Sequence[Step],
+    shown: Progress,
+    measured: Callable[[Step, Booted, Progress], T],
+    time_left: Callable[[float], str] = lambda _: "",
 ) -> Iterator[tuple[Step, Done[T]]]:
-    """What `measured` gives of each step that the journal lacks, in a boot of its own, to be kept."""
+    """What `measured` gives of each step that the journal lacks, in a boot of its own, to be kept.
+
+    time_left: what a line says of it, given how many steps are behind; `shown` may say it by itself.
+    """
     left = work.journal.left(steps)
-    shares = Shares(shown, len(steps) - len(left))
+    before = len(steps) - len(left)
 
     def boot(step: Step) -> Done[T]:
         share, started_utc, started_s = shares.of(step), now_utc(), time.monotonic()
@@ -230,9 +261,12 @@ def carry_out(
             given = measured(step, booted, share)
         return Done(booted, given, started_utc, time.monotonic() - started_s)
 
-    for step, done in carried_out(left, boot, work.held.at_once):
-        yield step, done
-        shares.tell(step, 1, "")
+    told = Retelling(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
+    shares = Shares(told, before)
+    with told:
+        for step, done in carried_out(left, boot, work.held.at_once):
+            yield step, done
+            shares.tell(step, 1, "")
 
 
 def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s: list[float]) -> None:
@@ -241,7 +275,9 @@ def _measure_steps(work: Work, steps: list[Step], said: dict[str, Any], known_s:
     live = Live(known_s, left, work.held.at_once)
     what = f"measure {work.study.name} on {work.held.label}"
     with progress(what, len(steps), tells_left=False) as shown:  # `live` tells it
-        of_boot = carry_out(work, steps, shown, lambda step, *on: measure(on[0], work.study, step, on[1]))
+        of_boot = carry_out(
+            work, steps, shown, lambda step, *on: measure(on[0], work.study, step, on[1]), live.now_left
+        )
         for k, (step, done) in enumerate(of_boot, start=1):
             _keep(work, step, done, said)
             rows = [row for entry in work.journal.entries.values() for row in entry["rows"]]

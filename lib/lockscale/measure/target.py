@@ -21,6 +21,7 @@ from lockscale.kernels.package import ServerKernel
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine
+from lockscale.machines.starved import Times
 from lockscale.machines.virtual_time import Section
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.load import CREATES
@@ -146,6 +147,10 @@ class HeldTarget(ABC):
     def arms(self) -> list[str]:
         """What can be distinguished there."""
         return list(self.kernels)
+
+    def threads(self) -> Times:
+        """Of guests in virtual time, whose every processor is one of this machine's; else none."""
+        return {}
 
     def describe(self) -> dict[str, Any]:
         """What provenance says of it beside the target file; nothing private."""

@@ -15,6 +15,7 @@ from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.machines.qemu_backport import find_qemu
+from lockscale.machines.starved import Times, times_of
 from lockscale.machines.virtual_time import (
     VirtualTime,
     build_library,
@@ -108,7 +109,8 @@ class HeldManycore(HeldTarget):
             with machine:
                 yield self._booted(machine, guest, self.kernels[arm])
         finally:
-            self.running.discard(machine)
+            with self.changing:
+                self.running.discard(machine)
 
     def _booted(self, machine: QemuMachine, guest: Guest, kernel: Kernel) -> Booted:
         build_id = assert_runs(machine, kernel)
@@ -120,6 +122,11 @@ class HeldManycore(HeldTarget):
         return Booted(
             machine, kernel.release, build_id, MOUNT_POINT, program, guest.disk, virtual_time=virtual_time
         )
+
+    def threads(self) -> Times:
+        with self.changing:
+            groups = {one.process.pid for one in self.running if one.process}
+        return times_of(groups)
 
     def end_guests(self) -> None:
         """Those that still run, as after an error of another one."""

@@ -72,12 +72,13 @@ def execute(
     *,
     shown: bool = True,
     ends_s: float = ENDS_S,
+    place: str = "",
 ) -> None:
     """Run `notebook` with those of `parameters` that it knows and write it to `output`, cell by cell.
 
     Its progress goes into `log`, and with `shown` to standard error. ends_s: how long it may take to end
-    what it does when it is interrupted. Raises the library's own sentence
-    where a cell did, else RunFailed with the cell; Interrupted for an interrupt.
+    what it does when it is interrupted. place: which of how many it is, as 5/8. Raises the library's own
+    sentence where a cell did, else RunFailed with the cell; Interrupted for an interrupt.
     """
     with warnings.catch_warnings():  # papermill imports modules that warn of their own age
         warnings.simplefilter("ignore")
@@ -88,7 +89,7 @@ def execute(
     known = parameters_of(notebook)
     output.parent.mkdir(parents=True, exist_ok=True)
     with (
-        _progress_shown(notebook.stem, log, shown),
+        _progress_shown(f"{place} {notebook.stem}".strip(), log, shown),
         full_disk_is_one_sentence(output.parent),
         private_kernel(ends_s) as config,
     ):
@@ -154,7 +155,9 @@ def _progress_shown(what: str, log: Path, shown: bool) -> Iterator[None]:
 
 
 def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -> None:
+    """Every table and the latest note of `log`; where nothing is new, the last one again."""
     started_s = shown_s = time.monotonic()
+    note = ""
     print(f"[{what}] starts", file=sys.stderr, flush=True)
     with log.open() as lines:
         lines.seek(0, os.SEEK_END)
@@ -163,9 +166,15 @@ def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -
             now_s = time.monotonic()
             for line in [x for x in news[:-1] if x.startswith(TABLE_MARK)] + news[-1:]:
                 print(f"[{what}] {line}", file=sys.stderr, flush=True)
+            note = next((x for x in reversed(news) if not x.startswith(TABLE_MARK)), note)
             if not news and now_s - shown_s >= HEARTBEAT_S:
-                print(f"[{what}] works, {now_s - started_s:.0f} s", file=sys.stderr, flush=True)
+                print(works_line(what, now_s - started_s, note), file=sys.stderr, flush=True)
             if news or now_s - shown_s >= HEARTBEAT_S:
                 shown_s = now_s
     how = "done in" if done.is_set() else "not done, after"
     print(f"[{what}] {how} {time.monotonic() - started_s:.0f} s", file=sys.stderr, flush=True)
+
+
+def works_line(what: str, seconds: float, note: str) -> str:
+    """Of a notebook that says nothing new: how long it has worked, and what it said last."""
+    return f"[{what}] works, {seconds:.0f} s" + (f"; last: {note}" if note else "")

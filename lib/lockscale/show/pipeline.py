@@ -108,9 +108,11 @@ def _refuse_unmeasured_ends(study: Study, target: Target) -> None:
 def _tell_story(run: Run, parameters: dict[str, str], ends_s: float) -> None:
     """Every numbered notebook, in order."""
     log = run.folder / "progress.log"
-    for notebook in map(notebook_of, sources()):
+    notebooks = [notebook_of(source) for source in sources()]
+    for k, notebook in enumerate(notebooks, start=1):
+        place = f"{k}/{len(notebooks)}"
         try:
-            execute(notebook, run.notebooks / notebook.name, parameters, log, ends_s=ends_s)
+            execute(notebook, run.notebooks / notebook.name, parameters, log, ends_s=ends_s, place=place)
         except Interrupted:
             raise KeyboardInterrupt from None
 
