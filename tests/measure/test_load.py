@@ -3,7 +3,8 @@
 
 import pytest
 
-from lockscale.measure.load import Reading, mean_of_loads
+from lockscale.measure.load import Reading, check_load, mean_of_loads
+from lockscale.study.file import load_study
 
 OPERATIONS = 7200
 
@@ -32,3 +33,10 @@ def test_a_number_that_only_some_loads_gave_is_of_those():
     line = Reading("manycore", "create", 64, "line.start_this_handle", "moves", "lines", 70.0, False)
     found = list(mean_of_loads([load(0.02, 100), [*load(0.03, 300), line]]))
     assert found[-1] == line and len(found) == 3
+
+
+def test_arms_are_checked_in_containers_where_the_study_is_about_them():
+    """Directories at the root get flex groups of their own; without that goal-fold's files share no goal."""
+    boxed, plain = check_load(load_study("goal-fold")), check_load(load_study("group-trylock"))
+    assert boxed[boxed.index("--containers") + 1] == boxed[boxed.index("--processes") + 1] == "8"
+    assert "--containers" not in plain

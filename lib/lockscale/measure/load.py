@@ -101,7 +101,8 @@ def fsload_load(
 def check_load(study: Study) -> list[str]:
     """argv of the load under which a study's arms are checked, in a guest."""
     check = study.check
-    return fsload_load(study.workload, MOUNT_POINT).command(check.processes, check.items_per_process, "both")
+    load = fsload_load(study.workload, MOUNT_POINT, containers=check.containers)
+    return load.command(check.processes, check.items_per_process, "both")
 
 
 @dataclass(frozen=True)

@@ -54,12 +54,16 @@ def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
 
 
 class CheckLoad(_Strict):
-    """How the study's workload is run on an arm to check it. `variants`: mount options, each on a new file
-    system."""
+    """How the study's workload is run on an arm to check it.
+
+    `containers`: each process in one of its own, as at the points that ask for it. `variants`: mount options,
+    each on a new file system.
+    """
 
     processes: Count = 8
     items_per_process: Count = 300
     cpus: Count = 4
+    containers: Annotated[bool, pydantic.Field(strict=True)] = False
     variants: Annotated[dict[str, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
 
 
