@@ -78,10 +78,10 @@ def test_the_hindcast_of_three_patches_to_the_handle_stands_beside_our_own() -> 
     told = (paths.KERNEL_PATCHES / "README.md").read_text().splitlines()
     cases = {one["id"]: one for one in shipped_score()["cases"]}
     for name in HINDCAST:
-        (line,) = [line for line in told if line.startswith(f"| {name} |")]
+        (line,) = [line for line in told if line.startswith(f"| `{name}` |")]
         one = cases[name]
         ends, held = f"{one['low']:.2f} to {one['high']:.2f}", "hit" if one["held"] else "miss"
-        cells = (name, one["threads"], f"{one['value']:.2f} ({ends})", f"{one['published']:.2f}", held)
+        cells = (f"`{name}`", one["threads"], f"{one['value']:.2f} ({ends})", f"{one['published']:.2f}", held)
         assert line == f"| {' | '.join(map(str, cells))} |"
 
 
