@@ -51,13 +51,16 @@ def no_service() -> Iterator[None]:
     if os.path.lexists(POLICY) and not is_of_a_dead_setup():
         yield
         return
+    beside = POLICY.with_name(f"{POLICY.name}.{os.getpid()}")
     try:
-        POLICY.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
-        POLICY.chmod(0o755)
-        with POLICY.open() as policy:  # a file that is open for writing cannot be run
-            fcntl.flock(policy, fcntl.LOCK_EX)  # for as long as we live
+        beside.write_text(f"#!/bin/sh\n{OURS}\nexit 101\n")
+        beside.chmod(0o755)
+        with beside.open() as policy:  # a file that is open for writing cannot be run
+            fcntl.flock(policy, fcntl.LOCK_EX)  # for as long as we live, and before anybody sees it
+            beside.rename(POLICY)
             yield
     finally:
+        beside.unlink(missing_ok=True)
         POLICY.unlink(missing_ok=True)
 
 

@@ -148,5 +148,5 @@ def test_a_folder_that_is_gone_is_no_traceback(installed: Installed):
 def test_the_document_says_how_it_is_installed_and_what_needs_a_clone():
     text = (paths.ROOT / "docs/commands.md").read_text()
     assert any("pipx install ." in block.text for block in blocks(text))
-    (told,) = [one for one in text.split("\n\n") if "needs a clone" in one]
+    (told,) = [one for one in text.split("\n\n") if "need a clone" in one]
     assert {"`new study`", "`study keep`", "`--keep`", "`--write-table`"} <= set(re.findall("`[^`]+`", told))

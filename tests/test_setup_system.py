@@ -40,6 +40,7 @@ def start(policy: Path, seconds: str, torn: str = "", lacks: bool = True) -> sub
     tools = policy.parent / "bin"
     tools.mkdir(exist_ok=True)
     # told to end, it ends its step first, and says whether the policy was still there then
+    (tools / "apt-get").unlink(missing_ok=True)  # one that runs reads on in its own file
     ends = f"sleep 0.3; [ ! -e {policy} ] || touch {policy.parent}/ended_before_policy; exit 130"
     (tools / "apt-get").write_text(
         f'#!/bin/sh\necho "$*" >> {policy.parent}/asked\n'
@@ -79,6 +80,14 @@ def start_and_wait_for_policy(policy: Path) -> subprocess.Popen[bytes]:
     return running
 
 
+def wait_for_apt(policy: Path) -> None:
+    """Until the package manager runs, which is told how long it takes."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not (policy.parent / "asked").exists():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
 def end(running: subprocess.Popen[bytes], number: int) -> None:
     """As a terminal does it: to every process of the session."""
     os.killpg(running.pid, number)
@@ -96,8 +105,7 @@ def test_a_setup_that_is_ended_takes_its_policy_along(number: signal.Signals, po
 def test_the_package_manager_is_told_to_end_and_ends_its_step(number: signal.Signals, policy: Path):
     """Killed amid a step it would leave packages torn, and services could start without the policy."""
     running = start_and_wait_for_policy(policy)
-    while not (policy.parent / "asked").exists():
-        time.sleep(0.01)
+    wait_for_apt(policy)
     time.sleep(0.2)  # it has its trap
     end(running, number)
     deadline_s = time.monotonic() + WAIT_S
@@ -130,6 +138,7 @@ def test_so_it_does_where_every_package_is_there_by_then(policy: Path):
 
 def test_the_policy_of_a_setup_that_still_works_stays(policy: Path):
     running = start_and_wait_for_policy(policy)
+    wait_for_apt(policy)
     try:
         assert start(policy, "0").wait(WAIT_S) == 0 and policy.exists()
     finally:

@@ -166,6 +166,9 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         def __init__(self, study: Study) -> None:
             self.arms = study.arm_names
 
+        def threads(self) -> dict[int, tuple[int, int]]:
+            return {}
+
         def describe(self) -> dict[str, object]:
             return {"kernels": {arm: {} for arm in self.arms}, "host": {"cpus": 2}}
 

@@ -9,7 +9,6 @@ from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_b
 from lockscale.predict.guest_case import Chances, GuestCase, Told, skips, waits
 from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
-from lockscale.sim.models.group_goals import APPENDS
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
@@ -109,6 +108,10 @@ def guests(study: Study) -> GuestCase:
 def _extents(counts: Mapping[str, float]) -> dict[str, object]:
     """Of a file: an allocation takes a group's lock twice, and what is beyond frees an extent each."""
     beyond = counts.get("acquisitions:&bgl->locks[i].lock", ALLOCATE_HOLDS) - ALLOCATE_HOLDS
+    from lockscale.sim.models.group_goals import (
+        APPENDS,  # with the compiler, which a list of studies waits not for
+    )
+
     return {"file_extents": min(max(1.0, beyond * APPENDS), float(APPENDS))}
 
 
