@@ -109,7 +109,8 @@ def test_the_changelog_prints_extra_calls_and_spread_and_where_they_were_measure
     assert "jbd2_journal_get_write_access() calls per create" in text
     message, _, protocol = text.partition("\n---\n")
     assert len(message.splitlines()) <= 30 and "counted in QEMU" in " ".join(message.split())
-    assert "of steal-retry (unpatched)" in " ".join(protocol.split()) and "spread" in protocol
+    arms = "steal-retry (unpatched), search-locked (patched)"
+    assert arms in " ".join(protocol.split()) and "spread" in protocol
     assert max(map(len, text.splitlines())) <= 75
 
 
