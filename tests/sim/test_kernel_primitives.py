@@ -121,15 +121,20 @@ def test_cna_crosses_the_sockets_once_in_so_many_hand_overs(in_a_row: int) -> No
     assert counts.window_ps / PS_PER_NS == rounds * hold + crossed * remote
 
 
-def sleeping_owner(kind: str, owner_runs: bool) -> Any:
-    """One holds the lock for 1 us of work and 20 us of sleep, the other takes it for 1 us, 5 us after."""
-    m = Builder(1)
-    lock = getattr(m, kind)("i_rwsem", hold=ns(1000), wake=ns(3000), spin=us(100), owner_runs=owner_runs)
+def sleeps_with_it(m: Builder, lock: Any) -> None:
+    """An owner that sleeps for 20 us while it holds the lock, and comes back late."""
     owner = m.path("owner", counted=False)
     owner.lock(lock)
     owner.sleep(us(20), "reads the disk")
     owner.unlock(lock)
     owner.sleep(us(100))
+
+
+def sleeping_owner(kind: str, owner_runs: bool) -> Any:
+    """One holds the lock for 1 us of work and 20 us of sleep, the other takes it for 1 us, 5 us after."""
+    m = Builder(1)
+    lock = getattr(m, kind)("i_rwsem", hold=ns(1000), wake=ns(3000), spin=us(100), owner_runs=owner_runs)
+    sleeps_with_it(m, lock)
     other = m.path("other", threads=1, start=us(5))
     other.lock(lock)
     other.unlock(lock)
@@ -152,11 +157,7 @@ def test_an_owner_that_goes_to_sleep_sends_its_spinners_to_sleep() -> None:
     """The other comes 0.5 us after the owner and spins while that works, to 1 us."""
     m = Builder(1)
     lock = m.mutex("lock", hold=ns(1000), wake=ns(3000), spin=us(100), owner_runs=True)
-    owner = m.path("owner", counted=False)
-    owner.lock(lock)
-    owner.sleep(us(20), "reads the disk")
-    owner.unlock(lock)
-    owner.sleep(us(100))
+    sleeps_with_it(m, lock)
     other = m.path("other", threads=1, start=ns(500))
     other.lock(lock)
     other.unlock(lock)
@@ -173,11 +174,7 @@ def test_a_spinner_that_was_preempted_sleeps_once_it_runs_again() -> None:
     m = Builder(1)
     m.machine(sockets=1, cpus=2, time_slice=us(1))
     lock = m.mutex("lock", hold=ns(1500), wake=ns(3000), spin=us(100), owner_runs=True)
-    owner = m.path("owner", counted=False)
-    owner.lock(lock)
-    owner.sleep(us(20), "reads the disk")
-    owner.unlock(lock)
-    owner.sleep(us(100))
+    sleeps_with_it(m, lock)
     waiter = m.path("waiter", threads=1, start=ns(100))
     waiter.lock(lock)
     waiter.unlock(lock)

@@ -111,21 +111,27 @@ class UnpatchedFit:
 
 
 @dataclass(frozen=True)
-class GainsSimulated:
-    """All arms but the unpatched one, as the fitted models have them; why_none: of those without a model."""
+class _Gains:
+    """What the gains of all arms but the unpatched one are from."""
 
     origin: str
     unpatched: str
     unit: str
     unpatched_rates: Sequence[Mapping[str, Any]]
     fits: Sequence[UnpatchedFit]
-    gains: Sequence[SimulatedGain]
-    why_none: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON reads it back, whose names are text."""
+        """As JSON reads it back, whose names are text: a hash of it is then that of the file."""
         said: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return said
+
+
+@dataclass(frozen=True)
+class GainsSimulated(_Gains):
+    """As the fitted models have them; why_none: of arms without a model."""
+
+    gains: Sequence[SimulatedGain]
+    why_none: Mapping[str, str]
 
     @classmethod
     def of_json(cls, said: Mapping[str, Any]) -> Self:
@@ -138,22 +144,12 @@ class GainsSimulated:
 
 
 @dataclass(frozen=True)
-class GainsTold:
-    """All arms but the unpatched one; why_none: of those that are not predicted."""
+class GainsTold(_Gains):
+    """With all that the models lack; why_none: of arms that are not predicted."""
 
-    origin: str
-    unpatched: str
-    unit: str
-    unpatched_rates: Sequence[Mapping[str, Any]]
-    fits: Sequence[UnpatchedFit]
     gains: Sequence[ArmGain]
     why_none: Mapping[str, str]
     discrepancy: Discrepancy
-
-    def as_json(self) -> dict[str, Any]:
-        """As JSON reads it back, whose names are text: a hash of it is then that of the file."""
-        said: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return said
 
 
 def tell_gains(simulated: GainsSimulated, discrepancy: Discrepancy, seed: int) -> GainsTold:
