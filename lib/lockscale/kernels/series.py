@@ -93,9 +93,8 @@ def _is_of_another_arm(patch: Path) -> bool:
     if not _is_below(patch, paths.KERNEL_PATCHES):
         return False
     home = patch.resolve().parent
-    return any(
-        (folder / "series").is_file() for folder in (home, home.parent)
-    )  # ARM/x.patch, ARM/7.3/x.patch
+    arms = (home, home.parent)  # ARM/x.patch, ARM/7.3/x.patch
+    return any((arm / "series").is_file() for arm in arms)
 
 
 def _is_below(patch: Path, folder: Path) -> bool:

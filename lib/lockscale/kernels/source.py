@@ -79,9 +79,11 @@ def find_source(override: str | None = None, line: str = "") -> Source:
 
 def _packaged(wanted: Base) -> Path:
     """The tarball of a base's package, fetched from its suite where this machine has none."""
+    if wanted.tarball.exists() or wanted.suite is None:
+        return wanted.tarball
     kept = paths.CACHE / "sources" / wanted.tarball.name
-    if wanted.tarball.exists() or wanted.suite is None or kept.is_file():
-        return wanted.tarball if wanted.tarball.exists() or wanted.suite is None else kept
+    if kept.is_file():
+        return kept
     paths.CACHE.mkdir(parents=True, exist_ok=True)
     with locked(paths.CACHE / "sources.lock", "the kernel sources in .cache", wait=True):
         if kept.is_file():
