@@ -22,6 +22,7 @@ from lockscale.kernels.server_config import (
     server_config,
     written,
 )
+from lockscale.kernels.source import Source, find_source
 from server_sample import CONFIG, SERVER, server
 
 CALLED = "the configuration of the server's Linux '6.1'"
@@ -149,9 +150,9 @@ def test_an_empty_text_that_is_not_there_was_taken():
 
 
 @pytest.fixture
-def tree(tmp_path: Path, own_cache) -> str:
+def tree(tmp_path: Path, own_cache) -> Source:
     own_patches()
-    return str(toy_tree(tmp_path))
+    return find_source(str(toy_tree(tmp_path)))
 
 
 def steps(name: str = "steps") -> list[str]:
@@ -196,7 +197,7 @@ def test_a_configuration_is_made_once_for_the_same_server(tree):
 
 
 def test_a_fragment_that_the_servers_configuration_forbids_is_refused_and_not_kept(tree):
-    toy = Path(tree) / "Makefile"
+    toy = tree.path / "Makefile"
     toy.write_text(
         toy.read_text() + "\nolddefconfig: forbid\nforbid: ; @sed -i '/FUNCTION_PROFILER/d' $(O)/.config\n"
     )

@@ -11,6 +11,7 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.build import Kernel
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
+from lockscale.kernels.source import find_source
 from lockscale.machines.boot import boot_once, go_home
 from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
 from lockscale.machines.grub import CUSTOM, PINNED, environment
@@ -38,7 +39,7 @@ def machine(server: Server) -> Iterator[SshMachine]:
 @pytest.fixture(scope="module")
 def kernel(server: Server, machine: SshMachine, small_kernel_config: Path) -> ServerKernel:
     """One arm, made for this server."""
-    recipe = recipe_of(machine, target_of(server, small_kernel_config), None)
+    recipe = recipe_of(machine, target_of(server, small_kernel_config), find_source())
     return recipe.build(read_series("inode-claim", "search-locked"))
 
 

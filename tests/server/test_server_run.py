@@ -16,6 +16,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
+from lockscale.kernels.source import find_source
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.resume import read_entries
@@ -53,7 +54,7 @@ def installed(target: SshTarget) -> Iterator[dict[str, ServerKernel]]:
     """Both arms on the server, its disk ours: what a first run does before it measures."""
     prepare_disk(target, disk_of(target).token, dry_run=False)
     with on_own_kernel(target, "install") as (machine, _):
-        recipe = recipe_of(machine, target, None)
+        recipe = recipe_of(machine, target, find_source())
         kernels = {arm: recipe.build(read_series("inode-claim", arm)) for arm in ARMS}
         install(machine, kernels.values())
     yield kernels

@@ -25,14 +25,15 @@ class Kind:
 
     configs: fragments on top of allnoconfig, of which the later ones win. on_top: the folder in
     kernel-patches of a series that goes on top of each arm's, so that all are counted alike. own: what tells
-    a study's own configuration from others; empty where it has none. without: options of the fragments that
-    the base's kernel has not.
+    a study's own configuration from others; empty where it has none. guest_configs: those of `configs` that
+    only a guest's kernel gets. without: options of the fragments that the base's kernel has not.
     """
 
     name: str
     configs: tuple[Path, ...]
     on_top: str | None = None
     own: str = ""
+    guest_configs: tuple[Path, ...] = ()
     without: tuple[str, ...] = ()
 
     @property
@@ -63,8 +64,9 @@ class _KindEntry(_Strict):
 class Base(_Strict):
     """A line of the kernel, and the package and tarball it comes in.
 
-    suite: of the distribution, from which the package is fetched where the tarball is not there. configs:
-    fragments on top of those of each kind of build. without: options that this kernel has not.
+    suite: of the distribution, from which the package is fetched where the tarball is not there.
+    guest_configs: fragments on top of those of each kind of build, in guests. without: options that this
+    kernel has not.
     """
 
     line: Annotated[str, pydantic.Field(pattern=r"^\d+\.\d+$")]
@@ -72,7 +74,7 @@ class Base(_Strict):
     tarball: Path
     suite: str | None = None
     tested: list[str]
-    configs: list[str] = []
+    guest_configs: list[str] = []
     without: list[str] = []
 
 
@@ -126,8 +128,8 @@ def bases() -> list[Base]:
 def build_kind(name: str, line: str = "") -> Kind:
     """The kind of build that is called `name`, with what a base's kernel has otherwise."""
     kind, of = _read(paths.KERNEL_PATCHES).kind(name), base(line)
-    own = tuple(paths.KERNEL_PATCHES / config for config in of.configs)
-    return replace(kind, configs=(*kind.configs, *own), without=tuple(of.without))
+    own = tuple(paths.KERNEL_PATCHES / config for config in of.guest_configs)
+    return replace(kind, configs=(*kind.configs, *own), guest_configs=own, without=tuple(of.without))
 
 
 def build_kinds() -> list[str]:

@@ -13,7 +13,7 @@ from lockscale.errors import printable
 from lockscale.kernels.build import build_folder
 from lockscale.kernels.config import read_config
 from lockscale.kernels.server_config import Device, Driver, ServerConfig, ServerFacts
-from lockscale.kernels.source import find_source, version_in
+from lockscale.kernels.source import Source, find_source, version_in
 
 GIVES = re.compile(r"^obj-\$\((CONFIG_\w+)(?::m=y)?\)[ \t]*[:+]?=(.*)$", re.MULTILINE)
 
@@ -79,11 +79,10 @@ def check_coverage(
     facts: ServerFacts,
     config: ServerConfig,
     watchdog: str | None = None,
-    source: str | None = None,
-    base_line: str = "",
+    source: Source | None = None,
 ) -> Coverage:
     """`coverage` of a configuration in the tree that its kernel is built from."""
-    with build_folder(find_source(source, base_line)) as (tree, room):
+    with build_folder(source or find_source()) as (tree, room):
         return coverage(facts, config.text, options_of_modules(tree), version_in(room), watchdog)
 
 

@@ -66,9 +66,9 @@ class ServerKernel(Kernel):
         return hashlib.sha256(f"{super().code_sha256} {self.modules_sha256}".encode()).hexdigest()
 
 
-def build_package(series: Series, config: ServerConfig, source: str | None = None) -> ServerKernel:
+def build_package(series: Series, config: ServerConfig, source: Source | None = None) -> ServerKernel:
     """The package of `series` for the server that `config` was made for, from the cache if it is there."""
-    found = find_source(source, series.base)
+    found = source or find_source(None, series.base)
     whole = with_on_top(series, build_kind(config.kind, series.base).on_top)
     key = key_of(whole, found, config.sha256)
     if kernel := cached_package(key):

@@ -118,17 +118,17 @@ def server_config(
     chosen: Literal["localmodconfig", "full"] | Path = "localmodconfig",
     keep: Sequence[str] = (),
     kind: str = RATE,
-    source: str | None = None,
+    source: Source | None = None,
     study: str = "",
-    base_line: str = "",
 ) -> ServerConfig:
     """The configuration of a kernel for this server, made once for the same facts, source and compiler.
 
     localmodconfig: of the server's modules those that are loaded, and `keep` (a watchdog's, say). full:
     all of them, some 4000. A path: that file in place of the server's own. An option that the file did
-    not know takes its default. study: its own options go on top.
+    not know takes its default. source: the base's if none is given. study: its own options go on top.
     """
-    found, wanted = find_source(source, base_line), of_servers(kind_for(study, kind, base_line))
+    found = source or find_source()
+    wanted = of_servers(kind_for(study, kind, found.line))
     if isinstance(chosen, Path):
         given = Given(read_text(expanded(str(chosen))), f"the configuration {str(chosen)!a}")
     else:
@@ -158,7 +158,7 @@ class Given:
 
 def of_servers(kind: Kind) -> Kind:
     """The same kind of build with the fragment for servers in place of those for guests."""
-    ours = [path for path in kind.configs if not path.name.startswith(f"{Path(GUEST).stem}-")]
+    ours = [path for path in kind.configs if path not in kind.guest_configs]
     configs = [path.with_name(SERVER) if path.name == GUEST else path for path in ours]
     return replace(kind, configs=tuple(configs))
 

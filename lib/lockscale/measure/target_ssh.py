@@ -14,6 +14,7 @@ from lockscale.kernels.coverage import check_coverage
 from lockscale.kernels.package import ServerKernel, build_package
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.kernels.server_config import ServerConfig, server_config
+from lockscale.kernels.source import Source, find_source
 from lockscale.machines.boot import boot_once, home_of
 from lockscale.machines.boot_watchdog import is_on_trial
 from lockscale.machines.format import formatting
@@ -63,7 +64,7 @@ class Recipe:
     """How kernels for one server are made; not_known: what of it a person has to look at."""
 
     config: ServerConfig
-    source: str | None
+    source: Source
     not_known: tuple[str, ...]
 
     def build(self, series: Series) -> ServerKernel:
@@ -74,17 +75,14 @@ class Recipe:
 def recipe_of(
     server: SshMachine,
     target: SshTarget,
-    source: str | None,
+    source: Source,
     kind: str = RATE,
     study: str = "",
-    base_line: str = "",
 ) -> Recipe:
     """From the server's own configuration, the study's on top. BadInput where it would not be back then."""
     facts, module = server_facts(server), guard_of(target).module
-    config = server_config(
-        facts, target.boot.start, [module] if module else [], kind, source, study, base_line
-    )
-    found = check_coverage(facts, config, module, source, base_line)
+    config = server_config(facts, target.boot.start, [module] if module else [], kind, source, study)
+    found = check_coverage(facts, config, module, source)
     if not found.ok:
         raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
     return Recipe(config, source, found.not_known)
@@ -119,9 +117,8 @@ class HeldServer(HeldTarget):
         self.names = [target.host, must(server, ["uname", "-n"]).strip()]
         self.host, self.told = host_facts(server), server.describe()
         asked = study.parameters
-        self.recipe = recipe_of(
-            server, target, asked.kernel_source or None, kind, study.name, asked.kernel_base
-        )
+        source = find_source(asked.kernel_source or None, asked.kernel_base)
+        self.recipe = recipe_of(server, target, source, kind, study.name)
         self.kernels = build_each(study, self.recipe.build)
         install(server, self.kernels.values())
 
@@ -170,7 +167,7 @@ def check_server(target: SshTarget, fs: FsType = FIRST) -> Iterator[Check]:
             yield from _quick(target, server, fs)
             yield from _at_rest(target, server, fs)
             yield _asked(
-                "a kernel for it brings it back", lambda: recipe_of(server, target, None).config.mode
+                "a kernel for it brings it back", lambda: recipe_of(server, target, find_source()).config.mode
             )
     except (BadInput, RunFailed) as error:
         yield from not_reached(target.name, error)
@@ -228,7 +225,7 @@ def boot_arm(target: SshTarget, which: str) -> dict[str, str]:
     series = named_series(which)
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     with on_own_kernel(target, f"target boot {which}") as (server, lock):
-        kernel = recipe_of(server, target, None, study=series.study).build(series)
+        kernel = recipe_of(server, target, find_source(None, series.base), study=series.study).build(series)
         install(server, [kernel])
         how = target.boot
         build_id = boot_once(server, kernel, guard_of(target), how.boot_timeout_s, how.method)
