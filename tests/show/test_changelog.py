@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.measure.run_folder import read_provenance
+from lockscale.measure.compare_arms import aa_rates
+from lockscale.measure.run_folder import curated_run, read_provenance
 from lockscale.show.changelog import LINES, ROWS, letter, letter_of, measurement_of
 from lockscale.show.commit_text import Letter, as_text, below_of, message_of
 from lockscale.show.protocol import Measurement, percent
@@ -94,6 +95,16 @@ def test_what_is_not_significant_is_said(letters: dict[str, Letter]):
         assert "No change in this table is significant" in message_of(letters[run])
     both = message_of(letters[VIRTUAL])
     assert "in brackets it is not" in both and "(   +0.1%)" in both and "* +202.8%*" in both
+
+
+def test_two_boots_are_said_to_be_few_and_how_far_two_of_one_kernel_differ_is_told():
+    story = open_story("goal-fold", curated_run("goal-fold", rates=True).id)
+    said = sentences(message_of(letter_of(story)))
+    assert "+297.8%" in said and "No change in this table is significant" not in said
+    assert "With 2 boots per arm no change passes a test at 5% over all rows." in said
+    pair = aa_rates(story.rows, story.study)
+    most = max(100 * (max(two) / min(two) - 1) for two in zip(pair["first"], pair["second"], strict=True))
+    assert f"Two boots of the same kernel differ by at most {most:.1f}%." in said
 
 
 def test_mkfs_is_told_of_each_arm_where_it_differs(letters: dict[str, Letter]):

@@ -325,10 +325,12 @@ def patches_export(which: str, form: str, output: str | None) -> None:
     from pathlib import Path
 
     from lockscale.kernels.export import export
+    from lockscale.show.arm_letter import what_was_measured
     from lockscale.study.file import named_series
 
     series = named_series(which)
-    made = export(series, form, Path(output) if output else None)
+    measured = what_was_measured(series.study, series.arm)
+    made = export(series, form, Path(output) if output else None, measured)
     value = {"study": series.study, "arm": series.arm, "format": form}
     show({**value, "path": str(made.path), "files": list(made.files)}, str(made.path))
 

@@ -12,7 +12,15 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import need_place_for_folder, write_bytes
 from lockscale.kernels.base import base, bases
-from lockscale.kernels.mail import END_OF_MESSAGE, cover_letter, numbered, read_mail, read_text
+from lockscale.kernels.cover import as_mail
+from lockscale.kernels.mail import (
+    END_OF_MESSAGE,
+    cover_letter,
+    numbered,
+    read_mail,
+    read_text,
+    subject_of,
+)
 from lockscale.kernels.series import Series, touched_files
 
 # What ldiskfs/autoMakefile.am of Lustre copies out of a kernel before it patches.
@@ -29,11 +37,12 @@ class Exported:
     files: tuple[str, ...]
 
 
-def export(series: Series, form: str, output: Path | None = None) -> Exported:
+def export(series: Series, form: str, output: Path | None = None, measured: str = "") -> Exported:
     """Write `series` as "mbox" (a file, the cover letter beside it), "quilt" or "ldiskfs" (a folder).
 
     It is written whole or not at all, and the same series gives the same bytes. Without `output` it is
-    named after study and arm, in the working directory.
+    named after study and arm, in the working directory. measured: what stands below the arm's cover in the
+    cover letter, or in the README of a folder.
     """
     if not series.patches:
         raise BadInput(f"{series.name} has no patch to export: this arm is the base itself")
@@ -43,8 +52,9 @@ def export(series: Series, form: str, output: Path | None = None) -> Exported:
     _refuse_if_there(path)
     need_place_for_folder(path.parent)
     if form == "mbox":
-        return _write_mails(series, path)
-    files = _quilt(series) if form == "quilt" else _ldiskfs(series)
+        return _write_mails(path, *_mbox(series, measured))
+    note = _note(series, measured)
+    files = _quilt(series, note) if form == "quilt" else _ldiskfs(series, note)
     _write_folder(path, files)
     return Exported(path, tuple(files))
 
@@ -54,8 +64,7 @@ def _refuse_if_there(path: Path) -> None:
         raise BadInput(f"{path} is there already: remove it, or name another --output")
 
 
-def _write_mails(series: Series, path: Path) -> Exported:
-    letter, mails = _mbox(series)
+def _write_mails(path: Path, letter: bytes, mails: bytes) -> Exported:
     cover = path.with_name(f"{path.stem}-0000-cover-letter.patch")
     _refuse_if_there(cover)
     write_bytes(cover, letter)
@@ -87,10 +96,11 @@ def _head(series: Series) -> str:
     return f"{_title(series)} (lockscale, series sha256 {series.sha256[:16]})\n{warning}"
 
 
-def _note(series: Series) -> str:
-    """The head and the cover."""
+def _note(series: Series, measured: str) -> str:
+    """The head, the cover, and what was measured."""
     cover = series.folder / "cover.md"
-    return f"{_head(series)}\n{_on_base(series, read_text(cover)) if cover.is_file() else ''}".rstrip() + "\n"
+    said = as_mail(_on_base(series, read_text(cover))) if cover.is_file() else ""
+    return "\n\n".join(part.strip("\n") for part in (_head(series), said, measured) if part) + "\n"
 
 
 def _on_base(series: Series, cover: str) -> str:
@@ -100,13 +110,14 @@ def _on_base(series: Series, cover: str) -> str:
     return cover if line == first else cover.replace(f"Base: Linux {first}.y", own)
 
 
-def _mbox(series: Series) -> tuple[bytes, bytes]:
+def _mbox(series: Series, measured: str) -> tuple[bytes, bytes]:
     """The cover letter, and the mails in order; the head stands in the first one below `---`.
 
-    Indented, no line of it can be taken for a diff or for the start of a mail.
+    The letter has the subject of the last patch, which is what the arm adds to those before it. The head is
+    indented, so that no line of it can be taken for a diff or for the start of a mail.
     """
     mails = numbered([read_mail(patch) for patch in series.patches])
-    letter = cover_letter(_title(series), _note(series), mails)
+    letter = cover_letter(subject_of(mails[-1]), _note(series, measured), mails)
     head = textwrap.indent(_head(series), "  ").encode()
     mails[0] = mails[0].replace(END_OF_MESSAGE, END_OF_MESSAGE + head + b"\n", 1)
     return letter, b"".join(mails)
@@ -129,17 +140,17 @@ def _name_in(series: Series, patch: Path) -> str:
     return "-".join(patch.resolve().relative_to(paths.KERNEL_PATCHES.resolve()).parts)
 
 
-def _quilt(series: Series) -> dict[str, bytes]:
+def _quilt(series: Series, note: str) -> dict[str, bytes]:
     """patches/ as quilt(1) wants it at the top of a kernel tree; `quilt push -a` or `patch -p1`."""
     patches = _files(series)
     comments = [f"# {_title(series)}"]
     comments += [f"# unsafe: {series.unsafe}"] if series.unsafe else []
     files = {f"patches/{name}": content for name, content in patches.items()}
     listing = "".join(f"{line}\n" for line in [*comments, *patches])
-    return {**files, "patches/README": _note(series).encode(), "patches/series": listing.encode()}
+    return {**files, "patches/README": note.encode(), "patches/series": listing.encode()}
 
 
-def _ldiskfs(series: Series) -> dict[str, bytes]:
+def _ldiskfs(series: Series, note: str) -> dict[str, bytes]:
     """Patches and a series file under names that no file of Lustre's has.
 
     The series file holds names only: where there is no quilt, Lustre's make takes each word of it
@@ -158,7 +169,7 @@ def _ldiskfs(series: Series) -> dict[str, bytes]:
     files = {f"{folder}/{name}": content for name, content in patches.items()}
     lines = "".join(f"{own}/{name}\n" for name in patches)
     files[f"ldiskfs/kernel_patches/series/{listing}"] = lines.encode()
-    return {**files, f"{folder}/README": (HOW.format(listing=listing) + _note(series)).encode()}
+    return {**files, f"{folder}/README": (HOW.format(listing=listing) + note).encode()}
 
 
 HOW = """\

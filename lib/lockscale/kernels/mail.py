@@ -62,6 +62,7 @@ def refuse_crlf(patch: Path) -> None:
             raise BadInput(f"{patch} has CRLF line ends: save it with LF, as git format-patch writes it")
 
 
+PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 SUBJECT = re.compile(rb"^Subject: (?:\[([^\]\n]*)\] )?", re.MULTILINE)
 NUMBER = re.compile(rb"\d+/\d+")
 # What git and quilt take for the start of a mail, a patch or a signature, at the start of a line.
@@ -91,6 +92,11 @@ def _numbered(mail: bytes, number: bytes) -> bytes:
         return b"Subject: [" + b" ".join([*words, number]) + b"] "
 
     return SUBJECT.sub(prefix, head, count=1) + end + body
+
+
+def subject_of(mail: bytes) -> str:
+    """Without [PATCH n/N]."""
+    return PREFIX.sub("", str(message_from_bytes(mail, policy=policy.default)["Subject"]))
 
 
 def cover_letter(title: str, text: str, mails: Sequence[bytes]) -> bytes:

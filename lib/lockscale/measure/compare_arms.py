@@ -216,6 +216,12 @@ def aa_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
     return table.rename(columns={"gap": "difference_pct"})
 
 
+def aa_apart_pct(rows: pd.DataFrame, study: Study) -> float | None:
+    """The larger rate of the A/A pair over the smaller, at the point where they differ most, in %."""
+    pair = aa_rates(rows, study)[["first", "second"]].astype(float)
+    return None if pair.empty else float(100 * (pair.max(axis=1) / pair.min(axis=1) - 1).max())
+
+
 def _compared(values: pd.DataFrame, study: Study) -> pd.DataFrame:
     """One row an arm and KEYS: both means, the change with its interval, p, and whether it is starred."""
     blocks = values[values.pair == "ab"]

@@ -230,15 +230,15 @@ def curated_runs() -> list[Run]:
     return [Run(path.parent) for path in sorted(paths.MEASURED.glob("*/study.json"))]
 
 
-def curated_run(study: str) -> Run:
+def curated_run(study: str, *, rates: bool = False) -> Run:
     """The latest run of `study` in data/measured, of those in virtual time only where there is no other.
 
     What is counted and told of a study is of this run; its gains in virtual time are of another beside it.
-    Raises BadInput where there is none.
+    rates: rather one in virtual time, as a guest's rates are none. Raises BadInput where there is none.
     """
     found = list(_of_our_kernels(paths.MEASURED, study))
-    counted = [run for run in found if read_provenance(run.folder)["origin"] != "virtual"]
-    for run in counted or found:
+    wanted = [run for run in found if (read_provenance(run.folder)["origin"] == "virtual") == rates]
+    for run in wanted or found:
         return run
     raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.measure.compare_arms import (
+    aa_apart_pct,
     compared_rates,
     extra_calls,
     function_costs,
@@ -27,6 +28,8 @@ LINES = 30
 ROWS = 8
 """Points in its table; the protocol has them all."""
 CHANGE_LINES = 6
+ENOUGH_BOOTS = 3
+"""With two, Student's test has one degree of freedom, which hardly any noise passes over all rows."""
 
 
 def measurement_of(story: Story) -> Measurement:
@@ -39,7 +42,8 @@ def measurement_of(story: Story) -> Measurement:
     benchmark = is_benchmark(story.provenance["origin"])
     compared = _of_patched(study, compared_rates(rows, study)) if benchmark else None
     counter = _counter(study, proof_of(rows, study))
-    return Measurement(story.provenance, extra, counter, compared, costs, story.read_prediction())
+    apart = aa_apart_pct(rows, study) if benchmark else None
+    return Measurement(story.provenance, extra, counter, compared, costs, story.read_prediction(), apart)
 
 
 def _of_patched(study: Study, compared: pd.DataFrame) -> pd.DataFrame:
@@ -133,10 +137,19 @@ def _shown(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdict(found: Measurement) -> str:
-    """What the marks mean, and whether any row is significant."""
-    points = _points(found)
-    left_out = "" if len(points) <= ROWS else f" {ROWS} of {len(points)} points; the patch mail has all."
-    if not points.significant.any():
-        return f"No change in this table is significant (5%, over all rows).{left_out}"
-    brackets = "" if points.significant.all() else ", in brackets it is not"
-    return f"*: the change is significant (5%, over all rows){brackets}.{left_out}"
+    """What the marks mean, whether any row is significant, and how far two boots of one kernel differ."""
+    points, more = _points(found), []
+    if found.apart_pct is not None:
+        more.append(f"Two boots of the same kernel differ by at most {found.apart_pct:.1f}%.")
+    if len(points) > ROWS:
+        more.append(f"{ROWS} of {len(points)} points; the patch mail has all.")
+    return " ".join([_marks(points), *more])
+
+
+def _marks(points: pd.DataFrame) -> str:
+    if points.significant.any():
+        brackets = "" if points.significant.all() else ", in brackets it is not"
+        return f"*: the change is significant (5%, over all rows){brackets}."
+    if (boots := int(points.boots.min())) < ENOUGH_BOOTS:
+        return f"With {boots} boots per arm no change passes a test at 5% over all rows."
+    return "No change in this table is significant (5%, over all rows)."

@@ -64,8 +64,9 @@ def export(
     """Write each figure of `names` in each format; the paths of the files.
 
     `formats`: of a figure FORMATS; of a measured study's text FORMS. `run`: a study's run; by default
-    its latest one in data/measured, so that every machine writes the same. A study that was
-    not measured has its simulated figure only. Raises BadInput for what is not known.
+    its latest one in data/measured, so that every machine writes the same: for a text one in virtual time,
+    which has rates. A study that was not measured has its simulated figure only. Raises BadInput for what
+    is not known.
     """
     known = [*FORMATS, *FORMS]
     for one in formats:
@@ -74,16 +75,17 @@ def export(
     if run and (no_study := [name for name in names if name not in list_studies()]):
         raise BadInput(f"--run {run} is a study's run, and {no_study[0]} is no study: leave one of them out")
     need_place_for_folder(folder)  # a study's figure takes a minute of simulation
-    stories = {name: _story(name, run) for name in names}
     figures, texts = ([one for one in known if one in formats] for known in (FORMATS, FORMS))
+    drawn_of = {name: _story(name, run) for name in names} if figures else {}
+    told_of = {name: _story(name, run, rates=True) for name in names} if texts else {}
     written: list[Path] = []
     browser = one_browser() if {"svg", "pdf"} & set(figures) else contextlib.nullcontext()
     with progress("export", len(names)) as shown, browser:
-        for done, (name, story) in enumerate(stories.items(), start=1):
-            for stem, drawn, numbers in _drawings(name, story) if figures else ():
+        for done, name in enumerate(dict.fromkeys(names), start=1):
+            for stem, drawn, numbers in _drawings(name, drawn_of[name]) if figures else ():
                 save(drawn, numbers, folder, stem, figures)
                 written += [folder / f"{stem}.{form}" for form in figures]
-            if story and _is_measured(story):
+            if (story := told_of.get(name)) and _is_measured(story):
                 written += _write_texts(story, texts, folder)
             shown.update(done, name)
     if not written:
@@ -91,7 +93,7 @@ def export(
     return written
 
 
-def _story(name: str, run: str) -> Story | None:
+def _story(name: str, run: str, *, rates: bool = False) -> Story | None:
     """The study's in `run` or in its latest one in data/measured; None for what is no study."""
     if name in (SCALE, CASES) or name in list_tables():
         return None
@@ -100,7 +102,7 @@ def _story(name: str, run: str) -> Story | None:
     if run and (target_of(find_run(run)) or ("", ""))[0] != name:
         raise BadInput(f"run {run} is none of study {name}: export each study with a run of its own")
     with contextlib.suppress(BadInput):
-        run = run or curated_run(name).id
+        run = run or curated_run(name, rates=rates).id
     return open_story(name, run)
 
 

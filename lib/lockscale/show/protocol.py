@@ -20,7 +20,7 @@ class Measurement(NamedTuple):
     """What a run says of two arms. `compared`: rates with what is significant, where they are a benchmark.
 
     `counter`: what `extra` counts, with its unit. `costs`: of each arm, at the point with the most extra
-    calls.
+    calls. `apart_pct`: how far apart the rates of the A/A pair are, the most at any point; None without it.
     """
 
     provenance: dict[str, Any]
@@ -29,6 +29,7 @@ class Measurement(NamedTuple):
     compared: pd.DataFrame | None
     costs: dict[str, pd.DataFrame]
     prediction: dict[str, Any]
+    apart_pct: float | None = None
 
 
 def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
@@ -78,7 +79,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
             f"Averages of {extra.repeats.min()} interleaved boots per arm; counts also "
             "average over the two boots of the A/A pair."
         ),
-        *_machine_in_virtual_time(provenance),
+        *machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),
     ]
 
@@ -113,7 +114,7 @@ def _operations(study: Study) -> str:
     return f"{' or '.join(map(str, sorted(counts)))} operations per {each}"
 
 
-def _machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
+def machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
     """What a rate in virtual time is made of, and what it leaves out; nothing of another origin."""
     if provenance["origin"] != "virtual":
         return []

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Which two arms of a study a text compares, and what the second one changes."""
 
-import re
-from email import message_from_bytes, policy
 from pathlib import Path
 
 from lockscale.errors import BadInput
-from lockscale.kernels.mail import read_mail
+from lockscale.kernels.mail import read_mail, subject_of
 from lockscale.study.study import Arm, Study
 
 SUBMITTED = ("patched", "proposed")
 """Roles of arms whose patches are meant for others; those of the other roles put an old state back."""
-PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 
 
 def change_of(study: Study, arm: Arm) -> str:
@@ -31,9 +28,8 @@ def patches_between(study: Study, before: Arm, after: Arm) -> tuple[Path, ...]:
 
 def subjects_of(study: Study, arm: str) -> list[str]:
     """Of its patches, in order, without [PATCH n/N]; of those on top of the unpatched arm's alone."""
-    mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.arm(arm))]
-    said = (str(message_from_bytes(mail, policy=policy.default)["Subject"]) for mail in mails)
-    return [PREFIX.sub("", one) for one in said]
+    between = patches_between(study, study.unpatched, study.arm(arm))
+    return [subject_of(read_mail(patch)) for patch in between]
 
 
 def submitted(study: Study) -> Study:

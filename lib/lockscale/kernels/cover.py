@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""An arm's cover.md as the text of a mail: no markup but what reads as text, and lines that a list takes."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+COLUMNS = 75
+_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_ITEM = re.compile(r"( *)(- |\d+\. )")
+_RULE = re.compile(r"\|[-:| ]+\|")
+
+
+def as_mail(cover: str) -> str:
+    """Paragraphs and list items wrapped at COLUMNS, tables with their columns aligned; links by their text.
+
+    The first heading, which names the arm, and comments are left out.
+    """
+    text = _LINK.sub(r"\1", _COMMENT.sub("", cover)).replace("**", "")
+    return "\n".join(line for block in _blocks(text) for line in _in_columns(block)).strip("\n") + "\n"
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Runs of lines that belong together: a paragraph, one item of a list, a table, or an empty line."""
+    block: list[str] = []
+    lines = text.strip().splitlines()
+    for line in lines[1:] if lines and lines[0].startswith("# ") else lines:
+        if block and (not line.strip() or _ITEM.match(line) or _is_table(line) != _is_table(block[0])):
+            yield block
+            block = []
+        if line.strip():
+            block.append(line)
+        else:
+            yield [""]
+    if block:
+        yield block
+
+
+def _is_table(line: str) -> bool:
+    return line.lstrip().startswith("|")
+
+
+def _in_columns(block: list[str]) -> list[str]:
+    first = block[0]
+    if not first:
+        return [""]
+    if _is_table(first):
+        return _table(block)
+    item = _ITEM.match(first)
+    start = item[0] if item else ""
+    words = " ".join(line.strip() for line in block).removeprefix(start.strip()).strip()
+    if first.startswith("#"):
+        words = words.lstrip("# ") + ":"
+    return textwrap.wrap(
+        words,
+        COLUMNS,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _table(block: list[str]) -> list[str]:
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in block
+        if not _RULE.fullmatch(line.strip())
+    ]
+    columns = max(map(len, rows))
+    filled = [row + [""] * (columns - len(row)) for row in rows]
+    widths = [max(len(row[at]) for row in filled) for at in range(columns)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in filled
+    ]

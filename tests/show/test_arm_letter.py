@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The letter before an arm's patches: what a real kernel gave with them, beside what was predicted."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import curated_run, read_provenance
+from lockscale.show.arm_letter import what_was_measured
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    return what_was_measured("goal-fold", "goals-apart")
+
+
+def test_each_rate_is_the_mean_of_the_kept_rows_and_the_gain_is_of_both(said: str):
+    rows = read_rows(curated_run("goal-fold", rates=True).rows)
+    here = rows[(rows.pair == "ab") & (rows.metric == "rate") & ~rows.profiled & (rows.statistic == "total")]
+    means = here.groupby(["threads", "arm"]).value.mean()
+    lines = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+\.\d\d)  ", said, re.MULTILINE)
+    assert [int(n) for n, *_ in lines] == [1, 2, 4, 8, 16, 32, 64]
+    for n, before, after, gain in lines:
+        unpatched, ours = means[int(n), "multi-goal"], means[int(n), "goals-apart"]
+        assert (before, after) == (f"{unpatched:.0f}", f"{ours:.0f}")
+        assert gain == f"{ours / unpatched:.2f}"
+
+
+def test_the_prediction_is_named_with_its_hash_its_time_and_what_it_was_made_from(said: str):
+    written = read_provenance(curated_run("goal-fold", rates=True).folder)["prediction"]
+    text = " ".join(said.split())
+    assert written["sha256"] in text and written["written_before_utc"] in text
+    assert "from the rates of multi-goal alone and written before any other arm was booted" in text
+
+
+def test_the_machine_is_told_with_its_prices_and_what_it_leaves_out(said: str):
+    text = " ".join(said.split())
+    assert "measured in virtual time, 64 CPUs, Linux 6.12" in text
+    assert "far line 120" in text and "Left out: capacity misses" in text
+
+
+def test_two_commands_repeat_it(said: str):
+    _, _, commands = said.partition("To repeat it:\n\n")
+    assert [line.split()[1] for line in commands.splitlines()] == ["study", "patches"]
+
+
+@pytest.mark.parametrize(
+    ("study", "arm", "why"),
+    [
+        ("goal-fold", "multi-goal", "the unpatched arm is what others are compared with"),
+        ("inode-claim", "claim-spread", "it was not measured"),
+        ("mine", "quick", "no such study"),
+    ],
+)
+def test_what_was_not_measured_is_not_told(study: str, arm: str, why: str):
+    assert what_was_measured(study, arm) == "", why
+
+
+def test_the_exported_letter_holds_it_between_the_cover_and_the_list_of_patches(lockscale, tmp_path: Path):
+    lockscale(
+        "patches", "export", "goal-fold/goals-apart", "--format", "mbox", "--output", str(tmp_path / "m")
+    )
+    letter = (tmp_path / "m-0000-cover-letter.patch").read_text()
+    parts = ["Subject: [PATCH 0/4] ext4: move a stream goal", "Ours, on top of", "Measured:", "Patches:\n"]
+    places = [letter.index(part) for part in parts]
+    assert places == sorted(places)
