@@ -39,7 +39,7 @@ def what_was_measured(study_name: str, arm: str) -> str:
     said += [one.text for one in machine_in_virtual_time(provenance)]
     again = f"  {_again(study, provenance)}\n  lockscale patches export {study_name}/{arm} --format mbox"
     parts = [one if one is table else "\n".join(wrapped(one)) for one in said]
-    return "\n\n".join(["Measured:", *parts, "To repeat it:", again]) + "\n"
+    return "\n\n".join(["Rates in virtual time:", *parts, "To repeat it:", again]) + "\n"
 
 
 def _of_what(study: Study, provenance: dict[str, Any]) -> str:
