@@ -10,8 +10,8 @@ from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import all_series, read_series
 from lockscale.measure.count_calls import OBSERVE
+from lockscale.prove.campaign import Counted, campaign
 from lockscale.prove.check import runs_its_load
-from lockscale.prove.counters import Counted, campaign
 from lockscale.study.file import Target, load_study, load_target
 
 pytestmark = [pytest.mark.guest, pytest.mark.alone]

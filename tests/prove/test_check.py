@@ -16,8 +16,8 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.kernels.series import Series
 from lockscale.kernels.source import VARIABLE
 from lockscale.prove import check as check_module
+from lockscale.prove.campaign import Counted
 from lockscale.prove.check import CheckedArm, check
-from lockscale.prove.counters import Counted
 from lockscale.prove.series_checks import CheckResult
 from lockscale.study.file import Study
 from small_study import write_study
@@ -238,3 +238,31 @@ def test_a_part_does_not_replace_the_whole_table(
 ):
     assert status(["patches", "check", *words]) == 2
     assert "--write-table replaces the whole table" in capsys.readouterr().err and not bench.counted
+
+
+def test_a_check_goes_on_with_the_counts_of_an_earlier_one(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    earlier = paths.RUNS / "patches-check-20261125T000000Z"
+    earlier.mkdir(parents=True)
+    seen: list[Path] = []
+    monkeypatch.setattr(
+        check_module, "campaign", lambda *given: seen.append(given[-1]) or bench.campaign(*given)
+    )
+    check(None, boot=True, resume=earlier.name)
+    assert set(seen) == {earlier} and list(paths.RUNS.iterdir()) == [earlier]
+
+
+@pytest.mark.parametrize("name", ["patches-check-1", "inode-claim-20261125T000000Z", "\0", "../x"])
+def test_what_is_no_earlier_check_is_refused_before_anything_is_built(bench: Bench, name: str):
+    (paths.RUNS / "inode-claim-20261125T000000Z").mkdir(parents=True)
+    with pytest.raises(BadInput, match="has no such folder of an earlier check"):
+        check(None, boot=True, resume=name)
+    assert bench.counted == []
+
+
+def test_an_interrupted_count_says_how_to_go_on(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check_module, "campaign", interrupted)
+    with pytest.raises(RunFailed, match=r"interrupted: the same command with --resume patches-check-\d"):
+        check(None, boot=True)

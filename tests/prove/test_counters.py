@@ -5,7 +5,8 @@ import pytest
 
 from lockscale.errors import RunFailed
 from lockscale.measure.count_calls import sources_of
-from lockscale.prove.counters import Counted, counters_of, ratios
+from lockscale.prove.campaign import Counted
+from lockscale.prove.counters import counters_of, ratios
 from small_study import study_of
 
 STUDY = study_of(

@@ -63,6 +63,11 @@ def test_the_exported_letter_holds_it_between_the_cover_and_the_list_of_patches(
         "patches", "export", "goal-fold/goals-apart", "--format", "mbox", "--output", str(tmp_path / "m")
     )
     letter = (tmp_path / "m-0000-cover-letter.patch").read_text()
-    parts = ["Subject: [PATCH 0/4] ext4: move a stream goal", "Ours, on top of", "Rates in virtual time:", "Patches:\n"]
+    parts = [
+        "Subject: [PATCH 0/4] ext4: move a stream goal",
+        "Ours, on top of",
+        "Rates in virtual time:",
+        "Patches:\n",
+    ]
     places = [letter.index(part) for part in parts]
     assert places == sorted(places)

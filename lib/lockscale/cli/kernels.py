@@ -239,9 +239,17 @@ def patches_list() -> None:
     is_flag=True,
     help="Write the results into kernel-patches/README.md (with --boot, for all arms).",
 )
+@click.option(
+    "--resume",
+    default="",
+    metavar="RUN",
+    help="An interrupted check (patches-check-... in runs): what it counted is not counted again.",
+)
 @on_base
 @as_json
-def patches_check(which: str | None, build: bool, boot: bool, iterations: int, write_table: bool) -> int:
+def patches_check(
+    which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
+) -> int:
     """Check that each series applies, is not in already, and (by option) builds, boots and counts right."""
     from lockscale.files import need_clone
     from lockscale.prove.check import check
@@ -251,7 +259,9 @@ def patches_check(which: str | None, build: bool, boot: bool, iterations: int, w
         need_clone("--write-table writes into kernel-patches/README.md")
     if write_table and (which or not boot):
         raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
-    found = check(which, build=build or boot, boot=boot, iterations=iterations)
+    if resume and not boot:
+        raise BadInput("--resume goes on with counts, which only --boot takes: add --boot, or leave it out")
+    found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume)
     if write_table:
         write_readme(found)
     return show_verdicts(found, as_text(found))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import fs_type
 from lockscale.kernels.build import build
@@ -21,7 +22,8 @@ from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_manycore import guest_on
 from lockscale.measure.target_qemu import booted_guest, scratch_in
 from lockscale.progress import progress
-from lockscale.prove.counters import CounterEntry, arms_to_count, campaign, counters_of
+from lockscale.prove.campaign import arms_to_count, campaign
+from lockscale.prove.counters import CounterEntry, counters_of
 from lockscale.prove.series_checks import (
     CheckResult,
     adds_no_warning,
@@ -97,6 +99,7 @@ def example_line(target: str, which: str, cpus: int) -> str:
     return qemu_line(guest_on(said, kernel, cpus, disk))
 
 
+RUN = "patches-check"
 # Why an arm is not counted, by its check that is red.
 RED = {
     "applies": "it does not apply",
@@ -126,15 +129,17 @@ class CheckedArm:
 
 
 def check(
-    which: str | None, *, build: bool = False, boot: bool = False, iterations: int = 5
+    which: str | None, *, build: bool = False, boot: bool = False, iterations: int = 5, resume: str = ""
 ) -> list[CheckedArm]:
     """One entry per arm of `which`: a study, a study/arm, or everything.
 
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
-    runs/patches-check-<time>. A fault of an arm is a red entry of that arm; BadInput is a fault of what
+    runs/patches-check-<time>. resume: such a folder, whose boots of the same kernels under the same load are
+    not repeated. A fault of an arm is a red entry of that arm; BadInput is a fault of what
     all arms need: the choice, the kernel source, its build folder, the tools.
     """
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
+    folder = _folder_to_resume(resume) if resume else None
     refuse_bad_surroundings(build=build, boot=boot)
     chosen = list(_readable(found.values()))
     steps: list[tuple[str, Callable[[Series], CheckResult]]] = [("applies", applies), ("differs", differs)]
@@ -152,7 +157,7 @@ def check(
     for series in chosen if build else ():
         _compare_kernel(series, found[series.name].checks)
     if boot:
-        _count(list(found.values()), target, iterations)
+        _count(list(found.values()), target, iterations, folder or new_run(RUN).folder)
     return list(found.values())
 
 
@@ -179,18 +184,27 @@ def _outcome(step: Callable[[Series], CheckResult], series: Series) -> CheckResu
         return CheckResult(False, str(error))
 
 
-def _count(found: Sequence[CheckedArm], target: Target, iterations: int) -> None:
+def _count(found: Sequence[CheckedArm], target: Target, iterations: int, folder: Path) -> None:
     """Counters of each study; where a guest fails the arms of its study have none, and say so."""
     studies = defaultdict(list)
     for one in found:
         studies[one.study].append(one)
-    folder = new_run("patches-check").folder
     for name, arms in studies.items():
         try:
             _count_study(load_whole_study(name), arms, target, iterations, folder)
+        except KeyboardInterrupt:
+            again = f"the same command with --resume {folder.name} does not repeat the boots counted so far"
+            raise RunFailed(f"interrupted: {again}") from None
         except (BadInput, RunFailed) as error:
             for one in arms:
                 one.checks.setdefault("counts", CheckResult(False, str(error)))
+
+
+def _folder_to_resume(name: str) -> Path:
+    for folder in (paths.RUNS / name, Path(name)):
+        if "\0" not in name and folder.name.startswith(f"{RUN}-") and folder.is_dir():
+            return folder
+    raise BadInput(f"--resume {name!r}: {paths.RUNS} has no such folder of an earlier check ({RUN}-...)")
 
 
 def _count_study(

@@ -2,89 +2,14 @@
 """Counts of a campaign as the ratios that a study asks for, each beside what is expected of it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-
-import pandas as pd
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lockscale.errors import RunFailed
-from lockscale.files import write_text
-from lockscale.kernels.build import Kernel, build
-from lockscale.kernels.series import refuse_unsafe
-from lockscale.measure.count_calls import count_points, sources_of
-from lockscale.measure.load import check_load
-from lockscale.measure.plan import in_turn
 from lockscale.measure.significance import Difference, difference
-from lockscale.measure.target_qemu import booted_guest
-from lockscale.progress import progress
+from lockscale.prove.campaign import Counted
 from lockscale.study.checks import Counter, Relation, relations
-from lockscale.study.file import Study, Target
-from lockscale.study.target_file import with_disk
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One count of one load: `origin` says what it was counted on. Never a rate."""
-
-    study: str
-    arm: str
-    variant: str
-    iteration: int
-    threads: int
-    cpus: int
-    source: str
-    value: int
-    build_id: str
-    origin: str = "qemu"
-
-
-def arms_to_count(study: Study, wanted: Sequence[str]) -> list[str]:
-    """The `wanted` that a counter compares, and what it compares them with, in the order of the study."""
-    together = {arm for counter in study.counters if set(counter.arms) & set(wanted) for arm in counter.arms}
-    return [arm for arm in study.checked_arms if arm in together]
-
-
-def campaign(
-    study: Study, arms: Sequence[str], target: Target, iterations: int, folder: Path
-) -> list[Counted]:
-    """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot."""
-    series = {arm: study.series_of(arm) for arm in arms}
-    for one in series.values():
-        refuse_unsafe(one, disposable=target.disposable, target=target.name)
-    kernels, kind = {}, sources_of(study).kind
-    with progress(f"observe kernels of {study.name}", len(series)) as shown:
-        for done, (arm, one) in enumerate(series.items(), start=1):
-            kernels[arm] = build(one, kind=kind)
-            shown.update(done, arm)
-    found: list[Counted] = []
-    boots = list(in_turn(arms, iterations))
-    with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
-        for done, (iteration, arm) in enumerate(boots):
-            shown.update(done, f"{arm}, iteration {iteration}")
-            found += _counted(study, arm, iteration, kernels[arm], target)
-            write_counts(folder / f"counts-{study.name}.csv", found)
-        shown.update(len(boots))
-    return found
-
-
-def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
-    """One boot of one arm, and in it one new file system a variant."""
-    cpus, processes = study.check.cpus, study.check.processes
-    with booted_guest(with_disk(target, study.disk_mib), kernel, cpus) as (machine, disk):
-        for variant in study.check.variants:
-            options, loads = study.options_of(arm, variant), {processes: check_load(study)}
-            counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
-            for source, value in counted[processes].items():
-                yield Counted(
-                    study.name, arm, variant, iteration, processes, cpus, source, value, kernel.build_id
-                )
-
-
-def write_counts(path: Path, counts: Sequence[Counted]) -> None:
-    """The counts as a table, whole or absent."""
-    columns = [field.name for field in fields(Counted)]
-    write_text(path, pd.DataFrame(map(asdict, counts), columns=columns).to_csv(index=False))
+from lockscale.study.file import Study
 
 
 @dataclass(frozen=True)

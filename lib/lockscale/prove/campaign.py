@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The counts of a check: every arm booted several times in turn; a check that was broken off can go on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from lockscale.errors import BadInput, printable
+from lockscale.files import sha256_of_json, write_text
+from lockscale.kernels.build import Kernel, build
+from lockscale.kernels.series import refuse_unsafe
+from lockscale.measure.count_calls import count_points, sources_of
+from lockscale.measure.load import check_load
+from lockscale.measure.plan import in_turn
+from lockscale.measure.target_qemu import booted_guest
+from lockscale.progress import progress
+from lockscale.study.file import Study, Target
+from lockscale.study.target_file import with_disk
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One count of one load: `origin` says what it was counted on. Never a rate.
+
+    protocol: a hash of what was done in that boot: load, mkfs, mount options, sources, machine.
+    """
+
+    study: str
+    arm: str
+    variant: str
+    iteration: int
+    threads: int
+    cpus: int
+    source: str
+    value: int
+    build_id: str
+    protocol: str = ""
+    origin: str = "qemu"
+
+    @property
+    def boot(self) -> tuple[str, int, str, str]:
+        """What tells the boot that it was counted in from others."""
+        return self.arm, self.iteration, self.build_id, self.protocol
+
+
+def arms_to_count(study: Study, wanted: Sequence[str]) -> list[str]:
+    """The `wanted` that a counter compares, and what it compares them with, in the order of the study."""
+    together = {arm for counter in study.counters if set(counter.arms) & set(wanted) for arm in counter.arms}
+    return [arm for arm in study.checked_arms if arm in together]
+
+
+def campaign(
+    study: Study, arms: Sequence[str], target: Target, iterations: int, folder: Path
+) -> list[Counted]:
+    """Boot every arm `iterations` times; `folder`/counts-<study>.csv grows with each boot.
+
+    A boot that is in that file already, of the same build and with the same protocol, is not repeated.
+    """
+    series = {arm: study.series_of(arm) for arm in arms}
+    for one in series.values():
+        refuse_unsafe(one, disposable=target.disposable, target=target.name)
+    kernels, kind = {}, sources_of(study).kind
+    with progress(f"observe kernels of {study.name}", len(series)) as shown:
+        for done, (arm, one) in enumerate(series.items(), start=1):
+            kernels[arm] = build(one, kind=kind)
+            shown.update(done, arm)
+    path = folder / f"counts-{study.name}.csv"
+    kept, found = kept_counts(path), list[Counted]()
+    boots = list(in_turn(arms, iterations))
+    with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
+        for done, (iteration, arm) in enumerate(boots):
+            shown.update(done, f"{arm}, iteration {iteration}")
+            boot = arm, iteration, kernels[arm].build_id, _protocol(study, arm, target)
+            if there := [one for one in kept if one.boot == boot]:
+                found += there
+            else:
+                found += _counted(study, arm, iteration, kernels[arm], target)
+                write_counts(path, found)
+        shown.update(len(boots))
+    return found
+
+
+def _protocol(study: Study, arm: str, target: Target) -> str:
+    options = {name: study.options_of(arm, name).model_dump() for name in study.check.variants}
+    load = {"check": study.check.model_dump(), "workload": study.workload, "disk_mib": study.disk_mib}
+    sources = sorted(source for counter in study.counters for source in counter.sources)
+    said = {**load, "options": options, "sources": sources, "target": target.model_dump(mode="json")}
+    return sha256_of_json(said)[:16]
+
+
+def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
+    """One boot of one arm, and in it one new file system a variant."""
+    cpus, processes, protocol = study.check.cpus, study.check.processes, _protocol(study, arm, target)
+    with booted_guest(with_disk(target, study.disk_mib), kernel, cpus) as (machine, disk):
+        for variant in study.check.variants:
+            options, loads = study.options_of(arm, variant), {processes: check_load(study)}
+            counted = count_points(machine, disk, options, loads, sources_of(study), cpus)
+            place = study.name, arm, variant, iteration, processes, cpus
+            for source, value in counted[processes].items():
+                yield Counted(*place, source, value, kernel.build_id, protocol)
+
+
+def write_counts(path: Path, counts: Sequence[Counted]) -> None:
+    """The counts as a table, whole or absent."""
+    columns = [field.name for field in fields(Counted)]
+    write_text(path, pd.DataFrame(map(asdict, counts), columns=columns).to_csv(index=False))
+
+
+def kept_counts(path: Path) -> list[Counted]:
+    """What write_counts() wrote; nothing where there is no file. BadInput for another file."""
+    if not path.is_file():
+        return []
+    whole = {"iteration": int, "threads": int, "cpus": int, "value": int}
+    columns = {field.name: whole.get(field.name, str) for field in fields(Counted)}
+    try:
+        table = pd.read_csv(path, dtype=columns, keep_default_na=False)
+        return [
+            Counted(**{str(name): cell for name, cell in row.items()}) for row in table.to_dict("records")
+        ]
+    except (ValueError, TypeError) as error:
+        said = printable(str(error), 120)
+        raise BadInput(f"{path} is no table of counts ({said}): move it away, or give no --resume") from None

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The boots of a check are not lost when it is broken off, and none is taken for another."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockscale.errors import BadInput
+from lockscale.prove import campaign as module
+from lockscale.prove.campaign import campaign, kept_counts
+from lockscale.study.file import load_study, load_target
+
+STUDY, ARMS = load_study("inode-claim"), ["steal-retry", "search-locked"]
+
+
+class Guests:
+    """Guests that count by their number, so that a boot tells itself from every other; `at` breaks off."""
+
+    def __init__(self) -> None:
+        self.boots, self.at, self.build = 0, 0, "a"
+
+    def build_kernel(self, series: Any, kind: str) -> SimpleNamespace:
+        return SimpleNamespace(build_id=f"{self.build}-{series.arm}-{kind}")
+
+    @contextmanager
+    def booted(self, *_: Any) -> Iterator[tuple[None, None]]:
+        self.boots += 1
+        if self.boots == self.at:
+            raise KeyboardInterrupt
+        yield None, None
+
+    def count(self, *_: Any) -> dict[int, dict[str, int]]:
+        return {STUDY.check.processes: {"trace:ext4_inode_bit_retry": self.boots}}
+
+
+@pytest.fixture
+def guests(monkeypatch: pytest.MonkeyPatch) -> Guests:
+    found = Guests()
+    monkeypatch.setattr(module, "build", found.build_kernel)
+    monkeypatch.setattr(module, "booted_guest", found.booted)
+    monkeypatch.setattr(module, "count_points", found.count)
+    return found
+
+
+def counts(folder: Path, study: Any = STUDY, iterations: int = 3) -> list[int]:
+    return [one.value for one in campaign(study, ARMS, load_target("qemu"), iterations, folder)]
+
+
+def test_a_check_that_was_broken_off_goes_on_at_the_boot_that_did_not_end(guests: Guests, tmp_path: Path):
+    guests.at = 4
+    with pytest.raises(KeyboardInterrupt):
+        counts(tmp_path)
+    assert len(kept_counts(tmp_path / "counts-inode-claim.csv")) == 3
+    assert counts(tmp_path) == [1, 2, 3, 5, 6, 7] and guests.boots == 7
+    assert [one.value for one in kept_counts(tmp_path / "counts-inode-claim.csv")] == [1, 2, 3, 5, 6, 7]
+
+
+def test_what_is_whole_is_read_and_more_iterations_are_added(guests: Guests, tmp_path: Path):
+    whole = counts(tmp_path, iterations=2)
+    assert counts(tmp_path, iterations=2) == whole and guests.boots == 4
+    assert counts(tmp_path, iterations=3)[:4] == whole and guests.boots == 6
+
+
+def test_another_kernel_or_another_load_is_counted_anew(guests: Guests, tmp_path: Path):
+    first = counts(tmp_path)
+    guests.build = "b"
+    assert not set(counts(tmp_path)) & set(first)
+    more = STUDY.check.model_copy(update={"items_per_process": STUDY.check.items_per_process + 1})
+    assert not set(counts(tmp_path, STUDY.model_copy(update={"check": more}))) & {*first, *range(7, 13)}
+
+
+@pytest.mark.parametrize("text", ["", "study,arm\nx\n,,,", "study,arm,iteration,value\ns,a,one,2\n"])
+def test_a_damaged_table_of_counts_is_one_sentence(guests: Guests, tmp_path: Path, text: str):
+    (tmp_path / "counts-inode-claim.csv").write_text(text)
+    with pytest.raises(BadInput, match=r"counts-inode-claim\.csv is no table of counts .*: move it away"):
+        counts(tmp_path)
+    assert guests.boots == 0
