@@ -9,11 +9,11 @@ import contextlib
 import platform
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.scratch import scratch_folder
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -27,8 +27,8 @@ def unpacked_packages(
     suite: of the machine's distribution, or of one that its keyring knows. wanted, instead: what needs the
     packages and what works without, for the sentence of BadInput.
     """
-    with tempfile.TemporaryDirectory(prefix="apt-", dir=beside) as scratch:
-        room, into = Path(scratch), Path(scratch) / "unpacked"
+    with scratch_folder("apt", beside) as room:
+        into = room / "unpacked"
         nowhere = f"{wanted}, and this machine has no Debian mirror to fetch it from: {instead}"
         options = _private_apt(room, suite, nowhere)
         _apt(["apt-get", *options, "update"], f"read the list of {suite}", wanted, instead)
@@ -51,7 +51,7 @@ def suite_answers(suite: str) -> bool:
         release = f"{_mirror('')}/dists/{suite}/InRelease"
     except BadInput:
         return False
-    with tempfile.TemporaryDirectory(prefix="lockscale-") as scratch:
+    with scratch_folder("apt") as scratch:
         quick = [f"-oAcquire::{name}" for name in ("Retries=0", "http::Timeout=5", "https::Timeout=5")]
         argv = ["/usr/lib/apt/apt-helper", *quick, "download-file", release, f"{scratch}/InRelease"]
         return not run_or_fail(argv, 20).returncode

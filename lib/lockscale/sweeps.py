@@ -11,7 +11,6 @@ import importlib
 import itertools
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from lockscale.errors import BadInput
 from lockscale.files import locked
 from lockscale.journal import add_line, drop_torn_line, line_of, read_lines, whole_part
 from lockscale.progress import Progress, progress
+from lockscale.scratch import scratch_folder
 from lockscale.sim.model import plain
 from lockscale.sim.models import AnyModel, load_model
 from lockscale.sim.replicate import Client, cpus
@@ -214,10 +214,10 @@ def local_cluster() -> Iterator[Client]:
     """A client of new worker processes, which end with it; they listen on this machine only."""
     distributed = _distributed()
     with (
-        tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder,
+        scratch_folder("workers") as folder,
         distributed.LocalCluster(
             n_workers=cpus(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-            local_directory=folder, silence_logs=50,
+            local_directory=str(folder), silence_logs=50,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip

@@ -4,20 +4,20 @@ follow a dark theme."""
 
 import atexit
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_runtime_dir
+
+from lockscale.scratch import ScratchFolder
 
 MOST = 107
 """Bytes of a socket's path (unix(7): sun_path without its end); beyond, every kernel's start is refused."""
 NAME = f"/kernel-{'0' * 36}-ipc-5"
 
 if len(os.fsencode(jupyter_runtime_dir() + NAME)) > MOST:  # a home with a long name
-    short = tempfile.mkdtemp(prefix="lockscale-")
-    atexit.register(shutil.rmtree, short, ignore_errors=True)
-    os.environ["JUPYTER_RUNTIME_DIR"] = short
+    short = ScratchFolder("lab")
+    atexit.register(short.remove)
+    os.environ["JUPYTER_RUNTIME_DIR"] = str(short.path)
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821  # traitlets gives it to the file
 c.KernelManager.transport = "ipc"

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from lockscale.errors import BadInput
 from lockscale.kernels.base import chosen_line
 from lockscale.kernels.mail import read_mail, read_text, refuse_crlf
 from lockscale.programs import need
+from lockscale.scratch import scratch_folder
 
 UNSAFE = re.compile(r"^# unsafe: (\S.*)$")
 # What `git apply --summary` says of a mode that is not a plain file's, 100644.
@@ -202,8 +202,7 @@ def apply_beside(series: Series, tree: Path) -> dict[str, bytes | None]:
     touched = touched_files(series)
     for patch in series.patches:
         read_mail(patch)
-    with tempfile.TemporaryDirectory(prefix="lockscale-series-") as scratch:
-        stage = Path(scratch)
+    with scratch_folder("series") as stage:
         for name in touched:
             if (tree / name).is_file():
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)

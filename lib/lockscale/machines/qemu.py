@@ -35,6 +35,7 @@ from lockscale.machines.virtual_time import (
 )
 from lockscale.programs import find, need
 from lockscale.progress import progress
+from lockscale.scratch import scratch_folder
 
 CONSOLE_LINES_SHOWN = 12
 PANIC = "Kernel panic"
@@ -108,8 +109,8 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
 
 def qemu_line(guest: Guest) -> str:
     """The exact qemu line that virtme-ng would run for `guest`, for a person to read or repeat."""
-    with tempfile.TemporaryDirectory(prefix="lockscale-line-") as room:
-        shared = Path(room) / "shared"
+    with scratch_folder("line") as room:
+        shared = room / "shared"
         shared.mkdir()
         argv = [*command(guest, shared, "true"), "--dry-run"]
         silent = subprocess.DEVNULL

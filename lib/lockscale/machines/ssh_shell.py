@@ -11,18 +11,17 @@ import os
 import secrets
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from pathlib import Path
 from typing import NoReturn, Self
 
 from lockscale.errors import BadInput
 from lockscale.machines.ssh_host import LoginRefused, Lost, SshHost, Unreachable
 from lockscale.machines.ssh_refusals import IN_A_CIRCLE, MOST_JUMPS, refusal_of, refusal_of_sudo
 from lockscale.programs import need
+from lockscale.scratch import ScratchFolder
 
 _ENTER = (
     'LC_ALL=C; export LC_ALL; as=; [ "$(id -u)" = 0 ] || as="sudo -n"; '
@@ -190,13 +189,13 @@ class Connection:
 
     def __init__(self, host: SshHost, script: str, arguments: list[str]) -> None:
         self.host = host
-        self._folder = Path(tempfile.mkdtemp(prefix="lockscale-ssh-", dir=_SOCKETS))  # of this user alone
-        self._socket = self._folder / "socket"
+        self._folder = ScratchFolder("ssh", _SOCKETS)
+        self._socket = self._folder.path / "socket"
         try:
-            ssh = host.command(self._folder, self._socket)
+            ssh = host.command(self._folder.path, self._socket)
             self._first = RootShell(host, ssh, script, arguments, LOGIN_S, connects=True)
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
             raise
 
     def line(self) -> str:
@@ -228,4 +227,4 @@ class Connection:
     def close(self) -> None:
         """Close it; nothing that runs on the server ends by it but its own script."""
         self._first.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()

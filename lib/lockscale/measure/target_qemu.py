@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Target kind qemu: a guest on this machine, booted anew for each step, with a scratch disk made anew."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.run_folder import Run
 from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
+from lockscale.scratch import scratch_folder
 from lockscale.study.file import QemuTarget, Study, Target, guest_target
 from lockscale.study.target_file import with_disk
 from lockscale.tools import fsload
@@ -62,8 +62,8 @@ def booted_guest(
     slower: how much longer than the target file says it may take to boot.
     """
     paths.CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="guest-", dir=paths.CACHE) as folder:
-        disk = scratch_in(Path(folder), target)
+    with scratch_folder("disk", paths.CACHE) as folder:
+        disk = scratch_in(folder, target)
         plain = guest_of(target, kernel, cpus, accel, disk)
         guest = replace(
             plain, kernel_arguments=kernel_arguments, boot_timeout_s=slower * plain.boot_timeout_s

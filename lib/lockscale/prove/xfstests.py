@@ -2,9 +2,7 @@
 """The user's own xfstests on an arm and on the base, each booted in turn, and what the arm alone fails."""
 
 import os
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.filesystems import Options, fs_type
@@ -17,6 +15,7 @@ from lockscale.machines.qemu import QemuMachine
 from lockscale.measure.file_system import make
 from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.progress import progress
+from lockscale.scratch import scratch_folder
 from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
 from lockscale.tools.xfstests import CheckComparison, CheckRun, compare, parse
@@ -46,8 +45,8 @@ def compare_with_base(series: Series, target: Target, group: str) -> CheckCompar
 def run(series: Series, options: Options, target: Target, group: str) -> CheckRun:
     """One run on a booted guest; BadInput when the guest, which sees the host's files, has no xfstests."""
     kernel = build(series)
-    with tempfile.TemporaryDirectory(prefix="lockscale-xfstests-") as folder:
-        disks = tuple(Scratch(Path(folder) / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
+    with scratch_folder("xfstests") as folder:
+        disks = tuple(Scratch(folder / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
         for disk in disks:
             disk.make()
         guest = guest_of(target, kernel, CPUS, disk=Disks(disks))

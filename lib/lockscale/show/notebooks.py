@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from lockscale import paths
 from lockscale.errors import RunFailed
 from lockscale.files import sha256_of, sha256_of_json, write_text
 from lockscale.measure.run_folder import curated_run
+from lockscale.scratch import scratch_folder
 from lockscale.show.execution import all_sources, execute, notebook_of, parameters_in, sources
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -129,11 +129,11 @@ def executed(source: Path) -> str:
     empty runs/. Raises RunFailed for a cell that fails or that writes to standard error.
     """
     notebook = clean(source)
-    with tempfile.TemporaryDirectory(prefix="lockscale-") as name, _runs_in(Path(name)):
-        begun, ended = Path(name) / source.with_suffix(".ipynb").name, Path(name) / "executed.ipynb"
+    with scratch_folder("notebook") as room, _runs_in(room):
+        begun, ended = room / source.with_suffix(".ipynb").name, room / "executed.ipynb"
         write_text(begun, _text(notebook))
         run = run_read_by(notebook)
-        execute(begun, ended, {"run": run} if run else {}, Path(name) / "progress.log")
+        execute(begun, ended, {"run": run} if run else {}, room / "progress.log")
         found = _read(ended)
     found.cells = [cell for cell in found.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     _take_outputs(notebook, found)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The kernel of one notebook: nobody else on the machine reaches it, and cron gets no mail from it."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,8 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from traitlets import Unicode
 from traitlets.config import Config
+
+from lockscale.scratch import scratch_folder
 
 __all__ = ["DeadKernelError", "QuietKernelManager", "last_words", "private_kernel"]
 MOST_SAID = 2000
@@ -37,7 +38,7 @@ def private_kernel(ends_s: float) -> Iterator[Config]:
     The connection file has to be named: without one the sockets lie in the working directory, which
     the kernel and its client need not share. ends_s: how long the kernel may take to end what it does.
     """
-    with tempfile.TemporaryDirectory(prefix="lockscale-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder("kernel") as folder:
         manager = {"transport": "ipc", "connection_file": f"{folder}/kernel.json"}
         quiet = {"stderr_path": f"{folder}/stderr"}
         yield Config(

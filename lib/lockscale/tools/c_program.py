@@ -5,11 +5,11 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from lockscale.errors import BadInput
+from lockscale.scratch import scratch_folder
 
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-pthread"]
 
@@ -31,8 +31,8 @@ def build(
         return target
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out_dir) as scratch:
-            _compile(name, [compiler, *FLAGS, *flags], sources, Path(scratch) / name).replace(target)
+        with scratch_folder("cc", out_dir) as scratch:
+            _compile(name, [compiler, *FLAGS, *flags], sources, scratch / name).replace(target)
     except OSError as error:
         raise BadInput(f"{name} cannot be built in {out_dir}: {error.strerror}") from error
     return target
