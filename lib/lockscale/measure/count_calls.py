@@ -94,25 +94,32 @@ def count_points(
 def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, system: str) -> dict[str, int]:
     """Source -> its count while `load` ran, and no longer. system: the folder of its trace events."""
     events = [f"{system}:{name}" for name in sources.trace]
-    event_counts.check(must(machine, event_counts.AVAILABLE), events)
-    on = [*event_counts.start(events), *(ftrace_cost.start(sources.calls) if sources.calls else [])]
-    off = [*(ftrace_cost.stop() if sources.calls else []), *event_counts.stop(events)]
+    if events:
+        event_counts.check(must(machine, event_counts.AVAILABLE), events)
+    on = [
+        *(event_counts.start(events) if events else []),
+        *(ftrace_cost.start(sources.calls) if sources.calls else []),
+    ]
+    off = [
+        *(ftrace_cost.stop() if sources.calls else []),
+        *(event_counts.stop(events) if events else []),
+    ]
     profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
-    histograms = event_counts.read(events)
+    histograms = event_counts.read(events) if events else []
     steps: list[MachineStep] = [
         ["sync"],
         *with_one_cpu_online(machine, cpus, on),
         *(Write(*w) for w in (lock_stat.start() if sources.locks else ())),
         load,
         *([lock_stat.READ] if sources.locks else []),
-        histograms,
+        *([histograms] if events else []),
         *with_one_cpu_online(machine, cpus, off),
         profile,
         *(Write(*w) for w in ftrace_cost.clear()),
     ]
     done = must_all(machine, steps, timeout_s=LOAD_TIMEOUT_S)
     return {
-        **_traced(done[steps.index(histograms)].stdout, events),
+        **(_traced(done[steps.index(histograms)].stdout, events) if events else {}),
         **(_called(done[steps.index(profile)].stdout, sources.calls) if sources.calls else {}),
         **(_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks) if sources.locks else {}),
     }
