@@ -84,7 +84,7 @@ def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
 def test_it_tells_what_the_present_method_says_of_the_same_runs():
     rows = gains_again(kept_repredicted())
     totals, counts = again_totals(rows), counts_held(kept_counts())
-    assert f"tells the same {totals.gains} gains" in SAID
+    assert f"predicts the same {totals.gains} gains" in SAID
     assert (
         f"{totals.holds} lie in their 90% intervals, the median interval is {totals.width:.1f} wide" in SAID
     )
@@ -96,8 +96,8 @@ def test_it_tells_what_the_present_method_says_of_the_same_runs():
     assert f"{inside.sum()} of these {len(counts)} counts lie in their intervals" in SAID
     (missed,) = counts[~inside].to_dict("records")
     assert (missed["arm"], missed["threads"]) == ("inode-goal-scan0", 4)
-    assert f"4 waited {missed['measured']:.4f} times an allocation" in SAID
-    assert f"where {missed['predicted_high']:.4f} are told at most" in SAID
+    assert f"4 processes waited {missed['measured']:.4f} times per allocation" in SAID
+    assert f"where at most {missed['predicted_high']:.4f} were predicted" in SAID
     told = counts[counts.predicted_low > 0.001]
     wide = told.predicted_high / told.predicted_low
     assert f"{wide.min():.1f} to {wide.max():.0f} times wide" in SAID
@@ -112,13 +112,13 @@ def test_it_tells_the_largest_misses_and_the_emptiest_intervals():
     assert f"{one['predicted']:.4f} had been predicted, and {one['predicted_high']:.3f} at most" in SAID
     (four,) = claim[claim.threads == 4].to_dict("records")
     assert not four["own_processors"] and not four["inside"]
-    assert f"made {four['measured']:.3f} more calls a create" in SAID
+    assert f"made {four['measured']:.3f} more calls per create" in SAID
     assert f"{four['predicted']:.3f} had been predicted, and {four['predicted_high']:.3f} at most" in SAID
     zero = orphan[orphan.predicted_high == 0]
     assert len(zero) == 4 and set(zero.arm) == {"orphan-lockless", "orphan-off"}
     ends = [(row.predicted_low, row.predicted_high) for row in orphan[orphan.predicted_high > 0].itertuples()]
     told = " and ".join(f"from {low:.1g} to {high:.2g}" for low, high in ends).replace("2e-05", "0.00002")
-    assert f"{told} waits an orphan" in SAID
+    assert f"{told} waits per orphan" in SAID
 
 
 def test_it_names_every_curve_of_the_scoreboard_that_misses_its_target():
@@ -126,10 +126,12 @@ def test_it_names_every_curve_of_the_scoreboard_that_misses_its_target():
     assert len([row for row in of_tables("queueing") if row["met"] is not None]) == 8
     assert [row["column"].split()[0] for row in missed] == ["wait-group", "orphan-lockless"]
     group, orphan = missed
-    assert f"has {group['mape_pct']:.1f}% in sample and {group['loo_pct']:.1f}% with each number" in SAID
+    assert (
+        f"has an error of {group['mape_pct']:.1f}% in sample and of {group['loo_pct']:.1f}% with each" in SAID
+    )
     assert (group["target_pct"], group["target_loo_pct"], group["n_min"]) == (3, 6, 2)
     assert len(group["not_laws"]) == 2 and all(o["mape_pct"] < group["mape_pct"] for o in group["not_laws"])
-    assert f"has {orphan['mape_pct']:.1f}% in sample, where {orphan['target_pct']:g}% was asked" in SAID
+    assert f"has {orphan['mape_pct']:.1f}% in sample, with a target of {orphan['target_pct']:g}%" in SAID
     attempts, spin = (row for row in of_tables("simulator") if row["met"] is False)
     assert f"makes {attempts['mape_pct']:.1f}% more attempts" in SAID
     assert f"spin is {spin['mape_pct']:.0f}% too long" in SAID and attempts["target_pct"] == 5
