@@ -2,10 +2,12 @@
 """The letter before an arm's patches: what a real kernel gave with them, beside what was predicted."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from lockscale.errors import BadInput
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import curated_run, read_provenance
 from lockscale.show.arm_letter import what_was_measured
@@ -42,8 +44,8 @@ def test_the_machine_is_told_with_its_prices_and_what_it_leaves_out(said: str):
 
 
 def test_two_commands_repeat_it(said: str):
-    _, _, commands = said.partition("To repeat it:\n\n")
-    assert [line.split()[1] for line in commands.splitlines()] == ["study", "patches"]
+    _, _, commands = said.partition("To repeat it:")
+    assert [line.split()[1] for line in commands.split("\n\n")[1:]] == ["study", "patches"]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,27 @@ def test_the_exported_letter_holds_it_between_the_cover_and_the_list_of_patches(
     ]
     places = [letter.index(part) for part in parts]
     assert places == sorted(places)
+
+
+def test_a_run_of_ones_own_is_told_when_it_is_named(tmp_path: Path):
+    mine = shutil.copytree(curated_run("goal-fold", rates=True).folder, tmp_path / "run-of-mine")
+    assert what_was_measured("goal-fold", "goals-apart", str(mine)) == what_was_measured(
+        "goal-fold", "goals-apart"
+    )
+    (mine / "prediction.json").unlink()
+    unpredicted = what_was_measured("goal-fold", "goals-apart", str(mine))
+    assert "4.11" in unpredicted and "predicted" not in unpredicted
+
+
+@pytest.mark.parametrize(
+    ("study", "arm", "run", "why"),
+    [
+        ("goal-fold", "goals-apart", curated_run("inode-claim").id, "is not of study goal-fold"),
+        ("inode-claim", "search-locked", curated_run("inode-claim").id, "has no rates of search-locked"),
+        ("goal-fold", "multi-goal", curated_run("goal-fold").id, "has no rates of multi-goal and of the"),
+        ("goal-fold", "goals-apart", "no-such-run", "no-such-run"),
+    ],
+)
+def test_a_run_without_such_rates_is_refused_when_it_is_named(study: str, arm: str, run: str, why: str):
+    with pytest.raises(BadInput, match=why):
+        what_was_measured(study, arm, run)

@@ -328,9 +328,12 @@ def patches_xfstests(which: str, group: str) -> int:
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
 @click.option("--output", type=click.Path(), help="File (mbox) or folder to write.")
+@click.option(
+    "--run", default="", help="Run whose rates the letter tells.  [default: latest in data/measured]"
+)
 @on_base
 @as_json
-def patches_export(which: str, form: str, output: str | None) -> None:
+def patches_export(which: str, form: str, output: str | None, run: str) -> None:
     """Write an arm's patches for git am, quilt, or a Lustre tree."""
     from pathlib import Path
 
@@ -339,7 +342,7 @@ def patches_export(which: str, form: str, output: str | None) -> None:
     from lockscale.study.file import named_series
 
     series = named_series(which)
-    measured = what_was_measured(series.study, series.arm)
+    measured = what_was_measured(series.study, series.arm, run)
     made = export(series, form, Path(output) if output else None, measured)
     value = {"study": series.study, "arm": series.arm, "format": form}
     show({**value, "path": str(made.path), "files": list(made.files)}, str(made.path))

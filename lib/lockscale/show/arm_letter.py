@@ -7,62 +7,95 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import aa_apart_pct, rate_repeats
-from lockscale.measure.provenance import run_command
-from lockscale.measure.rows import read_rows, where_measured
-from lockscale.measure.run_folder import curated_run, read_prediction, read_provenance
+from lockscale.measure.rows import is_benchmark, read_rows, where_measured
+from lockscale.measure.run_folder import (
+    Run,
+    curated_run,
+    find_run,
+    read_prediction,
+    read_provenance,
+    read_study_file,
+    target_of,
+)
 from lockscale.predict.judge import judge_gains
 from lockscale.show.commit_text import wrapped
-from lockscale.show.protocol import machine_in_virtual_time
+from lockscale.show.protocol import machine_in_virtual_time, rerun_command
 from lockscale.study.file import load_study
 from lockscale.study.study import Study
 
 
-def what_was_measured(study_name: str, arm: str) -> str:
-    """Rates of the study's kept run in virtual time at each number of processes, beside what was predicted.
+def what_was_measured(study_name: str, arm: str, run_name: str = "") -> str:
+    """Rates of the study's run at each number of processes, beside what was predicted.
 
-    Empty where there is no such run, and for the unpatched arm, which every other is compared with.
+    run_name: a run in virtual time or on hardware, by default the latest one in data/measured. Then the text
+    is empty where there is none that measured the arm, and for the unpatched arm, which every other is
+    compared with. Raises BadInput for a run that is named and has no such rates.
     """
-    try:
-        study, run = load_study(study_name), curated_run(study_name, rates=True)
-    except BadInput:
-        return ""
-    provenance = read_provenance(run.folder)
-    if provenance["origin"] != "virtual" or arm == study.unpatched.name:
-        return ""
-    rows, prediction = read_rows(run.rows), read_prediction(run)
-    table = _table(study, arm, rate_repeats(rows, study.operation), judge_gains(prediction, rows))
-    if not table:
-        return ""
-    said = [_of_what(study, provenance), table, *_noise(rows, study)]
-    if provenance.get("prediction"):
-        said.append(_when(study, provenance["prediction"]))
-    said += [one.text for one in machine_in_virtual_time(provenance)]
-    again = f"  {_again(study, provenance)}\n  lockscale patches export {study_name}/{arm} --format mbox"
-    parts = [one if one is table else "\n".join(wrapped(one)) for one in said]
-    return "\n\n".join(["Rates in virtual time:", *parts, "To repeat it:", again]) + "\n"
-
-
-def _of_what(study: Study, provenance: dict[str, Any]) -> str:
-    versions = sorted({kernel["version"] for kernel in provenance["kernels"].values()})
-    cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
-    metric = study.metric[:1].upper() + study.metric[1:]
-    return (
-        f"{metric}, measured {where_measured(provenance)}, {cpus} CPUs, Linux {', '.join(versions)}, means "
-        "of the boots of each arm; the gain, and its 90% interval as it was predicted:"
+    if not run_name:
+        try:
+            run = curated_run(study_name, rates=True)
+        except BadInput:
+            return ""
+        return _measured(arm, run)
+    if (target_of(run := find_run(run_name)) or ("", ""))[0] != study_name:
+        raise BadInput(f"run {run_name} is not of study {study_name}: name one of its runs")
+    if text := _measured(arm, run):
+        return text
+    raise BadInput(
+        f"run {run_name} has no rates of {arm} and of the unpatched arm in virtual time or on hardware: name "
+        "another run, or leave out --run"
     )
 
 
-def _table(study: Study, arm: str, rates: pd.DataFrame, judged: pd.DataFrame) -> str:
+def _measured(arm: str, run: Run) -> str:
+    study = _study_of(run)
+    if not run.rows.is_file() or arm == study.unpatched.name:
+        return ""
+    provenance, rows = read_provenance(run.folder), read_rows(run.rows)
+    if not is_benchmark(provenance["origin"]):
+        return ""
+    judged = judge_gains(read_prediction(run) if run.prediction.is_file() else {}, rows)
+    told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
+    table = _table(study, arm, rate_repeats(rows, study.operation), told)
+    if not table:
+        return ""
+    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *_noise(rows, study)]
+    if told and provenance.get("prediction"):
+        said.append(_when(study, provenance["prediction"]))
+    said += [one.text for one in machine_in_virtual_time(provenance)]
+    parts = [one if one is table else "\n".join(wrapped(one)) for one in said]
+    again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
+    head = f"Rates {where_measured(provenance)}:"
+    return "\n\n".join([head, *parts, "To repeat it:", *(f"  {line}" for line in again)]) + "\n"
+
+
+def _study_of(run: Run) -> Study:
+    """With the parameters that it was run with."""
+    begun = read_study_file(run.folder)
+    return load_study(begun["name"], begun["parameters"])
+
+
+def _of_what(study: Study, provenance: dict[str, Any], *, is_predicted: bool) -> str:
+    versions = sorted({kernel["version"] for kernel in provenance["kernels"].values()})
+    cpus = max(guest["cpus"] for guest in provenance["study"]["parameters"]["guests"])
+    metric = study.metric[:1].upper() + study.metric[1:]
+    predicted = ", and its 90% interval as it was predicted" if is_predicted else ""
+    return (
+        f"{metric}, measured {where_measured(provenance)}, {cpus} CPUs, Linux {', '.join(versions)}, means "
+        f"of the boots of each arm; the gain{predicted}:"
+    )
+
+
+def _table(study: Study, arm: str, rates: pd.DataFrame, told: dict[int, Any]) -> str:
     """One line a number of processes at which both arms were measured; empty where none was."""
     unpatched = study.unpatched.name
     means = rates.groupby(["threads", "arm"]).value.mean().unstack()
     if not {unpatched, arm} <= set(means.columns):
         return ""
-    told: dict[Any, Any] = {one.threads: one for one in judged[judged.arm == arm].itertuples()}
-    lines = [f"{'procs':>5} {unpatched:>19} {arm:>19}   gain  predicted"]
+    lines = [f"{'procs':>5} {unpatched:>19} {arm:>19}   gain{'  predicted' if told else ''}"]
     for n, row in means[[unpatched, arm]].dropna().iterrows():
         line = f"{n:>5} {row[unpatched]:>19.0f} {row[arm]:>19.0f} {row[arm] / row[unpatched]:>6.2f}"
-        if one := told.get(n):
+        if one := told.get(int(str(n))):
             line += f"  {one.predicted_low:.2f} to {one.predicted_high:.2f}{'' if one.inside else ', missed'}"
         lines.append(line)
     return "\n".join(lines)
@@ -79,7 +112,3 @@ def _when(study: Study, written: dict[str, Any]) -> str:
         f"other arm was booted, {written['written_before_utc']}; the prediction's sha256 is "
         f"{written['sha256']}."
     )
-
-
-def _again(study: Study, provenance: dict[str, Any]) -> str:
-    return run_command(study.name, study.model_dump(mode="json")["parameters"], provenance["target"]["name"])

@@ -69,7 +69,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         *_lines_of("mount", {arm: one["file_system"]["mount_line"] for arm, one in found.items()}),
         *_wrap(f"load:   {tool['tool']} {tool['tool_version']} {study.workload}, own directories, "
                f"{_operations(study)}"),
-        *_wrap(f"rerun:  {_command(study, provenance)}"),
+        *_wrap(f"rerun:  {rerun_command(study, provenance)}"),
     ]  # fmt: skip
     return [
         Paragraph(f"Study {study.name}: {study.question}"),
@@ -130,7 +130,7 @@ def machine_in_virtual_time(provenance: dict[str, Any]) -> list[Paragraph]:
     ]
 
 
-def _command(study: Study, provenance: dict[str, Any]) -> str:
+def rerun_command(study: Study, provenance: dict[str, Any]) -> str:
     """What repeats it here; the name of somebody's own target says nothing to others."""
     target = provenance["target"]
     name = "TARGET" if target["kind"] == "ssh" else target["name"]
