@@ -79,18 +79,18 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
     [
         (["whatif"], "give the base's profile, its rates, or both"),
         (["whatif", "-r", "many"], "no such file, and not of the form"),
-        (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not threads:rate"),
+        (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not of the form threads:rate"),
         (["whatif", "-r", "1:0,4:5"], "a rate above zero"),
         (["whatif", "-r", "1:5,4:9", "--patch", "improve it"], "begins with no known word"),
         (
             ["whatif", "--profile", REPORT, "--patch", "lockless no_such_lock"],
             "no_such_lock is not in the profile",
         ),
-        (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given are of a model or a study"),
-        (["whatif", "inode-claim", "--letter"], "are of any lock's profile and rates"),
+        (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given need a model or a study"),
+        (["whatif", "inode-claim", "--letter"], "do not work with STUDY or --model"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
-        (["casebook", "add", REPORT, "--id", "x"], "this is no report of the test robot"),
+        (["casebook", "add", REPORT, "--id", "x"], "this is not a report of the test robot"),
         (["casebook", "add", MAIL, "--id", "sp\u00e4t"], "id: write it in ASCII"),
     ],
 )

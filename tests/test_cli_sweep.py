@@ -159,7 +159,7 @@ def test_an_interrupt_keeps_what_is_done_and_the_same_command_goes_on(
     partial = json.loads(out)
     done = len(partial["points"])
     assert child.returncode == 130 and partial["complete"] is False
-    assert f"interrupted: {done} of 24 points are done; the same command goes on from there" in err
+    assert f"interrupted: {done} of 24 points are done; the same command continues from there" in err
     assert 2 <= done < 24 and len(set(keep.read_text().splitlines())) == 1 + done
 
     simulated = []

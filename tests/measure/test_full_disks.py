@@ -88,5 +88,5 @@ def test_the_controllers_disk_fills_up_in_the_middle(tmp_path: Path):
 def test_the_targets_disk_fills_up_in_the_middle(tmp_path: Path):
     (tmp_path / "disk").mkdir()
     sentence, rows = run_on_small_disk(tmp_path / "disk", 1024, TARGET, str(tmp_path))
-    assert "No space left on device" in sentence and "ended with status" in sentence
+    assert "No space left on device" in sentence and "exited with status" in sentence
     assert rows == "16 16"

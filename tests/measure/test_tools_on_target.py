@@ -96,9 +96,9 @@ def test_a_tool_says_which_of_its_parts_are_missing():
         one.name for one in TARGET_TOOLS if one.parts
     }
     assert "; without the engine filestat: fio does not measure the stat of files" in listed["fio"].says()
-    assert "; without a count of cycles: flame graphs are sampled by the clock" in listed["perf"].says()
+    assert "; without a count of cycles: flame graphs are sampled with cpu-clock" in listed["perf"].says()
     assert json.loads(json.dumps(listed["mds-survey"].to_json()))["missing"] == [
-        {"name": "lctl", "without": "mds-survey ends at once"}
+        {"name": "lctl", "without": "mds-survey exits at once"}
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_tool_says_which_of_its_parts_are_missing():
         ("mdtest", PRINTS["mdtest"].replace("mdtest-4.1.0+dev", "mdtest-5.0"), "mdtest 5.0 is not known"),
         ("mdtest", "mpirun: error while loading shared libraries", "banner"),
         ("perf", "perf 2.7 (Python)\n", "not Linux perf"),
-        ("fio", "", "it says nothing"),
+        ("fio", "", "it printed nothing"),
         ("fio", "\x1b[31mfio-3.33\x1b[0m\n", "it says '?[31mfio-3.33?[0m'"),
         ("lock_stat", "lock_stat version \n", "it says 'lock_stat version '"),
     ],
