@@ -95,7 +95,7 @@ def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_
     kept = keep.read_text()
     for old, new, fault in [
         ('"unit": ', '"units": ', "is a point without unit"),
-        ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, no finite number"),
+        ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, not a finite number"),
         ('"value": ', '"value": 1', "was changed after it was written"),
     ]:
         changed = kept.replace(old, new)
@@ -103,7 +103,7 @@ def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_
         keep.write_text(changed if "was changed" in fault else of_old)
         said = lockscale(*argv, "--json")
         assert (said.status, said.out) == (2, "") and said.err.count("\n") == 1
-        assert f"{keep} line 2 {fault}: delete the line, it is then redone" in said.err
+        assert f"{keep} line 2 {fault}: delete the line to compute it again" in said.err
 
 
 @pytest.mark.parametrize("command", ["sim", "sweep"])

@@ -79,8 +79,8 @@ def test_the_trace_is_of_the_run_with_so_many_operations(lockscale: Lockscale, t
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--trace", "a.txt"], "'a.txt' ends neither in .json (for Perfetto) nor in .html"),
-        (["--trace", "a"], "'a' ends neither"),
+        (["--trace", "a.txt"], "'a.txt' does not end in .json (for Perfetto) or .html"),
+        (["--trace", "a"], "'a' does not end in"),
         (["--trace", "."], "is a directory"),
         (["--trace", "a.json", "--threads", "1,2"], "--trace shows one run, but --threads has 2 numbers"),
         (

@@ -233,7 +233,7 @@ def test_an_option_that_reaches_beyond_the_disk_is_refused_unasked(options: list
     machine = Printer()
     with pytest.raises(BadInput, match="beyond the disk"):
         formatting(machine, DISK, options)
-    with pytest.raises(BadInput, match="no size"):
+    with pytest.raises(BadInput, match="not a file system size"):
         formatting(machine, DISK, size="-Lother")
     assert not machine.asked
 

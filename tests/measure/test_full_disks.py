@@ -49,7 +49,7 @@ CONTROLLER = (
         said = refused(runner.run_plan, run, study(20), here)
         assert said.startswith(f"the disk under {run.folder}"), said
         again = "running this again" if left else f"`lockscale study resume {run.id}`"
-        assert said.endswith(f"no finished step is lost, {again} goes on with it"), said
+        assert said.endswith(f"no finished step is lost, {again} continues the run"), said
         done = len(read_entries(run.journal))
         assert done == 1 and not run.rows.exists(), done
         left = None

@@ -250,7 +250,7 @@ def patches_list() -> None:
 def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
 ) -> int:
-    """Check that each series applies and is not in the base yet; by option, that it builds, boots and counts."""
+    """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
     from lockscale.files import need_clone
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme

@@ -138,7 +138,7 @@ def server_facts(machine: Machine) -> ServerFacts:
     if OURS.fullmatch(release):
         raise BadInput(
             f"the server runs {release!a}, a lockscale kernel: boot its own first with "
-            f"`lockscale target home`"
+            f"`lockscale target home NAME`"
         )
     root, file_systems = mounts_in(said(machine, ["findmnt", "--json", "--real", "--nofsroot"]))
     blocks = blocks_in(said(machine, [*LSBLK, root])) if root.startswith("/dev/") else []

@@ -73,7 +73,7 @@ def _ready_for(server: SshMachine, release: str, package_mib: int) -> str:
         if (free_mib := int(said.rstrip("M"))) < least_mib:
             raise BadInput(
                 f"the server's {folder} has {free_mib} MiB free, a kernel needs {least_mib}: remove old "
-                f"ones with `lockscale target kernels`"
+                f"ones with `lockscale target kernels NAME`"
             )
     grub = read_grub(server)
     pin_default(server, grub)
@@ -121,7 +121,7 @@ def remove_kernel(server: SshMachine, release: str) -> None:
     found = next((kernel for kernel in ours if kernel.release == release), None)
     if found is None:
         raise BadInput(
-            f"the server has no lockscale kernel {release!r}: `lockscale target kernels` lists them"
+            f"the server has no lockscale kernel {release!r}: `lockscale target kernels NAME` lists them"
         )
     if found.is_running or found.is_default:
         how = "runs" if found.is_running else "is the default"

@@ -103,7 +103,7 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
         elif found and (said := _SUMMARY.fullmatch(line)):
             found[-1].summary = (int(said[1]), int(said[3]), int(said[4]))
             if found[-1].count != int(said[4]):
-                found[-1].broken = f"its buckets are {found[-1].count} calls of {said[4]}"
+                found[-1].broken = f"its buckets have {found[-1].count} of {said[4]} calls"
         elif found and "|" in line and re.search(r"\d", line):
             found[-1].broken = f"its line {number} is not a bucket"
     return found

@@ -51,7 +51,9 @@ def profiles(text: str) -> list[LockProfile]:
         if head := _HEAD.fullmatch(line.text):
             of = "hold" if head[1].lower() == "hold" else "wait"
             if of == "hold" and (not outputs or of in outputs[-1]):
-                raise BadInput(f"klockstat: the holds of line {line.number} have no waits above them")
+                raise BadInput(
+                    f"klockstat: line {line.number} starts holds without waits above: give its whole output"
+                )
             if not outputs or of in outputs[-1]:
                 outputs.append({})
                 starts.append(line.number)
