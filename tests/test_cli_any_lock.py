@@ -38,7 +38,7 @@ def test_a_case_of_a_mail_says_what_no_mail_says(lockscale: Lockscale) -> None:
     done = lockscale("casebook", "add", MAIL, "--id", "x", "--change", "a better heuristic")
     (entry,) = yaml.safe_load(done.out)
     assert entry["kind"] == "" and entry["removed_share"] == {"pct": None}
-    assert "no kind follows from --change" in done.err and "removed_share: pct" in done.err
+    assert "no kind can be derived from --change" in done.err and "removed_share: pct" in done.err
     assert "no kind" not in lockscale("casebook", "add", MAIL, "--id", "x", "--change", "split it").err
 
 
@@ -78,19 +78,19 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
     ("arguments", "says"),
     [
         (["whatif"], "give the base's profile, its rates, or both"),
-        (["whatif", "-r", "many"], "no such file, and not of the form"),
-        (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not threads:rate"),
+        (["whatif", "-r", "many"], "neither a file nor of the form"),
+        (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not of the form threads:rate"),
         (["whatif", "-r", "1:0,4:5"], "a rate above zero"),
-        (["whatif", "-r", "1:5,4:9", "--patch", "improve it"], "begins with no known word"),
+        (["whatif", "-r", "1:5,4:9", "--patch", "improve it"], "does not begin with a known word"),
         (
             ["whatif", "--profile", REPORT, "--patch", "lockless no_such_lock"],
             "no_such_lock is not in the profile",
         ),
-        (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given are of a model or a study"),
-        (["whatif", "inode-claim", "--letter"], "are of any lock's profile and rates"),
+        (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given need a model or a study"),
+        (["whatif", "inode-claim", "--letter"], "do not work with STUDY or --model"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
-        (["casebook", "add", REPORT, "--id", "x"], "this is no report of the test robot"),
+        (["casebook", "add", REPORT, "--id", "x"], "this is not a report of the test robot"),
         (["casebook", "add", MAIL, "--id", "sp\u00e4t"], "id: write it in ASCII"),
     ],
 )

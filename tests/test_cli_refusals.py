@@ -90,10 +90,16 @@ def test_bad_input_is_one_sentence_on_stderr_and_exit_2(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("sim inode_claim --threads 48 --trace /nope/x.html", "as there is no folder /nope: make it first"),
-        ("sweep inode_claim --threads 48 --keep /nope/points.jsonl", "as there is no folder /nope"),
+        (
+            "sim inode_claim --threads 48 --trace /nope/x.html",
+            "because there is no folder /nope: create it first",
+        ),
+        ("sweep inode_claim --threads 48 --keep /nope/points.jsonl", "because there is no folder /nope"),
         ("export inode-claim --format csv --output README.md/nope", "README.md is a file: name another"),
-        ("export inode-claim --format csv --output /proc/x", "as the folder /proc is not writable: name"),
+        (
+            "export inode-claim --format csv --output /proc/x",
+            "because the folder /proc is not writable: name",
+        ),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(

@@ -95,7 +95,7 @@ def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_
     kept = keep.read_text()
     for old, new, fault in [
         ('"unit": ', '"units": ', "is a point without unit"),
-        ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, no finite number"),
+        ('"value": ', '"value": NaN, "was": ', "has a point whose value is NaN, not a finite number"),
         ('"value": ', '"value": 1', "was changed after it was written"),
     ]:
         changed = kept.replace(old, new)
@@ -103,7 +103,7 @@ def test_a_kept_point_that_is_damaged_is_one_sentence(lockscale: Lockscale, tmp_
         keep.write_text(changed if "was changed" in fault else of_old)
         said = lockscale(*argv, "--json")
         assert (said.status, said.out) == (2, "") and said.err.count("\n") == 1
-        assert f"{keep} line 2 {fault}: delete the line, it is then redone" in said.err
+        assert f"{keep} line 2 {fault}: delete the line to compute it again" in said.err
 
 
 @pytest.mark.parametrize("command", ["sim", "sweep"])
@@ -159,7 +159,7 @@ def test_an_interrupt_keeps_what_is_done_and_the_same_command_goes_on(
     partial = json.loads(out)
     done = len(partial["points"])
     assert child.returncode == 130 and partial["complete"] is False
-    assert f"interrupted: {done} of 24 points are done; the same command goes on from there" in err
+    assert f"interrupted: {done} of 24 points are done; the same command continues from there" in err
     assert 2 <= done < 24 and len(set(keep.read_text().splitlines())) == 1 + done
 
     simulated = []

@@ -79,10 +79,10 @@ def test_the_trace_is_of_the_run_with_so_many_operations(lockscale: Lockscale, t
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--trace", "a.txt"], "'a.txt' ends neither in .json (for Perfetto) nor in .html"),
-        (["--trace", "a"], "'a' ends neither"),
+        (["--trace", "a.txt"], "'a.txt' does not end in .json (for Perfetto) or .html"),
+        (["--trace", "a"], "'a' does not end in"),
         (["--trace", "."], "is a directory"),
-        (["--trace", "a.json", "--threads", "1,2"], "--trace is of one run, but --threads has 2 numbers"),
+        (["--trace", "a.json", "--threads", "1,2"], "--trace shows one run, but --threads has 2 numbers"),
         (
             ["--trace", "a.json", "--trace-for-us", "0"],
             "the trace lasts 0.0 us: give 1e-06 (1 ps) to 1e+09 us",
@@ -91,8 +91,8 @@ def test_the_trace_is_of_the_run_with_so_many_operations(lockscale: Lockscale, t
         (["--trace", "a.json", "--trace-for-us", "nan"], "the trace lasts nan us"),
         (["--trace", "a.json", "--trace-for-us", "x"], "'x' is not a valid float"),
         (["--trace", "a.json", "--trace-from-us", "-1"], "the trace starts -1.0 us after the warm-up"),
-        (["--trace-from-us", "1"], "add --trace FILE"),
-        (["--trace-for-us", "1"], "add --trace FILE"),
+        (["--trace-from-us", "1"], "need --trace FILE"),
+        (["--trace-for-us", "1"], "need --trace FILE"),
         (["--trace", "/dev/null/a.json"], "/dev/null"),
         (["--trace", "a.html", "--trace-for-us", "50000"], "is too much for a browser"),
         (["--trace", "a.json", "--trace-from-us", "1e9"], "nothing is recorded from 1e+09 us on"),

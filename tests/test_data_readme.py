@@ -69,7 +69,9 @@ def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
     rows = gain_rows()
     totals = gain_totals(rows)
     assert f"The {totals.compared} published gains are off by a factor of {totals.off:.2f}" in SAID
-    assert f"{totals.same_sign} of the {totals.significant} that are not 1 point the same way" in SAID
+    assert (
+        f"{totals.same_sign} of the {totals.significant} gains other than 1 have the same direction" in SAID
+    )
     assert f"Of the {totals.predicted} gains that were predicted {totals.held} lie in" in SAID
     assert f"the median interval is {totals.width:.1f} wide" in SAID
     missed = [row for row in rows if row.inside is False]

@@ -150,7 +150,7 @@ def test_a_file_system_that_syncs_no_folder_is_written_to(inside: Path, monkeypa
 def test_a_home_folder_that_is_not_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/somewhere")
     assert expanded("~/x") == Path("/somewhere/x") and expanded("/~x") == Path("/~x")
-    with pytest.raises(BadInput, match="'~no-such-user/x' begins with no home folder of this machine"):
+    with pytest.raises(BadInput, match="'~no-such-user/x' does not begin with a home folder of this machine"):
         expanded("~no-such-user/x")
 
 
@@ -216,15 +216,15 @@ def test_more_than_the_disk_has_is_refused_before_the_first_byte(inside: Path):
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(inside: Path):
     need_place_for_file(inside / "x.html")
     need_place_for_folder(inside / "a" / "b")
-    with pytest.raises(BadInput, match=r"no folder .*/a: make it first"):
+    with pytest.raises(BadInput, match=r"no folder .*/a: create it first"):
         need_place_for_file(inside / "a" / "x.html")
     (inside / "file").touch()
-    with pytest.raises(BadInput, match=r"as .*/file is a file: name another folder"):
+    with pytest.raises(BadInput, match=r"because .*/file is a file: name another folder"):
         need_place_for_folder(inside / "file" / "b")
     assert {path.name for path in inside.iterdir()} == {"file"}
     for need in (need_place_for_file, need_place_for_folder):
         with pytest.raises(
-            BadInput, match=r"^/proc/x cannot be written, as the folder /proc is not writable"
+            BadInput, match=r"^/proc/x cannot be written because the folder /proc is not writable"
         ):
             need(Path("/proc/x"))  # which root may write to, by its modes
 

@@ -189,12 +189,12 @@ def test_points_of_other_settings_are_refused(
         (json.dumps({"threads": 1}), "is a point without parameters, metric, unit, value, low"),
         *((json.dumps({k: v for k, v in point(1).items() if k != name}), f"is a point without {name}")
           for name in POINT_KEYS),
-        (json.dumps({**point(1), "value": math.nan}), "whose value is NaN, no finite number"),
-        (json.dumps({**point(1), "high": math.inf}), "whose high is Infinity, no finite number"),
+        (json.dumps({**point(1), "value": math.nan}), "whose value is NaN, not a finite number"),
+        (json.dumps({**point(1), "high": math.inf}), "whose high is Infinity, not a finite number"),
         (json.dumps({**point(1), "high": 10**400}), "whose high is 1000"),
-        (json.dumps({**point(1), "low": "x"}), 'whose low is "x", no finite number'),
-        (json.dumps({**point(1), "value": None}), "whose value is null, no finite number"),
-        (json.dumps({**point(1), "value": True}), "whose value is true, no finite number"),
+        (json.dumps({**point(1), "low": "x"}), 'whose low is "x", not a finite number'),
+        (json.dumps({**point(1), "value": None}), "whose value is null, not a finite number"),
+        (json.dumps({**point(1), "value": True}), "whose value is true, not a finite number"),
         (json.dumps({**point(1), "locks": {"a": [math.nan]}}), "a point with NaN or Infinity"),
     ],
 )  # fmt: skip
@@ -207,7 +207,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, fault: str) -> None:
         file.read()
     said = str(refused.value)
     assert said.startswith(f"{file.path} line 3 ") and fault in said
-    assert said.endswith(": delete the line, it is then redone")
+    assert said.endswith(": delete the line to compute it again")
 
 
 def test_a_second_sweep_waits_its_turn(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def unpacked_packages(
     """
     with scratch_folder("apt", beside) as room:
         into = room / "unpacked"
-        nowhere = f"{wanted}, and this machine has no Debian mirror to fetch it from: {instead}"
+        nowhere = f"{wanted}, but this machine has no Debian mirror to fetch it from: {instead}"
         options = _private_apt(room, suite, nowhere)
         _apt(["apt-get", *options, "update"], f"read the list of {suite}", wanted, instead)
         argv = ["apt-get", *options, "download", *(f"{name}/{suite}" for name in packages)]
@@ -93,11 +93,13 @@ def _codename() -> str:
 def _apt(argv: Sequence[str], what: str, wanted: str, instead: str, folder: Path | None = None) -> None:
     done = run_or_fail(argv, 900, folder)
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
+        said = (done.stderr.strip() or done.stdout.strip() or "it printed nothing").splitlines()
         # apt names the mirror, which is nobody's business
         last = re.sub(r"\w+://\S+", "the mirror", said[-1])
         failed = f"apt could not {what} ({last[:120]})"
-        raise BadInput(f"{wanted}, and {failed}: connect this machine or install it; {instead}")
+        raise BadInput(
+            f"{wanted}, and {failed}: connect this machine to the network or install it; {instead}"
+        )
 
 
 def run_or_fail(

@@ -62,10 +62,13 @@ def _virtual_time() -> Iterator[Check]:
     if known:
         yield Check("QEMU for virtual time", True, f"QEMU {known.version}, {known.program}")
         return
-    with progress("ask the distribution for a newer QEMU"):
+    with progress("fetch a newer QEMU from the distribution"):
         reached = can_fetch()
     found = "not here yet: fetched when target manycore is first used" if reached else "missing"
-    fix = f"{WANTED}, and no mirror answers that has it: connect or install it; {STILL}"
+    fix = (
+        f"{WANTED}, but no mirror that has it answers: connect this machine to the network or install it; "
+        f"{STILL}"
+    )
     yield Check("QEMU for virtual time", reached, found, fix)
 
 

@@ -29,7 +29,7 @@ def expanded(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise BadInput(
-            f"{printable(path)!r} begins with no home folder of this machine: write it whole"
+            f"{printable(path)!r} does not begin with a home folder of this machine: write the absolute path"
         ) from None
 
 
@@ -140,15 +140,15 @@ def need_clone(what: str) -> None:
     """Refuse what writes into the project where only the package is installed."""
     if not paths.IS_CLONE:
         raise BadInput(
-            f"{what}, and here only the package is installed: work in a clone of lockscale, or name one in "
-            "LOCKSCALE_ROOT"
+            f"{what}, but only the package is installed here: work in a clone of lockscale, or name one in "
+            f"LOCKSCALE_ROOT"
         )
 
 
 def need_place_for_file(path: Path) -> None:
     """Refuse, before any work is done for it, a file whose folder is missing or cannot be written to."""
     if not path.parent.is_dir():
-        raise BadInput(f"{path} cannot be written, as there is no folder {path.parent}: make it first")
+        raise BadInput(f"{path} cannot be written because there is no folder {path.parent}: create it first")
     _need_writable(path.parent, path)
 
 
@@ -157,7 +157,7 @@ def need_place_for_folder(path: Path) -> None:
     above = path.absolute()
     existing = next(one for one in (above, *above.parents) if one.exists())
     if not existing.is_dir():
-        raise BadInput(f"{path} cannot be a folder, as {existing} is a file: name another folder")
+        raise BadInput(f"{path} cannot be a folder because {existing} is a file: name another folder")
     _need_writable(existing, path)
 
 
@@ -168,7 +168,7 @@ def _need_writable(folder: Path, path: Path) -> None:
             pass
     except OSError:
         raise BadInput(
-            f"{path} cannot be written, as the folder {folder} is not writable: name another place"
+            f"{path} cannot be written because the folder {folder} is not writable: name another one"
         ) from None
 
 
@@ -190,7 +190,7 @@ def locked(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
     """Hold an exclusive lock on `path`; a second holder is told who holds it, and since when, or waits."""
 
     def refusal(holder: str) -> str:
-        return f"{what} is in use by {printable(holder, 120) or 'somebody unknown'}: wait until it ends"
+        return f"{what} is in use by {printable(holder, 120) or 'an unknown user'}: wait until it ends"
 
     with hold_lock(path, f"{user_name()} since {now_utc()} (process {os.getpid()})", refusal, wait=wait):
         yield

@@ -49,7 +49,7 @@ class KeepFile:
     def read(self) -> list[dict[str, Any]]:
         """The points kept so far; raises BadInput for another file or other settings."""
         self._check()
-        points = read_lines(self.path, _point, "delete the line, it is then redone", skip=1)
+        points = read_lines(self.path, _point, "delete the line to compute it again", skip=1)
         drop_torn_line(self.path)
         return points
 
@@ -87,7 +87,7 @@ def _point(line: bytes) -> dict[str, Any]:
     if missing := [key for key in POINT_KEYS if key not in point]:
         raise BadInput(f"is a point without {', '.join(missing)}")
     if wrong := [key for key in NUMBERS if not _is_number(point[key], key in MAY_LACK)]:
-        raise BadInput(f"has a point whose {wrong[0]} is {json.dumps(point[wrong[0]])}, no finite number")
+        raise BadInput(f"has a point whose {wrong[0]} is {json.dumps(point[wrong[0]])}, not a finite number")
     try:
         json.dumps(point, allow_nan=False)
     except ValueError:

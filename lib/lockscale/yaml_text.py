@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):
         self.depth += 1
         if self.depth > MOST_DEPTH:
             deep: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: nest less")
+            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: nest it less")
         node: Any = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -50,8 +50,8 @@ class _Loader(yaml.SafeLoader):
             raise BadInput(f"{_line(node)} {TURNS}")
         if node.tag in _NUMBERS and ":" in node.value:
             raise BadInput(
-                f"{_line(node)} says {node.value[:40]}, a number of base 60 to YAML: write the number, or "
-                "put it in quotes"
+                f"{_line(node)} says {node.value[:40]}, a number of base 60 to YAML: write it in decimal, "
+                f"or put it in quotes"
             )
         return node
 
@@ -59,12 +59,12 @@ class _Loader(yaml.SafeLoader):
         super().flatten_mapping(node)
         self.merged += len(node.value)
         if self.merged > MOST_MERGED:
-            raise BadInput(f"{_line(node)} merges more than {MOST_MERGED} values: write what it needs alone")
+            raise BadInput(f"{_line(node)} merges more than {MOST_MERGED} values: write only what it needs")
 
     def construct_yaml_float(self, node: Any) -> float:
         value: float = super().construct_yaml_float(node)
         if not math.isfinite(value):
-            raise BadInput(f"{_line(node)} says {node.value[:40]}, which is no number: write one")
+            raise BadInput(f"{_line(node)} says {node.value[:40]}, which is not a number: write one")
         return value
 
     def construct_yaml_set(self, node: Any) -> Any:
@@ -77,7 +77,7 @@ class _Loader(yaml.SafeLoader):
         for key in reversed(names):
             if seen[key.tag, key.value] > 1:
                 line = key.start_mark.line + 1
-                raise BadInput(f"line {line} gives the name {key.value[:40]!r} a second time: keep one")
+                raise BadInput(f"line {line} repeats the name {key.value[:40]!r}: keep one")
         return node
 
 

@@ -151,7 +151,7 @@ def test_a_row_leads_to_its_notebook_as_a_page_with_its_figure(told: Told, page:
     page.goto((told.folder / "index.html").as_uri())
     page.locator("tbody tr", has_text="2 threads of plain").get_by_role("link", name="page").click()
     page.wait_for_selector(".js-plotly-plot path.js-line")
-    page.get_by_role("link", name="All of the batch").click()
+    page.get_by_role("link", name="Back to the batch").click()
     assert page.title() == "batch storm"
     page.locator("td.failed").locator("..").get_by_role("link", name="page").click()
     page.get_by_text("ValueError").first.wait_for()

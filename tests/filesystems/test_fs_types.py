@@ -93,7 +93,7 @@ def test_a_size_leaves_the_rest_of_the_disk_alone(fs: FsType, image: str):
 def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
         fs.refuse_options([option], "")
-    with pytest.raises(BadInput, match="no size"):
+    with pytest.raises(BadInput, match="not a file system size"):
         fs.refuse_options([], shlex.quote(option))
 
 
@@ -121,7 +121,7 @@ def test_one_in_memory_has_nothing_to_format():
 
 
 def test_a_file_system_that_there_is_not_is_one_sentence():
-    with pytest.raises(BadInput, match="there is no file system 'ext5': name one of btrfs, ext4, tmpfs, xfs"):
+    with pytest.raises(BadInput, match="there is no file system 'ext5': use one of btrfs, ext4, tmpfs, xfs"):
         fs_type("ext5")
 
 

@@ -114,7 +114,7 @@ def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_
         whole = row["all_points"]
         assert "the same, all points" in line and f"7 of 7  {whole['free_parameters']}" in line
         assert f"{whole['mape_pct']:.1f}" in line
-    assert rows[0]["n_min_because"] in notes and "chosen among many" in notes
+    assert rows[0]["n_min_because"] in notes and "as the best of many" in notes
     assert "Explained by no model" in notes and "s2_five_runs, slow-retry destroy_rate" in notes
 
 

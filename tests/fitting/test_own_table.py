@@ -75,7 +75,7 @@ def test_arms_are_curves_of_their_own_and_repeats_are_not(tmp_path: Path):
     )
     a, b = read_columns(path)
     assert (a.name, b.name) == ("a", "b") and list(a.rates_per_s) == [10, 11, 20]
-    with pytest.raises(BadInput, match="choose of 'a', 'b'"):
+    with pytest.raises(BadInput, match="choose one of 'a', 'b'"):
         read_column(path)
     assert read_column(path, "b").rates_per_s.tolist() == [12, 13]
 

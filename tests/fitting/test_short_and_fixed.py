@@ -54,7 +54,7 @@ def test_an_arm_outside_the_range_does_not_take_the_others_with_it(inside: Path,
     name = table(inside, (1, 100), (2, 150))
     said = lockscale("compare", name, "--n-min", "4", "--json")
     assert said.status == 0 and {row["column"] for row in said.value} == {"long"}
-    assert "warning: my.csv, short has no thread counts from 4: choose others\n" in said.err
+    assert "warning: my.csv, short has no thread counts from 4: choose another range\n" in said.err
     assert len(fit(name, "usl", column="long", n_min=4).points) == 5
 
 
@@ -116,8 +116,8 @@ def test_what_cannot_be_shared_is_one_sentence(options: str, says: str, inside: 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"fixed": {"sigma": 0.05}}, "name the model too"),
-        ({"share": ["sigma"]}, "name the model too"),
+        ({"fixed": {"sigma": 0.05}}, "give model too"),
+        ({"share": ["sigma"]}, "give model too"),
         ({"model": "usl", "fixed": {"sigma": -1}}, "give a number at least 0"),
         ({"model": "usl", "fixed": {"nope": 1}}, "no parameter 'nope'"),
         ({"model": "usl", "fixed": 7}, "fixed is 7"),

@@ -50,7 +50,7 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, s
 
 def test_without_the_kind_that_gives_rates_nothing_is_built(file: Path):
     file.write_text(WHOLE.replace("[kinds.rate]", "[kinds.rates]"))
-    with pytest.raises(BadInput, match=r"^there is no kind of build 'rate' \(there are: rates, observe,"):
+    with pytest.raises(BadInput, match=r"^there is no kind of build 'rate' \(known: rates, observe,"):
         build_kind("rate")
 
 
@@ -79,7 +79,7 @@ def test_a_base_that_is_not_there_is_refused_with_those_that_are(
 ):
     with pytest.raises(SystemExit, match="2"):
         main(["patches", "check", "--base", "9.9"])
-    sentence = "there is no base '9.9' in kernel-patches/base.toml (there are: 6.12, 7.3)\n"
+    sentence = "there is no base '9.9' in kernel-patches/base.toml (known: 6.12, 7.3)\n"
     assert capsys.readouterr().err == f"lockscale: {sentence}"
     monkeypatch.setenv(VARIABLE, "9.9")
     with pytest.raises(SystemExit, match="2"):

@@ -72,12 +72,12 @@ def test_a_compile_error_is_told_by_its_own_first_line(tmp_path: Path):
     with pytest.raises(RunFailed) as failed:
         run_step(["make", "-C", str(tmp_path)], "build kernel s/arm", 10, tmp_path / "log")
     assert str(failed.value).startswith("build kernel s/arm failed (make): bad.c:3:16: error: ")
-    assert str(failed.value).endswith(f"(whole log: {tmp_path}/log)")
+    assert str(failed.value).endswith(f"(full log: {tmp_path}/log)")
     assert "net/9p/error.o" in (tmp_path / "log").read_text()
 
 
 def test_a_command_that_fails_without_a_word_is_still_a_sentence(tmp_path: Path):
-    with pytest.raises(RunFailed, match=r"^x failed \(false\): nothing was said"):
+    with pytest.raises(RunFailed, match=r"^x failed \(false\): no output"):
         run_step(["false"], "x", 1, tmp_path / "log")
     with pytest.raises(BadInput, match="is full"):
         run_step(["sh", "-c", "echo 'cp: No space left on device'; exit 1"], "x", 1, tmp_path / "log")

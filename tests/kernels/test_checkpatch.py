@@ -40,7 +40,7 @@ def test_output_that_was_cut_is_no_clean_patch(errors, warnings, checks, data):
 def test_a_check_that_did_not_run_is_told_by_its_first_words():
     with pytest.raises(RunFailed, match=r"^checkpatch of p failed: Can't open perl script$"):
         read_style("p", "", "Can't open perl script\nmore\n", 2)
-    with pytest.raises(RunFailed, match=r"^checkpatch of p failed: nothing was said$"):
+    with pytest.raises(RunFailed, match=r"^checkpatch of p failed: no reason given$"):
         read_style("p", "", "", 255)
     with pytest.raises(RunFailed):  # a total that counts an error which is not shown
         read_style("p", "total: 1 errors, 0 warnings, 0 checks, 3 lines checked\n", "", 1)

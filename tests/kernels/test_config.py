@@ -69,7 +69,9 @@ def test_only_what_a_kconfig_file_defines_is_known(tmp_path: Path):
     refuse_unknown(kind, tmp_path, "6.12.99")
     for name in ("B", "C", "AA"):
         kind.configs[0].write_text(f"CONFIG_A=n\nCONFIG_{name}=n\n")
-        with pytest.raises(BadInput, match=rf"x\.config asks for CONFIG_{name}=n, which no Kconfig file of"):
+        with pytest.raises(
+            BadInput, match=rf"x\.config asks for CONFIG_{name}=n, which is in no Kconfig file of"
+        ):
             refuse_unknown(kind, tmp_path, "6.12.99")
 
 

@@ -44,11 +44,11 @@ def test_the_servers_own_configuration_covers_it():
     [
         (
             "VIRTIO_BLK",
-            "the root disk vda needs virtio_blk (CONFIG_VIRTIO_BLK), which the configuration has not",
+            "the root disk vda needs virtio_blk (CONFIG_VIRTIO_BLK), which the configuration lacks",
         ),
         (
             "EXT4_FS",
-            "the root file system (ext4) needs ext4 (CONFIG_EXT4_FS), which the configuration has not",
+            "the root file system (ext4) needs ext4 (CONFIG_EXT4_FS), which the configuration lacks",
         ),
         (
             "VIRTIO_NET",
@@ -56,7 +56,7 @@ def test_the_servers_own_configuration_covers_it():
         ),
         ("MSDOS_PARTITION", "the partition table (dos) of the root disk needs CONFIG_MSDOS_PARTITION, which"),
         ("BLK_DEV_INITRD", "the server starts with an initrd, which needs CONFIG_BLK_DEV_INITRD, which the"),
-        ("DEVTMPFS", "udev on the server needs CONFIG_DEVTMPFS, which the configuration has not"),
+        ("DEVTMPFS", "udev on the server needs CONFIG_DEVTMPFS, which the configuration lacks"),
         ("SERIAL_8250_CONSOLE", "the server's console ttyS0 needs CONFIG_SERIAL_8250_CONSOLE, which the con"),
     ],
 )
@@ -113,18 +113,18 @@ def test_without_an_initrd_the_way_to_the_root_is_built_in():
 
 def test_the_watchdog_is_needed_only_by_the_guard_that_relies_on_it():
     assert checked(I6300ESB_WDT="n").ok
-    needs = "needs i6300esb (CONFIG_I6300ESB_WDT), which the configuration has not"
+    needs = "needs i6300esb (CONFIG_I6300ESB_WDT), which the configuration lacks"
     without = checked(watchdog="i6300esb", I6300ESB_WDT="n")
     assert without.lacks == (f"the watchdog that guards the boot {needs}",)
 
 
 def test_a_driver_from_outside_the_kernel_keeps_a_root_disk_away_but_not_a_pool_of_data():
     assert checked(disk(*drivers("hpdsa"))).lacks == (
-        "the root disk sda needs the module 'hpdsa', which is no part of Linux 6.12.99",
+        "the root disk sda needs the module 'hpdsa', which is not part of Linux 6.12.99",
     )
     pool = checked(server(file_systems=("ext4", "zfs")))
     assert pool == Coverage(
-        (), ("zfs is mounted and no part of Linux 6.12.99: can the server do without it?",)
+        (), ("zfs is mounted and not part of Linux 6.12.99: can the server do without it?",)
     )
     assert not checked(server(file_systems=("zfs", "vfat"))).ok
 
@@ -138,14 +138,14 @@ def test_secure_boot_other_machines_and_other_packages_are_refused():
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        (server(disks=(), root="rpool/root"), "which disk holds the server's root (rpool/root) is not known"),
+        (server(disks=(), root="rpool/root"), "the disk of the server's root (rpool/root) is not known"),
         (server(disks=(Device("nvme0n1"),)), "the driver of the root disk nvme0n1 is not known"),
         (disk(Driver("odd")), "the root disk sda has the driver 'odd', built into the server's kernel"),
-        (server(network=()), "through which network interface the server is reached is not known"),
-        (server(network_layers=("vxlan",)), "which module makes the server's interface of kind 'vxlan'"),
-        (server(layers=("bcache",)), "which module makes the layer bcache under the server's root is not"),
-        (server(partition_tables=("sun",)), "which option reads the partition table (sun)"),
-        (server(partition_tables=()), "which option reads the partition table ()"),
+        (server(network=()), "the network interface through which the server is reached is not known"),
+        (server(network_layers=("vxlan",)), "the module of the server's interface of kind 'vxlan'"),
+        (server(layers=("bcache",)), "the module of the layer bcache under the server's root is not"),
+        (server(partition_tables=("sun",)), "the option for the partition table (sun)"),
+        (server(partition_tables=()), "the option for the partition table ()"),
         (server(efi=True), "whether Secure Boot is on cannot be read"),
         (server(consoles=()), "the server's console is not known"),
         (server(file_systems=()), "the file system of the server's root (/dev/vda1) is not known"),

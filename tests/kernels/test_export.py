@@ -131,7 +131,9 @@ def test_a_bare_diff_is_no_mail(made, tmp_path: Path):
     series, _ = made
     text = series.patches[0].read_text()
     series.patches[0].write_text(text[text.index("diff --git") :])
-    with pytest.raises(BadInput, match=r"0001-.*\.patch is no mail that git am takes .* git format-patch$"):
+    with pytest.raises(
+        BadInput, match=r"0001-.*\.patch is not a mail that git am accepts .* git format-patch$"
+    ):
         export(series, "mbox", tmp_path / "out.mbox")
     assert not (tmp_path / "out.mbox").exists()
 
@@ -182,7 +184,7 @@ def test_what_ldiskfs_does_not_hold_is_refused_by_file(made, tmp_path: Path):
     series, _ = made
     patch = series.patches[1]
     patch.write_text(patch.read_text().replace("fs/ext4/ext4.h", "fs/jbd2/journal.c"))
-    with pytest.raises(BadInput, match=r"^s/arm changes fs/jbd2/journal\.c, which is not in ldiskfs"):
+    with pytest.raises(BadInput, match=r"^s/arm changes fs/jbd2/journal\.c, which is not part of ldiskfs"):
         export(series, "ldiskfs", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert export(series, "quilt", tmp_path / "out").path.is_dir()
@@ -193,7 +195,7 @@ def test_headers_of_others_are_not_in_ldiskfs_either(made, tmp_path: Path, name:
     series, _ = made
     patch = series.patches[1]
     patch.write_text(patch.read_text().replace("fs/ext4/ext4.h", name))
-    with pytest.raises(BadInput, match="which is not in ldiskfs"):
+    with pytest.raises(BadInput, match="which is not part of ldiskfs"):
         export(series, "ldiskfs", tmp_path / "out")
 
 
@@ -231,7 +233,7 @@ def test_one_series_gives_one_set_of_bytes(made, tmp_path: Path, form: str):
 def test_what_is_there_is_not_touched(made, tmp_path: Path, form: str):
     series, _ = made
     (tmp_path / "out").mkdir()
-    with pytest.raises(BadInput, match="out is there already: remove it"):
+    with pytest.raises(BadInput, match="out already exists: remove it"):
         export(series, form, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
 
@@ -239,7 +241,7 @@ def test_what_is_there_is_not_touched(made, tmp_path: Path, form: str):
 def test_a_cover_letter_that_is_there_is_not_touched(made, tmp_path: Path):
     series, _ = made
     (tmp_path / "out-0000-cover-letter.patch").write_text("mine")
-    with pytest.raises(BadInput, match=r"out-0000-cover-letter\.patch is there already: remove it"):
+    with pytest.raises(BadInput, match=r"out-0000-cover-letter\.patch already exists: remove it"):
         export(series, "mbox", tmp_path / "out.mbox")
     assert (tmp_path / "out-0000-cover-letter.patch").read_text() == "mine"
     assert not (tmp_path / "out.mbox").exists()
@@ -263,7 +265,9 @@ def test_a_write_that_fails_leaves_nothing(made, tmp_path: Path, monkeypatch, fo
 
 @pytest.mark.parametrize("form", ["mbox", "quilt", "ldiskfs"])
 def test_an_arm_that_is_the_base_has_nothing_to_export(tmp_path: Path, form: str):
-    with pytest.raises(BadInput, match="search-locked has no patch to export: this arm is the base itself"):
+    with pytest.raises(
+        BadInput, match="search-locked has no patch to export: this arm is the unmodified base"
+    ):
         export(read_series("inode-claim", "search-locked"), form, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -273,7 +277,7 @@ def test_a_name_that_a_series_file_cannot_list_is_refused(made, tmp_path: Path, 
     series, _ = made
     series.patches[0].rename(series.folder / "0001 x.patch")
     (series.folder / "series").write_text("0001 x.patch\n")
-    with pytest.raises(BadInput, match="a name with a blank"):
+    with pytest.raises(BadInput, match="a name with a space"):
         export(read_series("s", "arm"), form, tmp_path / "out")
 
 

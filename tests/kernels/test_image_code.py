@@ -44,7 +44,7 @@ def test_a_kernel_that_is_not_packed_with_gzip_is_known_by_its_build_id(tmp_path
 
 def test_what_is_no_image_or_is_damaged_is_one_sentence(tmp_path: Path):
     (tmp_path / "a").write_bytes(bytes(4096))
-    with pytest.raises(RunFailed, match="is no bzImage: remove its folder and build again"):
+    with pytest.raises(RunFailed, match="is not a bzImage: remove its folder and build again"):
         code_sha256(tmp_path / "a", "6.12", "ab" * 20)
     with pytest.raises(RunFailed, match="cannot be unpacked"):
         code_sha256(image(tmp_path / "b", b"", packed=b"\x1f\x8b\x08" + b"\xff" * 30), "6.12", "ab" * 20)

@@ -58,5 +58,5 @@ def test_a_damaged_image_is_one_sentence(at: int, new: bytes):
     image = built(KERNEL).image
     content = image.read_bytes()
     image.write_bytes(content[:at] + new + content[at + len(new) :])
-    with pytest.raises(RunFailed, match=r"bzImage (is no bzImage|cannot be unpacked).*build again$"):
+    with pytest.raises(RunFailed, match=r"bzImage (is not a bzImage|cannot be unpacked).*build again$"):
         _ = KERNEL.code_sha256

@@ -104,27 +104,27 @@ def test_a_tampered_hunk_goes_nowhere(refused: Build, old: str, new: str):
 def test_a_tampered_new_line_is_found_by_the_compiler(refused: Build):
     said = refused(1, patch=PATCH.replace("= 2 * a;", "= 2 * nowhere;"))
     assert said.startswith("build kernel s/arm failed (make): fs/a.c:3:21: error: ")
-    assert "nowhere" in said and "net/9p/error.o" not in said and "(whole log: " in said
+    assert "nowhere" in said and "net/9p/error.o" not in said and "(full log: " in said
 
 
 def test_a_series_on_the_wrong_base_does_not_apply(refused: Build):
     said = refused(2, a_c=A_C.replace("int b = a;", "long b = a;").replace("return b", "return (int)b"))
     assert said == (
         "series s/arm: 0001-x.patch does not apply to this kernel source (patch failed: fs/a.c:1): "
-        "rebase it, no fuzz is taken"
+        "rebase it, fuzz is not allowed"
     )
 
 
 def test_a_base_that_has_the_series_says_so(refused: Build):
     said = refused(2, a_c=A_C.replace("int b = a;", "int b = 2 * a;"))
-    assert said.startswith("series s/arm: 0001-x.patch is already in this kernel source: leave it out")
+    assert said.startswith("series s/arm: 0001-x.patch is already in this kernel source: drop it")
 
 
 def test_an_option_that_the_kernel_does_not_take_is_named_with_its_file(refused: Build):
     fragment = paths.KERNEL_PATCHES / "guest.config"
     fragment.write_text("CONFIG_EXT4_FS=y\nCONFIG_GONE=y\n")
     assert refused(2) == (
-        f"{fragment} asks for CONFIG_GONE=y, which Linux 6.12.99 does not take (1 such line(s)): "
+        f"{fragment} asks for CONFIG_GONE=y, which Linux 6.12.99 does not accept (1 such line(s)): "
         "a dependency is missing or the option is gone"
     )
 
@@ -149,8 +149,8 @@ def test_a_misspelt_option_that_shall_be_off_is_refused(refused: Build, tmp_path
     fragment = paths.KERNEL_PATCHES / "guest.config"
     fragment.write_text("CONFIG_HYPERVISOR_GUEST=n\nCONFIG_MODULES=n\nCONFIG_HYPERVISER_GUEST=n\n")
     assert refused(2) == (
-        f"{fragment} asks for CONFIG_HYPERVISER_GUEST=n, which no Kconfig file of Linux 6.12.99 knows: "
-        "mend its spelling or drop the line"
+        f"{fragment} asks for CONFIG_HYPERVISER_GUEST=n, which is in no Kconfig file of Linux 6.12.99: "
+        "correct the spelling or drop the line"
     )
 
 

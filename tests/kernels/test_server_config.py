@@ -66,7 +66,7 @@ def test_what_is_written_is_what_the_server_said(options):
     ],
 )
 def test_a_value_that_make_or_a_shell_would_read_as_more_is_refused(value):
-    with pytest.raises(BadInput, match=r"says CONFIG_DEFAULT_HOSTNAME=.* is no plain value: mend it there"):
+    with pytest.raises(BadInput, match=r"says CONFIG_DEFAULT_HOSTNAME=.* is not a valid value: fix it there"):
         own_options(Given(f"{CONFIG}CONFIG_DEFAULT_HOSTNAME={value}\n", CALLED))
 
 
@@ -83,7 +83,10 @@ def test_no_text_in_a_configuration_gets_as_far_as_make_unless_it_is_plain(text)
 
 @pytest.mark.parametrize("text", ["", "#\n", "<html>\n", "not found\n"])
 def test_a_file_that_is_no_configuration_is_refused(text):
-    with pytest.raises(BadInput, match=r"is none \(no CONFIG_BLOCK in it\): put its kernel's own there"):
+    with pytest.raises(
+        BadInput,
+        match=r"is not a kernel configuration \(it has no CONFIG_BLOCK\): put that kernel's own there",
+    ):
         own_options(Given(text, CALLED))
 
 
@@ -205,7 +208,7 @@ def test_a_fragment_that_the_servers_configuration_forbids_is_refused_and_not_ke
         with pytest.raises(BadInput) as said:
             server_config(SERVER, source=tree)
         assert str(said.value).startswith(
-            "CONFIG_FUNCTION_PROFILER=y does not go with the configuration of the server's Linux "
+            "CONFIG_FUNCTION_PROFILER=y does not work with the configuration of the server's Linux "
             "'6.1.0-56-amd64' in Linux 6.12.99 (1 such line(s))"
         )
 

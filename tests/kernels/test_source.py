@@ -72,7 +72,7 @@ def refused_and_nothing_left(path: Path) -> str:
 def test_a_source_of_another_line_is_refused(tmp_path: Path):
     path = tarball(tmp_path, "6.6.1")
     assert refused_and_nothing_left(path) == (
-        f"{path} is Linux 6.6.1, but the series are made for 6.12.y: give a 6.12.y source, "
+        f"{path} is Linux 6.6.1, but the series are for 6.12.y: give a 6.12.y source, "
         "or name another base with --base"
     )
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_no_tarball_is_refused(tmp_path: Path, content: bytes):
 def test_a_tarball_that_was_cut_is_refused(tmp_path: Path):
     path = tarball(tmp_path)
     path.write_bytes(path.read_bytes()[:-2000])
-    assert refused_and_nothing_left(path).startswith(f"{path} is no whole kernel tarball")
+    assert refused_and_nothing_left(path).startswith(f"{path} is not a complete kernel tarball")
 
 
 def test_a_tarball_of_something_else_is_refused(tmp_path: Path):
@@ -100,11 +100,11 @@ def test_a_tarball_of_something_else_is_refused(tmp_path: Path):
     (tmp_path / "other" / "README").write_text("words\n")
     path = tmp_path / "other.tar"
     subprocess.run(["tar", "-cf", path, "-C", tmp_path, "other"], check=True)
-    assert "holds no kernel: there is no Makefile" in refused_and_nothing_left(path)
+    assert "is not a kernel: it has no Makefile" in refused_and_nothing_left(path)
 
 
 def test_a_source_that_is_not_there_or_no_kernel_is_refused(tmp_path: Path, monkeypatch):
-    with pytest.raises(BadInput, match="/nonexistent is not there: give a kernel tarball or tree"):
+    with pytest.raises(BadInput, match="/nonexistent does not exist: give a kernel tarball or tree"):
         find_source("/nonexistent")
     monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", str(tmp_path))
     with pytest.raises(BadInput, match="is not a kernel tree"):

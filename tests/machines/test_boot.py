@@ -68,7 +68,7 @@ def test_the_right_kernel_is_asserted_confirmed_and_left_again():
         ({"cat /var/lib/lockscale/trial": "user-space\n"}, f"Linux {NEW} panicked in user space"),
         (
             {"cat /var/lib/lockscale/trial": "unreached\n"},
-            "network never came up: nobody reached it within 60 s",
+            "could not be reached over the network within 60 s",
         ),
         ({"grep ^btime /proc/stat": "btime 1130\n"}, "hangs before user space: the guard reset it, 130 s"),
         (
@@ -76,10 +76,10 @@ def test_the_right_kernel_is_asserted_confirmed_and_left_again():
                 "grub-editenv - list": f"next_entry=lockscale-trial-{NEW}\n",
                 "grub-editenv - unset next_entry": "",
             },
-            "was never started: the reboot went past GRUB",
+            "was never started: the reboot bypassed GRUB",
         ),
     ],
-    ids=["panic", "panic in user space", "no network", "hang", "past GRUB"],
+    ids=["panic", "panic in user space", "no network", "hang", "bypassed GRUB"],
 )
 def test_a_kernel_that_nobody_reached_is_named(said: dict[str, str], sentence: str):
     server = ToldServer(READY, [HOME | said])
@@ -111,13 +111,13 @@ def test_the_wrong_kernel_is_named_and_left(built: Built, sentence: str):
 
 
 def test_a_hang_without_a_guard_says_what_to_do():
-    with pytest.raises(RunFailed, match=f"switch it off and on, it then boots Linux {OLD}"):
+    with pytest.raises(RunFailed, match=f"power-cycle it, and it boots Linux {OLD}"):
         boot_once(ToldServer(READY), Built(), NoWatchdog(), 60)
 
 
 def test_a_guard_that_cannot_guard_and_the_default_kernel_are_refused():
     without_driver = {key: text for key, text in READY.items() if "I6300ESB" not in key}
-    with pytest.raises(BadInput, match="no driver for it"):
+    with pytest.raises(BadInput, match="lacks the watchdog's driver"):
         boot_once(ToldServer(without_driver), Built(), GUARD, 60)
     with pytest.raises(BadInput, match="default kernel"):
         boot_once(ToldServer(READY), Built(release=OLD), NoWatchdog(), 60)
@@ -202,7 +202,7 @@ def test_a_trial_of_the_default_kernel_itself_is_left_too():
 def test_a_server_that_came_back_on_neither_kernel_is_told():
     server = ToldServer(READY | ON_TRIAL, [HOME | {"uname -r": "6.6.6\n"}])
     with pytest.raises(
-        RunFailed, match=f"came back on Linux 6.6.6, not on its default {OLD}: look at its GRUB"
+        RunFailed, match=f"came back on Linux 6.6.6, not on its default {OLD}: check its GRUB configuration"
     ):
         go_home(server, 60)
 
@@ -224,7 +224,7 @@ def test_that_ssh_answers_is_no_reboot():
 
 def test_a_trial_without_its_timer_is_left():
     server = ToldServer(READY, [{k: v for k, v in ON_TRIAL.items() if "is-active" not in k}, HOME])
-    with pytest.raises(RunFailed, match=r"the trial's timer did not run .* back on Linux"):
+    with pytest.raises(RunFailed, match=r"the trial's timer does not run .* back on Linux"):
         boot_once(server, Built(), NoWatchdog(), 60)
 
 

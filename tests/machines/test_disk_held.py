@@ -65,7 +65,7 @@ def test_a_name_that_moves_away_and_back_writes_nothing(disks: Path):
         assert script.count("\nnow=$(") == 1
         return script.replace("\nnow=$(", "\nln -sfn judged named\nnow=$(")
 
-    with pytest.raises(RunFailed, match="changed while it was looked at"):
+    with pytest.raises(RunFailed, match="changed while it was checked"):
         plan.carry_out(Here(back))
     assert {(disks / name).read_text() for name in ("judged", "other")} == {"kept\n"}
 
@@ -76,7 +76,7 @@ def test_a_disk_of_which_another_thing_is_said_now_is_not_written(disks: Path):
     def told(script: str) -> str:
         return script.replace("part lacks lacks", "part news echo news; part lacks lacks")
 
-    with pytest.raises(RunFailed, match="changed while it was looked at"):
+    with pytest.raises(RunFailed, match="changed while it was checked"):
         plan.carry_out(Here(told))
     assert (disks / "judged").read_text() == "kept\n"
 
@@ -126,7 +126,7 @@ def test_a_change_is_told_as_one_and_no_failure_of_mkfs(status: int):
             return done if done.stdout else replace(done, status=status)
 
     machine = Changes(text())
-    with pytest.raises(RunFailed, match="changed while it was looked at, try again"):
+    with pytest.raises(RunFailed, match="changed while it was checked, try again"):
         formatting(machine, DISK).carry_out(machine)
 
 

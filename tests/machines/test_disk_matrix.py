@@ -148,7 +148,7 @@ def test_a_disk_that_changes_after_it_was_judged_is_not_formatted(
     change_it, undo = (text.format(device=planned.device, by_id=RIGHT.by_id) for text in CHANGES[change])
     do(machine, change_it)
     try:
-        with unwritten(server, machine), pytest.raises(RunFailed, match="changed while it was looked at"):
+        with unwritten(server, machine), pytest.raises(RunFailed, match="changed while it was checked"):
             planned.carry_out(machine)
     finally:
         do(machine, undo)

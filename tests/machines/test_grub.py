@@ -80,7 +80,7 @@ def test_every_reason_is_named_at_once():
     for reason in (
         "change GRUB_DEFAULT=0 in /etc/default/grub to GRUB_DEFAULT=saved",
         "41_custom",
-        "cannot write on ext2 lvm",
+        "cannot write to ext2 lvm",
         "LOAD_KEXEC=false",
         "Secure Boot is on",
     ):
@@ -90,7 +90,7 @@ def test_every_reason_is_named_at_once():
 
 @pytest.mark.parametrize("file_system", ["btrfs", "zfs"])
 def test_a_file_system_that_grub_only_reads_is_refused(file_system: str):
-    with pytest.raises(BadInput, match=f"cannot write on {file_system}"):
+    with pytest.raises(BadInput, match=f"cannot write to {file_system}"):
         read_grub(changed(fs=f"{file_system}\n"))
 
 
@@ -99,7 +99,7 @@ def test_a_server_without_grub_or_with_a_lost_default_is_refused():
         read_grub(ToldServer({"uname -r": OLD}))
     with pytest.raises(BadInput, match=r"block cannot be read: .*grub-editenv /boot/grub/grubenv create"):
         read_grub(ToldServer({key: text for key, text in SOUND.items() if "editenv" not in key}))
-    with pytest.raises(BadInput, match="'gone' is no entry"):
+    with pytest.raises(BadInput, match="'gone' is not an entry"):
         read_grub(changed(editenv="saved_entry=gone\n"))
 
 
@@ -124,7 +124,7 @@ def test_a_default_that_waits_for_a_password_is_refused():
 
 def test_a_one_shot_that_grub_did_not_take_is_an_error():
     server = ToldServer(SOUND | {f"grub-reboot lockscale-trial-{NEW}": ""})
-    with pytest.raises(RunFailed, match="did not take"):
+    with pytest.raises(RunFailed, match="did not accept"):
         boot_next(server, read_grub(server).entry_of(NEW), [], "panic=10")
 
 

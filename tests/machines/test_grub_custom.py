@@ -76,7 +76,7 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path):
         try:
             write_custom(LocalMachine(), ["y" * 8000], str(Path("custom.cfg").resolve()))
         except RunFailed as error:
-            print("custom.cfg on the server cannot be written, and is what it was: " in str(error))
+            print("custom.cfg on the server cannot be written and is unchanged: " in str(error))
         print(Path("custom.cfg").read_bytes() == b"x" * 4095 + b"\\n", sorted(os.listdir()))
         """,
     )

@@ -139,7 +139,7 @@ def test_what_a_machine_does_not_say_is_null(tmp_path: Path):
     machine = Local(tmp_path)
     machine.env["PATH"] = "/nowhere"
     assert set(read(machine, str(tmp_path)).values()) == {None}
-    with pytest.raises(BadInput, match="does not say its governors"):
+    with pytest.raises(BadInput, match="does not report its governors"):
         prepare(machine, Preparation(governor="performance"), str(tmp_path))
 
 
@@ -228,7 +228,7 @@ def test_a_change_is_on_the_disk_before_it_is_made(root: str):
     folder = Path(root + JOURNAL).parent
     folder.parent.mkdir(parents=True)
     folder.write_text("in the way: no line can be written\n")
-    with pytest.raises(RunFailed, match="did not take"):
+    with pytest.raises(RunFailed, match="did not accept"):
         prepare(Local(Path(root)), Preparation(thp="never"), root)
     assert "[madvise]" in Path(root, "sys/kernel/mm/transparent_hugepage/enabled").read_text()
 
@@ -265,7 +265,7 @@ def test_a_torn_last_line_stands_for_a_change_that_was_not_made(root: str):
 
 def test_a_setting_that_does_not_hold_is_told(root: str):
     Path(root, "bin/systemctl").write_text(SYSTEMCTL.replace("cp kept units", "true"))
-    with pytest.raises(RunFailed, match="without an error, but it is not so"):
+    with pytest.raises(RunFailed, match="without an error, but did not change it"):
         prepare(Local(Path(root)), Preparation(timers="stop"), root)
 
 

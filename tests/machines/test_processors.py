@@ -37,7 +37,7 @@ def test_a_list_as_the_kernel_prints_it():
 
 @pytest.mark.parametrize("text", ["", "0-", "a", "0;1", "-1", "1,,2"])
 def test_what_is_no_list_is_refused(text: str):
-    with pytest.raises(BadInput, match="no list of processors"):
+    with pytest.raises(BadInput, match="not a list of CPUs"):
         parse_cpus(text)
 
 

@@ -74,7 +74,7 @@ def test_a_package_is_installed_without_a_question_and_not_left_lying():
 )
 def test_a_name_that_is_not_ours_is_refused_before_anything_is_asked(release: str):
     server = ToldServer(ROOMY)
-    with pytest.raises(BadInput, match="only this project's kernels"):
+    with pytest.raises(BadInput, match="only lockscale's kernels"):
         install_package(server, release, DEB)
     assert server.asked == []
 
@@ -100,8 +100,8 @@ def test_the_running_the_default_and_other_peoples_kernels_are_not_removed():
     for change, release, reason in (
         ({"uname -r": f"{NEW}\n"}, NEW, "runs on the server"),
         ({"grub-editenv - list": "saved_entry=new\n"}, NEW, "is the default"),
-        ({}, OLD, "no kernel of ours"),
-        ({}, "6.6.0-custom", "no kernel of ours"),
+        ({}, OLD, "no lockscale kernel"),
+        ({}, "6.6.0-custom", "no lockscale kernel"),
     ):
         server = ToldServer(WITH_OURS | change)
         with pytest.raises(BadInput, match=reason):

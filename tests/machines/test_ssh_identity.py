@@ -69,10 +69,10 @@ def test_a_wrong_key_is_one_sentence(sshd: Sshd, home: Path, tmp_path: Path, job
 @pytest.mark.parametrize(
     ("text", "mode", "because"),
     [
-        ("no key\n", 0o600, "holds no key that is understood"),
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\n\xff\n", 0o600, "holds no key"),
-        ("no key\n", 0o644, "may be read by others: chmod 600"),
-        (None, 0, "the key file that the target names for 127.0.0.1 is not there"),
+        ("no key\n", 0o600, "has no key in a known format"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\n\xff\n", 0o600, "has no key"),
+        ("no key\n", 0o644, "is readable by others: chmod 600"),
+        (None, 0, "the key file that the target names for 127.0.0.1 does not exist"),
     ],
 )
 def test_a_key_that_cannot_be_used_is_one_sentence(
@@ -91,7 +91,7 @@ def test_a_key_that_needs_a_passphrase_is_one_sentence(
     with (own_sshd.folder / "authorized_keys").open("a") as accepted:
         accepted.write(locked.with_suffix(".pub").read_text())
     said = str(refusal(replace(own_sshd.host(), identity_file=locked), jobs))
-    assert "needs a passphrase: hand it to the agent" in said
+    assert "needs a passphrase: add it to the agent" in said
 
 
 def test_who_has_no_key_is_told_so(sshd: Sshd, home: Path, jobs: Path) -> None:

@@ -33,7 +33,10 @@ def test_who_is_not_root_becomes_it_by_sudo_without_a_password(own_sshd: Sshd, j
 @pytest.mark.parametrize(
     ("sudo", "sentence"),
     [
-        ("echo 'sudo: a password is required' >&2; exit 1", "asks for a password, and none is stored"),
+        (
+            "echo 'sudo: a password is required' >&2; exit 1",
+            "asks for a password, which lockscale neither stores",
+        ),
         ("echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "wants a terminal"),
         ("echo 'planted-user is not in the sudoers file; sudo refuses' >&2; exit 1", "refuses this user"),
         ("echo 'sh: 1: sudo: not found' >&2; exit 127", "has no sudo"),

@@ -49,13 +49,13 @@ def test_what_cannot_be_copied_is_one_sentence(machine: SshMachine, tmp_path: Pa
         (tmp_path / "none", f"{tmp_path}/to", "is not a file"),
         (tmp_path, f"{tmp_path}/to", "is not a file"),
         (tmp_path / "file", f"{tmp_path}/none/to", "is not a folder"),
-        (tmp_path / "file", "to", "is not the whole path"),
-        (tmp_path / "file", f"{tmp_path}/", "is not the whole path"),
+        (tmp_path / "file", "to", "is not the absolute path"),
+        (tmp_path / "file", f"{tmp_path}/", "is not the absolute path"),
     ):
         with pytest.raises(BadInput, match=because):
             machine.put(local, remote)
     for remote in (f"{tmp_path}/none", str(tmp_path)):
-        with pytest.raises(BadInput, match="is not a file that can be read"):
+        with pytest.raises(BadInput, match="is not a readable file"):
             machine.get(remote, tmp_path / "to")
     with pytest.raises(BadInput, match="cannot be replaced: is it a folder"):
         machine.put(tmp_path / "file", str(tmp_path.parent))
@@ -119,7 +119,7 @@ def test_output_that_does_not_fit_on_the_server_is_one_sentence(
 ) -> None:
     with SshMachine(own_sshd.host(), jobs_folder=str(small / "jobs")) as machine:
         assert len(machine.run(["seq", "10000"]).stdout) > 40_000
-        with pytest.raises(RunFailed, match=r"printed did not fit|is full"):
+        with pytest.raises(RunFailed, match=r"did not fit|is full"):
             machine.run(["seq", "1000000"])
 
 

@@ -83,8 +83,8 @@ def test_the_time_without_a_processor_is_not_held_against_a_guest(tmp_path: Path
 @pytest.mark.parametrize(
     ("lost_s", "said"),
     [
-        ((0.0,), "no end of `boot` within 0 s"),
-        ((0.2, 1.2, 1.2), "no end of `boot` within 0 s, and 1 s in which it had no processor"),
+        ((0.0,), "`boot` did not end within 0 s"),
+        ((0.2, 1.2, 1.2), "`boot` did not end within 0 s, plus 1 s without a CPU"),
     ],
 )
 def test_the_rest_of_the_time_is(lost_s: tuple[float, ...], said: str, tmp_path: Path):

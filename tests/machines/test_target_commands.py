@@ -44,9 +44,9 @@ def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     assert told.status == 1 and not told.value["ok"]
     assert lines["example-server is reached"]["ok"] and lines["example-server lets root in"]["ok"]
     disk = lines["its disk may be formatted"]
-    assert not disk["ok"] and disk["fix"].endswith("is not formatted: it is not there")
+    assert not disk["ok"] and disk["fix"].endswith("is not formatted: it does not exist")
     assert "has no /boot/grub/grub.cfg: run update-grub" in lines["its GRUB boots a kernel once"]["fix"]
-    assert lines["its boot guard"]["ok"] and not lines["a kernel for it brings it back"]["ok"]
+    assert lines["its boot guard"]["ok"] and not lines["it comes back with a lockscale kernel"]["ok"]
     assert all(bool(line["fix"]) != line["ok"] for line in lines.values())
 
 
@@ -81,7 +81,7 @@ def test_a_dry_run_holds_nothing_and_reboots_nothing(
     for name in ("server_lock", "on_own_kernel", "boot_once"):
         monkeypatch.setattr(target_ssh, name, never)
     told = lockscale("target", "prepare", "example-server", "--dry-run")
-    assert told.status == 2 and "is not formatted: it is not there" in told.err
+    assert told.status == 2 and "is not formatted: it does not exist" in told.err
 
 
 @pytest.mark.parametrize("command", ["check", "prepare", "kernels", "home"])
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_what_its_file_says_is_refused(target: SshTarget):
             return
         is_virtual = asked != "none"
         refuse_other_kind(target.model_copy(update={"virtual": is_virtual}), machine)
-        with pytest.raises(BadInput, match="let its file say virtual: "):
+        with pytest.raises(BadInput, match="set virtual: "):
             refuse_other_kind(target.model_copy(update={"virtual": not is_virtual}), machine)
 
 

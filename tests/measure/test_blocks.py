@@ -122,7 +122,7 @@ def test_one_block_or_one_arm_is_refused():
     with pytest.raises(BadInput, match="two blocks"):
         compared_rates(rates(8, 1), STUDY)
     rows = rates(8, 4)
-    with pytest.raises(BadInput, match="one arm alone"):
+    with pytest.raises(BadInput, match="only one arm"):
         compared_rates(rows[rows.arm == "search-locked"], STUDY)
 
 

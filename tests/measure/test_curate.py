@@ -54,7 +54,9 @@ def test_a_run_of_a_machine_as_it_is_is_not_kept_and_hides_no_run_of_kernels(
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(paths, "MEASURED", tmp_path / "measured")
     local = measured(paths.RUNS, "inode-claim-20260103T000000Z", "{}")
-    with pytest.raises(BadInput, match="names no kernels, as it measured a machine as it is"):
+    with pytest.raises(
+        BadInput, match="has no kernels of arms, because it measured the kernel that was running"
+    ):
         curate(local)
     assert not paths.MEASURED.exists()
     with pytest.raises(BadInput, match="has no measured run"):

@@ -49,7 +49,7 @@ CONTROLLER = (
         said = refused(runner.run_plan, run, study(20), here)
         assert said.startswith(f"the disk under {run.folder}"), said
         again = "running this again" if left else f"`lockscale study resume {run.id}`"
-        assert said.endswith(f"no finished step is lost, {again} goes on with it"), said
+        assert said.endswith(f"no finished step is lost, {again} continues the run"), said
         done = len(read_entries(run.journal))
         assert done == 1 and not run.rows.exists(), done
         left = None
@@ -88,5 +88,5 @@ def test_the_controllers_disk_fills_up_in_the_middle(tmp_path: Path):
 def test_the_targets_disk_fills_up_in_the_middle(tmp_path: Path):
     (tmp_path / "disk").mkdir()
     sentence, rows = run_on_small_disk(tmp_path / "disk", 1024, TARGET, str(tmp_path))
-    assert "No space left on device" in sentence and "ended with status" in sentence
+    assert "No space left on device" in sentence and "exited with status" in sentence
     assert rows == "16 16"

@@ -179,7 +179,7 @@ def test_an_interrupt_says_how_to_go_on(folder: Path, undisturbed, monkeypatch: 
 
 def test_another_target_or_build_is_not_mixed_in(folder: Path):
     resume(folder)
-    with pytest.raises(BadInput, match="begun on here, not on there"):
+    with pytest.raises(BadInput, match="started on here, not on there"):
         resume(folder, "there")
     entries = read_entries(Run(folder).journal)[:-1]
     for row in (row for entry in entries for row in entry["rows"]):
@@ -195,5 +195,5 @@ def test_a_step_that_the_plan_lacks_is_refused(folder: Path):
     for entry in entries:
         entry["step"] = entry["step"].replace("004-ab2", "004-ab9")
     Run(folder).journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    with pytest.raises(BadInput, match="has step 004-ab9-as-found-1cpu, which the plan has not"):
+    with pytest.raises(BadInput, match="has step 004-ab9-as-found-1cpu, which is not in the plan"):
         resume(folder)

@@ -28,7 +28,7 @@ def test_a_run_that_drifts_says_so_at_its_end(tmp_path: Path):
 def test_a_steady_run_says_that_too(tmp_path: Path):
     said = told(tmp_path, rates(3, 12, noise=0.01))
     assert said.count("no more than noise does") == 2 and "not steady" not in said
-    assert "Far from the median" not in said
+    assert "Outliers (far from the median" not in said
 
 
 def test_the_aa_pair_stands_apart_with_its_difference(tmp_path: Path):
@@ -42,7 +42,7 @@ def test_the_aa_pair_stands_apart_with_its_difference(tmp_path: Path):
 def test_a_repeat_that_lies_apart_is_shown(tmp_path: Path):
     rows = rates(6, 10, noise=0.01)
     rows.loc[(rows.block == 4) & (rows.threads == 8), "value"] *= 1.5
-    apart = told(tmp_path, rows).split("Far from the median of their point, and left in:")[1]
+    apart = told(tmp_path, rows).split("Outliers (far from the median of their point), kept:")[1]
     assert len(apart.strip().splitlines()) == 2
 
 

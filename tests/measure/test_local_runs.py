@@ -84,7 +84,7 @@ def test_a_place_for_runs_that_cannot_be_one_is_said_with_what_to_do(
     assert said.err.endswith("file is a file: name another folder in LOCKSCALE_RUNS\n")
     monkeypatch.setattr(paths, "RUNS", Path("/proc/runs"))  # where nobody may make a folder, root neither
     said = lockscale(*argv)
-    assert said.status == 2 and "is not writable: name another place in LOCKSCALE_RUNS" in said.err
+    assert said.status == 2 and "is not writable: name another one in LOCKSCALE_RUNS" in said.err
     assert not paths.RUNS.exists()
 
 
@@ -128,7 +128,7 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
     assert (
         noise_of(earlier_rows(load_study("inode-claim", SMALL), "local"), load_study("inode-claim")).df >= 2
     )
-    with pytest.raises(BadInput, match="nothing is compared"):
+    with pytest.raises(BadInput, match="there is no comparison"):
         iterations_to_detect("inode-claim", "local", points, "900%")
     with pytest.raises(BadInput, match="leave out -p iterations"):
         iterations_to_detect("inode-claim", "local", SMALL, "3%")

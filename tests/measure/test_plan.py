@@ -127,7 +127,7 @@ def test_a_place_with_one_arm_runs_it_in_every_block():
         ("qemu", {"guests": [{"cpus": 65, "processes": [1]}]}, "65 CPUs and target qemu has 64"),
         ("qemu", {"guests": [{"cpus": 4, "processes": [100_000]}]}, "a load has at most 4096 processes"),
         ("qemu", {"operations_per_point": 10**12}, "with 100000000 operations each: ask for fewer"),
-        ("qemu", {"operations_per_point": 10**8}, "MiB, place for at most [0-9]+ files: ask for fewer"),
+        ("qemu", {"operations_per_point": 10**8}, "MiB, room for at most [0-9]+ files: ask for fewer"),
         ("manycore", {"guests": [{"cpus": 4, "processes": [5000]}]}, "a load has at most 4096 processes"),
         ("example-server", {"operations_per_point": 10**12}, "operations each: ask for fewer"),
         ("local", {"operations_per_point": 10**12}, "operations each: ask for fewer"),

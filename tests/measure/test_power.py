@@ -94,12 +94,12 @@ def test_the_true_noise_is_below_the_limit_in_80_of_100_pilots():
 
 def test_what_no_thousand_iterations_find_is_said():
     told = detection(rates(2, 3, noise=1.0), STUDY, 0.5)
-    assert told.iterations is None and "no 1000 iterations would find 0.5%" in told.says()
+    assert told.iterations is None and "even 1000 iterations would not detect 0.5%" in told.says()
 
 
 def test_rows_without_repeats_are_refused():
     rows = rates(1, 1)
-    with pytest.raises(BadInput, match="no A/A pair and no two blocks"):
+    with pytest.raises(BadInput, match="neither an A/A pair nor two blocks"):
         noise_of(rows[rows.pair == "ab"], STUDY)
 
 
@@ -110,7 +110,7 @@ def test_a_percentage_is_read(text: str, value: float):
 
 @pytest.mark.parametrize("text", ["", "%", "-3%", "3%%", "0%", "nan", "1e9", "3\x1b[31m", "three"])
 def test_what_is_no_percentage_is_refused(text: str):
-    with pytest.raises(BadInput, match=r"is no change to detect: write 3%") as refused:
+    with pytest.raises(BadInput, match=r"is not a change to detect: write it like 3%") as refused:
         parse_percent(text)
     assert str(refused.value).isprintable()
 

@@ -119,5 +119,5 @@ def test_rates_of_ranks_and_of_removal_are_not_taken():
 
 
 def test_a_run_without_such_rates_is_refused():
-    with pytest.raises(BadInput, match="no rate under a profiler"):
+    with pytest.raises(BadInput, match="no rate with a profiler on"):
         overheads(rows((100, 90)).query("not profiled"))

@@ -35,7 +35,7 @@ def test_after_three_steps_of_its_own_a_run_no_longer_counts_those_of_earlier_on
 def test_the_first_steps_are_told_from_those_that_are_known(shown: list[str]):
     now = Live([], 4)
     now.done([], 10.0, 3)
-    assert shown == ["4 steps to do; how long one takes shows after the first", "3 steps left, about 30 s"]
+    assert shown == ["4 steps to do; their time is known after the first", "3 steps left, about 30 s"]
 
 
 def test_lines_of_a_run_leave_the_time_to_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,7 @@ from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.measure.resume import forget_unbegun, says_how_to_go_on
 from lockscale.measure.run_folder import Run
 
-GOES_ON = "no finished step is lost, `lockscale study resume inode-claim-1` goes on with it"
+GOES_ON = "no finished step is lost, `lockscale study resume inode-claim-1` continues the run"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_interrupt_names_it_too(run: Run):
 def test_without_a_study_the_same_call_goes_on(run: Run):
     (run.folder / "journal.jsonl").touch()
     (run.folder / "study.json").unlink()
-    assert str(ended(run, KeyboardInterrupt())).endswith("running this again goes on with it")
+    assert str(ended(run, KeyboardInterrupt())).endswith("running this again continues the run")
 
 
 @pytest.mark.parametrize("error", [FullDisk("full"), KeyboardInterrupt()])

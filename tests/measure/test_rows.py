@@ -89,7 +89,7 @@ def test_a_total_is_not_compared_with_a_slowest_process():
     ],
 )
 def test_no_rate_of_all_processes_is_one_sentence(change):
-    with pytest.raises(BadInput, match="no row is a rate of create of all processes: measure"):
+    with pytest.raises(BadInput, match="no row has the rate of create of all processes together: measure"):
         rates(pd.DataFrame(load({"total": 900.0}, **change)), "create")
 
 

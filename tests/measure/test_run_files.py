@@ -78,7 +78,7 @@ def test_a_damaged_line_is_named_with_its_number_and_what_to_do(
     lines = begun.journal.read_bytes().splitlines()
     lines.insert(at, line)
     begun.journal.write_bytes(b"\n".join(lines) + b"\n")
-    sentence = f"{begun.journal} line {at + 1} is damaged: delete the line, "
+    sentence = f"{begun.journal} line {at + 1} is damaged: delete the line to repeat "
     with pytest.raises(BadInput) as refused:
         open_journal(begun, STUDY)
     assert str(refused.value).startswith(sentence)
@@ -259,4 +259,4 @@ def test_a_run_whose_study_file_is_gone_says_that_its_command_does_not_work(
         "there is no target 'gone' in targets/",
     ]
     text = lockscale("study", "show", kept.id).out
-    assert text.count("That does not work as it is: there is no ") == 2
+    assert text.count("This does not work as it is: there is no ") == 2

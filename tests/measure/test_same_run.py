@@ -43,7 +43,7 @@ def changed(journal: Journal, at: int, change: Callable[[dict[str, Any]], object
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_one_line_of_another_study_is_enough_to_refuse(journal: Journal, at: int):
     changed(journal, at, lambda entry: entry.update(study_sha256="0" * 64))
-    with pytest.raises(BadInput, match="begun with other parameters: start a new run"):
+    with pytest.raises(BadInput, match="started with other parameters: start a new run"):
         open_journal(Run(journal.path.parent), STUDY)
 
 
@@ -61,10 +61,10 @@ def test_a_build_of_an_arm_is_looked_for_in_every_step(journal: Journal, at: int
 def test_another_target_or_plan_is_refused_whichever_step_says_so(journal: Journal, at: int):
     refuse_other(journal, STEPS, "here")
     fewer = [step for step in STEPS if step is not STEPS[at]]
-    with pytest.raises(BadInput, match=f"has step {STEPS[at].name}, which the plan has not"):
+    with pytest.raises(BadInput, match=f"has step {STEPS[at].name}, which is not in the plan"):
         refuse_other(journal, fewer, "here")
     changed(journal, at, lambda entry: entry["rows"][0].update(target="there"))
-    with pytest.raises(BadInput, match="begun on there, not on here"):
+    with pytest.raises(BadInput, match="started on there, not on here"):
         refuse_other(journal, STEPS, "here")
 
 
@@ -91,8 +91,8 @@ def test_lines_that_are_passed_over_are_those_at_the_beginning(journal: Journal)
     lines = read_lines(journal.path, lambda line: line, "", skip=1)
     assert len(lines) == 2 and b"002-" in lines[0] and b"line_sha256" not in lines[0]
     journal.path.write_text(journal.path.read_text().replace('"arm": "c"', '"arm": "d"'))
-    with pytest.raises(BadInput, match=r"journal\.jsonl line 3 was changed after it was written: mend it"):
-        read_lines(journal.path, bytes, "mend it")
+    with pytest.raises(BadInput, match=r"journal\.jsonl line 3 was changed after it was written: fix it"):
+        read_lines(journal.path, bytes, "fix it")
 
 
 @pytest.mark.parametrize("torn", ["{", '{"s', '{"step'])
@@ -105,5 +105,5 @@ def test_a_torn_line_is_taken_off_however_short(journal: Journal, torn: str):
 
 
 def test_a_run_of_the_repository_is_never_gone_on_with():
-    with pytest.raises(BadInput, match="is a curated one in data/measured"):
+    with pytest.raises(BadInput, match="is a curated run in data/measured"):
         to_resume(curated_run("inode-claim").id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The target is asked for its tools: what it answers is listed, and nothing it says can do harm."""
+"""The target is asked for its tools: what it answers is listed, and nothing it printed can do harm."""
 
 import importlib
 import json
@@ -78,16 +78,16 @@ def test_each_tool_is_listed_with_its_version_and_path():
     assert {name: one.path for name, one in listed.items()} == {n: f"/usr/bin/{n.split()[0]}" for n in PRINTS}
     assert not any(one.missing for one in listed.values())
     assert listed["fio"].says() == "3.33, /usr/bin/fio"
-    assert listed["reaim"].says() == "version not known (it tells none), /usr/bin/reaim"
+    assert listed["reaim"].says() == "version not known (it prints none), /usr/bin/reaim"
 
 
 def test_an_absent_tool_says_what_works_without_it_and_how_to_have_it():
     listed = found(Answers({}))
     assert all(one.path is None and one.version is None for one in listed.values())
     assert {name for name, one in listed.items() if not one.usable} == NEEDED
-    assert listed["mdtest"].says().startswith("absent: creates and removes are measured with fsload")
-    assert listed["fio"].says().endswith("; to have it: apt-get install fio")
-    assert listed["fsload"].says() == "absent: nothing is measured without it"
+    assert listed["mdtest"].says().startswith("missing: creates and removes are measured with fsload")
+    assert listed["fio"].says().endswith("; to get it: apt-get install fio")
+    assert listed["fsload"].says() == "missing: nothing is measured without it"
 
 
 def test_a_tool_says_which_of_its_parts_are_missing():
@@ -96,22 +96,22 @@ def test_a_tool_says_which_of_its_parts_are_missing():
         one.name for one in TARGET_TOOLS if one.parts
     }
     assert "; without the engine filestat: fio does not measure the stat of files" in listed["fio"].says()
-    assert "; without a count of cycles: flame graphs are sampled by the clock" in listed["perf"].says()
+    assert "; without a count of cycles: flame graphs are sampled with cpu-clock" in listed["perf"].says()
     assert json.loads(json.dumps(listed["mds-survey"].to_json()))["missing"] == [
-        {"name": "lctl", "without": "mds-survey ends at once"}
+        {"name": "lctl", "without": "mds-survey exits at once"}
     ]
 
 
 @pytest.mark.parametrize(
     ("name", "prints", "doubt"),
     [
-        ("mpirun", MPICH, "it says 'HYDRA build details:'"),
+        ("mpirun", MPICH, "it printed 'HYDRA build details:'"),
         ("mdtest", PRINTS["mdtest"].replace("mdtest-4.1.0+dev", "mdtest-5.0"), "mdtest 5.0 is not known"),
         ("mdtest", "mpirun: error while loading shared libraries", "banner"),
         ("perf", "perf 2.7 (Python)\n", "not Linux perf"),
-        ("fio", "", "it says nothing"),
-        ("fio", "\x1b[31mfio-3.33\x1b[0m\n", "it says '?[31mfio-3.33?[0m'"),
-        ("lock_stat", "lock_stat version \n", "it says 'lock_stat version '"),
+        ("fio", "", "it printed nothing"),
+        ("fio", "\x1b[31mfio-3.33\x1b[0m\n", "it printed '?[31mfio-3.33?[0m'"),
+        ("lock_stat", "lock_stat version \n", "it printed 'lock_stat version '"),
     ],
 )
 def test_an_answer_that_is_not_understood_is_a_version_not_known(name, prints, doubt):

@@ -60,7 +60,7 @@ def test_the_time_left_counts_down_within_a_step(clock: Clock):
     assert live.now_left(0.9) == ", about 20 min left"
     live.done([], 3300.0, 1)
     clock.now_s += 99999
-    assert live.now_left(2.9) == ", longer than a step before it took"
+    assert live.now_left(2.9) == ", longer than any step before"
     live.done([], 600.0, 0)
     assert live.now_left(3) == ""
 

@@ -99,7 +99,7 @@ def test_half_of_the_cuts_come_right_behind_an_ack() -> None:
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(bytes(4096))
-    with pytest.raises(BadInput, match="no write log"):
+    with pytest.raises(BadInput, match="not a usable write log"):
         WriteLog(path)
 
 
@@ -179,7 +179,7 @@ def test_a_log_with_fewer_entries_than_were_flushed_has_a_hole(tmp_path: Path) -
     content = bytearray(path.read_bytes())
     content[16:24] = (3).to_bytes(8, "little")
     path.write_bytes(content)
-    with pytest.raises(RunFailed, match="has a hole behind 2 of 3 entries"):
+    with pytest.raises(RunFailed, match="has a hole after 2 of 3 entries"):
         WriteLog(path)
 
 
@@ -189,5 +189,5 @@ def test_a_sector_that_no_disk_has_is_no_log(tmp_path: Path, sector: int) -> Non
     content = bytearray(path.read_bytes())
     content[24:28] = sector.to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(BadInput, match="is no write log"):
+    with pytest.raises(BadInput, match="is not a usable write log"):
         WriteLog(path)

@@ -75,21 +75,21 @@ def test_a_lost_file_and_what_e2fsck_would_mend_are_faults(tmp_path: Path) -> No
     assert judged(log, found="").faults == ("file 0/3: lost, version 1 was fsynced",)
     damaged = done(4, "Pass 1: Checking inodes\nInode 12 was part of the orphaned inode list.  IGNORED.\n")
     (said,) = judged(log, e2fsck=damaged).faults
-    assert said.startswith("`step` ended with 4: ")
+    assert said.startswith("`step` exited with status 4: ")
 
 
 def test_a_mount_that_fails_is_one_fault_and_not_one_for_each_file(tmp_path: Path) -> None:
     refused = done(32, stderr="mount: /run/lockscale: wrong fs type\n")
     found = judged(log_of_one_file(tmp_path), found="", mount=refused)
-    assert found.faults == ("`step` ended with 32: mount: /run/lockscale: wrong fs type",)
+    assert found.faults == ("`step` exited with status 32: mount: /run/lockscale: wrong fs type",)
 
 
 def test_cuts_that_met_nothing_are_not_green() -> None:
     cut = Cut(1, "nothing", 0)
     calm, busy = CheckedCut(cut, 9, 0, False, ()), CheckedCut(cut, 9, 2, True, ())
     assert [said.split(":")[0] for said in _untested([calm])] == [
-        "no cut needed a journal replay",
-        "no cut left an orphan",
+        "no cut needed a journal replay, so replay was not tested",
+        "no cut left an orphan, so their cleanup was not tested",
     ]
     assert list(_untested([calm, busy])) == []
 
@@ -100,7 +100,7 @@ def test_a_write_log_with_a_hole_is_refused(tmp_path: Path) -> None:
     header = 512 + (512 + BLOCK)  # behind the super block and the first write
     content[header : header + 512] = bytes(512)
     path.write_bytes(content)
-    with pytest.raises(RunFailed, match="hole behind 1 of 3 entries"):
+    with pytest.raises(RunFailed, match="hole after 1 of 3 entries"):
         WriteLog(path)
 
 

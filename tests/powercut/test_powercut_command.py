@@ -24,7 +24,7 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         loaded.append(self.name)
         study, arm = self.name.split("/")
         if arm == "steal-retry":
-            raise RunFailed("the guest ended in a panic")
+            raise RunFailed("the guest panicked")
         faults = ("cut 3: file 0/1: lost",) if arm == "fast-search" else ()
         return CutOutcome(study, arm, self.plan.cuts, 4, 9, 70, 80, faults)
 
@@ -68,7 +68,7 @@ def test_one_arm_that_fails_does_not_keep_the_others_from_being_cut(
     status, out, _ = command(capsys, "inode-claim")
     lines = dict(line[4:].split(": ", 1) for line in out.splitlines())
     assert status == 1 and len(cut) == 2
-    assert "first: the guest ended in a panic" in lines["inode-claim/steal-retry"]
+    assert "first: the guest panicked" in lines["inode-claim/steal-retry"]
     assert "20 power cuts, 4 journals replayed" in lines["inode-claim/search-locked"]
 
 

@@ -82,11 +82,11 @@ def test_an_unlink_that_was_fsynced_stays_done() -> None:
 
 
 def test_a_file_nobody_promised_is_broken() -> None:
-    assert broken({}, read_files("0 9 4096 1")) == ["file 0/9: there, though its unlink was fsynced"]
+    assert broken({}, read_files("0 9 4096 1")) == ["file 0/9: present, though its unlink was fsynced"]
 
 
 def test_a_line_of_something_else_is_refused() -> None:
-    with pytest.raises(BadInput, match="no line of"):
+    with pytest.raises(BadInput, match="not a line of"):
         read_files("mount: /mnt: unknown file system")
 
 

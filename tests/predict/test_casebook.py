@@ -184,7 +184,7 @@ ENTRY: dict[str, Any] = {"id": "mine", "points": [{"threads": 8, "base": 10.0, "
         ({"points": []}, "case mine: points"),
         ({"points": [{"threads": 8, "base": 0}]}, "points.0.base"),
         ({"points": [{"threads": "many", "base": 1}]}, "points.0.threads"),
-        ({"kind": "magic"}, "no kind 'magic'; there are"),
+        ({"kind": "magic"}, "there is no kind 'magic': use one of"),
         ({"removed_share": {"pct": 130}}, "removed_share.pct"),
         ({"id": "a\x1bb"}, ": id"),
     ],

@@ -86,13 +86,13 @@ def test_two_changes_are_one_candidate() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("make it faster", "begins with no known word: write split LOCK 4"),
-        ("split", "names no one lock"),
-        ("shrink i_lock 300%", "300 is not from 0.1 to 100"),
-        ("split i_lock 1", "1 is not from 2 to"),
-        ("split i_lock 0", "0 is not from 2 to"),
-        ("shrink i_lock 0%", "0 is not from 0.1 to"),
-        ("split i_lock into 4", "names no one lock"),
+        ("make it faster", "does not begin with a known word: write split LOCK 4"),
+        ("split", "does not name one lock"),
+        ("shrink i_lock 300%", "300 is not between 0.1 and 100"),
+        ("split i_lock 1", "1 is not between 2 and"),
+        ("split i_lock 0", "0 is not between 2 and"),
+        ("shrink i_lock 0%", "0 is not between 0.1 and"),
+        ("split i_lock into 4", "does not name one lock"),
         ("split i_lock 4 + hope", "hope"),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_whole_run_is_compared_with_the_noise_of_its_repeats(rows: pd.DataFr
 
 
 def test_cpus_that_were_not_measured_are_one_sentence(rows: pd.DataFrame):
-    with pytest.raises(BadInput, match="measured nothing of search-locked on 5 CPUs"):
+    with pytest.raises(BadInput, match="did not measure search-locked on 5 CPUs"):
         fit_rates(rows, STUDY, 5)
 
 

@@ -95,7 +95,7 @@ def test_an_arm_without_a_model_and_a_single_point_are_said():
 
 
 def test_without_a_rate_of_the_unpatched_arm_nothing_is_predicted():
-    with pytest.raises(BadInput, match="no row is a rate"):
+    with pytest.raises(BadInput, match="no row has the rate"):
         predict_gains(STUDY, rows_of(PATCHED, {1: 6e4, 8: 3e5}), learned([]))
 
 

@@ -80,7 +80,7 @@ def test_a_lock_that_is_taken_may_be_free_of_contention():
 
 
 def test_a_lock_class_that_no_arm_took_is_not_free_of_contention():
-    with pytest.raises(RunFailed, match=r"no arm took lock class &sbi->s_md_lock: is its name right\?"):
+    with pytest.raises(RunFailed, match=r"no arm took lock class &sbi->s_md_lock: check its name"):
         counters_of(LOCKS, locked("unpatched", 0) + locked("patched", 0))
 
 

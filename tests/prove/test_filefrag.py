@@ -68,7 +68,7 @@ def test_a_cut_output_is_one_sentence(at: int):
 
 def test_free_extents_are_kib():
     assert (parse_free(FREE).max_kib, parse_free(FREE).avg_kib) == (16126, 9337)
-    with pytest.raises(BadInput, match="not what e2freefrag prints"):
+    with pytest.raises(BadInput, match="not e2freefrag's output"):
         parse_free("Device: /dev/vda\n")
 
 

@@ -87,7 +87,7 @@ def test_each_base_has_a_table_of_its_own(readme: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("marks", ["# no marks\n", f"{BEGIN}\n", f"{BEGIN}\n<!-- table: other -->\n{END}\n"])
 def test_without_its_marks_nothing_is_written(readme: Path, marks: str):
     readme.write_text(marks)
-    with pytest.raises(BadInput, match="put them where the table shall go"):
+    with pytest.raises(BadInput, match="put them where the table should go"):
         write_readme([checked()])
     assert readme.read_text() == marks
 

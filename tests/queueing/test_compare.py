@@ -212,7 +212,7 @@ def test_html_of_a_fit_has_a_row_for_each_parameter():
 def test_where_to_measure_is_about_the_two_best():
     ranked = compare_models((THREADS, noisy(THREADS, 0.05, 12)), MODELS)
     assert ranked.where_to_measure([3, 128]) == tell_apart(ranked.fits[0], ranked.fits[1], [3, 128])
-    with pytest.raises(BadInput, match="one model only"):
+    with pytest.raises(BadInput, match="only one model"):
         compare_models((THREADS, noisy(THREADS, 0.05, 12)), [USL]).where_to_measure([3])
 
 

@@ -166,7 +166,7 @@ def test_a_model_is_never_told_from_itself():
 
 def test_calibrated_fits_cannot_plan_a_measurement():
     one = fit_model(([1, 8, 64], USL([1, 8, 64], **TRUTH)), USL)
-    with pytest.raises(BadInput, match="no noise"):
+    with pytest.raises(BadInput, match="no estimate of the noise"):
         tell_apart(one, one, [4])
 
 

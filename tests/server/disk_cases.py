@@ -109,7 +109,7 @@ CASES = {
     "link to another disk": (disk("LOCKSCALE2", "matrix-moved"), "serial is 'LOCKSCALE1'"),
     "link to nothing": (disk("LOCKSCALE1", "matrix-dangling"), "leads to /dev/nothing"),
     "no link": (disk("LOCKSCALE1", "matrix-node"), "not a link that udev made"),
-    "by-id missing": (disk("LOCKSCALE1", "virtio-ABSENT"), "is not there"),
+    "by-id missing": (disk("LOCKSCALE1", "virtio-ABSENT"), "does not exist"),
     "not a by-id name": (disk("LOCKSCALE1", "../by-path/x"), "not a name in /dev/disk/by-id"),
     "wrong serial": (disk("LOCKSCALE1", named="LOCKSCALE3"), "the target file says 'LOCKSCALE3'"),
     "wrong size": (disk("LOCKSCALE1", more=512), "the target file says 2147484160"),

@@ -149,7 +149,7 @@ def test_whatever_happens_to_a_run_its_rows_are_those_of_the_guests(
     wait_until(lambda: cut.steps() == 2, cut)
     wait_for_load(server, cut)
     server.power_cycle()
-    assert "booted anew" in ended_in_a_sentence(cut, run, steps=2)
+    assert "rebooted while" in ended_in_a_sentence(cut, run, steps=2)
 
     filled = Controller(run, targets, asked)
     wait_for_load(server, filled)

@@ -105,11 +105,14 @@ def test_without_a_name_the_names_are_listed(lockscale):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["s9_none"], "there is no table and no study 's9_none'"),
+        (["s9_none"], "there is no table or study 's9_none'"),
         (["s1_rates", "--format", "svg,jpeg"], "there is no format 'jpeg'"),
         (["s1_rates", "--format", "ticket"], "s1_rates has no measured run"),
         (["inode-claim", "--run", "none", "--format", "csv"], "there is no run 'none'"),
-        (["orphan-file", "--run", CURATED, "--format", "csv"], f"run {CURATED} is none of study orphan-file"),
+        (
+            ["orphan-file", "--run", CURATED, "--format", "csv"],
+            f"run {CURATED} is not a run of study orphan-file",
+        ),
     ],
 )
 def test_what_it_does_not_know_is_refused_in_a_sentence(
@@ -122,6 +125,6 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(
 
 @pytest.mark.parametrize("names", [["s1_rates"], ["inode-claim", "scale"]])
 def test_a_run_of_what_is_no_study_is_refused_in_a_sentence(names: list[str], tmp_path: Path):
-    with pytest.raises(BadInput, match=rf"--run .* and {names[-1]} is no study"):
+    with pytest.raises(BadInput, match=rf"--run .* but {names[-1]} is not a study"):
         export(names, ["txt"], tmp_path, CURATED)
     assert not list(tmp_path.iterdir())

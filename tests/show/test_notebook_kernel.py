@@ -69,7 +69,7 @@ def test_what_the_kernel_itself_writes_reaches_no_mail_of_cron(
     ("death", "told"),
     [
         ("os.system('echo terminate called >&2'); os.abort()", "terminate called"),
-        ("os.kill(os.getpid(), 9)", "it wrote nothing, so it crashed or was killed"),
+        ("os.kill(os.getpid(), 9)", "it printed nothing, so it crashed or was killed"),
     ],
 )
 def test_a_kernel_that_died_is_told_with_its_last_words(

@@ -18,7 +18,7 @@ def test_a_silent_notebook_says_again_where_it_is(
     monkeypatch.setattr(execution, "HEARTBEAT_S", 0.0)
     log, said, deadline_s = tmp_path / "progress.log", "", time.monotonic() + 60
     with execution._progress_shown("5/8 05_measure", log, True):
-        while "works" not in said and time.monotonic() < deadline_s:
+        while "running for" not in said and time.monotonic() < deadline_s:
             said += capsys.readouterr().err
             time.sleep(0.05)
         with log.open("a") as stream:
@@ -29,7 +29,8 @@ def test_a_silent_notebook_says_again_where_it_is(
     lines = said.splitlines()
     assert lines[:1] == ["[5/8 05_measure] starts"] and f"[5/8 05_measure] {TABLE_MARK}6 steps left" in lines
     assert any(
-        line.startswith("[5/8 05_measure] works, ") and line.endswith(f"s; last: {NOTE}") for line in lines
+        line.startswith("[5/8 05_measure] running for ") and line.endswith(f"s; last: {NOTE}")
+        for line in lines
     )
 
 

@@ -126,7 +126,7 @@ def test_a_file_is_whole_or_absent(
 
 @pytest.mark.parametrize("name", ["trace", "trace.txt", "trace.JSON", "json"])
 def test_another_ending_is_refused(storm: Trace, tmp_path: Path, name: str):
-    with pytest.raises(BadInput, match=r"ends neither in \.json .* nor in \.html"):
+    with pytest.raises(BadInput, match=r"does not end in \.json .* or \.html"):
         save_trace(storm, tmp_path / name)
     assert not list(tmp_path.iterdir())
 

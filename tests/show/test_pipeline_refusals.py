@@ -100,14 +100,15 @@ def test_a_series_without_a_folder(place: Path):
 def test_a_series_that_lists_a_patch_that_is_not_there(place: Path):
     with (place / "kernel-patches" / "inode-claim" / "steal-retry" / "series").open("a") as series:
         series.write("0002-absent.patch\n")
-    assert "lists '0002-absent.patch', which is no file beside it nor a patch of another arm" in refusal(
-        place
+    assert (
+        "lists '0002-absent.patch', which is neither a file beside it nor a patch of another arm"
+        in refusal(place)
     )
 
 
 @pytest.mark.parametrize("said", ["environment", "parameter"])
 def test_a_kernel_source_that_is_not_there(place: Path, monkeypatch, said: str):
-    sentence = "the kernel source /nonexistent is not there: give a kernel tarball or tree"
+    sentence = "the kernel source /nonexistent does not exist: give a kernel tarball or tree"
     if said == "environment":
         monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", "/nonexistent")
         assert refusal(place) == f"LOCKSCALE_KERNEL_SOURCE: {sentence}"
@@ -156,7 +157,7 @@ def test_a_checkout_in_a_folder_with_a_blank_is_refused_before_anything_runs(
 ):
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(paths, "CACHE", tmp_path / "my cache")
-    with pytest.raises(BadInput, match="holds a blank, colon or comma"):
+    with pytest.raises(BadInput, match="contains a space, colon or comma"):
         run_study("inode-claim", "qemu", {})
     assert not (tmp_path / "runs").exists()
 
@@ -187,7 +188,7 @@ def test_a_measured_run_is_not_resumed_under_another_study_file(
     said["calls_without_retry"]["value"] = 5.0
     (run.folder / "study.json").write_text(json.dumps(said))
     run.journal.write_text("{}\n")
-    with pytest.raises(BadInput, match="said something else"):
+    with pytest.raises(BadInput, match="was changed after run"):
         resume_study(run.id)
 
 

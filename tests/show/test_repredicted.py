@@ -4,6 +4,7 @@
 from dataclasses import replace
 from functools import cache
 
+import pandas as pd
 import pytest
 
 from lockscale.files import sha256_of
@@ -16,6 +17,7 @@ from lockscale.show.prediction import learned_elsewhere
 from lockscale.show.repredicted import (
     GainAgain,
     Resimulated,
+    again_text,
     again_totals,
     gains_again,
     kept_counts,
@@ -96,6 +98,9 @@ def test_totals_count_what_they_say():
     totals = again_totals([good, wrong])
     assert (totals.gains, totals.held, totals.holds, totals.wrong_side) == (2, 2, 1, 1)
     assert totals.width == pytest.approx(1.5) and totals.first_width == pytest.approx(2.5)
+    said = again_text([good, wrong], pd.DataFrame({"arm": ["a", "b"], "inside": [True, False]}))
+    assert "not blind: 1 in their intervals, median width 1.50, 1 entirely on the wrong side of 1" in said
+    assert "from those of one arm: 1 of 2 in their 95% intervals" in said
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_by_default_the_latest_two_of_one_study_and_origin(runs: Path):
 
 
 def test_runs_of_two_studies_or_of_none_are_refused(runs: Path):
-    with pytest.raises(BadInput, match="runs of inode-claim and orphan-file are not compared"):
+    with pytest.raises(BadInput, match="runs of inode-claim and orphan-file cannot be compared"):
         compare_runs(CURATED.id, "orphan-file-20261230T000000Z")
     with pytest.raises(BadInput, match="name both"):
         compare_runs(CURATED.id)
@@ -144,7 +144,7 @@ def test_qemu_and_hardware_are_never_compared(runs: Path):
     rows = read_rows(copy.rows)
     rows["origin"] = "hardware"
     rows.to_csv(copy.rows, index=False)
-    with pytest.raises(BadInput, match="no arm and point of one origin in common"):
+    with pytest.raises(BadInput, match="no arm and point of the same origin in common"):
         compare_runs(CURATED.id, copy.id)
 
 

@@ -45,10 +45,10 @@ def test_the_same_seed_draws_the_same():
 
 
 def test_a_fit_that_does_not_say_how_sure_it_is_is_refused():
-    with pytest.raises(BadInput, match="how sure"):
+    with pytest.raises(BadInput, match="no uncertainty of its parameters"):
         draws({**LOGS, "covariance": None}, 3, {})
 
 
 def test_bounds_that_exclude_next_to_every_draw_are_refused():
-    with pytest.raises(BadInput, match="fit it anew"):
+    with pytest.raises(BadInput, match="fit it again"):
         draws({**LOGS, "bounds": [[8.0, 8.0], [9.0, 9.0]]}, 3, {})

@@ -65,7 +65,7 @@ def test_the_flex_group_helps_less_where_each_has_several_directories() -> None:
 
 def test_what_changes_upstreams_goals_is_thrown_with_them() -> None:
     for switch in ("fold", "apart", "cpu_goals"):
-        with pytest.raises(BadInput, match="change multi_goal: throw that switch too"):
+        with pytest.raises(BadInput, match="change multi_goal: turn that switch on too"):
             run(4, switch)
 
 

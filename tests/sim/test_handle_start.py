@@ -52,5 +52,5 @@ def test_two_handles_are_twice_the_visits() -> None:
 
 
 def test_a_number_of_handles_that_cannot_be_is_refused() -> None:
-    with pytest.raises(BadInput, match="operation_handles is 0: give 1 to 16 handles an operation"):
+    with pytest.raises(BadInput, match="operation_handles is 0: give 1 to 16 handles per operation"):
         run(2, operation_handles=0.0)

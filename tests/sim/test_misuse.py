@@ -27,28 +27,28 @@ def written(write: Write) -> None:
 
 
 STEPS: list[tuple[Write, str]] = [
-    (lambda m, p: p.atomic(m.queued_lock("l", hold=ns(1))), "needs a line of this model and has 'l'"),
-    (lambda m, p: p.lock(m.bitmap("l")), "needs a lock of this model and has 'l'"),
-    (lambda m, p: p.lock(m.commit_gate("l", commit=us(1))), "needs a lock of this model and has 'l'"),
-    (lambda m, p: p.lock("l"), "needs a lock of this model and has 'l'"),
+    (lambda m, p: p.atomic(m.queued_lock("l", hold=ns(1))), "needs a line of this model but has 'l'"),
+    (lambda m, p: p.lock(m.bitmap("l")), "needs a lock of this model but has 'l'"),
+    (lambda m, p: p.lock(m.commit_gate("l", commit=us(1))), "needs a lock of this model but has 'l'"),
+    (lambda m, p: p.lock("l"), "needs a lock of this model but has 'l'"),
     (lambda m, p: p.lock(Builder(4).queued_lock("l", hold=ns(1))), "needs a lock of this model"),
     (lambda m, p: p.enter(m.bitmap("b")), "needs a gate of this model"),
     (lambda m, p: p.leave(m.commit_gate("g", commit=us(1))), "leaves 'g', which the path has not entered"),
-    (lambda m, p: p.spend(5.0), "5.0 is no delay: write us"),
-    (lambda m, p: m.queued_lock("l", hold=200), "200 is no delay"),
+    (lambda m, p: p.spend(5.0), "5.0 is not a delay: write us"),
+    (lambda m, p: m.queued_lock("l", hold=200), "200 is not a delay"),
     (lambda m, p: p.repeat(3), r"step 2 of path 'create': repeat\(\) has no steps inside"),
     (lambda m, p: p.every(3, m.counter("c")), r"every\(\) has no steps inside"),
     (lambda m, p: p.every(0, m.counter("c")), "times is 0: give a whole number from 1"),
     (
         lambda m, p: p.load(m.place("p", shards=1), m.counter("c")),
-        "needs a variable of this model and has 'c'",
+        "needs a variable of this model but has 'c'",
     ),
     (lambda m, p: p.get_ref(m.cache_line("l", own=ns(1))), "needs a lockref of this model"),
     (lambda m, p: m.cna_lock("l", hold=ns(1), in_a_row=-1), "in_a_row of 'l' is -1"),
     (lambda m, p: p.sometimes(0.1), r"sometimes\(\) has no steps inside"),
     (lambda m, p: p.retry_if_lost(Path.label(m.path("b"), "top")), "give a label of this path"),
     (lambda m, p: m.queued_lock("l", hold=ns(1), handover=jitter(us(1), us(1))), "neither fixed nor"),
-    (lambda m, p: p.find_slot(m.slots("s", per_block=2), exponential(us(1))), "give a fixed one"),
+    (lambda m, p: p.find_slot(m.slots("s", per_block=2), exponential(us(1))), "give a fixed time"),
     (lambda m, p: p.spend(exponential(gamma(us(1), 2))), "the mean of a delay is"),
     (lambda m, p: p.spend(gamma(ms(10_000), 0.01)), "has a tail of mean / shape above 10 s"),
     (lambda m, p: m.slots("s", per_block=2.5), "per_block of 's' is 2.5: give a whole number"),
@@ -58,7 +58,7 @@ STEPS: list[tuple[Write, str]] = [
     (lambda m, p: m.machine(cpus=True, time_slice=ms(1)), "cpus is True"),
     (lambda m, p: m.commit_gate("g", commit=us(1), entries=-5), "entries of 'g' is -5"),
     (lambda m, p: m.path("b", threads=2.5), "threads of path 'b' is 2.5"),
-    (lambda m, p: m.tracer(ns(1), ["x"]), "comes before the paths"),
+    (lambda m, p: m.tracer(ns(1), ["x"]), "has to come before the paths"),
 ]
 
 
@@ -68,7 +68,9 @@ def test_what_cannot_be_meant_is_refused(write: Write, said: str) -> None:
         written(write)
 
 
-@pytest.mark.parametrize(("functions", "said"), [("spend", "give a list"), (["spnd"], "on 'spnd', which no")])
+@pytest.mark.parametrize(
+    ("functions", "said"), [("spend", "takes a list"), (["spnd"], "on 'spnd', but there is no")]
+)
 def test_a_tracer_on_nothing_is_refused(functions: object, said: str) -> None:
     m = Builder(1)
     with pytest.raises(BadInput, match=said):
@@ -115,7 +117,7 @@ def test_a_deadlock_of_a_lock_and_a_gate_is_found_while_others_go_on() -> None:
     b.leave(gate)
     b.unlock(lock)
     others_go_on(m)
-    with pytest.raises(BadInput, match=r"waits for '(lock|gate)' for ever while others go on"):
+    with pytest.raises(BadInput, match=r"waits for '(lock|gate)' for ever while others run"):
         run(m)
 
 
@@ -134,7 +136,7 @@ def test_a_deadlock_of_readers_and_an_owner_is_found_while_others_go_on() -> Non
     b.unlock(sem)
     b.unlock(lock)
     others_go_on(m)
-    with pytest.raises(BadInput, match=r"waits for '(sem|lock)' for ever while others go on"):
+    with pytest.raises(BadInput, match=r"waits for '(sem|lock)' for ever while others run"):
         run(m)
 
 

@@ -121,7 +121,7 @@ def test_kept_points_are_of_one_version_of_the_file(file: str, inside: Path) -> 
 
 
 def test_points_of_a_model_that_no_file_holds_cannot_be_kept(inside: Path) -> None:
-    with pytest.raises(BadInput, match=r"no file holds model repairman.* write it into a file"):
+    with pytest.raises(BadInput, match=r"model repairman is not in a file.* write it to a file"):
         sweep_points(repairman, [2], DESIGN, keep=inside / "points", **FAST)
     assert len(sweep_points(repairman, [2], DESIGN, **FAST)) == 2
     shipped = load_model("machine_repairman")
@@ -133,7 +133,7 @@ WRONG = [  # line, what stands there instead, what is said
     (3, "import nonesuch", "own.py line 3: ModuleNotFoundError: No module named 'nonesuch'"),
     (9, "def memoryless(value:", r"own.py line 9: '\(' was never closed"),
     (10, "return 1", "own.py line 10: expected an indented block"),
-    (10, "    return 1", "own.py line 15: 1 is no delay: write us"),
+    (10, "    return 1", "own.py line 15: 1 is not a delay: write us"),
     (10, "    return delays.us(-value)", "own.py line 10: a delay of -1.0 us cannot be simulated"),
     (10, "    return delays.us(float('nan'))", "own.py line 10: a delay of nan us cannot be simulated"),
     (10, "    return delays.us(value / 0)", "own.py line 10: ZeroDivisionError"),
@@ -187,7 +187,7 @@ def test_an_error_far_from_the_file_names_the_files_line(inside: Path) -> None:
 def test_two_models_in_a_file_are_refused_and_an_imported_one_is_none(inside: Path) -> None:
     second = "\n".join(WHOLE[11:]).replace("def repairman", "def another")
     (inside / "own.py").write_text(f"{FILE}\n{second}\n")
-    with pytest.raises(BadInput, match=r"own.py has the models repairman, another: keep one a file"):
+    with pytest.raises(BadInput, match=r"own.py has the models repairman, another: keep one per file"):
         load_model("own.py")
 
 
@@ -199,7 +199,7 @@ def test_two_models_in_a_file_are_refused_and_an_imported_one_is_none(inside: Pa
         ("own.py", b"x = '\xff'\n", "own.py line 1: .*utf-8"),
         ("own.py", b"x = 1\0\n", "own.py.*null bytes"),
         ("own.py", b"# coding: nonesuch\n", "own.py line 1: unknown encoding"),
-        ("own", b"", "no model './own'; there are .*files of your own, whose names end in .py"),
+        ("own", b"", "no model './own': use one of .*the path of your own .py file"),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(

@@ -100,7 +100,7 @@ def test_a_retry_loop_in_which_no_time_passes_is_named() -> None:
 def test_operations_that_take_no_time_are_refused() -> None:
     m = Builder(2)
     m.path("create").spend(ns(0))
-    with pytest.raises(BadInput, match="one instant"):
+    with pytest.raises(BadInput, match="same instant"):
         run(m.compile())
 
 

@@ -151,5 +151,5 @@ def test_a_point_that_cannot_be_simulated_is_named_and_the_others_are_kept() -> 
 
 
 def test_a_worker_of_another_version_refuses_the_point() -> None:
-    with pytest.raises(RunFailed, match="another version of the simulator"):
+    with pytest.raises(RunFailed, match="a different version of the simulator"):
         simulate_point("of last week", "machine_repairman", 1, 1, 100, {}, 2)

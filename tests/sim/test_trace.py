@@ -181,7 +181,7 @@ def test_a_full_trace_ends_where_it_is_whole_and_says_so() -> None:
     full, whole = record(program, wanted_ps, seed=1, room=1000), record(program, wanted_ps, seed=1)
     until_ps, why = recorded_until(full, wanted_ps)
     assert 0 < until_ps < wanted_ps and recorded_until(whole, wanted_ps) == (wanted_ps, "")
-    assert "1000 events are recorded" in why and why.endswith("ask for an earlier or shorter window")
+    assert "full with 1000 events" in why and why.endswith("give an earlier or shorter window")
     parts = [
         window(program, events_of(counts)[:size], 0, until_ps)
         for counts, size in ((full, None), (whole, None))

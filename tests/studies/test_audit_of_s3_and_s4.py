@@ -9,7 +9,7 @@ from lockscale.tables import published
 
 
 def test_aggregate_fallocates_fall_on_two_containers_and_recover():
-    row = line("s3_fallocate2", "base: aggregate")
+    row = line("s3_fallocate2", "base: many containers")
     assert row["recomputed"] == pytest.approx(64 * 3588 / 295_287)
     assert row["low"] == pytest.approx(4 * 33_865 / 295_287)
     assert row["verdict"] == "holds"
@@ -36,7 +36,7 @@ def test_percentages_of_s3_are_not_rounded():
     assert (row["printed"], row["recomputed"], row["verdict"]) == (14, 10, "fails")
     assert all(f"printed {figure}%" in row["note"] for figure in (252.9, 367.5, 531.6, 218.3))
     # of the other ten the rates as printed, divided and rounded, give five
-    assert "; 5 only from numbers finer than printed: " in row["note"]
+    assert "; 5 only with more digits than printed: " in row["note"]
 
 
 def test_stress_orphan_times_are_averages_of_five():

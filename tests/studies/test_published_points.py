@@ -52,7 +52,7 @@ def test_times_of_an_unpublished_amount_of_work_are_scaled_at_the_floor():
 
 
 def test_without_a_point_in_common_there_is_no_scale():
-    with pytest.raises(BadInput, match="no number of threads is both published and simulated"):
+    with pytest.raises(BadInput, match="no thread count is both published and simulated"):
         published_points(load_study("orphan-file"), simulated(("orphan-off", 3, 1.0)))
 
 

@@ -89,7 +89,7 @@ def test_every_study_is_asked_without_the_compiler():
 def test_a_study_without_a_file_of_its_own_adds_nothing(own: Path):
     assert study_parts("look-again").name == "look-again" and study_parts("look-again").scenes is None
     assert [one.name for one in studies()] == SHIPPED
-    with pytest.raises(BadInput, match="study look-again says nothing from its base alone"):
+    with pytest.raises(BadInput, match="study look-again predicts nothing from its base alone"):
         ask("look-again")
 
 
@@ -106,7 +106,7 @@ def test_the_example_of_contributing_is_a_scene_of_the_explorer(own: Path):
 def test_a_study_of_ones_own_has_a_prediction(own: Path):
     own.write_text(ANSWERS)
     assert ask("look-again", {"hold_ns": 2.0}).notes == ["given {'hold_ns': 2.0}"]
-    with pytest.raises(BadInput, match=r"no measurement 'hold'.*did you mean hold_ns"):
+    with pytest.raises(BadInput, match=r"--given does not take 'hold'.*did you mean hold_ns"):
         ask("look-again", {"hold": 2.0})
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_was_changed_is_run_again(own: Path):
         ("STUDY = 'look-again'\n", "has no study: write STUDY = StudyParts"),
         (
             ANSWERS.replace('name="look-again"', 'name="look"'),
-            "is of study 'look': let it be name='look-again'",
+            "names study 'look': write name='look-again'",
         ),
     ],
 )
@@ -150,11 +150,13 @@ def test_a_file_that_is_none_is_one_sentence_of_its_study_and_a_warning_for_the_
 
 def test_a_name_of_ours_is_not_taken(own: Path, capsys: pytest.CaptureFixture[str]):
     (paths.KERNEL_PATCHES / "inode-claim/study.py").write_text(ANSWERS.replace("look-again", "inode-claim"))
-    with pytest.raises(BadInput, match="lockscale has a study 'inode-claim' itself: give yours another name"):
+    with pytest.raises(
+        BadInput, match="lockscale already has a study 'inode-claim': give yours another name"
+    ):
         study_parts("inode-claim")
     registry._warn.cache_clear()
     assert [one.name for one in studies()] == SHIPPED
-    assert "lockscale has a study 'inode-claim' itself" in capsys.readouterr().err
+    assert "lockscale already has a study 'inode-claim'" in capsys.readouterr().err
 
 
 def test_a_scene_that_fails_costs_the_explorer_no_other_one(own: Path, capsys: pytest.CaptureFixture[str]):
@@ -215,7 +217,7 @@ FAILS = {
     ),
     "returns another thing": (
         "def w(given):\n    return 'much'\nSTUDY = StudyParts('look-again', whatif=w)\n",
-        "returned 'much': let it return an Answer",
+        "returned 'much': make it return an Answer",
     ),
     "takes nothing": ("STUDY = StudyParts('look-again', whatif=lambda: 3)\n", "TypeError"),
     "is no function": ("STUDY = StudyParts('look-again', whatif=3)\n", "is 3, where a function belongs"),
@@ -239,7 +241,7 @@ def test_a_claim_of_ones_own_that_fails_is_one_sentence(own: Path):
 
 
 def test_a_study_that_has_no_whatif_is_told_from_one_that_there_is_not(own: Path):
-    with pytest.raises(BadInput, match="says nothing from its base alone: give your own"):
+    with pytest.raises(BadInput, match="predicts nothing from its base alone: give your own"):
         ask("look-again")
     with pytest.raises(BadInput, match="whatif knows no study 'look-agian'"):
         ask("look-agian")

@@ -30,7 +30,7 @@ def test_the_base_is_mounted_as_the_patches_are():
 
 
 def test_without_a_bare_base_there_is_nothing_to_compare_with():
-    with pytest.raises(BadInput, match="no arm of group-trylock is the bare base"):
+    with pytest.raises(BadInput, match="no arm of group-trylock is the unpatched base"):
         submitted(with_arms("wait-group", "goal-spread"))
 
 

@@ -120,13 +120,13 @@ def test_a_value_of_the_wrong_type_or_range_is_refused_by_its_place(name, value)
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("guests", [{"cpus": 1, "processes": [1, 1]}], "1 is named 2 times: name each once"),
+        ("guests", [{"cpus": 1, "processes": [1, 1]}], "1 is given 2 times: give each once"),
         (
             "guests",
             [{"cpus": 1, "processes": [1]}, {"cpus": 1, "processes": [2, 1]}],
-            "1 processes on 1 CPUs are named 2 times: name each once",
+            "1 processes on 1 CPUs are given 2 times: give each once",
         ),
-        ("simulated_threads", [1, 8, 8, 8], "8 is named 3 times: name each once"),
+        ("simulated_threads", [1, 8, 8, 8], "8 is given 3 times: give each once"),
     ],
 )
 def test_a_point_is_named_once_as_its_repeats_would_pass_for_iterations(name, value, reason):
@@ -151,7 +151,7 @@ def test_a_kernel_source_is_a_path_and_no_address_and_no_password_is_repeated(
 ):
     monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", source)
     for call in (lambda: load_study("inode-claim", {"kernel_source": source}), find_source):
-        with pytest.raises(BadInput, match="looks like an address, and nothing is fetched") as refused:
+        with pytest.raises(BadInput, match="looks like a URL, and nothing is downloaded") as refused:
             call()
         assert "hun" not in str(refused.value)
 
@@ -164,7 +164,7 @@ def test_a_path_may_have_the_signs_of_an_address(source: str):
 
 
 def test_a_kernel_source_in_the_home_of_nobody_is_a_sentence():
-    with pytest.raises(BadInput, match="'~nobody-here/x' begins with no home folder of this machine"):
+    with pytest.raises(BadInput, match="'~nobody-here/x' does not begin with a home folder of this machine"):
         find_source("~nobody-here/x")
 
 
@@ -188,7 +188,7 @@ def test_a_study_without_one_of_its_parts_is_refused(studies: Path, key: str):
     [
         ("role: patched", "role: proposed", "one of role patched"),
         ("role: unpatched", "role: proposed", "of role unpatched"),
-        ("name: search-locked", "name: steal-retry", "two arms have one name"),
+        ("name: search-locked", "name: steal-retry", "two arms have the same name"),
     ],
 )
 def test_a_study_compares_an_unpatched_with_a_patched_kernel(studies: Path, old, new, reason):
@@ -214,10 +214,10 @@ def test_a_yaml_tag_that_would_run_code_is_refused_and_runs_nothing(inside: Path
         ({"arms": ["a"]}, "arms.0: write names with values (got 'a')"),
         ({"mkfs": None}, "mkfs: write a list, such as [a, b] (got None)"),
         ({"check": {"variants": {"a b": "c"}}}, "check.variants.a b: write a list, such as [a, b] (got 'c')"),
-        ({"aa_counter": 5}, "aa_counter: write a text, or write '' (got 5)"),
+        ({"aa_counter": 5}, "aa_counter: write text, or write '' (got 5)"),
         (
             {"filesystem": "zfs"},
-            "filesystem: there is no file system 'zfs': name one of btrfs, ext4, tmpfs, xfs",
+            "filesystem: there is no file system 'zfs': use one of btrfs, ext4, tmpfs, xfs",
         ),
         ({5: "x"}, "5: a key must be text: quote it, or correct its name (got 5)"),
     ],
@@ -231,9 +231,7 @@ def test_what_cannot_be_is_told_by_its_keys_and_by_what_to_write(studies: Path, 
 @pytest.mark.parametrize("text", ["", "- a list", "only words"])
 def test_a_file_without_names_says_what_to_write(studies: Path, text: str):
     (studies / "x.yaml").write_text(text)
-    with pytest.raises(
-        BadInput, match=r"x\.yaml holds no names with values: write them in it, such as name: x$"
-    ):
+    with pytest.raises(BadInput, match=r"x\.yaml has no names with values: write some, such as name: x$"):
         load_study("x")
 
 
@@ -331,12 +329,12 @@ def test_any_value_of_a_study_is_a_valid_study_or_a_sentence(tmp_path_factory, n
 def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "other.yaml").write_text(SHIPPED)
     monkeypatch.setattr(paths, "STUDIES", tmp_path)
-    with pytest.raises(BadInput, match=r"let the file be inode-claim\.yaml"):
+    with pytest.raises(BadInput, match=r"rename the file to inode-claim\.yaml"):
         load_study("other")
 
 
 def test_a_parameter_whose_value_gives_a_name_twice_is_refused():
-    with pytest.raises(BadInput, match="gives the name 'cpus' a second time"):
+    with pytest.raises(BadInput, match="repeats the name 'cpus'"):
         parse_parameter("guests=[{cpus: 2, cpus: 4, processes: [1]}]")
 
 

@@ -74,7 +74,9 @@ def test_a_counter_may_be_of_observe_kernels_but_the_pair_needs_a_function_all_t
     change: Change,
 ):
     change(f"counter: {ACCESS}", "counter: retries")
-    with pytest.raises(BadInput, match="counter 'retries' is no profiled function, so the A/A pair has none"):
+    with pytest.raises(
+        BadInput, match="counter 'retries' is not a profiled function, so the A/A pair cannot be compared"
+    ):
         refuse_unprovable(load_study("inode-claim"))
     change("counter: retries", "counter: retries\naa_counter: ext4_add_entry")  # whatever the file system is
     refuse_unprovable(load_study("inode-claim"))
@@ -85,7 +87,7 @@ def test_a_counter_may_be_of_observe_kernels_but_the_pair_needs_a_function_all_t
 
 def test_a_misspelt_counter_is_told_which_there_are(change: Change):
     change(f"counter: {ACCESS}", "counter: retrys")
-    with pytest.raises(BadInput, match=r"one of its counters \(which are: retries, get_write_access\)"):
+    with pytest.raises(BadInput, match=r"one of the study's counters \(retries, get_write_access\)"):
         refuse_unprovable(load_study("inode-claim"))
 
 

@@ -163,7 +163,7 @@ def test_a_table_elsewhere_is_refused_by_file_entry_and_what_to_do(home: Path, e
 def test_a_file_that_is_not_there_or_is_a_folder(home: Path):
     (home / "rates.csv").unlink()
     sentence = (
-        f"mine.yaml: tables: rates.csv is no file in {home}: put the CSV there, or name a published table"
+        f"mine.yaml: tables: rates.csv is not a file in {home}: put the CSV there, or name a published table"
     )
     for _ in ("nothing", "a folder"):
         assert set(refusals(mine(home))) == {sentence}
@@ -194,8 +194,8 @@ def refusals(study: Study) -> list[str]:
         ("threads,value\n1,two\n", "rates.csv row 2, column value is 'two': write plain numbers"),
         ("threads,value\n", "rates.csv has no rows"),
         ("function,total_us,count,avg_us\nf,1,1,1\n", "rates.csv row 1 names no column threads"),
-        ("threads,value,unit\n1,5,MB/s\n", "rates.csv has rates of bytes: give operations per second"),
-        ("threads,value,statistic\n1,5,min\n", "rates.csv has no rates but minima and maxima"),
+        ("threads,value,unit\n1,5,MB/s\n", "rates.csv has rates in bytes: give operations per second"),
+        ("threads,value,statistic\n1,5,min\n", "rates.csv has only minima and maxima"),
         (
             "arm,threads,metric,statistic,unit,value\na,1,c,mean,ops/s,5\na,1,c,vs_b,%,5\n",
             "a change needs one c at 1 for b",
@@ -240,7 +240,7 @@ def test_a_measured_run_is_not_resumed_with_another_table(home: Path):
     keep_study(run, mine(home), "qemu")
     run.journal.write_text("{}\n")
     (home / "rates.csv").write_text(MINE.replace("20,", "21,"))
-    with pytest.raises(BadInput, match=r"was begun with another rates\.csv: start a new run"):
+    with pytest.raises(BadInput, match=r"was started with another rates\.csv: start a new run"):
         resume_study(run.id)
     assert (run.tables / "rates.csv").read_text() == MINE
 
@@ -255,7 +255,7 @@ def test_a_batch_runs_a_set_again_when_its_table_changed(home: Path):
         hashes.append(read_batch(file).sets[0].sha256)
     assert hashes[0] == hashes[2] != hashes[1]
     (home / "rates.csv").unlink()
-    with pytest.raises(BadInput, match=r"^storm\.yaml: mine\.yaml: tables: rates\.csv is no file in "):
+    with pytest.raises(BadInput, match=r"^storm\.yaml: mine\.yaml: tables: rates\.csv is not a file in "):
         read_batch(file)
 
 

@@ -95,7 +95,7 @@ def test_a_disk_is_named_by_id_only(targets: Path, path: str):
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (("disk", "by_id"), "/dev/sda", "disk.by_id: write the disk's name that stays: /dev/disk/by-id/"),
+        (("disk", "by_id"), "/dev/sda", "disk.by_id: write the disk's persistent name: /dev/disk/by-id/"),
         (("disk", "serial"), "a b", "disk.serial: write the serial number, as `lsblk -o NAME,SERIAL`"),
         (("host",), "a b", "host: write a host's name, its address or its alias in ~/.ssh/config"),
         (("user",), "a b", "user: write the name of the server's user"),
@@ -157,7 +157,9 @@ def test_a_key_in_the_home_of_nobody_is_a_sentence(targets: Path, place: str):
     (targets / "example-server.yaml").write_text(said)
     target = load_target("example-server")
     assert isinstance(target, SshTarget)
-    with pytest.raises(BadInput, match="'~nobody-here/key' begins with no home folder of this machine"):
+    with pytest.raises(
+        BadInput, match="'~nobody-here/key' does not begin with a home folder of this machine"
+    ):
         host_of(target)
 
 
@@ -176,13 +178,13 @@ def test_a_name_or_an_address_is_a_host(targets: Path, host: str):
 
 def test_a_file_without_a_kind_says_which_there_are(targets: Path):
     without = {name: value for name, value in SERVER.items() if name != "kind"}
-    assert "kind is missing: say kind: manycore, qemu, ssh or local" in refused(targets, without)
+    assert "kind is missing: write kind: manycore, qemu, ssh or local" in refused(targets, without)
     said = refused(targets, without | {"kind": "kvm"})
     assert said.endswith("kind: there is no such kind: write 'qemu', 'manycore', 'ssh', 'local'")
 
 
 def test_a_file_is_named_as_its_target(targets: Path):
-    assert "let the file be other.yaml" in refused(targets, {**SERVER, "name": "other"})
+    assert "rename the file to other.yaml" in refused(targets, {**SERVER, "name": "other"})
 
 
 @pytest.mark.parametrize("name", ["", "../studies/inode-claim", "example-server.yml", "/etc/passwd", "a\nb"])

@@ -59,7 +59,7 @@ CASES = {  # words of the claim -> table damaged, edits, verdict before and afte
     "destroy": (FIVE, [(f",{r},", f",1{r[1:]},") for r in BASE_DESTROYS], "unknown", "holds"),
     "scatter": (FIVE, [(f",{r},", f",201{r[3:]},") for r in WILD_CREATES], "holds", "unknown"),
     "250K": (FIVE, [(",223178,", ",253178,")], "unknown", "holds"),
-    "base: agg": (FALLOCATE, twice("3588", "13588"), "holds", "fails"),
+    "base: many": (FALLOCATE, twice("3588", "13588"), "holds", "fails"),
     "numbers are agg": (FALLOCATE, [("mean_per_container", "aggregate")] * 21, "fails", "holds"),
     "cut off": (FALLOCATE, [("-3.0,-3.0%", "-3.1,-3.1%")], "holds", "fails"),
     "lockless": (STRESS, twice("4.900000", "4.400000"), "fails", "holds"),

@@ -31,7 +31,7 @@ def test_the_audit_fits_100_columns_and_says_everything():
 
 def test_the_last_line_counts_the_verdicts():
     rows = [row("t", "c", 1, 2.5, "x", verdict, "") for verdict in ("fails", "holds", "fails")]
-    assert audit_text(rows).splitlines()[-1] == "1 holds, 2 fails, 0 unknown"
+    assert audit_text(rows).splitlines()[-1] == "1 hold, 2 fail, 0 unknown"
     assert audit_text([]) == "no claims"
 
 

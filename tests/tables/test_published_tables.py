@@ -143,7 +143,7 @@ def test_changed_digit_is_refused(damage):
         ("orphan-mutex", "", "empty cell"),
         ("0.00%,false\n", "0.00%,false\n\n,,\n", "rows of"),
         ("Vanilla", "Vanilla,Vanilla", "more or fewer"),
-        ("Vanilla", '"Vanilla', "no CSV"),
+        ("Vanilla", '"Vanilla', "not CSV"),
     ],
 )
 def test_table_outside_its_schema_is_refused(damage, old, new, reason):

@@ -72,7 +72,7 @@ def test_a_histogram_with_its_sum_has_the_sum():
     found = profile_of(sample("bpf_histogram_funclatency-by-hand")).match("mutex_lock")
     assert (found.contentions, found.wait_ns, found.mean_ns) == (42, 2520, 60)
     text = sample("bpf_histogram_funclatency-by-hand")
-    with pytest.raises(BadInput, match="its buckets are 12 calls of 42"):
+    with pytest.raises(BadInput, match="its buckets have 12 of 42 calls"):
         profile_of(text.replace(next(line for line in text.splitlines() if ": 30 " in line) + "\n", ""))
 
 

@@ -86,7 +86,7 @@ def test_a_block_without_its_heading_belongs_to_no_processor():
         parsed = parse(re.sub(pattern, "", BLOCKS))
         assert {row.threads for row in parsed.rows} == {80, 1}
         assert not any("AMD" in row.test for row in parsed.rows)
-    with pytest.raises(BadInput, match="no `CPU:` above it"):
+    with pytest.raises(BadInput, match="no `CPU:` line above it"):
         parse(re.sub(r"\|CPU: AMD.*\n", "", BLOCKS))
     joined = parse(BLOCKS.replace("\n\n|CPU: AMD", "\n|CPU: AMD"))
     assert joined.rows == parse(BLOCKS).rows
@@ -113,7 +113,7 @@ def test_a_whole_patch_mail_has_tables_of_two_kinds():
 def test_a_name_that_does_not_begin_below_its_heading_is_refused(names):
     head = "        Orphan locked   Orphan lockless No orphan"
     assert head in ORPHAN
-    with pytest.raises(BadInput, match="columns"):
+    with pytest.raises(BadInput, match="below its heading"):
         parse(ORPHAN.replace(head, names))
 
 

@@ -85,7 +85,7 @@ def test_dropped_events_are_refused_because_no_entry_has_them():
 
 
 def test_a_histogram_that_still_counts_or_counts_something_else_is_refused():
-    with pytest.raises(BadInput, match="while it was counted"):
+    with pytest.raises(BadInput, match="while it was being counted"):
         event_counts.parse(as_read({LOST: kernel_hist({0: 5}, state="active")}), [LOST])
     by_pid = kernel_hist({0: 5}, trigger="hist:keys=common_pid:vals=hitcount:sort=hitcount:size=2048 ")
     filtered = kernel_hist({0: 5}, trigger=f"{TRIGGER}if dev > 7 ")
@@ -178,9 +178,9 @@ def test_the_list_of_events_is_read_from_the_files(tracefs):
     ("old", "new", "why"),
     [
         ("hitcount:       1118", "hitcount:       1119", "do not add up to its 12345680022 hits"),
-        ("common_cpu:          1 }", "common_cpu:          0 }", "has not the 3 entries"),
-        ("event ext4/ext4_lost", "# words\nevent ext4/ext4_lost", "the output is not that of"),
-        ("[paused]", "[active]", "was read while it was counted"),
+        ("common_cpu:          1 }", "common_cpu:          0 }", "does not have the 3 entries"),
+        ("event ext4/ext4_lost", "# words\nevent ext4/ext4_lost", "the output is not of"),
+        ("[paused]", "[active]", "was read while it was being counted"),
     ],
 )
 def test_a_digit_or_a_line_that_changed_is_refused(old, new, why):

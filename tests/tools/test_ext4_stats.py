@@ -89,7 +89,7 @@ def test_every_number_of_the_allocator_comes_back(counts):
 
 def test_statistics_that_are_off_are_said():
     text = SAMPLE[SAMPLE.index("mballoc") : SAMPLE.index("\n==> /proc/fs/ext4/sda1/mb_groups")]
-    with pytest.raises(BadInput, match="mb_stats is off, write 1"):
+    with pytest.raises(BadInput, match="mb_stats is off: write 1"):
         ext4_stats.parse(text)
 
 
@@ -99,7 +99,7 @@ def test_statistics_that_are_off_are_said():
         ("#0    : 59    5     1788  [ 3     4     2     1     1" + " 0    " * 9 + " ]", "do not agree"),
         ("#1    : 0     0     32768 [" + " 0    " * 14 + " ]", "line of group 0"),
         ("#0    : x", "line of group 0"),
-        ("#0    : IO failure", "no group"),
+        ("#0    : IO failure", "no readable group"),
     ],
 )
 def test_groups_whose_numbers_do_not_agree_are_refused(group, says):

@@ -53,7 +53,7 @@ def test_other_versions_are_refused_by_name():
 def test_a_job_that_failed_is_left_out():
     parsed = parse(FILES.replace('"error" : 0', '"error" : 2', 1))
     assert {row.test for row in parsed.rows} == {"stat", "remove"}
-    assert parsed.warnings == ("job 1 is left out: fio had an error in it",)
+    assert parsed.warnings == ("job 1 is left out: fio reported an error for it",)
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_with_other_engines_grouped_jobs_may_be_any_number():
     grouped = RANDRW.replace('"numjobs" : "2"', '"numjobs" : "2",\n"group_reporting" : "1"')
     first = parse(grouped)
     assert {(row.threads, row.statistic.split("_")[0]) for row in first.rows} == {(None, "total")}
-    assert "job 2 is left out: an earlier job has its name and place" in first.warnings
+    assert "job 2 is left out: an earlier job has the same name and position" in first.warnings
 
 
 def test_percentiles_of_the_users_own_choice_are_no_damage():
     without = RANDRW.replace('"50.000000"', '"51.000000"')
-    with pytest.raises(BadInput, match=r"no 50\.000000"):
+    with pytest.raises(BadInput, match=r"50\.000000 is missing"):
         parse(without)
     asked = without.replace('"numjobs" : "2"', '"numjobs" : "2",\n"percentile_list" : "51:99"')
     assert "rank0_p99" in {row.statistic for row in parse(asked).rows}
@@ -88,7 +88,7 @@ def test_percentiles_of_the_users_own_choice_are_no_damage():
 
 def test_notes_around_the_json_are_pointed_out():
     parsed = parse(f"fio: pid=0, err=0\n{CREATE}")
-    assert parsed.warnings == ("fio printed notes around its JSON: read them",)
+    assert parsed.warnings == ("fio printed messages around its JSON: read them",)
     assert len(parsed.rows) == len(parse(CREATE).rows)
 
 

@@ -159,7 +159,7 @@ def test_a_test_or_a_phase_that_fsload_lacks_is_refused(executable):
     with pytest.raises(BadInput, match="no phase create: use fallocate or both"):
         fsload.command(executable, "d", processes=1, items=1, phase="create", test="fallocate2")
     for wrong in ({"processes": 1, "threads": 1, "items": 1}, {"threads": 1, "items": 1, "seconds": 1.0}):
-        with pytest.raises(BadInput, match="give one of each two"):
+        with pytest.raises(BadInput, match="needs either processes or threads, and either items or seconds"):
             fsload.command(executable, "d", **wrong)
 
 

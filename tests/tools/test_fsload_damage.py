@@ -34,14 +34,14 @@ REFUSED = {
     "one process did more": (FIRST, {"count": 101}, "counts of create do not add up"),
     "no time at all": (FIRST, {"start_ns": 5, "end_ns": 5}, "ended before it started"),
     "a time backwards": (FIRST, {"start_ns": 6, "end_ns": 5}, "ended before it started"),
-    "more than 63 bits": (SUMMARY, {"count": 1 << 63}, "a line without count, or with a strange one"),
-    "less than nothing": (FIRST, {"start_ns": -1}, "a line without start_ns"),
-    "a rate that is a text": (SUMMARY, {"rate_per_s": "1"}, "a line without rate_per_s"),
+    "more than 63 bits": (SUMMARY, {"count": 1 << 63}, "a line where count is missing or invalid"),
+    "less than nothing": (FIRST, {"start_ns": -1}, "a line where start_ns is missing"),
+    "a rate that is a text": (SUMMARY, {"rate_per_s": "1"}, "a line where rate_per_s is missing"),
     "no process": (HEADER, {"processes": 0}, "cannot have run 0 processes"),
     "more processes than there can be": (HEADER, {"processes": MAX_WORKERS + 1}, "cannot have run 4097"),
-    "a phase of another test": (SUMMARY, {"phase": "truncate"}, "belongs to none of its phases"),
+    "a phase of another test": (SUMMARY, {"phase": "truncate"}, "belongs to no phase"),
     "a version of tomorrow": (HEADER, {"version": "9.0"}, "fsload 9.0 is not known"),
-    "a process twice": (FIRST, {"process": 1}, "has a repeated or a strange line"),
+    "a process twice": (FIRST, {"process": 1}, "has a repeated or unexpected line"),
 }
 
 
@@ -56,7 +56,7 @@ def test_a_number_that_cannot_be_is_refused(what: str):
 def test_a_phase_without_one_of_its_lines_is_left_out_by_name(at: int):
     parsed = parse(without(at))
     assert {row.test for row in parsed.rows} == {"remove"}
-    assert parsed.warnings == ("phase create is not whole and is left out",)
+    assert parsed.warnings == ("phase create is incomplete and is left out",)
 
 
 def test_a_process_that_is_not_of_this_run_makes_no_whole_phase():

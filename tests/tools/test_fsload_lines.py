@@ -81,14 +81,14 @@ def test_an_unknown_version_is_refused_by_name():
 
 
 def test_bins_of_another_width_are_refused_by_name():
-    with pytest.raises(BadInput, match="not in 64 bins an octave"):
+    with pytest.raises(BadInput, match="not in 64 bins per octave"):
         parse(LATENCIES.replace('"bins_per_octave":64', '"bins_per_octave":32'))
 
 
 def test_a_run_without_one_of_its_containers_or_its_latencies_is_not_whole():
     for start in ('{"phase":"fallocate","container":1', '{"phase":"fallocate","latency"'):
         lines = [line for line in CONTAINERS.split("\n") if not line.startswith(start)]
-        with pytest.raises(BadInput, match="no whole phase"):
+        with pytest.raises(BadInput, match="no complete phase"):
             parse("\n".join(lines))
 
 
@@ -105,5 +105,5 @@ def test_a_process_twice_is_refused():
 
 def test_a_test_that_does_not_time_that_phase_is_refused():
     for wrong in (TEXT.replace("create_unlink", "fallocate2"), FALLOCATE2.replace("fallocate2", "open")):
-        with pytest.raises(BadInput, match=r"phases of fallocate2|'open' is not known"):
+        with pytest.raises(BadInput, match=r"not those of fallocate2|'open' is not known"):
             parse(wrong)

@@ -228,6 +228,6 @@ def test_sources_that_do_not_compile_leave_nothing_behind(tmp_path, monkeypatch)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "broken.c").write_text("int main(void) { return x; }\n")
     monkeypatch.setattr(fsload, "FSLOAD", tmp_path / "src")
-    with pytest.raises(BadInput, match="does not compile"):
+    with pytest.raises(BadInput, match="failed to compile"):
         fsload.build(tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())

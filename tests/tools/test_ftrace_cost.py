@@ -116,7 +116,7 @@ def test_a_time_that_is_not_count_times_average_is_refused(hits, average_ns, fac
 @pytest.mark.parametrize("wrong", ["nan us", "-1.000 us", "1.000 ms", "1,000 us", "inf us", "*"])
 def test_a_time_that_is_no_number_of_microseconds_is_refused(wrong):
     text = kernel_file([("f", 1, 1000)])
-    with pytest.raises(BadInput, match="not one of its table"):
+    with pytest.raises(BadInput, match="does not belong to its table"):
         ftrace_cost.parse([text.replace("1.000 us", wrong, 1)])
 
 

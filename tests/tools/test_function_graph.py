@@ -132,7 +132,7 @@ def test_lost_events_are_said():
     ],
 )
 def test_a_line_that_cannot_be_is_refused(line):
-    with pytest.raises(BadInput, match="not one of it"):
+    with pytest.raises(BadInput, match="has an unexpected line"):
         function_graph.parse(HEADER + line)
 
 

@@ -254,7 +254,7 @@ def test_another_version_and_disabled_debugging_are_named():
 
 
 def test_a_repeated_row_of_the_plain_file_is_refused():
-    with pytest.raises(BadInput, match="equal lines for"):
+    with pytest.raises(BadInput, match="identical lines for"):
         lock_stat.parse(plain_file([QUIET, QUIET]))
 
 

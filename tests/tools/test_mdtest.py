@@ -25,7 +25,7 @@ def test_3_2_iterations_are_totals_and_its_summary_is_refused():
     assert values("mdtest-3.2.1", "total", "remove") == [409389.093, 195924.880, 189738.325]
     assert [row.iteration for row in parsed.rows] == [1, 1, 2, 2, 3, 3]
     assert {row.threads for row in parsed.rows} == {4}
-    assert parsed.version == "1.9.3" and "wrong for -i > 1" in parsed.warnings[0]
+    assert parsed.version == "1.9.3" and "wrongly for -i > 1" in parsed.warnings[0]
 
 
 def test_3_2_without_v_has_nothing_that_is_right():
@@ -33,7 +33,7 @@ def test_3_2_without_v_has_nothing_that_is_right():
         line.replace(' "-v"', "")
         for line in TEXTS["mdtest-3.2.1"].split("\n") if "ops/sec" not in line
     )  # fmt: skip
-    with pytest.raises(BadInput, match="wrong for -i > 1"):
+    with pytest.raises(BadInput, match="wrongly for -i > 1"):
         parse(text)
 
 
@@ -160,7 +160,7 @@ def test_a_folder_may_be_called_failed():
 def test_what_is_behind_the_end_is_said_not_to_be_read():
     behind = TEXTS["mdtest-4.0.0"] + "\nother 1 2 3\n"
     assert parse(behind).rows == parse(TEXTS["mdtest-4.0.0"]).rows
-    assert "line 46 and those behind it are not mdtest's and are not read" in parse(behind).warnings
+    assert "line 46 and what follows are not mdtest's and are not read" in parse(behind).warnings
 
 
 def test_an_older_banner_is_refused_by_its_version():

@@ -76,7 +76,7 @@ def test_waits_for_locks():
 
 def test_a_name_of_several_rows_is_said():
     warnings = parse((SAMPLES / "perf_lock-6.1.187-caller.txt").read_text()).warnings
-    assert "4 rows of spinlock exit_to_user_mode_loop+0x51 are added" in warnings
+    assert "4 rows of spinlock exit_to_user_mode_loop+0x51 are added up" in warnings
 
 
 def test_lock_classes_with_their_places():
@@ -153,9 +153,9 @@ def test_a_large_file_of_samples_is_not_read_into_memory(tmp_path, monkeypatch):
 def test_an_unknown_tool_and_an_unknown_text_are_refused():
     with pytest.raises(BadInput, match="tool blktrace is not known"):
         parse(LOCK_EVENTS, "blktrace")
-    with pytest.raises(BadInput, match=r"not recognised: give all .* `lockscale parse --tool`"):
+    with pytest.raises(BadInput, match=r"not recognised: give everything .* `lockscale parse --tool`"):
         parse("hello\n")
-    with pytest.raises(BadInput, match="holds output of ftrace_cost, function_graph: give one at a time"):
+    with pytest.raises(BadInput, match="contains output of ftrace_cost, function_graph: give one at a time"):
         parse((SAMPLES / "ftrace_cost-6.12.117.txt").read_text() + FUNCTION_GRAPH)
 
 

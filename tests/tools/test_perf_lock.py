@@ -113,7 +113,7 @@ def test_a_failed_contention_b_is_an_error(text):
 
 def test_no_contention_is_no_row_and_a_warning():
     assert perf_lock.parse(seal(HEAD)).warnings == (
-        "perf lock saw no wait: was the load running, and on these CPUs?",
+        "perf lock saw no waits: was the load running, and on these CPUs?",
     )
 
 
@@ -127,7 +127,9 @@ def test_two_equal_rows_are_one_repeated_unless_the_text_is_sealed():
 
 def test_waits_that_perf_could_not_follow_are_said():
     text = sample("6.1.187-verbose").replace("bad: 0, total: 2", "bad: 3, total: 20")
-    assert "perf lock could not follow 3 of 20: their waits are missing" in perf_lock.parse(text).warnings
+    assert (
+        "perf lock could not match 3 of 20 events: their waits are missing" in perf_lock.parse(text).warnings
+    )
     text = sample("6.12.95-csv-verbose").replace("bad=0,", "bad=2,", 1)
     assert any("2 of 180" in warning for warning in perf_lock.parse(text).warnings)
 
@@ -258,5 +260,5 @@ def test_a_profile_of_addresses_is_known_by_symbol():
 
 
 def test_a_table_of_threads_names_no_lock():
-    with pytest.raises(BadInput, match="of threads or cgroups, and names no lock"):
+    with pytest.raises(BadInput, match="by thread or cgroup and names no lock"):
         profile_of(sample("6.12.95-thread"))

@@ -105,7 +105,7 @@ def test_other_text_is_one_sentence(text, says):
 def test_a_cut_sample_is_left_out_with_a_warning():
     cut = perf_record.parse(KERNEL[:-20])
     assert cut.samples == perf_record.parse(KERNEL).samples - 1
-    assert "the last sample is cut and left out" in cut.warnings
+    assert "the last sample is cut off and left out" in cut.warnings
 
 
 names = st.sampled_from(["ext4_create", "_raw_spin_lock", "f.isra.0", "a"])

@@ -80,10 +80,12 @@ def test_a_name_is_never_matched_by_a_part_of_it():
 def test_of_two_reports_one_is_chosen_by_number_or_title():
     both = f"Before:\n\n{sample('flat')}\n\nAfter the patch:\n\n{sample('children')}"
     assert [one.title for one in profiles_of(both)] == ["Before", "After the patch"]
-    with pytest.raises(BadInput, match=r"holds 2 tables: choose one with --table: 1 \(Before, line 1\), 2 "):
+    with pytest.raises(
+        BadInput, match=r"contains 2 tables: choose one with --table: 1 \(Before, line 1\), 2 "
+    ):
         profile_of(both)
     assert profile_of(both, table=2) == profile_of(both, table="after the patch")
-    with pytest.raises(BadInput, match="table 3 is not one of the 2"):
+    with pytest.raises(BadInput, match="the text has no table 3, only these 2"):
         profile_of(both, table=3)
 
 

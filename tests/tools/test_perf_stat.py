@@ -90,7 +90,7 @@ def test_metrics_of_a_line_of_their_own_are_passed_over():
         ({"pcnt-running": "140.00"}, "more than 100% of its time"),
         ({"cpu": "0"}, "without -A"),
         ({"interval": 1.0}, "without -A"),
-        ({"event": ["x"]}, "no JSON"),
+        ({"event": ["x"]}, "not JSON"),
     ],
 )
 def test_a_line_of_another_kind_is_one_sentence(changed, says):

@@ -25,15 +25,15 @@ def test_each_form(text, rates):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "there is no rate"),
-        ("1:35k,4", "'4' is not threads:rate"),
-        ("1:35k,1:40k", "1 threads are there twice"),
+        ("", "no rate given"),
+        ("1:35k,4", "'4' is not of the form threads:rate"),
+        ("1:35k,1:40k", "1 threads appear twice"),
         ("0:35k", "needs threads and a rate above zero"),
         ("4:0", "needs threads and a rate above zero"),
-        ("1:-35k", "is not threads:rate"),
-        ("1:35kk", "is not threads:rate"),
-        ("threads,rate\n1,35000\n4,fast\n", "line 3, '4,fast', is not threads,rate"),
-        ("1,35000,4", "is not threads,rate"),
+        ("1:-35k", "is not of the form threads:rate"),
+        ("1:35kk", "is not of the form threads:rate"),
+        ("threads,rate\n1,35000\n4,fast\n", "line 3, '4,fast', is not of the form threads,rate"),
+        ("1,35000,4", "is not of the form threads,rate"),
     ],
 )
 def test_what_is_no_rate_is_named(text, said):

@@ -66,7 +66,7 @@ def test_an_uncalibrated_test_has_loops_only():
 def test_the_greatest_rate_has_to_be_among_the_lines():
     lines = [line for line in MULTI.split("\n") if not line.startswith("7 ")]
     assert parse("\n".join(lines)).warnings == (
-        "the greatest rate, 25200.00 jobs a minute, is in none of the lines that were read",
+        "the highest rate, 25200.00 jobs per minute, is in none of the lines that were read",
         "there is no line for 7 users",
     )
 
@@ -114,7 +114,7 @@ def test_the_command_and_its_files():
     }
     with pytest.raises(BadInput, match="equal steps"):
         reaim.command([1, 2, 4], "w", "c", jobs=1)
-    with pytest.raises(BadInput, match="with a space"):
+    with pytest.raises(BadInput, match="has a space"):
         reaim.files("/mnt/my test", {"creat_clo": 1})
 
 

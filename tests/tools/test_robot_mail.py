@@ -66,7 +66,7 @@ def test_any_row_that_the_robot_rounds_comes_back(base, patched, digits):
 
 def test_several_tables_are_listed_and_chosen():
     two = PLAIN + PLAIN.replace("nr_threads: 50%", "nr_threads: 100%").replace("/50%/", "/100%/")
-    with pytest.raises(BadInput, match=r"holds 2 tables: choose one with --table: 1 \(stress-ng"):
+    with pytest.raises(BadInput, match=r"contains 2 tables: choose one with --table: 1 \(stress-ng"):
         profile_of(two)
     assert profile_of(two, table=2).title.endswith("nr_threads=100%")
     assert {row.arm for row in parse(two).rows} == {
@@ -84,7 +84,7 @@ def test_rates_without_a_profile():
 def test_what_cannot_be_read_is_said():
     with pytest.raises(BadInput, match="more than two commits"):
         robot_mail.parse(HEAD.replace("%change   %stddev", "%change   %stddev   %change   %stddev"))
-    with pytest.raises(BadInput, match="has no whole row"):
+    with pytest.raises(BadInput, match="has no complete row"):
         robot_mail.parse(HEAD)
-    with pytest.raises(BadInput, match="no report of the test robot"):
+    with pytest.raises(BadInput, match="not a report of the test robot"):
         robot_mail.parse("hello\n")

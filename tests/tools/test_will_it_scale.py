@@ -61,7 +61,7 @@ def test_without_its_command_line_the_output_names_no_tasks():
 
 def test_two_runs_alike_are_refused():
     for text in (RUNS[2] * 2, re.sub(r"\$.*\n", "", SIX_RUNS)):
-        with pytest.raises(BadInput, match="two runs of one test and number of tasks"):
+        with pytest.raises(BadInput, match="two runs of the same test with the same number of tasks"):
             parse(text)
 
 

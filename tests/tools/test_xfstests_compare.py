@@ -33,7 +33,7 @@ def test_what_the_patches_broke_and_what_cannot_be_told():
 def test_an_arm_that_fails_as_the_base_does_is_no_worse():
     run = run_of(g001="pass", g002="fail", g003="notrun")
     assert compare(run, run).ok
-    assert compare(run, run).detail == "2 tests ran on both"
+    assert compare(run, run).detail == "2 tests ran on both kernels"
 
 
 @given(some_results(), some_results())
@@ -50,5 +50,5 @@ def test_a_comparison_turned_round_tells_the_same(one, other):
 
 
 def test_runs_of_different_groups_are_not_compared():
-    with pytest.raises(BadInput, match="have no test in common that ran"):
+    with pytest.raises(BadInput, match="no test ran in both"):
         compare(run_of(g001="pass"), run_of(g002="pass", g001="notrun"))

@@ -67,7 +67,7 @@ def show_completion(context: click.Context, _: click.Parameter, shell: str | Non
         return
     name = shell or Path(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
-        raise BadInput(f"there is no completion for the shell {name!r}: give one of {', '.join(SHELLS)}")
+        raise BadInput(f"no completion for the shell {name!r}: use one of {', '.join(SHELLS)}")
     kind = get_completion_class(name)
     assert kind is not None
     root = context.find_root()

@@ -23,7 +23,7 @@ def on_base(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="LINE",
         expose_value=False,
         callback=_choose_base,
-        help="The kernel line, as in kernel-patches/base.toml, such as 7.3; else the first there.",
+        help="Kernel line from kernel-patches/base.toml, such as 7.3.  [default: the first there]",
     )(command)
 
 
@@ -108,7 +108,7 @@ def target_list() -> None:
 )
 @as_json
 def target_check(name: str, study: str | None) -> int:
-    """Check whether a server can carry out a run, and how to fix what is missing; changes nothing on it."""
+    """Check whether a server is fit for a run, and say how to fix what is missing; changes nothing on it."""
     from lockscale.filesystems import FIRST, fs_type
     from lockscale.measure.target_ssh import check_server, server_target
     from lockscale.progress import progress
@@ -127,11 +127,11 @@ def target_check(name: str, study: str | None) -> int:
 
 @target.command("prepare")
 @click.argument("name", shell_complete=targets)
-@click.option("--token", help="Needed the first time: the disk's token, as the command prints it.")
-@click.option("--dry-run", is_flag=True, help="Print each command that would destroy data, and do nothing.")
+@click.option("--token", help="The disk's token, needed the first time; the command says how to form it.")
+@click.option("--dry-run", is_flag=True, help="Print each command that would destroy data; run none.")
 @as_json
 def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
-    """Format a server's disk as the test disk, after checking it in every way."""
+    """Format a server's disk as the test disk, after all checks that it may be erased."""
     from lockscale.measure.target_ssh import prepare_disk, server_target
     from lockscale.study.file import load_target
 
@@ -141,22 +141,22 @@ def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
 
 @target.command("kernels")
 @click.argument("name", shell_complete=targets)
-@click.option("--remove", metavar="RELEASE", help="First remove this one, named as in the list.")
+@click.option("--remove", metavar="RELEASE", help="Remove this kernel first; RELEASE as in the list.")
 @as_json
 def target_kernels(name: str, remove: str | None) -> None:
-    """List our kernels on a server, or remove one; never the running one or the default."""
+    """List lockscale's kernels on a server, or remove one; never the running one or the default."""
     from lockscale.measure.target_ssh import kernels_on, server_target
     from lockscale.study.file import load_target
 
     rows = [asdict(kernel) for kernel in kernels_on(server_target(load_target(name)), remove)]
-    show(rows, table(rows) if rows else "none of our kernels is installed")
+    show(rows, table(rows) if rows else "no lockscale kernel is installed")
 
 
 @target.command("home")
 @click.argument("name", shell_complete=targets)
 @as_json
 def target_home(name: str) -> None:
-    """Boot a server back into its own kernel, whatever a dead run left behind."""
+    """Boot a server back into its own kernel, whatever state a dead run left it in."""
     from lockscale.measure.target_ssh import bring_home, server_target
     from lockscale.study.file import load_target
 
@@ -243,14 +243,14 @@ def patches_list() -> None:
     "--resume",
     default="",
     metavar="RUN",
-    help="An interrupted check (patches-check-... in runs): what it counted is not counted again.",
+    help="Continue an interrupted check (patches-check-... in runs); finished counts are not repeated.",
 )
 @on_base
 @as_json
 def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
 ) -> int:
-    """Check that each series applies, is not in already, and (by option) builds, boots and counts right."""
+    """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
     from lockscale.files import need_clone
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme
@@ -258,9 +258,9 @@ def patches_check(
     if write_table:
         need_clone("--write-table writes into kernel-patches/README.md")
     if write_table and (which or not boot):
-        raise BadInput("--write-table replaces the whole table: give it with --boot and without STUDY/ARM")
+        raise BadInput("--write-table replaces the whole table: use it with --boot and without STUDY/ARM")
     if resume and not boot:
-        raise BadInput("--resume goes on with counts, which only --boot takes: add --boot, or leave it out")
+        raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
     found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume)
     if write_table:
         write_readme(found)
@@ -313,7 +313,7 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 @on_base
 @as_json
 def patches_xfstests(which: str, group: str) -> int:
-    """Run your xfstests on the base and on an arm, and list what only fails on the arm."""
+    """Run your xfstests on the base and on an arm, and list what fails on the arm only."""
     from lockscale.prove.xfstests import compare_with_base
     from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 

@@ -34,7 +34,7 @@ def _window(
     """Start and length of the trace; BadInput, before anything is simulated, where there can be none."""
     if file is None:
         if from_us is not None or for_us is not None:
-            raise BadInput("--trace-from-us and --trace-for-us say what part to trace: add --trace FILE")
+            raise BadInput("--trace-from-us and --trace-for-us need --trace FILE")
         return 0.0, 0.0
     from lockscale.files import need_place_for_file
     from lockscale.show.timeline import check_file
@@ -43,7 +43,7 @@ def _window(
     check_file(file)
     need_place_for_file(file)
     if len(threads) != 1:
-        raise BadInput(f"--trace is of one run, but --threads has {len(threads)} numbers: give one")
+        raise BadInput(f"--trace shows one run, but --threads has {len(threads)} numbers: give one")
     window = from_us or 0.0, FOR_US if for_us is None else for_us
     window_ps(*window)
     return window
@@ -161,4 +161,4 @@ def sim(
     show(value, "\n\n".join(parts))
 
 
-UNFITTED = "The published function cost table, to which nothing was fitted (its run is a traced base)"
+UNFITTED = "The published function costs, to which nothing was fitted (run of the base with tracing on)"

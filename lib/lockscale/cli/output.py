@@ -63,7 +63,7 @@ def thread_counts(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise BadInput(f"--threads {text!r} is not a list of whole numbers: write 1,2,4") from None
+        raise BadInput(f"--threads {text!r} is not a list of whole numbers: write it like 1,2,4") from None
 
 
 def named_values(option: str, texts: Sequence[str], form: str = "NAME=...") -> dict[str, str]:

@@ -26,7 +26,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "patches",
     multiple=True,
     metavar="TEXT",
-    help='For example "split i_lock 4"; may be repeated, and they are ranked.',
+    help='For example "split i_lock 4"; give several to have them ranked.',
 )
 @click.option(
     "--threads",
@@ -87,13 +87,13 @@ def whatif(
     if study is not None or model is not None:
         if any((patches, threads, seconds, share is not None, which, letter)):
             raise BadInput(
-                "--patch, --threads, --seconds, --share, --table and --letter are of any lock's profile and "
-                "rates: leave out STUDY and --model"
+                "--patch, --threads, --seconds, --share, --table and --letter do not work with STUDY or "
+                "--model: leave out one or the other"
             )
         _of_model(study, profile, rates, model, parameters, given)
         return
     if parameters or given:
-        raise BadInput("-p and --given are of a model or a study: add --model NAME")
+        raise BadInput("-p and --given need a model or a study: add --model NAME")
     from lockscale.predict.lock_answer import ask_lock
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
@@ -133,7 +133,7 @@ def _of_model(
         found = ask_files(profile, Path(rates), model, held=read_parameters(parameters), given=measured)
     else:
         raise BadInput(
-            "whatif takes a study by name, or --profile, --rates and --model: give one or the other"
+            "whatif takes either a study's name, or --profile, --rates and --model: leave out one of them"
         )
     show(found.to_json(), answer_text(found))
 
@@ -183,7 +183,7 @@ def show_case(case: str, file: Path | None) -> None:
     cases = _cases(file)
     found = next((one for one in cases if one.id == case), None)
     if found is None:
-        raise BadInput(f"no case {case!r}: lockscale casebook list names them")
+        raise BadInput(f"there is no case {case!r}: `lockscale casebook list` lists them")
     value: dict[str, Any] = {"case": found.model_dump(), "predicted": score_cases([found])["cases"]}
     points = [{**point.model_dump(), "published gain": found.gain(point)} for point in found.points]
     lines = [line.model_dump() for line in found.base_profile]
@@ -244,10 +244,10 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
 
 _SUMMED = ("n", "held_pct", "median_width", "sign_pct", "wrong_side")
 _HOW = {
-    "delete_waits": "delete the waits, within 1.25 (where a share is known)",
+    "delete_waits": "subtract the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
 }
-_HINDSIGHT = "no prediction: the shortest that hold 90% of the gains themselves, by what is left of the lock"
+_HINDSIGHT = "no prediction: the shortest intervals that hold 90% of the gains, by what is left of the lock"
 
 
 @casebook.command("add")

@@ -155,7 +155,7 @@ def report(run: str, output: Path | None) -> None:
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder.  [default: runs/<FILE's name>]",
+    help="Output folder.  [default: runs/<FILE's name>]",
 )
 @as_json
 def batch(file: Path, output: Path | None) -> int:

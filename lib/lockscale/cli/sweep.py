@@ -70,7 +70,9 @@ def sweep(
             points = sweep_points(known, counts, design, **numbers, client=client, keep=keep)
     except SweepInterrupted as stopped:
         points, status = stopped.points, INTERRUPTED
-        goes_on = "the same command goes on from there" if keep else "--keep FILE keeps them for a second run"
+        goes_on = (
+            "the same command continues from there" if keep else "--keep FILE keeps them for a second run"
+        )
         click.echo(f"lockscale: {stopped}; {goes_on}", err=True)
     value = {
         "model": known.name,
@@ -91,7 +93,7 @@ def _design(grids: tuple[str, ...], ranges: tuple[str, ...], samples: int | None
     given = named_values("--grid", grids)
     found = grid({name: [_value(name, v) for v in text.split(",")] for name, text in given.items()})
     if bool(ranges) != (samples is not None):
-        raise BadInput("a Latin hypercube needs both --latin NAME=LOW:HIGH and --samples N")
+        raise BadInput("a Latin hypercube needs both --latin NAME=LOW:HIGH and --samples N: give both")
     if samples is None:
         return found
     bounds = dict(_range(name, text) for name, text in named_values("--latin", ranges).items())
@@ -123,7 +125,7 @@ def _rows(points: "list[Point]") -> "list[dict[str, Any]]":
 @click.option(
     "--dask", metavar="ADDRESS", help="This Dask scheduler's workers.  [default: own processes here]"
 )
-@click.option("--keep", is_flag=True, help="Save it in data/, for the figure and the notebook.")
+@click.option("--keep", is_flag=True, help="Save the result in data/, for the figure and the notebook.")
 @as_json
 def scale(dask: str | None, keep: bool) -> None:
     """Simulate where ext4's create, allocation and orphan paths saturate next, up to 1024 CPUs.

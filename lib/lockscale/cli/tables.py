@@ -88,14 +88,14 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Save it in data/, for the figures and notebooks.")
+@click.option("--keep", is_flag=True, help="Save the result in data/, for the figures and notebooks.")
 @click.option(
-    "--gains", is_flag=True, help="Instead list each patch's gain in virtual time, published and predicted."
+    "--gains", is_flag=True, help="Instead, list each patch's gain: in virtual time, published and predicted."
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Instead list kept predictions and what the present method predicts for the same runs.",
+    help="Instead, list kept predictions and what the present method predicts for the same runs.",
 )
 @as_json
 def scoreboard(keep: bool, gains: bool, again: bool) -> None:
@@ -120,7 +120,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
         from lockscale.show.gains import gain_rows, gains_text
 
         if keep:
-            raise BadInput("--gains reads the curated runs and keeps nothing: leave --keep out")
+            raise BadInput("--gains only reads the curated runs: leave out --keep")
         found = gain_rows()
         show([asdict(row) for row in found], gains_text(found))
         return
@@ -181,7 +181,7 @@ FORMATS = "svg,pdf,html,txt,csv"
     help="svg, txt, csv ...; for a measured study also changelog,cover,ticket.",
 )
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder.  [default: figures]"
+    "--output", type=click.Path(file_okay=False, path_type=Path), help="Output folder.  [default: figures]"
 )
 @click.option("--run", default="", help="The run of the study.  [default: the latest in data/measured]")
 @as_json

@@ -23,5 +23,5 @@ def on_disk(fs: FsType) -> FsType:
 def fs_type(name: str) -> FsType:
     """The file system of that name, as mount knows it. Raises BadInput for one that there is not."""
     if name not in FS_TYPES:
-        raise BadInput(f"there is no file system {name!r}: name one of {', '.join(sorted(FS_TYPES))}")
+        raise BadInput(f"there is no file system {name!r}: use one of {', '.join(sorted(FS_TYPES))}")
     return FS_TYPES[name]

@@ -94,9 +94,7 @@ class FsType:
             if dashed or "/" in option or not words.isdisjoint(self.elsewhere):
                 raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
         if size and not SIZE.fullmatch(size):
-            raise BadInput(
-                f"{printable(size)!r} is no size of a file system: give a number with K, M, G or T"
-            )
+            raise BadInput(f"{printable(size)!r} is not a file system size: give a number with K, M, G or T")
 
     def describe(self, device: str) -> list[str]:
         """The command that prints what read() reads."""

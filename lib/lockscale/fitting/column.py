@@ -50,7 +50,7 @@ class Column:
             return self
         if not used.any():
             span = f"from {n_min}" if n_max is None else f"from {n_min} to {n_max}"
-            raise BadInput(f"{self.table}, {self.name} has no thread counts {span}: choose others")
+            raise BadInput(f"{self.table}, {self.name} has no thread counts {span}: choose another range")
         runs = None if self.runs is None else self.runs[used]
         given = self.given and self.given.between(n_min, n_max)
         return replace(
@@ -72,7 +72,7 @@ def published_columns(table: str) -> list[Column]:
     """
     frame = published(table)
     if not _has_rates(frame):
-        raise BadInput(f"table {table} has no rates against threads: fit a table that has")
+        raise BadInput(f"table {table} has no rates against threads: choose a table that has")
     found = _columns(table, frame)
     if not found:
         raise BadInput(f"no column of {table} has rates at {FEWEST} or more thread counts")

@@ -52,10 +52,12 @@ def rate_unit(text: str) -> RateUnit:
         raise ValueError(f"'%' is a share, not a rate: write rates in {KNOWN}")
     found = _UNIT.fullmatch(f"{text}/s" if text.casefold().endswith("iops") else text)
     if not found or found["time"] not in TIME_S:
-        raise ValueError(f"'{printable(text)}' is no rate that is known: write {KNOWN}")
+        raise ValueError(f"'{printable(text)}' is not a known unit of a rate: write {KNOWN}")
     what = _operations(found["what"] or "")
     if what is None:
-        raise ValueError(f"'{printable(text)}' could be a multiple or no rate at all: write {KNOWN}")
+        raise ValueError(
+            f"'{printable(text)}' could be a multiple of a rate or not a rate at all: write {KNOWN}"
+        )
     many = _number(found["number"]) * _COUNT.get(found["count"], 1.0)
     return RateUnit(many * what.per_s / TIME_S[found["time"]], f"{what.name}/s")
 

@@ -96,10 +96,12 @@ class SimulatedModel:
 
     def __post_init__(self) -> None:
         if not self.free:
-            raise BadInput(f"no parameter of {self.name} is free: give ranges of some")
+            raise BadInput(f"no parameter of {self.name} is free: give the range of at least one")
         for name, (low, high) in self.free.items():
             if not 0 < low < high < np.inf:
-                raise BadInput(f"the range of {name} is {low:g} to {high:g}: give two rising numbers above 0")
+                raise BadInput(
+                    f"the range of {name} is {low:g} to {high:g}: give two numbers above 0, the smaller first"
+                )
         middle = {name: float(np.sqrt(low * high)) for name, (low, high) in self.free.items()}
         for one in self.each_arm:
             if strange := [name for name in one.depends_on if name not in self.free]:
@@ -113,7 +115,7 @@ class SimulatedModel:
         numbers = [p.name for p in known.parameters if p.unit]
         for name in given:
             if name not in numbers or name in self.held or name in one.held:
-                why = "is held too" if name in numbers else f"is none of {', '.join(numbers)}"
+                why = "is also fixed" if name in numbers else f"is not one of {', '.join(numbers)}"
                 raise BadInput(f"free parameter {name!r} of {known.name} {why}: name others")
 
     @cached_property

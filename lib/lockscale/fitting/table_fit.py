@@ -44,10 +44,10 @@ def fit(
     cannot be used.
     """
     if model is None and (fixed or share):
-        raise BadInput("fixed and share name parameters of one model: name the model too")
+        raise BadInput("fixed and share name parameters of one model: give model too")
     if model is not None and share:
         if column is not None:
-            raise BadInput("share is of every curve of a table: leave out column")
+            raise BadInput("share applies to all curves of a table: leave out column")
         columns = [one.between(*thread_range(n_min, n_max)) for one in read_columns(table)]
         return fit_columns_together(columns, model, share, fixed)
     chosen = read_column(table, column, n_min, n_max)
@@ -78,7 +78,7 @@ def model_of(column: Column, model: object) -> QueueingModel:
     if isinstance(model, str) and model in models:
         return models[model]
     if isinstance(model, str) or not all(hasattr(model, part) for part in ("name", "parameters", "rate")):
-        raise BadInput(f"there is no model {model!r} of {column.name} (there are: {', '.join(models)})")
+        raise BadInput(f"there is no model {model!r} of {column.name} (known: {', '.join(models)})")
     return cast(QueueingModel, model)
 
 
@@ -196,7 +196,7 @@ def fit_each_column(
     because it has too few thread counts, or looks odd. Raises BadInput where none is left.
     """
     if model is None and (fixed or share):
-        raise BadInput("fixed parameters and shared ones are those of one model: name the model too")
+        raise BadInput("fixed and shared parameters are those of one model: give model too")
     columns, threads = read_columns(table), thread_range(n_min, n_max)
     if model is not None and share:
         used = tuple(column.between(*threads) for column in columns if column.given is None)

@@ -43,7 +43,7 @@ def read_cells(path: Path) -> pd.DataFrame:
             rows.append(row)
     except csv.Error as error:
         ended = str(error) == "unexpected end of data"
-        what = "has a quote that nothing closes" if ended else f"is none of a CSV file ({error})"
+        what = "has an unclosed quote" if ended else f"is not valid CSV ({error})"
         raise BadInput(f"{path} row {len(rows) + 1} {what}: {SHAPE}") from error
     names = _header(path, rows.pop(0) if rows else [])
     for number, row in enumerate(rows, start=2):
@@ -59,11 +59,11 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is no CSV file in UTF-8: {SHAPE}") from error
+        raise BadInput(f"{path} is not a CSV file in UTF-8: {SHAPE}") from error
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; give the path of a CSV file") from error
     if "\0" in text:
-        raise BadInput(f"{path} is no CSV file but a binary one: {SHAPE}")
+        raise BadInput(f"{path} is a binary file, not CSV: {SHAPE}")
     return text
 
 
@@ -79,7 +79,7 @@ def _header(path: Path, row: Sequence[str]) -> list[str]:
             raise BadInput(f"{path} row 1 has {called} between the names: write commas")
     if twice := sorted({name for name in names if name and names.count(name) > 1}):
         name = printable(twice[0])
-        raise BadInput(f"{path} row 1 names column {name!r} twice: give each column a name of its own")
+        raise BadInput(f"{path} row 1 names column {name!r} twice: give each column a different name")
     return [name or f"{_NO_NAME} {place}" for place, name in enumerate(names)]
 
 
@@ -91,7 +91,7 @@ def _named(path: Path, cells: pd.DataFrame) -> pd.DataFrame:
         if not counts and (column != "").any():
             place = int(str(name).removeprefix(_NO_NAME)) + 1
             raise BadInput(
-                f"{path} row 1 has no name for column {place}: name it as known columns are, or drop it"
+                f"{path} row 1 has no name for column {place}: name it like a known column, or drop it"
             )
         cells = cells.drop(columns=name)
     return cells
@@ -109,7 +109,7 @@ def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
     plain = frame.rename(columns=str).reset_index(drop=True).rename(index=lambda row: row + 1)
     if (twice := plain.columns.duplicated()).any():
         name = plain.columns[twice][0]
-        raise BadInput(f"the data frame has column {name!r} twice: give each column a name of its own")
+        raise BadInput(f"the data frame has column {name!r} twice: give each column a different name")
     for name in NUMBERS:
         if name in plain and not (plain[name].dtype.kind in "iuf" or plain[name].dtype == "string"):
             plain[name] = plain[name].astype(object)
@@ -183,7 +183,7 @@ def _check_arms(cells: pd.DataFrame, where: str) -> None:
     if "arm" in cells:
         blank = cells.arm.isna() | (cells.arm.astype(str).str.strip() == "")
         if not blank.all():
-            _refuse(blank, cells.arm, where, "other rows name their arm, so name this one's too")
+            _refuse(blank, cells.arm, where, "other rows name their arm, so this one needs one too")
 
 
 def _in_one_unit(cells: pd.DataFrame, where: str) -> "tuple[pd.DataFrame, pd.Series[float]]":
@@ -211,14 +211,14 @@ def _numbers(cells: pd.DataFrame, name: str, where: str) -> "pd.Series[float]":
     numbers = pd.to_numeric(cells[name], errors="coerce").astype("float64")
     empty = cells[name].isna() | (cells[name] == "")
     _refuse(empty, cells[name], where, "leave out rows without a value")
-    advice = "write plain numbers such as 1234.5, and leave out runs that did not work"
+    advice = "write plain numbers such as 1234.5, and leave out failed runs"
     _refuse(numbers.isna() | numbers.isin([np.inf, -np.inf]), cells[name], where, advice)
     return numbers
 
 
 def _positive(cells: pd.DataFrame, name: str, where: str) -> "pd.Series[float]":
     numbers = _numbers(cells, name, where)
-    advice = f"give {SMALLEST:g} to {LARGEST:g}, so check the unit and leave out runs that did not work"
+    advice = f"give {SMALLEST:g} to {LARGEST:g}, so check the unit and leave out failed runs"
     _refuse((numbers < SMALLEST) | (numbers > LARGEST), cells[name], where, advice)
     return numbers
 
@@ -296,7 +296,7 @@ def read_column(table: Table, column: str | None = None, n_min: int = 1, n_max: 
     chosen = [one for one in found if column in (None, one.name)]
     if len(chosen) != 1:
         names = ", ".join(repr(one.name) for one in found)
-        raise BadInput(f"column is {column!r} but the table has {len(found)}: choose of {names}")
+        raise BadInput(f"column is {column!r} but the table has {len(found)}: choose one of {names}")
     return chosen[0].between(*threads)
 
 

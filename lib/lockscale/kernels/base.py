@@ -85,7 +85,7 @@ class _Bases(_Strict):
     def kind(self, name: str) -> Kind:
         """The kind of build that is called `name`."""
         if name not in self.kinds:
-            raise BadInput(f"there is no kind of build {name!r} (there are: {', '.join(self.kinds)})")
+            raise BadInput(f"there is no kind of build {name!r} (known: {', '.join(self.kinds)})")
         said = self.kinds[name]
         return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in said.configs), said.on_top)
 
@@ -111,7 +111,7 @@ def base(line: str = "") -> Base:
         return found
     whose = "" if line else f"{VARIABLE}: "
     there = ", ".join(one.line for one in known)
-    where = f"in kernel-patches/base.toml (there are: {there})"
+    where = f"in kernel-patches/base.toml (known: {there})"
     raise BadInput(f"{whose}there is no base {wanted[:20]!a} {where}")
 
 

@@ -266,6 +266,6 @@ def refuse_one_identity(kernels: dict[str, tuple[Kernel, str]]) -> None:
         other = seen.setdefault((kernel.code_sha256, rest), arm)
         if other != arm:
             raise BadInput(
-                f"arms {other} and {arm} are the same kernel with the same mkfs, mount and knobs: "
-                "an A/B of them would compare nothing"
+                f"arms {other} and {arm} are the same kernel with the same mkfs, mount and knobs, so "
+                f"comparing them shows nothing: add a patch to one"
             )

@@ -61,7 +61,7 @@ def read_style(patch: str, stdout: str, stderr: str, status: int) -> Style:
     total, error = TOTAL.search(stdout), ERROR.search(stdout)
     if not total or bool(int(total[1])) != bool(error):
         lines = [line for line in (stderr + "\n" + stdout).splitlines() if line.strip()]
-        raise RunFailed(f"checkpatch of {patch} failed: {lines[0].strip() if lines else 'nothing was said'}")
+        raise RunFailed(f"checkpatch of {patch} failed: {lines[0].strip() if lines else 'no reason given'}")
     errors, warnings, checks = (int(count) for count in total.groups())
     return Style(patch, errors, warnings, checks, f"line {error[1]}: {error[2]}" if error else "")
 

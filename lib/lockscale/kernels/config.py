@@ -46,7 +46,7 @@ def configure(tree: Path, objects: Path, kind: Kind, version: str) -> None:
     run_step(argv, "configure the kernel", 20, objects / "config.log")
     if refused := not_taken(kind.fragment, (objects / ".config").read_text()):
         raise BadInput(
-            f"{_home_of(refused[0], kind)} asks for {refused[0]}, which Linux {version} does not take "
+            f"{_home_of(refused[0], kind)} asks for {refused[0]}, which Linux {version} does not accept "
             f"({len(refused)} such line(s)): a dependency is missing or the option is gone"
         )
     refuse_unknown(kind, tree, version)
@@ -69,8 +69,8 @@ def refuse_unknown(kind: Kind, tree: Path, version: str) -> None:
     for name in off:
         if name.removeprefix("CONFIG_") not in _options_of(tree):
             raise BadInput(
-                f"{_home_of(name, kind)} asks for {name}=n, which no Kconfig file of Linux {version} knows: "
-                "mend its spelling or drop the line"
+                f"{_home_of(name, kind)} asks for {name}=n, which is in no Kconfig file of Linux "
+                f"{version}: correct the spelling or drop the line"
             )
 
 

@@ -123,24 +123,24 @@ class _Look:
 
     def option(self, option: str, what: str) -> None:
         if self.values.get(option) not in ("y", "m"):
-            self.lacks.append(f"{what} needs {option}, which the configuration has not")
+            self.lacks.append(f"{what} needs {option}, which the configuration lacks")
 
     def module(self, name: str, what: str, early: bool = False) -> None:
         """`early`: it must be built in, because no initrd could bring it."""
         options = sorted(self.options_of.get(name, ()))
         values = {self.values.get(option) for option in options}
         if not options:
-            self.lacks.append(f"{what} needs the module {name!a}, which is no part of {self.linux}")
+            self.lacks.append(f"{what} needs the module {name!a}, which is not part of {self.linux}")
         elif not values & {"y", "m"}:
             asked = " or ".join(options)
-            self.lacks.append(f"{what} needs {name} ({asked}), which the configuration has not")
+            self.lacks.append(f"{what} needs {name} ({asked}), which the configuration lacks")
         elif early and "y" not in values:
             built_in = f"{name} built in ({options[0]}=y)"
             self.lacks.append(f"{what} needs {built_in}: the server starts without an initrd")
 
     def device(self, device: Device, what: str, early: bool = False) -> None:
         if not device.drivers:
-            self.unknown.append(f"the driver of the {what} {device.name} is not known: look whether it is on")
+            self.unknown.append(f"the driver of the {what} {device.name} is not known: check that it is on")
         for driver in device.drivers:
             self._driver(driver, f"the {what} {device.name}", early)
 
@@ -179,7 +179,7 @@ class _Look:
             self.lacks.append("the server has no dpkg, and the kernel comes as a Debian package")
         elif packages != "amd64" or machine != "x86_64":
             what = f"{machine} with packages for {packages}"
-            self.lacks.append(f"the server is {what}, and kernels are built for x86_64 alone")
+            self.lacks.append(f"the server is {what}, and kernels are built for x86_64 only")
 
     def at_consoles(self) -> None:
         for console in self.facts.consoles:
@@ -187,13 +187,15 @@ class _Look:
                 if console.startswith(kind):
                     self.option(option, f"the server's console {console}")
         if not self.facts.consoles:
-            self.unknown.append("the server's console is not known: if a kernel panics, nobody may see why")
+            self.unknown.append(
+                "the server's console is not known: if a kernel panics, its messages may be lost"
+            )
 
     def at_root(self) -> None:
         """Everything between the boot loader and the root file system."""
         facts, early = self.facts, not self.facts.has_initrd
         if not facts.disks:
-            self.unknown.append(f"which disk holds the server's root ({facts.root}) is not known")
+            self.unknown.append(f"the disk of the server's root ({facts.root}) is not known")
         for disk in facts.disks:
             self.device(disk, "root disk", early)
         for table in (facts.partition_tables or ("",)) if "part" in facts.layers else ():
@@ -201,11 +203,11 @@ class _Look:
             if table in TABLES:
                 self.option(TABLES[table], what)
             else:
-                self.unknown.append(f"which option reads {what} is not known")
+                self.unknown.append(f"the option for {what} is not known")
         for layer in facts.layers:
             what = f"the layer {layer} under the server's root"
             if layer not in LAYERS:
-                self.unknown.append(f"which module makes {what} is not known")
+                self.unknown.append(f"the module of {what} is not known")
             elif LAYERS[layer]:
                 self.module(LAYERS[layer], what, early)
         for kind in facts.file_systems[:1]:
@@ -219,21 +221,19 @@ class _Look:
             if _module_of(kind) in self.options_of:
                 self.module(_module_of(kind), f"a file system that is mounted ({kind})")
             else:
-                no_part = f"{kind} is mounted and no part of {self.linux}"
+                no_part = f"{kind} is mounted and not part of {self.linux}"
                 self.unknown.append(f"{no_part}: can the server do without it?")
 
     def at_network(self) -> None:
         if not self.facts.network:
-            self.unknown.append("through which network interface the server is reached is not known")
+            self.unknown.append("the network interface through which the server is reached is not known")
         for card in self.facts.network:
             self.device(card, "network interface")
         for layer in self.facts.network_layers:
             if layer in NETWORK_LAYERS:
                 self.module(NETWORK_LAYERS[layer], f"the server's {layer} interface")
             else:
-                self.unknown.append(
-                    f"which module makes the server's interface of kind {layer!a} is not known"
-                )
+                self.unknown.append(f"the module of the server's interface of kind {layer!a} is not known")
 
 
 def _module_of(file_system: str) -> str:

@@ -45,7 +45,7 @@ def export(series: Series, form: str, output: Path | None = None, measured: str 
     cover letter, or in the README of a folder.
     """
     if not series.patches:
-        raise BadInput(f"{series.name} has no patch to export: this arm is the base itself")
+        raise BadInput(f"{series.name} has no patch to export: this arm is the unmodified base")
     touched_files(series)  # refuses what git cannot read
     plain = f"{series.study}-{series.arm}"
     path = output or Path(f"{plain}.mbox" if form == "mbox" else f"{plain}-{form}")
@@ -61,7 +61,7 @@ def export(series: Series, form: str, output: Path | None = None, measured: str 
 
 def _refuse_if_there(path: Path) -> None:
     if path.exists():
-        raise BadInput(f"{path} is there already: remove it, or name another --output")
+        raise BadInput(f"{path} already exists: remove it, or name another --output")
 
 
 def _write_mails(path: Path, letter: bytes, mails: bytes) -> Exported:
@@ -128,7 +128,9 @@ def _files(series: Series) -> dict[str, bytes]:
     files = {_name_in(series, patch): patch.read_bytes() for patch in series.patches}
     for name in files:
         if name.split() != [name]:
-            raise BadInput(f"series {series.name} lists {name!r}: a name with a blank cannot be exported")
+            raise BadInput(
+                f"series {series.name} lists {name!r}: a name with a space cannot be exported, rename it"
+            )
     return files
 
 
@@ -159,8 +161,8 @@ def _ldiskfs(series: Series, note: str) -> dict[str, bytes]:
     for name in touched_files(series):
         if not LDISKFS_TAKES.fullmatch(name):
             raise BadInput(
-                f"{series.name} changes {name}, which is not in ldiskfs (ext4 and its headers): "
-                "a Lustre server needs it in its kernel, export it with --format quilt or mbox"
+                f"{series.name} changes {name}, which is not part of ldiskfs (ext4 and its headers) but of "
+                f"the server's kernel: export with --format quilt or mbox"
             )
     own = f"lockscale-{series.study}-{series.arm}"
     folder = f"ldiskfs/kernel_patches/patches/{own}"
@@ -173,7 +175,7 @@ def _ldiskfs(series: Series, note: str) -> dict[str, bytes]:
 
 
 HOW = """\
-Copy ldiskfs/ over a Lustre tree; no file of Lustre's is replaced. Then append the lines of
+Copy ldiskfs/ over a Lustre tree; no file of Lustre is replaced. Then append the lines of
 kernel_patches/series/{listing}
 to the series of your kernel, after Lustre's own patches. They change the same files: a hunk that no
 longer applies there has to be rebased by hand.

@@ -64,7 +64,7 @@ def code_sha256(image: Path, release: str, build_id: str) -> str:
     """
     content = image.read_bytes()
     if content[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
-        raise RunFailed(f"{image} is no bzImage: remove its folder and build again")
+        raise RunFailed(f"{image} is not a bzImage: remove its folder and build again")
     offset, length = struct.unpack_from("<II", content, PAYLOAD_AT)
     start = (content[SETUP_SECTORS_AT] + 1) * SECTOR + offset
     packed = content[start : start + length]
@@ -98,7 +98,9 @@ def build_id_from_notes(notes: bytes) -> str:
         is_gnu = notes[name_at : name_at + name_size] == b"GNU\0"
         if is_gnu and kind == NT_GNU_BUILD_ID and 0 < size == len(descriptor):
             return descriptor.hex()
-    raise RunFailed("the kernel carries no GNU build-id note, so its numbers cannot be trusted")
+    raise RunFailed(
+        "the kernel has no GNU build-id note, so its numbers cannot be trusted: build it with one"
+    )
 
 
 def build_id_of(vmlinux: Path) -> str:
@@ -107,5 +109,5 @@ def build_id_of(vmlinux: Path) -> str:
     argv = [need("objcopy"), "--output-target=binary", "--only-section=.notes"]
     done = subprocess.run([*argv, str(vmlinux), str(notes)], capture_output=True, text=True)
     if done.returncode:
-        raise RunFailed(f"{vmlinux} is no linked kernel: {done.stderr.strip()}")
+        raise RunFailed(f"{vmlinux} is not a linked kernel: {done.stderr.strip()}")
     return build_id_from_notes(notes.read_bytes())

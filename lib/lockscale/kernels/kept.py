@@ -38,7 +38,7 @@ def kept_record(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        tell(f"the record {path} is damaged or of another version, so its kernel is built again")
+        tell(f"the record {path} is damaged or from another version, so its kernel is built again")
     return None
 
 

@@ -30,7 +30,7 @@ def read_toml(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(tomllib.loads(read_text(path)))
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not TOML ({error}): mend it") from None
+        raise BadInput(f"{path} is not TOML ({error}): fix it") from None
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -49,7 +49,7 @@ def read_mail(patch: Path) -> bytes:
     is_mail = all(re.search(rb"^%s: \S" % name, head, re.MULTILINE) for name in (b"From", b"Subject"))
     if not (is_mail and 0 <= message_ends < diff):
         raise BadInput(
-            f"{patch} is no mail that git am takes (From:, Subject:, text, `---`, diff): "
+            f"{patch} is not a mail that git am accepts (From:, Subject:, text, `---`, diff): "
             "make it with git format-patch"
         )
     return content if content.startswith(b"From ") else MBOX_LINE + content
@@ -59,7 +59,7 @@ def refuse_crlf(patch: Path) -> None:
     """Refuse a patch that was saved with CRLF; a hunk of a file that has CRLF itself is no reason."""
     with patch.open("rb") as stream:
         if stream.readline().endswith(b"\r\n"):
-            raise BadInput(f"{patch} has CRLF line ends: save it with LF, as git format-patch writes it")
+            raise BadInput(f"{patch} has CRLF line endings: save it with LF, as git format-patch writes it")
 
 
 PREFIX = re.compile(r"^\[[^\]]*\]\s*")

@@ -63,9 +63,7 @@ def read_series(study: str, arm: str, folder_name: str | None = None, line: str 
     """
     folder = paths.KERNEL_PATCHES / study / (folder_name or arm)
     if not (folder / "series").exists():
-        raise BadInput(
-            f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (there are: {_known()})"
-        )
+        raise BadInput(f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (known: {_known()})")
     line = chosen_line(line)
     patches, comments = _listed(folder, line)
     return Series(study, arm, folder, patches, " ".join(comments), line)
@@ -82,8 +80,8 @@ def _listed(folder: Path, line: str) -> tuple[tuple[Path, ...], list[str]]:
         if not (_is_below(patch, folder) or _is_of_another_arm(patch)):
             said = os.path.relpath(patch, folder)
             raise BadInput(
-                f"{listing} lists {said!r}, which is no file beside it nor a patch of another arm: "
-                "add it or drop the line"
+                f"{listing} lists {said!r}, which is neither a file beside it nor a patch of another arm: "
+                f"add the file or drop the line"
             )
     return patches, unsafe
 
@@ -116,7 +114,9 @@ def _unsafe(line: str, listing: Path) -> str:
     """The reason in a line `# unsafe: ...`; a comment that may be meant as one is not overlooked."""
     found = UNSAFE.match(line)
     if not found:
-        raise BadInput(f"{listing}: {line!r} speaks of unsafe: write `# unsafe: why`, or leave the word out")
+        raise BadInput(
+            f"{listing}: {line!r} contains the word unsafe: write `# unsafe: why`, or leave the word out"
+        )
     return found[1]
 
 
@@ -125,7 +125,7 @@ def refuse_unsafe(series: Series, *, disposable: bool, target: str) -> None:
     if series.unsafe and not disposable:
         raise BadInput(
             f"arm {series.name} is unsafe ({series.unsafe}): it runs only on a target with "
-            f"`disposable: true`, which {target} has not"
+            f"`disposable: true`, which {target} lacks"
         )
 
 
@@ -133,7 +133,10 @@ def safe_of(chosen: Sequence[Series]) -> list[Series]:
     """The arms of `chosen` that lose nothing by design; BadInput when there is none to prove anything of."""
     safe = [series for series in chosen if not series.unsafe]
     if not safe:
-        raise BadInput(f"{chosen[0].name} is unsafe ({chosen[0].unsafe}) and is left out: name a safe arm")
+        raise BadInput(
+            f"{chosen[0].name} is unsafe ({chosen[0].unsafe}) and is left out, so nothing is "
+            f"left to do: name a safe arm"
+        )
     return safe
 
 
@@ -152,7 +155,7 @@ def chosen_names(which: str | None) -> list[tuple[str, str]]:
     """Study and arm of every series of `which`, readable or not: a study, a study/arm, or None for all."""
     chosen = [(study, arm) for study, arm in _found() if which in (None, study, f"{study}/{arm}")]
     if not chosen:
-        raise BadInput(f"there is no series {which!r} (there are: {_known()})")
+        raise BadInput(f"there is no series {which!r} (known: {_known()})")
     return chosen
 
 
@@ -173,7 +176,7 @@ def touched_files(series: Series) -> list[str]:
         moved = MOVED.findall(read_text(patch))
         for name in (*_changed_by(patch), *moved):
             if ".." in Path(name).parts or Path(name).is_absolute():
-                raise BadInput(f"{patch} changes {name!r}, which lies outside the kernel tree: leave it out")
+                raise BadInput(f"{patch} changes {name!r}, which is outside the kernel tree: leave it out")
             touched[name] = None
     return list(touched)
 
@@ -187,8 +190,8 @@ def _changed_by(patch: Path) -> list[str]:
     *entries, summary = done.stdout.split("\0")
     if mode := MODE.search(summary):
         raise BadInput(
-            f"{patch} holds a symbolic link or a file mode ({mode[1]}): "
-            "leave it out, only plain files of mode 100644 are kept"
+            f"{patch} contains a symbolic link or a file mode ({mode[1]}): leave it out, only regular "
+            f"files of mode 100644 are allowed"
         )
     return [entry.split("\t", 2)[2] for entry in entries]
 
@@ -218,9 +221,9 @@ def _apply_one(series: Series, at: int, stage: Path) -> None:
     if done.returncode == 0:
         return
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
-        why = "is already in this kernel source: leave it out, or name a source without it"
+        why = "is already in this kernel source: drop it, or name a source without it"
     else:
-        why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, no fuzz is taken"
+        why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, fuzz is not allowed"
     raise BadInput(f"series {series.name}: {patch.name} {why}")
 
 

@@ -169,10 +169,13 @@ def own_options(given: Given) -> dict[str, str]:
     for name, value in own.items():
         if not VALUE.fullmatch(value):
             raise BadInput(
-                f"{given.called} says {name}={value[:60]!a}, which is no plain value: mend it there"
+                f"{given.called} says {name}={value[:60]!a}, which is not a valid value: fix it there"
             )
     if "CONFIG_BLOCK" not in own:
-        raise BadInput(f"{given.called} is none (no CONFIG_BLOCK in it): put its kernel's own there")
+        raise BadInput(
+            f"{given.called} is not a kernel configuration (it has no CONFIG_BLOCK): put that "
+            f"kernel's own there"
+        )
     return own
 
 
@@ -180,7 +183,7 @@ def loaded(facts: ServerFacts, keep: Sequence[str]) -> list[str]:
     """The server's loaded modules and those that are to be kept; refuse a name that is none."""
     for name in keep:
         if not MODULE_NAME.fullmatch(name):
-            raise BadInput(f"{name[:60]!a} is not the name of a kernel module: write one as lsmod does")
+            raise BadInput(f"{name[:60]!a} is not the name of a kernel module: write it as lsmod prints it")
     return sorted({*facts.modules, *(name.replace("-", "_") for name in keep)})
 
 
@@ -212,8 +215,8 @@ def _configured(
         refuse_unknown(kind, tree, version)
         if lines := refused(kind.fragment, final.read_text()):
             raise BadInput(
-                f"{lines[0]} does not go with {called} in Linux {version} ({len(lines)} such line(s)): "
-                "a dependency is off there, or the option is gone"
+                f"{lines[0]} does not work with {called} in Linux {version} ({len(lines)} such line(s)): a "
+                f"dependency is off there, or the option is gone"
             )
         return final.read_text()
 

@@ -58,8 +58,8 @@ def refuse_address(said: str) -> str:
     An address is never fetched, may hold a password, and would be kept in every run's provenance.
     """
     if _ADDRESS.search(said):
-        return "this looks like an address, and nothing is fetched: give the whole path of a tarball or tree"
-    return "" if said.isprintable() else "a control character is in it: give the path of a tarball or tree"
+        return "this looks like a URL, and nothing is downloaded: give the path of a tarball or tree"
+    return "" if said.isprintable() else "it contains a control character: give the path of a tarball or tree"
 
 
 def find_source(override: str | None = None, line: str = "") -> Source:
@@ -107,10 +107,10 @@ def _packaged(wanted: Base) -> Path:
 def _no_source(path: Path) -> str:
     """Why `path` is neither a kernel's tarball nor its tree, or nothing."""
     if not path.exists():
-        return f"the kernel source {path} is not there: give a kernel tarball or tree"
+        return f"the kernel source {path} does not exist: give a kernel tarball or tree"
     if path.is_dir():
         there = (path / "Kbuild").is_file()
-        return "" if there else f"{path} is not a kernel tree (it has no Kbuild file): name its top folder"
+        return "" if there else f"{path} is not a kernel tree (it has no Kbuild file): give its top folder"
     if path.is_file() and tarfile.is_tarfile(path):
         return ""
     return f"{path} is neither a tarball nor a folder: give a kernel tarball or tree"
@@ -188,7 +188,7 @@ def _unpack(source: Source, half: Path, log: Path) -> None:
     try:
         run_step(argv, "unpack the kernel source", FILES_IN_A_TREE, log)
     except RunFailed as error:
-        raise BadInput(f"{source.path} is no whole kernel tarball or tree: {error}") from None
+        raise BadInput(f"{source.path} is not a complete kernel tarball or tree: {error}") from None
 
 
 def version_in(room: Path) -> str:
@@ -201,14 +201,14 @@ def _version_of(tree: Path, source: Source) -> str:
     try:
         text = (tree / "Makefile").read_text(errors="replace")
     except FileNotFoundError:
-        raise BadInput(f"{source.path} holds no kernel: there is no Makefile at its top") from None
+        raise BadInput(f"{source.path} is not a kernel: it has no Makefile at its top") from None
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", text, re.MULTILINE))
     version = ".".join(found.get(k, "?") for k in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
     line = base(source.line).line
     if not version.startswith(line + "."):
         raise BadInput(
-            f"{source.path} is Linux {version}, but the series are made for {line}.y: "
-            f"give a {line}.y source, or name another base with --base"
+            f"{source.path} is Linux {version}, but the series are for {line}.y: give a {line}.y source, "
+            f"or name another base with --base"
         )
     return version
 

@@ -94,5 +94,5 @@ def _failure(argv: Sequence[str], what: str, log: Path) -> Exception:
     if NO_SPACE.search(text):
         return FullDisk(f"the disk under {log.parent} is full ({what}): {MAKE_ROOM}")
     lines = text.splitlines()
-    first = next(filter(SAYS_WHY.search, lines), lines[-1] if lines else "nothing was said")
-    return RunFailed(f"{what} failed ({Path(argv[0]).name}): {first.strip()} (whole log: {log})")
+    first = next(filter(SAYS_WHY.search, lines), lines[-1] if lines else "no output")
+    return RunFailed(f"{what} failed ({Path(argv[0]).name}): {first.strip()} (full log: {log})")

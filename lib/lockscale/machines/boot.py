@@ -53,12 +53,15 @@ def boot_once(
     grub = read_grub(server)
     home = _home(server, grub)
     if kernel.release == home:
-        raise BadInput(f"Linux {home} is the server's default kernel: it cannot be on trial")
+        raise BadInput(
+            f"Linux {home} is the server's default kernel, so it cannot be booted on trial: "
+            f"choose another default with grub-set-default"
+        )
     against = list(guard.reasons_against(server, kernel.release))
     if against:
-        raise BadInput(f"the guard cannot be used: {'; '.join(against)}")
+        raise BadInput(f"the boot guard cannot be used: {'; '.join(against)}")
     if method == "kexec" and guard.grub_commands:
-        raise BadInput("this guard is armed by GRUB, which kexec goes past: use method grub, or no guard")
+        raise BadInput("this guard is armed by GRUB, which kexec bypasses: use method grub, or no guard")
     pin_default(server, grub)
     prepare_trial(server, guard, timeout_s)
     arguments = " ".join((*ARGUMENTS, *guard.kernel_arguments))
@@ -72,8 +75,8 @@ def boot_once(
     # Until the trial's own end, by timer or guard, and the boot of the old kernel after it.
     longest_s = SHUTDOWN_S + max(timeout_s, guard.timeout_s or 0) + SHUTDOWN_S + timeout_s
     never_back = (
-        f"Linux {kernel.release} hangs and nothing reset the server within {longest_s} s: "
-        f"switch it off and on, it then boots Linux {home}"
+        f"Linux {kernel.release} hangs and nothing reset the server within {longest_s} s: power-cycle it, "
+        f"and it boots Linux {home}"
     )
     _restart(server, "kexec" if method == "kexec" else "reboot", longest_s, never_back)
     return _judge(server, asked)
@@ -91,8 +94,8 @@ def _home(server: SshMachine, grub: Grub) -> str:
     home, running = str(grub.default.release), _running(server)
     if running != home and not OURS.fullmatch(running) and not is_on_trial(server):
         raise BadInput(
-            f"the server runs Linux {running}, and a boot would leave it on its default, {home}: "
-            f"reboot it by hand, or choose the one that runs with grub-set-default"
+            f"the server runs Linux {running}, but a trial would leave it on its default, {home}: reboot "
+            f"it by hand, or make the running one the default with grub-set-default"
         )
     return home
 
@@ -103,11 +106,12 @@ def go_home(server: SshMachine, timeout_s: int) -> None:
     disarm(server)  # whoever armed it was ended before the reboot
     if _running(server) == home and not is_on_trial(server):
         return
-    stuck = f"did not come back from the kernel on trial within {timeout_s} s: switch it off and on"
+    stuck = f"did not come back from the trial kernel within {timeout_s} s: power-cycle it"
     _restart(server, "reboot", timeout_s + SHUTDOWN_S, f"the server {stuck}")
     if (running := _running(server)) != home:
         raise RunFailed(
-            f"the server came back on Linux {running}, not on its default {home}: look at its GRUB"
+            f"the server came back on Linux {running}, not on its default {home}: check its GRUB "
+            f"configuration"
         )
 
 
@@ -129,10 +133,10 @@ def _what_happened(server: SshMachine, asked: _Asked) -> str:
     """Why the trial ended before anybody reached it, from its note and from how long it took."""
     name = f"Linux {asked.kernel.release}"
     if disarm(server):
-        return f"{name} was never started: the reboot went past GRUB"
+        return f"{name} was never started: the reboot bypassed GRUB"
     note = how_far(server)
     if note == UNREACHED:
-        return f"{name} booted, but its network never came up: nobody reached it within {asked.timeout_s} s"
+        return f"{name} booted, but could not be reached over the network within {asked.timeout_s} s"
     where = "before user space" if note == ASKED else "in user space"
     # by the server's clock; proc(5), stat, btime: when the running kernel started
     took_s = int(must(server, ["grep", "^btime", "/proc/stat"]).split()[1]) - asked.clock_s

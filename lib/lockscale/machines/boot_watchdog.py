@@ -62,7 +62,7 @@ class I6300esb(BootWatchdog):
         if not found.stdout.strip():
             yield "the server has no i6300esb watchdog (PCI 8086:25ab): choose another guard"
         if driver.status:
-            yield f"Linux {release} has no driver for it and would be reset: set CONFIG_I6300ESB_WDT"
+            yield f"Linux {release} lacks the watchdog's driver and would be reset: set CONFIG_I6300ESB_WDT"
 
     @property
     def grub_commands(self) -> tuple[str, ...]:
@@ -182,7 +182,8 @@ def confirm(server: Machine) -> None:
     active = server.run(["systemctl", "is-active", TIMER])
     if active.status:
         raise RunFailed(
-            f"the trial's timer did not run ({active.stdout.strip()}): nothing would have ended it"
+            f"the trial's timer does not run ({active.stdout.strip()}), so nothing would end the trial: "
+            f"look at systemd's log on the server"
         )
     must_all(server, [Write(HEARD, "\n"), ["systemctl", "start", HOME_TIMER]])
     must(server, ["systemctl", "is-active", HOME_TIMER])

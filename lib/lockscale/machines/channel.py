@@ -84,8 +84,8 @@ class Channel:
                 lost_s = unserved.seconds()
                 ends_s = began_s + timeout_s + lost_s
                 if now_s > ends_s:
-                    starved = f", and {lost_s:.0f} s in which it had no processor" if lost_s >= 1 else ""
-                    raise TimeoutError(f"no end of `{what}` within {timeout_s:.0f} s{starved}")
+                    starved = f", plus {lost_s:.0f} s without a CPU" if lost_s >= 1 else ""
+                    raise TimeoutError(f"`{what}` did not end within {timeout_s:.0f} s{starved}")
             time.sleep(POLL_S)
 
 

@@ -81,7 +81,9 @@ def judged(machine: Machine, disk: NamedDisk, token: str | None = None, fs: FsTy
     Raises BadInput with every reason against it.
     """
     if not BY_ID.fullmatch(str(disk.by_id)):
-        raise _refused(disk, ["it is not a name in /dev/disk/by-id, which alone stays with one disk"])
+        raise _refused(
+            disk, ["it is not a name in /dev/disk/by-id, and only those always mean the same disk"]
+        )
     seen = look(machine, str(disk.by_id), disk.record, fs)
     if reasons := reasons_against(disk, seen, token):
         raise _refused(disk, reasons)
@@ -96,11 +98,11 @@ def _refused(disk: NamedDisk, reasons: list[str]) -> BadInput:
 def reasons_against(disk: NamedDisk, seen: Look, token: str | None = None) -> list[str]:
     """Every reason why the disk must not be formatted, in the table's order; none if it may be."""
     if not seen.device or (not seen.is_block and not seen.is_link):
-        return ["it is not there"]
+        return ["it does not exist"]
     if not seen.is_link:
         return ["it is not a link that udev made"]
     if not seen.is_block or seen.itself is None:
-        return [f"it leads to {seen.device}, which is not there or no block device"]
+        return [f"it leads to {seen.device}, which does not exist or is not a block device"]
     case = _Case(disk, seen, seen.itself, token)
     return [reason for rule in REASONS.values() for reason in rule(case)]
 
@@ -141,7 +143,7 @@ def _read_only(case: _Case) -> Iterator[str]:
 
 def _removable(case: _Case) -> Iterator[str]:
     if case.found.removable:
-        yield "it is removable: another may lie in the slot next time"
+        yield "it is removable: next time another one may be in the slot"
 
 
 def _system(case: _Case) -> Iterator[str]:
@@ -194,7 +196,7 @@ def _open(case: _Case) -> Iterator[str]:
 def _unreadable(case: _Case) -> Iterator[str]:
     for part in ("mounts", "holders", "loops", "openers"):  # which always have an answer
         if case.look.said[part][0]:
-            yield f"its {part} cannot be asked"
+            yield f"its {part} cannot be determined"
     status, said = case.look.said["reads"]
     if status or case.look.signatures is None:
         yield f"it cannot be read: {said.splitlines()[-1] if said else 'wipefs fails'}"
@@ -212,7 +214,7 @@ def _signature(case: _Case) -> Iterator[str]:
 def _refused_by_mkfs(case: _Case) -> Iterator[str]:
     status, said = case.look.said["takes"]
     if status:
-        yield f"mkfs would not take it: {said}"
+        yield f"mkfs refuses it: {said}"
 
 
 def _token(case: _Case) -> Iterator[str]:
@@ -222,13 +224,13 @@ def _token(case: _Case) -> Iterator[str]:
     if wrong := case.disk.wrong(case.token):
         yield wrong
     elif case.token is None and not known:
-        yield f"this project never used it: the first time give --token, {HOW_TO_TYPE}"
+        yield f"lockscale never used it before: give --token, {HOW_TO_TYPE}"
 
 
 REASONS: dict[str, Callable[[_Case], Iterator[str]]] = {
     "not a whole disk": _other_kind,
     "wrong serial": _other_serial,
-    "two disks with one serial": _serial_twice,
+    "two disks with the same serial": _serial_twice,
     "wrong size": _other_size,
     "read-only": _read_only,
     "removable": _removable,

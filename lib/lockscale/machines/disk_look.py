@@ -175,7 +175,9 @@ def look(machine: Machine, by_id: str, record: str, fs: FsType) -> Look:
     try:
         return parse(done.stdout)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunFailed(f"{by_id} is not formatted: what the target says of it cannot be read") from error
+        raise RunFailed(
+            f"{by_id} is not formatted: the target's answers about it cannot be parsed"
+        ) from error
 
 
 def parse(text: str) -> Look:
@@ -190,9 +192,9 @@ def parse(text: str) -> Look:
         else:
             lines.append(line)
     if lacks := " ".join(said["lacks"][1].split()):
-        raise BadInput(f"the target lacks {lacks}, without which no disk can be checked: install it there")
+        raise BadInput(f"the target lacks {lacks}, which the check of a disk needs: install it there")
     if said["devices"][0]:
-        raise BadInput("the target's lsblk does not list its disks: it has to be util-linux 2.31 or newer")
+        raise BadInput("the target's lsblk does not list its disks: install util-linux 2.31 or newer")
     is_block = said["block"][0] == 0
     if is_block and (missing := [part for part in PARTS if part not in said]):
         raise KeyError(missing[0])

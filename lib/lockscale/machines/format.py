@@ -60,9 +60,7 @@ class Formatting:
         guarded = ["sh", "-c", script, "sh", str(self.disk.by_id), self.disk.record, seen, *mkfs]
         done = machine.run(guarded, timeout_s=600)
         if done.status in (MOVED, CHANGED):
-            raise RunFailed(
-                f"{self.disk.by_id} is not formatted: it changed while it was looked at, try again"
-            )
+            raise RunFailed(f"{self.disk.by_id} is not formatted: it changed while it was checked, try again")
         if done.status:
             raise RunFailed(f"`{shlex.join(self.command)}` ended with {done.status}: {done.last_words}")
         return shlex.join(self.command)

@@ -134,8 +134,8 @@ def write_custom(server: Machine, lines: list[str], path: str = CUSTOM) -> None:
     part = "".join(f"{line}\n" for line in [BEGIN, *lines, END]) if lines else ""
     done = server.run(["sh", "-c", REPLACE, "sh", path, BEGIN, END, part])
     if done.status:
-        why = (done.stderr.strip() or "nothing was said").splitlines()[0]
-        raise RunFailed(f"{path} on the server cannot be written, and is what it was: {printable(why, 300)}")
+        why = (done.stderr.strip() or "no reason given").splitlines()[0]
+        raise RunFailed(f"{path} on the server cannot be written and is unchanged: {printable(why, 300)}")
 
 
 def forget_custom(server: Machine, path: str = CUSTOM) -> None:
@@ -189,8 +189,8 @@ def read_grub(server: Machine) -> Grub:
     default = _default_of(menu, saved) if saved else _entry_of(menu, said["running"])
     if said["password"] and not default.is_unrestricted:
         raise BadInput(
-            "the server's GRUB asks for a password before it boots its default, and nobody is there to type "
-            "it: give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
+            "the server's GRUB asks for a password before it boots its default, so it would not come back: "
+            "give its entries --unrestricted (CLASS in /etc/grub.d/10_linux), then run update-grub"
         )
     return Grub(menu, default, saved, is_pinned=saved == default.path)
 
@@ -199,7 +199,8 @@ def _default_of(menu: Sequence[MenuEntry], saved: str) -> MenuEntry:
     found = next((entry for entry in menu if entry.is_called(saved)), None)
     if found is None:
         raise BadInput(
-            f"the server's saved default {saved!r} is no entry of its menu: choose one with grub-set-default"
+            f"the server's saved default {saved!r} is not an entry of its menu: choose one with "
+            f"grub-set-default"
         )
     return found
 
@@ -209,23 +210,25 @@ def _reasons(said: dict[str, str], failed: Collection[str]) -> Iterator[str]:
         yield f"it has no {FOLDER}/grub.cfg: run update-grub"
         return
     if "environment" in failed:
-        yield f"its environment block cannot be read: make it by `grub-editenv {FOLDER}/grubenv create`"
+        yield f"its environment block cannot be read: create it with `grub-editenv {FOLDER}/grubenv create`"
         return
     if SAVED_ONE not in said["menu"]:
         line = (said["configured"] or "GRUB_DEFAULT").splitlines()[-1]
         yield (
-            f"its default is not a saved one: change {line} in /etc/default/grub to GRUB_DEFAULT=saved, "
+            f"its default is not the saved entry: change {line} in /etc/default/grub to GRUB_DEFAULT=saved, "
             "then run update-grub"
         )
     if "custom.cfg" not in said["menu"]:
         yield "its menu does not read custom.cfg: make /etc/grub.d/41_custom executable, then run update-grub"
     if said["abstraction"] or said["file system"] in CANNOT_WRITE:
         kind = " ".join((said["file system"], said["abstraction"])).strip()
-        yield f"GRUB cannot write on {kind}, so the trial would boot for ever: put {FOLDER} elsewhere"
+        yield (
+            f"GRUB cannot write to {kind}, so it would boot the trial kernel for ever: put {FOLDER} elsewhere"
+        )
     if said["kexec"]:
-        yield "kexec-tools takes reboots past GRUB: set LOAD_KEXEC=false in /etc/default/kexec"
+        yield "kexec-tools makes reboots bypass GRUB: set LOAD_KEXEC=false in /etc/default/kexec"
     if said["secure boot"].split()[:1] == ["1"]:
-        yield "Secure Boot is on and our kernels are not signed: turn it off in the firmware's set-up"
+        yield "Secure Boot is on and our kernels are not signed: turn it off in the firmware setup"
 
 
 def environment(listing: str) -> dict[str, str]:
@@ -273,7 +276,9 @@ def boot_next(server: Machine, entry: MenuEntry, before: Sequence[str], argument
     write_custom(server, [opens, *commands, "}"])
     must(server, ["grub-reboot", name])
     if (armed := _saved(server, "next_entry")) != name:
-        raise RunFailed(f"GRUB did not take {name} as its next entry: it has {armed!r}")
+        raise RunFailed(
+            f"GRUB did not accept {name} as its next entry, it still has {armed!r}: look at its grubenv"
+        )
 
 
 def disarm(server: Machine) -> bool:

@@ -48,14 +48,14 @@ class Completed:
     def last_words(self) -> str:
         """The last line that it printed, of its errors if there are any."""
         return printable(
-            (self.stderr.strip() or self.stdout.strip() or "it said nothing").splitlines()[-1], 500
+            (self.stderr.strip() or self.stdout.strip() or "it printed nothing").splitlines()[-1], 500
         )
 
     def check(self) -> None:
         """Raise RunFailed with the command's last words unless it succeeded."""
         if self.status:
             shown = printable(" ".join(self.argv), 500)
-            raise RunFailed(f"`{shown}` ended with status {self.status} on the target: {self.last_words}")
+            raise RunFailed(f"`{shown}` exited with status {self.status} on the target: {self.last_words}")
 
 
 class Machine(Protocol):
@@ -113,7 +113,9 @@ def refuse_much(argv: Sequence[str], size: int) -> None:
     """RunFailed where a command printed more than is taken."""
     if size > MOST_PRINTED:
         shown = printable(" ".join(argv), 200)
-        raise RunFailed(f"`{shown}` printed {size >> 20} MiB, and at most {MOST_PRINTED >> 20} are taken")
+        raise RunFailed(
+            f"`{shown}` printed {size >> 20} MiB, more than the limit of {MOST_PRINTED >> 20} MiB"
+        )
 
 
 def _run(argv: Sequence[str], timeout_s: float) -> Completed:
@@ -128,7 +130,7 @@ def _run(argv: Sequence[str], timeout_s: float) -> Completed:
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            raise RunFailed(f"no end of `{' '.join(argv)}` within {timeout_s:.0f} s") from None
+            raise RunFailed(f"`{' '.join(argv)}` did not end within {timeout_s:.0f} s") from None
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -154,5 +156,5 @@ def assert_runs(machine: Machine, kernel: Kernel) -> str:
     asserted = (("Linux", release, kernel.release), ("build-id", build_id, kernel.build_id))
     for what, runs, built in asserted:
         if runs != built:
-            raise RunFailed(f"the target runs {what} {runs}, not the built {built}: no number is taken")
+            raise RunFailed(f"the target runs {what} {runs}, not the built {built}: nothing is measured")
     return build_id

@@ -64,7 +64,10 @@ class SettingChange:
     def line(self, boot_id: str) -> str:
         """The journal's line. Raises BadInput for a name that no line can hold."""
         if not _may_be(self.kind, self.target, self.old):
-            raise BadInput(f"{printable(self.target)} is not changed: its name is unusual, do it by hand")
+            raise BadInput(
+                f"{printable(self.target)} is not changed because of unusual characters in its "
+                f"name: change it by hand"
+            )
         return f"{boot_id}\t{self.kind}\t{self.target}\t{self.old}"
 
 
@@ -73,7 +76,7 @@ def of_line(line: str) -> tuple[str, SettingChange]:
     words = line.rstrip("\n").split("\t")
     if len(words) != 4 or not _may_be(*words[1:]):
         raise RunFailed(
-            f"{JOURNAL} on the target holds a line that lockscale did not write ({printable(line)}): "
+            f"{JOURNAL} on the target has a line that lockscale did not write ({printable(line)}): "
             "look at it and delete the file"
         )
     boot_id, kind, target, old = words
@@ -132,10 +135,13 @@ def prepare(machine: Machine, wanted: Preparation, root: str = "") -> dict[str, 
         argv = ["sh", "-c", CHANGE, "sh", root + JOURNAL, line, *change.command(root)]
         done = machine.run(argv, timeout_s=300)
         if done.status:
-            raise RunFailed(f"the target did not take {change.text}: {done.last_words}")
+            raise RunFailed(f"the target did not accept {change.text}: {done.last_words}")
     left = [change.text for change in needed(read(machine, root), wanted) if change.old != change.new]
     if left:
-        raise RunFailed(f"the target took {', '.join(left)} without an error, but it is not so")
+        raise RunFailed(
+            f"the target accepted {', '.join(left)} without an error, but did not change it: "
+            f"take it out of prepare in the target file"
+        )
     return {"found": found, "changed": [change.text for change in made]}
 
 
@@ -149,7 +155,8 @@ def put_back(machine: Machine, root: str = "") -> list[str]:
     undone = [(change, machine.run(change.undo(root), timeout_s=300)) for change in reversed(since)]
     if failed := [f"{change.target} ({done.last_words})" for change, done in undone if done.status]:
         raise RunFailed(
-            f"the target could not be put back: {', '.join(failed)}; its {JOURNAL} still says how"
+            f"some settings of the target could not be restored: {', '.join(failed)}; restore them by "
+            f"hand, from {JOURNAL} there"
         )
     must(machine, ["sh", "-c", 'rm -f "$1" && sync "${1%/*}"', "sh", root + JOURNAL])
     return [f"{change.target} = {change.old}" for change in reversed(since)]
@@ -176,8 +183,8 @@ def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[SettingChange
         for policy, governor in _known(found, "governors").items():
             if wanted.governor not in can.get(policy, "").split():
                 raise BadInput(
-                    f"the target's {policy} has no governor {wanted.governor}: "
-                    f"prepare.governor can be {printable(', '.join(can.get(policy, 'nothing').split()))}"
+                    f"the target's {policy} has no governor {wanted.governor}: set prepare.governor to one "
+                    f"of {printable(', '.join(can.get(policy, 'nothing').split()))}"
                 )
             yield SettingChange("file", f"{CPUFREQ}/{policy}/scaling_governor", governor, wanted.governor)
     if wanted.turbo is not None:
@@ -194,7 +201,7 @@ def _files(found: dict[str, Any], wanted: Preparation) -> Iterator[SettingChange
 
 def _known(found: dict[str, Any], name: str) -> Any:
     if found[name] is None:
-        raise BadInput(f"the target does not say its {name}: take it out of prepare in the target file")
+        raise BadInput(f"the target does not report its {name}: take it out of prepare in the target file")
     return found[name]
 
 
@@ -204,7 +211,7 @@ ONLINE = "/sys/devices/system/cpu/online"
 def parse_cpus(text: str) -> list[int]:
     """The processors of a kernel's list, as "0-3,8". Raises BadInput for a text that is none."""
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text.strip(), re.ASCII):
-        raise BadInput(f"the target's {ONLINE} says no list of processors")
+        raise BadInput(f"the target's {ONLINE} is not a list of CPUs")
     found: list[int] = []
     for part in text.strip().split(","):
         first, _, last = part.partition("-")

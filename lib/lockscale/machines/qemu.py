@@ -151,7 +151,7 @@ class QemuMachine(Machine):
                 if self.abandoned:
                     raise
                 # Emulation itself crashes now and then. What an arm does wrong while it boots, it does again.
-                print("QEMU ended while a guest booted: it is started once more", file=sys.stderr)
+                print("QEMU exited while a guest booted: it is started once more", file=sys.stderr)
                 self._boot()
         except BaseException:
             self._remove()
@@ -171,11 +171,11 @@ class QemuMachine(Machine):
             )  # fmt: skip
         self.will.covers(self.process.pid)
         if self.abandoned:  # before there was a process to kill
-            raise self._end("the guest was ended while it started")
+            raise self._end("the guest was killed while it started")
         try:
             self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, Unserved(self.process.pid))
         except TimeoutError as late:
-            raise self._end(f"the guest did not boot {str(late).partition('` ')[2]}") from None
+            raise self._end(f"the guest did not boot {str(late).partition(' did not end ')[2]}") from None
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
@@ -185,7 +185,7 @@ class QemuMachine(Machine):
         except TimeoutError as late:
             raise self._end(f"the guest hangs: {late}") from None
         except BrokenPipeError:
-            raise self._end("the guest ended before its work did") from None
+            raise self._end("the guest ended before its command did") from None
 
     def sections(self, skip: int = 0) -> list[Section]:
         """In virtual time, what was counted between marks, but for the first `skip` of this boot."""
@@ -217,15 +217,15 @@ class QemuMachine(Machine):
         assert self.process
         if self.process.poll() is not None and PANIC not in self._console_text():
             refuse_library(self._console_text())
-            raise NeverReady(str(self._end("QEMU ended while the guest booted")))
+            raise NeverReady(str(self._end("QEMU exited while the guest booted")))
         self._alive()
 
     def _alive(self) -> None:
         assert self.process
         if self.process.poll() is not None:
-            raise self._end("the guest ended before its work did")
+            raise self._end("the guest ended before its command did")
         if PANIC in self._console_text():
-            raise self._end("the guest ended in a panic")
+            raise self._end("the guest panicked")
 
     def _console_text(self) -> str:
         return self.console.read_text(errors="replace") if self.console.exists() else ""
@@ -236,8 +236,8 @@ class QemuMachine(Machine):
         lines = [x.rstrip() for x in self._console_text().splitlines() if x.strip()]
         said = "\n    ".join(lines[-CONSOLE_LINES_SHOWN:]) or "nothing"
         if panic := next((line for line in lines if PANIC in line), None):
-            why = f"the guest ended in a panic ({panic.strip()})"
-        return RunFailed(f"{why}; its console said last:\n    {said}")
+            why = f"the guest panicked ({panic.strip()})"
+        return RunFailed(f"{why}; the console's last lines:\n    {said}")
 
     def _kill(self) -> None:
         if self.process:

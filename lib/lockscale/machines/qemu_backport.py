@@ -92,8 +92,8 @@ def find_qemu() -> Qemu:
     if known := unpacked():
         return known
     raise BadInput(
-        f"the QEMU in {UNPACKED} does not start: install the machine's own qemu-system-x86 too, which "
-        f"brings the libraries that it needs; {STILL}"
+        f"the QEMU in {UNPACKED} does not start: also install the distribution's qemu-system-x86, which "
+        f"brings the libraries it needs; {STILL}"
     )
 
 

@@ -136,7 +136,10 @@ def server_facts(machine: Machine) -> ServerFacts:
     steps = [["uname", "-r"], ["uname", "-m"], ["cat", "/proc/cmdline"]]
     release, architecture, cmdline = (one.stdout.strip() for one in must_all(machine, steps))
     if OURS.fullmatch(release):
-        raise BadInput(f"the server runs {release!a}, a kernel of ours: start its own first")
+        raise BadInput(
+            f"the server runs {release!a}, a lockscale kernel: boot its own first with "
+            f"`lockscale target home NAME`"
+        )
     root, file_systems = mounts_in(said(machine, ["findmnt", "--json", "--real", "--nofsroot"]))
     blocks = blocks_in(said(machine, [*LSBLK, root])) if root.startswith("/dev/") else []
     cards, network_layers = interfaces(machine)
@@ -173,8 +176,8 @@ def _config(machine: Machine, release: str) -> str:
         if text := said(machine, argv):
             return text
     raise BadInput(
-        f"the server keeps no configuration of its Linux {release!a}, neither in /boot/config-* nor in "
-        "/proc/config.gz: install its kernel's own package again"
+        f"the server has no configuration of its Linux {release!a} in /boot/config-* or /proc/config.gz: "
+        f"reinstall that kernel's package"
     )
 
 
@@ -229,7 +232,7 @@ def not_reached(name: str, error: BadInput | RunFailed) -> Iterator[Check]:
         return
     why: dict[type, str] = {
         HostKeyRefused: "its host key is not accepted",
-        LoginRefused: "it does not let us in",
+        LoginRefused: "it refuses the login",
         Unreachable: "it does not answer",
     }
     found = why.get(type(error), "no")
@@ -241,7 +244,7 @@ def needs(name: str, machine: Machine, fs: FsType = FIRST) -> Iterator[Check]:
     tools = {**TOOLS, **tools_of(fs)}
     yield Check(f"{name} is reached", True, "by ssh, its host key known")
     uid = machine.run(["id", "-u"]).stdout.strip()
-    fix = "" if uid == "0" else f"log in as root, or let sudo on {name} ask for no password"
+    fix = "" if uid == "0" else f"log in as root, or allow sudo on {name} without a password"
     yield Check(f"{name} lets root in", uid == "0", f"uid {uid}", fix)
     answers = machine.run(["sh", "-c", _WHERE, "sh", *tools]).stdout.splitlines()
     for (tool, package), where in zip(tools.items(), answers, strict=True):

@@ -66,13 +66,14 @@ def _package_of(release: str) -> str:
 def _ready_for(server: SshMachine, release: str, package_mib: int) -> str:
     """The default kernel's release, saved by name. Nothing is written on a server that cannot go back."""
     if not OURS.fullmatch(release):
-        raise BadInput(f"{release!r} does not hold -lockscale-: only this project's kernels are installed")
+        raise BadInput(f"{release!r} does not contain -lockscale-: only lockscale's kernels are installed")
     needed_mib = {"/boot": PACKAGE_MIB, "/lib/modules": UNPACKED * package_mib, PARCEL: package_mib}
     free = must(server, ["df", "--output=avail", "-BM", *needed_mib]).split()[1:]
     for (folder, least_mib), said in zip(needed_mib.items(), free, strict=True):
         if (free_mib := int(said.rstrip("M"))) < least_mib:
             raise BadInput(
-                f"the server's {folder} has {free_mib} MiB free, a kernel needs {least_mib}: remove old ones"
+                f"the server's {folder} has {free_mib} MiB free, a kernel needs {least_mib}: remove old "
+                f"ones with `lockscale target kernels NAME`"
             )
     grub = read_grub(server)
     pin_default(server, grub)
@@ -119,7 +120,9 @@ def remove_kernel(server: SshMachine, release: str) -> None:
     ours = installed_kernels(server)
     found = next((kernel for kernel in ours if kernel.release == release), None)
     if found is None:
-        raise BadInput(f"the server has no kernel of ours called {release!r}: list them first")
+        raise BadInput(
+            f"the server has no lockscale kernel {release!r}: `lockscale target kernels NAME` lists them"
+        )
     if found.is_running or found.is_default:
         how = "runs" if found.is_running else "is the default"
         raise BadInput(f"Linux {release} {how} on the server: it is not removed")

@@ -81,7 +81,7 @@ class SshMachine(Machine):
     def boot_id(self) -> str:
         """The kernel's own name of this boot (/proc/sys/kernel/random/boot_id), read when it connected."""
         if self._boot_id is None:
-            raise RunFailed(f"there is no session on {self.host.host}: it was not reached again")
+            raise RunFailed(f"there is no session on {self.host.host}: reconnecting failed")
         return self._boot_id
 
     def reconnect(self, timeout_s: float, *, after: str | None = None) -> None:
@@ -141,7 +141,9 @@ class SshMachine(Machine):
         try:
             word, _, rest = connection.line().partition(" ")
             if word == "missing":
-                raise BadInput(f"{rest} is missing on {self.host.host}: a target is a Debian with systemd")
+                raise BadInput(
+                    f"{rest} is missing on {self.host.host}: a target has to be a Debian with systemd"
+                )
             if word != "open":
                 raise BadInput(f"{self.jobs_folder} on {self.host.host} cannot be written: is its disk full?")
         except BaseException:
@@ -165,9 +167,7 @@ class SshMachine(Machine):
                 return do(self._connection)
             except Lost:
                 self._hang_up()
-        raise Unreachable(
-            f"the connection to {self.host.host} broke {MOST_LOSSES} times: look at its network"
-        )
+        raise Unreachable(f"the connection to {self.host.host} broke {MOST_LOSSES} times: check the network")
 
     def _try_for(self, timeout_s: float, do: Callable[[], object]) -> None:
         started_s = time.monotonic()

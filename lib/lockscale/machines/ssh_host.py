@@ -71,13 +71,13 @@ class SshHost:
     def __post_init__(self) -> None:
         if not _HOST.fullmatch(self.host):
             raise BadInput(
-                f"{printable(self.host)!r} is not a host: give an alias of ~/.ssh/config or a name, and the "
-                "user and the port beside it"
+                f"{printable(self.host)!r} is not a host: give an alias from ~/.ssh/config or a name, and "
+                f"user and port in their own keys"
             )
         if self.user is not None and not _USER.fullmatch(self.user):
             raise BadInput(f"the user of {self.host} has to be a login name")
         if self.port is not None and not 0 < self.port <= _LAST_PORT:
-            raise BadInput(f"the port of {self.host} has to be one from 1 to {_LAST_PORT}")
+            raise BadInput(f"the port of {self.host} has to be a number from 1 to {_LAST_PORT}")
 
     def by_hand(self) -> str:
         """The command by which a person meets this server, to see and accept its host key."""
@@ -97,7 +97,7 @@ class SshHost:
             (self.ssh_config, "ssh_config file that is named"),
         ):
             if file is not None and not file.expanduser().is_file():
-                raise BadInput(f"the {what} for {self.host} is not there")
+                raise BadInput(f"the {what} for {self.host} does not exist")
         config = folder / "ssh_config"
         config.write_text(self._settings(), errors="surrogateescape")
         argv = [need("ssh"), "-F", str(config), "-v", "-T"]  # -v: why it fails is in what it logs
@@ -130,5 +130,5 @@ def _quoted(path: Path, percent: str = "%") -> str:
     """A path as ssh_config(5) takes one; `percent` goes before each %, which begins a token."""
     text = str(path)
     if any(word in text for word in ('"', "\n", "\\", "${")):
-        raise BadInput(f"{printable(text)} cannot be named in an ssh_config: move the file")
+        raise BadInput(f"{printable(text)} has characters that an ssh_config cannot contain: move the file")
     return f'"{text.replace("%", f"{percent}%")}"'

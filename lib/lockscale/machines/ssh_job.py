@@ -158,7 +158,7 @@ class Job:
         with connection.shell(ATTEND, arguments, seconds + GRACE_S, text) as shell:
             word, _, result = shell.line().partition(" ")
             if word == "cut":
-                raise Lost("the job did not arrive whole")
+                raise Lost("the job arrived incomplete")
             if word != "done":
                 raise RunFailed(self._no_result(word, result, connection.host.host, self.steps[-1]))
             completed = []
@@ -185,27 +185,28 @@ class Job:
             text = script.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             shown = _shown(self.steps[0])
-            raise BadInput(f"`{shown}` holds a character that no file or command can hold") from None
+            raise BadInput(f"`{shown}` contains a character that no file name or command can have") from None
         if b"\0" in text:
-            raise BadInput(f"`{_shown(self.steps[0])}` holds a NUL, which ends an argument: it is not run")
+            raise BadInput(
+                f"`{_shown(self.steps[0])}` contains a NUL, which would end an argument: it is not run"
+            )
         return text
 
     def _no_result(self, word: str, detail: str, name: str, step: Step) -> str:
         """What the word of ATTEND, or systemd's result of the unit, means for a step."""
         shown = _shown(step)
         return {
-            "timeout": f"`{shown}` did not end within {self.timeout_s:.0f} s and was ended",
-            "success": f"`{shown}` was ended on {name}, or what it printed did not fit under "
-            f"{self.session.above}",
-            "canceled": f"`{shown}` was ended before: it does not run again",
-            "rebooted": f"{name} booted anew while `{shown}` ran: nothing is known of its end",
+            "timeout": f"`{shown}` did not end within {self.timeout_s:.0f} s and was killed",
+            "success": f"`{shown}` was killed on {name}, or its output filled {self.session.above}",
+            "canceled": f"`{shown}` was killed before: it does not run again",
+            "rebooted": f"{name} rebooted while `{shown}` ran: its result is unknown",
             "gone": f"this session's folder on {name} is gone: `{shown}` did not run",
             "full": f"the disk under {self.session.above} on {name} is full: `{shown}` did not run",
-            "over": f"`{shown}` was ended, or its result fetched, before: it does not run again",
-            "overflow": f"what `{shown}` printed did not fit under {self.session.above} on {name}",
-            "died": f"the unit of `{shown}` on {name} was killed: was its memory used up?",
-            "refused": f"systemd on {name} does not start `{shown}`: {printable(detail, 200)}",
-        }.get(word, f"{name} answers `{printable(word)}` instead of the end of `{shown}`")
+            "over": f"`{shown}` was killed, or its result fetched, before: it does not run again",
+            "overflow": f"the output of `{shown}` did not fit under {self.session.above} on {name}",
+            "died": f"the unit of `{shown}` on {name} was killed: did it run out of memory?",
+            "refused": f"systemd on {name} cannot start `{shown}`: {printable(detail, 200)}",
+        }.get(word, f"{name} answers `{printable(word)}` instead of the result of `{shown}`")
 
 
 def _shown(step: Step) -> str:

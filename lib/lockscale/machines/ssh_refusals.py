@@ -31,7 +31,7 @@ def refusal_of(host: SshHost, log: str) -> Refusal:
     words = {
         "name": name,
         "by_hand": by_hand,
-        "key": f"({' '.join(sent[-1])})" if sent else "(of an unknown kind)",
+        "key": f"({' '.join(sent[-1])})" if sent else "(of unknown type)",
         "reasons": f" ({reasons})" if reasons else "",
         "cause": "the connection broke",
     }
@@ -48,11 +48,13 @@ def refusal_of_sudo(name: str, said: str) -> LoginRefused | None:
     """What sudo means, if it is sudo that refuses. Its own words name the user and the server."""
     if "sudo" not in said:
         return None
-    allow = "allow it by `visudo` with a line `LOGIN ALL=(root) NOPASSWD: ALL`, or log in as root"
+    allow = "allow it in `visudo` with a line `LOGIN ALL=(root) NOPASSWD: ALL`, or log in as root"
     if "not found" in said:
         return LoginRefused(f"{name} has no sudo, and the user is not root: install it, or log in as root")
     if "password" in said:
-        return LoginRefused(f"sudo on {name} asks for a password, and none is stored or sent: {allow}")
+        return LoginRefused(
+            f"sudo on {name} asks for a password, which lockscale neither stores nor sends: {allow}"
+        )
     if "tty" in said or "terminal" in said:
         return LoginRefused(f"sudo on {name} wants a terminal: remove requiretty from its sudoers file")
     return LoginRefused(f"sudo on {name} refuses this user: {allow}")
@@ -67,19 +69,19 @@ def _at_jump_host(said: str, debug: str) -> bool:
 
 def _why_no_key_opens(said: str, debug: str) -> Iterator[str]:
     if "Too many authentication failures" in said:
-        yield "it closed the connection after the keys so far: set `IdentitiesOnly yes` for it"
+        yield "it closed the connection after too many keys: set `IdentitiesOnly yes` for it"
     if re.search(r"bad permissions|UNPROTECTED PRIVATE KEY", said):
-        yield "a key file may be read by others: chmod 600"
+        yield "a key file is readable by others: chmod 600"
     elif re.search(r'^Load key ".*": Permission denied', said, re.MULTILINE):
-        yield "a key file may not be read by this user"
+        yield "a key file is not readable by this user"
     elif re.search(r'^Load key ".*"', said, re.MULTILINE):
-        yield "a key file holds no key that is understood"
+        yield "a key file has no key in a known format"
     if "Server accepts key" in debug:  # and it could not be used
-        yield "a key needs a passphrase: hand it to the agent by ssh-add"
+        yield "a key needs a passphrase: add it to the agent with ssh-add"
     if "Authenticated using" in debug:
-        yield "it asks for more than a key"
+        yield "it requires more than a key"
     if "Offering public key" not in debug:
-        yield "there is no key to offer, in an agent or in a file"
+        yield "there is no key to offer, neither in an agent nor in a file"
 
 
 # What ssh says -> what is wrong, the first that fits. {key}: type and fingerprint of the host key sent last.
@@ -94,7 +96,7 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
         {
             r"REVOKED HOST KEY": "the host key of {name} {key} is revoked in known_hosts",
             r"IDENTIFICATION HAS CHANGED": "the host key of {name} has changed {key}: another server may be "
-            "answering; where you know the reason, `{by_hand}` names the old line of known_hosts to remove",
+            "answering; if you know why, `{by_hand}` names the old line of known_hosts to remove",
             r"Host key verification failed": "the host key of {name} {key} is not in known_hosts: compare it "
             "with the server's own (`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` there), then run "
             "`{by_hand}` once to add it",
@@ -103,12 +105,12 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
     (
         Unreachable,
         {
-            r"Could not resolve hostname": "{name} has no address: is the name right, and does "
-            "~/.ssh/config or DNS know it?",
-            r"^ssh: connect to host .*: Connection refused": "{name} refuses the connection: does sshd run "
-            "there, and is the port right?",
+            r"Could not resolve hostname": "{name} does not resolve: is the name right, and is it in "
+            "~/.ssh/config or DNS?",
+            r"^ssh: connect to host .*: Connection refused": "{name} refuses the connection: is sshd "
+            "running there, and is the port right?",
             r"^ssh: connect to host .*: (No route to host|Network is unreachable|Cannot assign)": "{name} "
-            "has no route to it: is it up, and is this machine on its network?",
+            "cannot be reached, there is no route to it: is it up, and is this machine on its network?",
             r"^ssh: connect to host .*timed out": f"{{name}} does not answer within {CONNECT_S} s: is it up, "
             "and does a firewall let ssh through?",
             r"^ssh: connect to host (?:.*: (?P<cause>.+)$)?": "{name} cannot be reached ({cause})",
@@ -118,7 +120,7 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
         LoginRefused,
         {
             r"^Unable to negotiate|no matching .* found": "{name} offers no key exchange, host key or "
-            "cipher that is still safe",
+            "cipher that is considered safe",
             r"^\S+: Permission denied \(|Too many authentication failures": "{name} accepts none of this "
             "user's keys{reasons}: put the public key into the server's authorized_keys, and name the user "
             "and the key in the target file or ~/.ssh/config",
@@ -129,7 +131,7 @@ _REFUSALS: tuple[tuple[type[Refusal], dict[str, str]], ...] = (
         {
             r"stdio forwarding failed|open failed": "{name} cannot be reached from its jump host",
             r"kex_exchange_identification|banner|^Connection (closed|reset)|Bad packet length": "{name} "
-            "closes the connection before login: is an ssh server on that port?",
+            "closes the connection before login: is there an ssh server on that port?",
         },
     ),
 )

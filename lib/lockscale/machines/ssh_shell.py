@@ -149,9 +149,9 @@ class RootShell:
             if ready:
                 return os.read(self._process.stdout.fileno(), _CHUNK) or self._ended()
             if not self.is_in and self._log_text().count(IN_A_CIRCLE) > MOST_JUMPS:
-                raise BadInput(f"ProxyJump leads to {self.host.host} in a circle, or too far about")
+                raise BadInput(f"the ProxyJump hosts to {self.host.host} form a loop, or are too many")
             if time.monotonic() > self.deadline_s:
-                raise Unreachable(f"{self.host.host} does not answer any more")
+                raise Unreachable(f"{self.host.host} no longer answers")
 
     def _ended(self) -> NoReturn:
         """The script is gone before it was done: say why."""
@@ -172,9 +172,7 @@ class RootShell:
         if self._connects:
             raise Unreachable(f"{name} closes the connection after the login")
         if "refused by peer" in said:
-            raise LoginRefused(
-                f"{name} lets a connection run one command at a time: raise MaxSessions of its sshd"
-            )
+            raise LoginRefused(f"{name} allows one session per connection: raise MaxSessions of its sshd")
 
     def _log_text(self) -> str:
         """What ssh and the script wrote to standard error; read where ssh does not write on."""

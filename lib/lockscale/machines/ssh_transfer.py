@@ -56,7 +56,7 @@ def put(connection: Connection, local: Path, remote: str) -> None:
             shell.end_input()
         word = shell.line()
     if word == "cut":
-        raise Lost("the file did not arrive whole")
+        raise Lost("the file arrived incomplete")
     if word != "done":
         raise {
             "folder": BadInput(f"{printable(folder)} on {server} is not a folder"),
@@ -73,7 +73,7 @@ def get(connection: Connection, remote: str, local: Path) -> None:
     with connection.shell(_GET, [_absolute(remote)], COPY_S) as shell:
         size = shell.line()
         if not size.isdigit():
-            raise BadInput(f"{printable(remote)} on {server} is not a file that can be read")
+            raise BadInput(f"{printable(remote)} on {server} is not a readable file")
         with full_disk_is_one_sentence(local.parent):
             local.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -103,5 +103,5 @@ def _copy(read: Callable[[int], bytes], write: Callable[[bytes], object], size: 
 
 def _absolute(remote: str) -> str:
     if not remote.startswith("/") or remote.endswith("/"):
-        raise BadInput(f"{printable(remote)!r} is not the whole path of a file on the server")
+        raise BadInput(f"{printable(remote)!r} is not the absolute path of a file on the server")
     return remote

@@ -136,9 +136,9 @@ def _section(said: dict[str, Any]) -> Section:
 
 BROKEN = {
     "late_timers": "the host starved QEMU's main loop for 5 s, so a timer came late: run it again",
-    "held_jumps": "a request to the host was in flight while all CPUs were idle, which has no price: keep "
-    "the load's files on the disk under test, and run it once before it is measured",
-    "broken_waits": "{} waits between CPUs were broken off: a CPU stopped in a way that the plugin does not "
+    "held_jumps": "a request to the host was in flight while all CPUs were idle, and such waits have no "
+    "price: keep the load's files on the disk under test, and run the load once before measuring it",
+    "broken_waits": "{} waits between CPUs were aborted: a CPU stopped in a way that the plugin does not "
     "see, so its time is unknown",
 }
 

@@ -50,6 +50,6 @@ def refuse_unknown_functions(study: Study, symbols: Path) -> None:
         if not PATTERN.search(function) and function not in known:
             near = difflib.get_close_matches(function, known, n=1)
             raise BadInput(
-                f"{study.name}.yaml: profiled_functions names {function}, which the kernel has not"
+                f"{study.name}.yaml: profiled_functions names {function}, which the kernel does not have"
                 f"{f' (did you mean {near[0]}?)' if near else ''}: name a function that is not inlined"
             )

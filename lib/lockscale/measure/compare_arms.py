@@ -112,7 +112,7 @@ def _against_unpatched(repeats: pd.DataFrame, study: Study, arms: Sequence[str])
             place = (counter, unit_of(study, str(counter)), arm, cpus, threads)
             found.append((*place, d.before, d.after, d.value, d.low, d.high, 100 * d.level, p))
     if not found:
-        raise BadInput("no arm beside the unpatched one was counted: there is nothing to compare")
+        raise BadInput("only the unpatched arm was counted: there is nothing to compare")
     return starred(pd.DataFrame(found, columns=AGAINST), repeats, study, COUNTED, differences)
 
 
@@ -235,5 +235,5 @@ def _compared(values: pd.DataFrame, study: Study) -> pd.DataFrame:
             means = {"unpatched": both[unpatched].mean(), "value": both[arm].mean()}
             found.append({"arm": arm, **names, **means, **asdict(changed)})
     if not found:
-        raise BadInput("one arm alone was measured: there is nothing to compare")
+        raise BadInput("only one arm was measured: there is nothing to compare")
     return starred(pd.DataFrame(found), values, study, KEYS, log_ratios).assign(origin=origin_of(blocks))

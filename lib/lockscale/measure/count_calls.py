@@ -198,7 +198,7 @@ def _counted(work: Work, sources: Sources, step: Step, booted: Booted, shown: Pr
     load = fsload_load(study.workload, booted.folder, booted.fsload, containers=step.containers)
     items = {n: max(1, study.parameters.operations_per_point // n) for n in step.processes}
     loads = {n: load.command(n, each, "both") for n, each in items.items()}
-    assert booted.disk is not None, "a target that boots kernels has a disk to format"
+    assert booted.disk is not None, "a target that boots kernels needs a disk to format"
     options = study.options_of(step.arm)
     counted = count_points(booted.machine, booted.disk, options, loads, sources, step.cpus)
     common = work.fields_of(step, booted, started) | {"tool": OBSERVE, "tool_version": booted.release}
@@ -219,12 +219,12 @@ FEWEST = 2
 BLOCKS = 4
 """At least: fewer say hardly anything of how far counts vary."""
 
-LOCAL = "a local target boots no kernel of ours, so no arm is counted there"
+LOCAL = "a local target boots no kernels, so no arm is counted there"
 IN_VIRTUAL_TIME = "a target in virtual time gives rates: to predict counts, use target qemu"
-BY_HAND = "the first arm is counted by a run alone, before it measures: lockscale study run"
-LATE = "arms were measured before the first one was counted, so it is too late for a prediction"
+BY_HAND = "only a run counts the first arm, before it measures: use `lockscale study run`"
+LATE = "arms were measured before one was counted, so a prediction would come too late"
 ALONE = "no point of the study has two CPUs, so there is no contention"
-NONE_NAMED = "this study has no rule to predict the other arms' counts from one arm"
+NONE_NAMED = "this study has no rule that predicts the other arms' counts from one arm"
 
 
 @dataclass(frozen=True)

@@ -210,18 +210,18 @@ def curate(run: Run) -> Path:
     Raises BadInput for a run without rows, or of no kernels of ours: notebooks 06 to 08 compare those.
     """
     if not run.rows.is_file():
-        raise BadInput(f"run {run.id} has no rows.csv: measure it to its end before it is kept")
+        raise BadInput(f"run {run.id} has no rows.csv: finish measuring before you keep it")
     if not read_provenance(run.folder)["kernels"]:
         raise BadInput(
-            f"run {run.id} names no kernels, as it measured a machine as it is: data/measured holds runs "
-            "that compare a study's arms, so let this one stay where it is"
+            f"run {run.id} has no kernels of arms, because it measured the kernel that was running: "
+            f"data/measured is only for runs that compare arms, so leave this one where it is"
         )
     into = paths.MEASURED / run.id
     for pattern in KEPT:
         for path in sorted(run.folder.glob(pattern)):
             content = _scrubbed(path)
             if len(content) > MAX_FILE_BYTES:
-                raise BadInput(f"{path} is larger than 2 MB: take fewer iterations or points to keep")
+                raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
             write_bytes(into / path.relative_to(run.folder), content)
     return into
 

@@ -75,7 +75,7 @@ def _refuse_other_features(made: Made, asserts: Sequence[str], mkfs_line: str) -
     for wanted in asserts:
         if (wanted.lstrip("^") in made.features) == wanted.startswith("^"):
             tool = mkfs_line.partition(" ")[0]
-            raise RunFailed(f"{tool} did not do {wanted}: the features are {' '.join(made.features)}")
+            raise RunFailed(f"{tool} did not apply {wanted}: the features are {' '.join(made.features)}")
 
 
 def unmount_and_check(machine: Machine, file_system: FileSystem) -> None:

@@ -53,7 +53,7 @@ def measure_first_arm(run: Run, study: Study, target: Target) -> pd.DataFrame | 
             refuse_other(journal, steps, held.label)
             write_json(into.provenance, {"run": run.id, "origin": held.origin, **held.describe()})
             work = Work(run, study, held, journal)
-            with progress(f"measure {study.unpatched.name} first, on {held.label}", len(steps)) as shown:
+            with progress(f"first rates of {study.unpatched.name} on {held.label}", len(steps)) as shown:
                 for step, done in carry_out(
                     work, steps, shown, lambda step, booted, told: measure(booted, study, step, told)
                 ):

@@ -65,11 +65,11 @@ def choose_load(
     """
     lacks = workload if workload != CREATES else "containers" if containers else ""
     if lacks and asked == "mdtest":
-        raise BadInput(f"mdtest has no {lacks}: -p tool=fsload, or leave the tool out")
+        raise BadInput(f"mdtest has no {lacks}: give -p tool=fsload, or leave the tool out")
     look = ["sh", "-c", "command -v mdtest && command -v mpirun"]
     has_mdtest = not lacks and machine.run(look).status == 0
     if asked == "mdtest" and not has_mdtest:
-        raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or -p tool=fsload")
+        raise BadInput("the target has no mdtest with mpirun: install IOR >= 3.3, or give -p tool=fsload")
     if asked != "fsload" and has_mdtest:
 
         def ranks(n: int, items: int, phase: str) -> list[str]:
@@ -150,7 +150,9 @@ def mean_of_loads(loads: Sequence[Sequence[Reading]]) -> Iterator[Reading]:
         alike.setdefault(replace(one, value=0.0), []).append(one)
     for same in alike.values():
         if same[0].metric == "rate" and len(same) != len(loads):
-            raise ValueError(f"a load has no rate of {same[0].test}, so the point has none")
+            raise ValueError(
+                f"a load printed no rate of {same[0].test}: look at its raw output in the run's raw/"
+            )
         values = [one.value for one in same]
         mean = harmonic_mean(values) if same[0].metric == "rate" else fmean(values)
         yield replace(same[0], value=mean if len(values) > 1 else values[0])

@@ -54,9 +54,12 @@ class Detection:
         noise = f"two runs of a block differ by {self.noise_pct:.1f}% (at most {self.noise_at_most_pct:.1f}%)"
         noise += f" in run {self.run}" if self.run else ""
         if self.iterations is None:
-            return f"{noise}: no {MOST} iterations would find {self.effect_pct:g}%, find the noise instead"
+            return (
+                f"{noise}: even {MOST} iterations would not detect {self.effect_pct:g}%: look for the "
+                f"source of the noise instead"
+            )
         return (
-            f"{noise}: {self.iterations} iterations find {self.effect_pct:g}% in {100 * POWER:.0f} of 100 "
+            f"{noise}: {self.iterations} iterations detect {self.effect_pct:g}% in {100 * POWER:.0f} of 100 "
             f"runs, at 5% over {self.comparisons} comparisons"
         )
 
@@ -65,7 +68,7 @@ def parse_percent(text: str) -> float:
     """The number of "3%" or "3". Raises BadInput for anything else, or outside 0.01 to 1000."""
     found = re.fullmatch(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*%?\s*", text, re.ASCII)
     if found is None or not 0.01 <= float(found[1]) <= 1000:
-        raise BadInput(f"{printable(text)!r} is no change to detect: write 3%")
+        raise BadInput(f"{printable(text)!r} is not a change to detect: write it like 3%")
     return float(found[1])
 
 
@@ -83,7 +86,9 @@ def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> BlockNoise:
         if pair.size == 2:
             squares, df = squares + float((pair[1] - pair[0]) ** 2), df + 1
     if not df:
-        raise BadInput("the rows hold no A/A pair and no two blocks: the noise is not known from them")
+        raise BadInput(
+            "the rows have neither an A/A pair nor two blocks, so the noise is unknown: measure an A/A pair"
+        )
     return BlockNoise(float(np.sqrt(squares / df)), df)
 
 
@@ -138,6 +143,7 @@ def earlier_rows(study: Study, target: str) -> pd.DataFrame:
         if rows := [row for entry in entries for row in entry["rows"]]:
             return pd.DataFrame(rows)
     raise BadInput(
-        f"nothing of study {study.name} was measured on target {target} yet with this {', '.join(LOAD)}, so "
-        "its noise is not known: run the study once with the same, its A/A pair is enough"
+        f"nothing of study {study.name} was measured on target {target} yet with the same "
+        f"{', '.join(LOAD)}, so "
+        "its noise is not known: run the study once with the same values, the A/A pair is enough"
     )

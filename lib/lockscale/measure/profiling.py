@@ -151,7 +151,7 @@ def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     level_pct (what the interval covers), pairs. BadInput where the run has no rate under a profiler.
     """
     if not (rows.metric == UNDER_PROFILER).any():
-        raise BadInput("the run has no rate under a profiler: measure it again to see what profilers cost")
+        raise BadInput("the run has no rate with a profiler on: measure it again to see what profilers cost")
     total = of_all_processes(rows[rows.pair != WARM_UP], test, ("rate", UNDER_PROFILER))
     key = [*_POINT, *_BOOT]
     without = total[(total.metric == "rate") & ~total.profiled].set_index(key).value

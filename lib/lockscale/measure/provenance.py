@@ -114,7 +114,7 @@ def text_of(told: dict[str, Any]) -> str:
     """The same for a person."""
     lines = [f"{told['run']}: study {told['study']} on target {told['target']} ({told['origin']})", ""]
     lines += ["To repeat it:", *(f"  {command}" for command in told["commands"])]
-    lines += [*(f"That does not work as it is: {sentence}" for sentence in told["needs"]), ""]
+    lines += [*(f"This does not work as it is: {sentence}" for sentence in told["needs"]), ""]
     for arm, one in told["kernels"].items():
         lines += [f"arm {arm}: Linux {one['release']}, build-id {one['build_id']}"]
         lines += [f"  {name} {one[name]}" for name in KERNEL[3:]]
@@ -130,7 +130,7 @@ def _needs(asked: dict[str, Any]) -> list[str]:
     try:
         load_study(asked["name"], asked["parameters"])
     except BadInput as error:
-        found.append(f"{error} (the run's study.json says what it said)")
+        found.append(f"{error} (the run's study.json has the file as it was)")
     try:
         load_target(asked["target"])
     except BadInput as error:

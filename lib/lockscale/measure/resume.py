@@ -72,7 +72,7 @@ def open_journal(run: Run, study: Study) -> Journal:
     wanted = sha256_of_json(study.model_dump(mode="json"))
     entries = read_entries(run.journal)
     if any(entry["study_sha256"] != wanted for entry in entries):
-        raise BadInput(f"run {run.id} was begun with other parameters: start a new run")
+        raise BadInput(f"run {run.id} was started with other parameters: start a new run")
     if twice := [name for name, count in Counter(entry["step"] for entry in entries).items() if count > 1]:
         raise BadInput(f"{run.journal} has step {twice[0]} twice: delete the wrong line, or start a new run")
     drop_torn_line(run.journal)
@@ -84,7 +84,7 @@ def read_entries(path: Path) -> list[Entry]:
 
     Raises BadInput with the line where one of them was never written by add().
     """
-    return read_lines(path, _entry, "delete the line, so that its step is done again, or start a new run")
+    return read_lines(path, _entry, "delete the line to repeat its step, or start a new run")
 
 
 def entries_of_another(run: Run) -> list[Entry]:
@@ -109,16 +109,17 @@ def refuse_other(journal: Journal, steps: Sequence[Step], label: str) -> None:
     known = {step.name: step for step in steps}
     for name, entry in journal.entries.items():
         if name not in known:
-            raise BadInput(f"{journal.path} has step {name}, which the plan has not: start a new run")
+            raise BadInput(f"{journal.path} has step {name}, which is not in the plan: start a new run")
         if lacking := set(known[name].processes) - {row["threads"] for row in entry["rows"]}:
             raise BadInput(
-                f"{journal.path} has no row of {min(lacking)} processes in step {name}: delete its line, so "
-                "that the step is done again, or start a new run"
+                f"{journal.path} has no row of {min(lacking)} processes in step {name}: delete its line to "
+                f"repeat the step, or start a new run"
             )
         for row in entry["rows"][:1]:
             if row["target"] != label:
                 raise BadInput(
-                    f"the run was begun on {row['target']}, not on {label}: go on there, or start a new run"
+                    f"the run was started on {row['target']}, not on {label}: continue there, or start a "
+                    f"new run"
                 )
 
 
@@ -128,7 +129,7 @@ def refuse_other_build(journal: Journal, arm: str, build_id: str) -> None:
         if row["arm"] == arm and row["build_id"] != build_id:
             raise BadInput(
                 f"arm {arm} was measured as build-id {row['build_id']} and runs as {build_id} here: "
-                "start a new run, or bring the first kernel's folder of .cache/kernels along"
+                "start a new run, or copy the first kernel's folder to .cache/kernels"
             )
 
 
@@ -139,13 +140,15 @@ def to_resume(name: str) -> tuple[Run, dict[str, Any]]:
     """
     run = find_run(name)
     if is_curated(run):
-        raise BadInput(f"run {run.id} is a curated one in data/measured: start a new run instead")
+        raise BadInput(
+            f"run {run.id} is a curated run in data/measured and cannot be continued: start a new run"
+        )
     begun = read_study_file(run.folder)
     study = load_study(begun["name"], begun["parameters"])
     if run.journal.is_file() and {**study.model_dump(mode="json"), "target": begun["target"]} != begun:
-        raise BadInput(f"run {run.id} was begun when study {study.name} said something else: start a new run")
+        raise BadInput(f"study {study.name} was changed after run {run.id} was started: start a new run")
     if run.journal.is_file() and (changed := changed_tables(study, run.tables)):
-        raise BadInput(f"run {run.id} was begun with another {changed[0]}: start a new run, or put that back")
+        raise BadInput(f"run {run.id} was started with another {changed[0]}: start a new run, or restore it")
     return run, begun
 
 
@@ -171,7 +174,7 @@ def _how(run: Run, after: str) -> str:
         return ""
     known = (run.folder / "study.json").is_file()
     again = f"`lockscale study resume {run.id}`" if known else "running this again"
-    return f"{after}no finished step is lost, {again} goes on with it"
+    return f"{after}no finished step is lost, {again} continues the run"
 
 
 def is_begun(run: Run) -> bool:

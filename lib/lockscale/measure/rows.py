@@ -46,9 +46,9 @@ class Row:
 
     def __post_init__(self) -> None:
         if not (self.run and self.build_id and self.started_utc):
-            raise ValueError("a row without a run, a build-id and a time cannot exist")
+            raise ValueError("a row needs a run, a build-id and a time")
         if not math.isfinite(self.value):
-            raise ValueError(f"{self.metric} of {self.test} is {self.value}, which is no number")
+            raise ValueError(f"{self.metric} of {self.test} is {self.value}, which is not a number")
 
 
 COLUMNS = [field.name for field in fields(Row)]
@@ -68,11 +68,11 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def read_rows(path: Path) -> pd.DataFrame:
     """The rows of a run as a frame with the columns of `Row`."""
     if not path.is_file():
-        raise BadInput(f"{path} is not there: measure first (notebook 05, or lockscale study run)")
+        raise BadInput(f"{path} does not exist: measure first (notebook 05, or lockscale study run)")
     frame = pd.read_csv(path)
     lacking = [name for name in COLUMNS if name not in frame.columns]
     if lacking:
-        raise BadInput(f"{path} lacks the column {lacking[0]!r}: it is not a rows.csv of this project")
+        raise BadInput(f"{path} lacks the column {lacking[0]!r}: it is not a rows.csv that lockscale wrote")
     return frame
 
 
@@ -109,7 +109,9 @@ def origin_of(rows: pd.DataFrame) -> str:
     """The one origin of `rows`. Raises BadInput where there are several: they are never compared."""
     found = sorted(rows.origin.unique())
     if len(found) != 1:
-        raise BadInput(f"the rows are of origin {' and '.join(found) or 'none'}: compare those of one alone")
+        raise BadInput(
+            f"the rows are of origin {' and '.join(found) or 'none'}: compare rows of one origin only"
+        )
     return str(found[0])
 
 
@@ -142,7 +144,9 @@ def of_all_processes(rows: pd.DataFrame, test: str = "", metrics: Sequence[str] 
         if loads and len(alike.drop_duplicates(_ONE_LOAD)) == loads:
             return alike
     if not loads:
-        raise BadInput(f"no row is a rate of {test} of all processes: measure with fsload or mdtest")
+        raise BadInput(
+            f"no row has the rate of {test} of all processes together: measure with fsload or mdtest"
+        )
     raise BadInput(f"some loads of {test} have only total rates and some only slowest_rank: use one tool")
 
 

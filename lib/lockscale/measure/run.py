@@ -160,7 +160,7 @@ class Live:
             sure = f"from {len(self.earlier_s)} earlier ones"
             tell(f"{left} steps to do, about {time_text(self.left_s(left))} {sure}")
         elif left:
-            tell(f"{left} steps to do; how long one takes shows after the first")
+            tell(f"{left} steps to do; their time is known after the first")
 
     def left_s(self, left: int) -> float:
         """Seconds for `left` steps: from this run's own once there are OWN_STEPS, else from all known."""
@@ -176,7 +176,7 @@ class Live:
         if self.left and (self.own_s or self.earlier_s):
             later_s = self.left_s(self.left - 1)
             left_s = max(later_s, self.left_s(self.left) - (now_s - self.since_s))
-            return f", about {time_text(left_s)} left" if left_s else ", longer than a step before it took"
+            return f", about {time_text(left_s)} left" if left_s else ", longer than any step before"
         if begun != self.parts:
             self.parts, self.parts_s = begun, now_s - self.begun_s
         if self.left and begun > 0 and self.parts_s > SURE_AFTER_S:

@@ -90,7 +90,7 @@ def read_prediction(run: "Run") -> dict[str, Any]:
     """What notebook 03 wrote. Raises BadInput where it is gone, or was changed since by its hash."""
     path = run.prediction
     if not path.is_file():
-        raise BadInput(f"{path} is not there: run notebook 03 before this one")
+        raise BadInput(f"{path} does not exist: run notebook 03 before this one")
     try:
         prediction: dict[str, Any] = json.loads(path.read_text())
         written = {name: value for name, value in prediction.items() if name != "sha256"}
@@ -120,15 +120,15 @@ def _read(path: Path, model: type[_File]) -> dict[str, Any]:
         place = ".".join(printable(part) for part in first["loc"]) or "the whole"
         raise _damaged(path, f"is damaged ({place}: {why_of(first)})") from None
     except json.JSONDecodeError as error:
-        raise _damaged(path, f"line {error.lineno} is damaged (no JSON)") from None
+        raise _damaged(path, f"line {error.lineno} is damaged (not JSON)") from None
     except (ValueError, RecursionError):
-        raise _damaged(path, "is damaged (no JSON in UTF-8)") from None
+        raise _damaged(path, "is damaged (not JSON in UTF-8)") from None
     found: dict[str, Any] = said
     return found
 
 
 def _damaged(path: Path, how: str) -> BadInput:
-    return BadInput(f"{path} {how}: put the file back as it was, or start a new run")
+    return BadInput(f"{path} {how}: restore the file, or start a new run")
 
 
 class _Inside:
@@ -207,7 +207,7 @@ def find_run(name: str) -> Run:
     """A run by its id, here or in data/measured, or by its folder."""
     for folder in _folders(name):
         return Run(folder.resolve())
-    raise BadInput(f"there is no run {name!r} under {paths.RUNS}: lockscale study status lists them")
+    raise BadInput(f"there is no run {name!r} under {paths.RUNS}: `lockscale study status` lists the runs")
 
 
 def is_run(name: str) -> bool:
@@ -240,7 +240,7 @@ def curated_run(study: str, *, rates: bool = False) -> Run:
     wanted = [run for run in found if (read_provenance(run.folder)["origin"] == "virtual") == rates]
     for run in wanted or found:
         return run
-    raise BadInput(f"study {study} has no run in data/measured: lockscale study keep RUN puts one there")
+    raise BadInput(f"study {study} has no run in data/measured: `lockscale study keep RUN` copies one there")
 
 
 def latest_run(study: str) -> Run:
@@ -253,7 +253,7 @@ def latest_run(study: str) -> Run:
     try:
         return curated_run(study)
     except BadInput:
-        raise BadInput(f"study {study} has no measured run: make study STUDY={study}") from None
+        raise BadInput(f"study {study} has no measured run: run `make study STUDY={study}`") from None
 
 
 def _of_our_kernels(folder: Path, study: str) -> Iterator[Run]:

@@ -76,9 +76,9 @@ def refuse_other_kind(target: SshTarget, machine: Machine) -> None:
     if not said:
         return  # no systemd to ask: the file's word stands
     if (said != "none") != target.virtual:
-        what = f"a virtual machine ({said})" if said != "none" else "no virtual machine"
+        what = f"a virtual machine ({said})" if said != "none" else "not a virtual machine"
         right = "true" if said != "none" else "false"
-        raise BadInput(f"target {target.name} is {what}: let its file say virtual: {right}")
+        raise BadInput(f"target {target.name} is {what}: set virtual: {right} in its file")
 
 
 def is_emulated(machine: Machine) -> bool:

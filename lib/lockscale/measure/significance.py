@@ -119,7 +119,7 @@ def log_ratios(before: Sequence[float], after: Sequence[float]) -> Array:
     """log(after / before), one a block. Raises BadInput for a value not above 0."""
     a, b = np.asarray(before, float), np.asarray(after, float)
     if not (np.all(a > 0) and np.all(b > 0)):
-        raise BadInput("a value to compare is not above 0: no ratio of it can be taken")
+        raise BadInput("a value to compare is not above 0, so its ratio is undefined")
     ratios: Array = np.log(b / a)
     return ratios
 

@@ -36,7 +36,7 @@ def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     first, p_first = warm_up(blocks)
     return pd.DataFrame(
         [
-            _told("drift", slope, p_drift, f"{_pct(slope):+.2f}% a block over {blocks.size} blocks"),
+            _told("drift", slope, p_drift, f"{_pct(slope):+.2f}% per block over {blocks.size} blocks"),
             _told("warm-up", first, p_first, f"the first block is {_pct(first):+.2f}% off the others"),
         ]
     )

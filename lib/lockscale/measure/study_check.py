@@ -27,13 +27,13 @@ def refuse_unprovable(study: Study) -> None:
     """
     file, profiled = f"{study.name}.yaml", study.parameters.profiled_functions
     if PROFILER not in study.parameters.profilers:
-        raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the proof: add it")
+        raise BadInput(f"{file}: profilers lacks {PROFILER}, which counts the calls of the counter: add it")
     known = observed_counters(study)
     if study.counter not in known and not _matched(study.counter, profiled):
         listed = ", ".join(known) or "none"
         raise BadInput(
-            f"{file}: counter {study.counter!r} is neither in profiled_functions nor one of "
-            f"its counters (which are: {listed}): name one of them"
+            f"{file}: counter {study.counter!r} is neither in profiled_functions nor one of the study's "
+            f"counters ({listed}): name one of them"
         )
     if study.aa_counter and not _matched(study.aa_counter, profiled):
         raise BadInput(
@@ -42,8 +42,8 @@ def refuse_unprovable(study: Study) -> None:
         )
     if not _matched(study.called_function, profiled):
         raise BadInput(
-            f"{file}: counter {study.counter!r} is no profiled function, so the A/A pair has none to be "
-            "compared by: name one of profiled_functions as aa_counter"
+            f"{file}: counter {study.counter!r} is not a profiled function, so the A/A pair cannot be "
+            f"compared: name one of profiled_functions as aa_counter"
         )
 
 
@@ -71,6 +71,6 @@ def check_study(study: Study, folders: Sequence[Path] = ()) -> None:
     source = study.parameters.kernel_source
     with told_of(study.name, "parameters.kernel_source"):
         if source and not expanded(source).exists():
-            raise BadInput(f"the kernel source {source} is not there: give a kernel tarball or tree")
+            raise BadInput(f"the kernel source {source} does not exist: give a kernel tarball or tree")
     study_tables(study, [beside(study), *folders])
     refuse_unprovable(study)

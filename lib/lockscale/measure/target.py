@@ -185,7 +185,7 @@ def refuse_too_large(study: Study, target: Target) -> None:
     for asked, operations in _loads_of(study, study.parameters.guests):
         if creates and disk_bytes is not None and operations > disk_bytes // LEAST_FILE_BYTES:
             raise BadInput(
-                f"{asked}, and the disk of target {target.name} has {disk_bytes >> 20} MiB, place for at "
+                f"{asked}, and the disk of target {target.name} has {disk_bytes >> 20} MiB, room for at "
                 f"most {disk_bytes // LEAST_FILE_BYTES} files: ask for fewer"
             )
 
@@ -203,7 +203,7 @@ def _loads_of(study: Study, guests: Sequence[GuestPoints]) -> Iterator[tuple[str
             asked = f"the study asks for {processes * each} operations by {processes} processes"
             if processes > MOST_PROCESSES or each > MOST_ITEMS:
                 raise BadInput(
-                    f"{asked}, and a load has at most {MOST_PROCESSES} processes with {MOST_ITEMS} "
+                    f"{asked}, but a load has at most {MOST_PROCESSES} processes with {MOST_ITEMS} "
                     "operations each: ask for fewer"
                 )
             yield asked, processes * each

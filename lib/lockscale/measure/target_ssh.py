@@ -84,7 +84,7 @@ def recipe_of(
     config = server_config(facts, target.boot.start, [module] if module else [], kind, source, study)
     found = check_coverage(facts, config, module, source)
     if not found.ok:
-        raise BadInput(f"a kernel for {target.name} would not bring it back: {'; '.join(found.lacks)}")
+        raise BadInput(f"{target.name} would not come back with a lockscale kernel: {'; '.join(found.lacks)}")
     return Recipe(config, source, found.not_known)
 
 
@@ -155,7 +155,7 @@ def server_target(target: Target) -> SshTarget:
     if not isinstance(target, SshTarget):
         raise BadInput(
             f"target {target.name} is of kind {target.kind}: this is for a server, of kind ssh; "
-            f"lockscale doctor --target {target.name} tries any other"
+            f"use `lockscale doctor --target {target.name}`"
         )
     return target
 
@@ -167,7 +167,8 @@ def check_server(target: SshTarget, fs: FsType = FIRST) -> Iterator[Check]:
             yield from _quick(target, server, fs)
             yield from _at_rest(target, server, fs)
             yield _asked(
-                "a kernel for it brings it back", lambda: recipe_of(server, target, find_source()).config.mode
+                "it comes back with a lockscale kernel",
+                lambda: recipe_of(server, target, find_source()).config.mode,
             )
     except (BadInput, RunFailed) as error:
         yield from not_reached(target.name, error)
@@ -179,13 +180,16 @@ def refuse_unfit(target: SshTarget, run: str | None = None, fs: FsType = FIRST) 
     run: one that goes on, for which its dead controller may still hold the server. An arm that it left
     running there is not held against it.
     """
-    with server_lock(target, "a first look", run=run), machine_of(target) as server:
+    with server_lock(target, "a first check", run=run), machine_of(target) as server:
         checks = list(_quick(target, server, fs))
         if all(check.ok for check in checks) and not is_on_trial(server):
             checks += _at_rest(target, server, fs)
     if missing := [check for check in checks if not check.ok]:
         fixes = "; ".join(f"{check.name}: {check.found}, {check.fix}" for check in missing)
-        raise BadInput(f"{target.name} cannot take a run ({fixes}): `lockscale target check {target.name}`")
+        raise BadInput(
+            f"{target.name} cannot take a run ({fixes}): fix that, then run `lockscale target "
+            f"check {target.name}`"
+        )
 
 
 def _quick(target: SshTarget, server: SshMachine, fs: FsType) -> Iterator[Check]:
@@ -193,7 +197,7 @@ def _quick(target: SshTarget, server: SshMachine, fs: FsType) -> Iterator[Check]
     yield from needs(target.name, server, fs)
     yield _asked(f"{target.name} is what its file says", lambda: refuse_other_kind(target, server))
     yield _asked("its settings can be prepared", lambda: _changes(server, target))
-    yield _asked("its GRUB boots a kernel once", lambda: f"and then {home_of(server)}")
+    yield _asked("its GRUB boots a kernel once", lambda: f"and then returns to {home_of(server)}")
     yield _asked("its boot guard", lambda: _guard(server, target))
 
 
@@ -260,7 +264,7 @@ def _asked(name: str, question: Any) -> Check:
 
 def _changes(server: Machine, target: SshTarget) -> str:
     changes = [one.text for one in needed(read(server), target.prepare) if one.old != one.new]
-    return ", ".join(changes) or "nothing is to be changed"
+    return ", ".join(changes) or "nothing has to be changed"
 
 
 def _guard(server: SshMachine, target: SshTarget) -> str:

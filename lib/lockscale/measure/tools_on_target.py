@@ -35,8 +35,8 @@ class Found:
     def says(self) -> str:
         """Version, path and what is missing; or what works without it and how to have it."""
         if self.path is None:
-            offer = f"; to have it: {self.tool.get}" if self.tool.without else ""
-            return f"absent: {self.tool.without or 'nothing is measured without it'}{offer}"
+            offer = f"; to get it: {self.tool.get}" if self.tool.without else ""
+            return f"missing: {self.tool.without or 'nothing is measured without it'}{offer}"
         version = self.version or f"version not known ({self.doubt})"
         lacks = [f"; without {part.name}: {part.without}" for part in self.missing]
         return f"{version}, {self.path}{''.join(lacks)}"
@@ -82,7 +82,7 @@ def _found(tool: TargetTool, answer: Completed, parts: Sequence[Completed]) -> F
 
 def _version(tool: TargetTool, text: str) -> tuple[str | None, str]:
     if tool.version is None:
-        return None, "it tells none"
+        return None, "it prints none"
     try:
         return printable(tool.version(text)), ""
     except BadInput as error:

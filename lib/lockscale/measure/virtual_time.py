@@ -36,8 +36,8 @@ def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMa
     load = point.load
     if len(sections) not in (1, len(load.phases)):
         raise RunFailed(
-            f"{load.together} by {point.processes} processes: {len(sections)} sections were counted in place "
-            f"of {len(load.phases)}, so nothing says that its time was priced: run it again"
+            f"{load.together} by {point.processes} processes: {len(sections)} measured sections were seen "
+            f"instead of {len(load.phases)}, so its time may be wrong: run it again"
         )
     each = len(sections) == len(load.phases)
     named = load.phases if each else (load.together,)
@@ -70,7 +70,7 @@ def moved_most(section: Section, symbols: SystemMap) -> dict[str, MovedLine]:
 
 def at_setting(booted: Booted, point: Point, setting: str, metric: str) -> Iterator[Reading]:
     """The same load on the same machine with one of its numbers another: its rates, as `metric`."""
-    assert booted.virtual_time is not None, "only a machine in virtual time has settings"
+    assert booted.virtual_time is not None, "only a target in virtual time has settings"
     command = with_setting(booted.virtual_time.settings.index(setting) + 1, point.command("both"))
     known = len(booted.virtual_time.sections())
     said = must(booted.machine, command, timeout_s=LOAD_TIMEOUT_S)
@@ -88,7 +88,7 @@ def half_quantum(booted: Booted, point: Point) -> Iterator[Reading]:
 
 def price_ends(booted: Booted, point: Point) -> Iterator[Reading]:
     """Each price at both ends of its range, the others as described."""
-    assert booted.virtual_time is not None, "only a machine in virtual time has prices"
+    assert booted.virtual_time is not None, "only a target in virtual time has prices"
     for setting in booted.virtual_time.settings:
         if setting != HALF_QUANTUM:
             yield from at_setting(booted, point, setting, f"{AT_PRICE}{setting}")

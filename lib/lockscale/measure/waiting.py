@@ -75,7 +75,7 @@ def starved_text(share: float, took_s: float, study: str) -> str:
     """share: waited of the time that processors were wanted in the last took_s seconds."""
     slower = 1 / (1 - min(share, 0.99))
     return (
-        f"starved: in {took_s:.0f} s the guests had no processor for {100 * share:.0f}% of the time in "
-        f"which they wanted one, so a point takes {slower:.1f} times as long (no rate changes): end other "
-        f"work here, or begin a run of fewer points (lockscale study run {study} --short, or -p guests=...)"
+        f"starved: in {took_s:.0f} s the guests waited for a CPU {100 * share:.0f}% of the time they "
+        f"were runnable, so a point takes {slower:.1f} times as long (rates do not change): stop other work "
+        f"here, or start a run of fewer points (lockscale study run {study} --short, or -p guests=...)"
     )

@@ -39,11 +39,12 @@ def advice(
         options.append(("the share of the time spent waiting for the lock", PROFILE, typical))
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width
-        options.append(("the rate of one thread, which bounds what all can do", ONE_THREAD, bounded))
+        options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))
     useful = [option for option in options if option[2] < now.width]
     if not useful:
         return Advice(
-            "no measurement of the unpatched kernel narrows it: the next limit shows once the lock is gone",
+            "no measurement of the unpatched kernel narrows the interval: the next limit shows only once "
+            "the lock is gone",
             "measure a draft without the lock, on a file system whose data may be lost",
             now.width,
             now.width,

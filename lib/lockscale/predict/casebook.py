@@ -138,12 +138,12 @@ def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
     data = read_yaml(path)
     entries = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
-        raise BadInput(f"{path} has no list of cases: write `cases:` and one entry a patch")
+        raise BadInput(f"{path} has no list of cases: write `cases:` and one entry per patch")
     cases = [read_case(entry, f"{path}: case {_name(entry, n)}") for n, entry in enumerate(entries, 1)]
     names = [case.id for case in cases]
     for name in names:
         if names.count(name) > 1:
-            raise BadInput(f"{path} has two cases {name}: give each an id of its own")
+            raise BadInput(f"{path} has two cases {name}: give each a different id")
     return cases
 
 
@@ -162,7 +162,7 @@ def read_case(entry: Any, where: str) -> PublishedCase:
         said = why.get(first["type"], why_of(first))
         raise BadInput(f"{where}: {key}: {said}; docs/any-lock.md has the format") from None
     if case.kind and case.kind not in BY_NAME:
-        raise BadInput(f"{where}: no kind {case.kind!r}; there are {', '.join(BY_NAME)}")
+        raise BadInput(f"{where}: there is no kind {case.kind!r}: use one of {', '.join(BY_NAME)}")
     return case
 
 

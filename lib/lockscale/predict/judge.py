@@ -48,7 +48,9 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
     repeats = rate_repeats(rows)
     here = repeats[(repeats.arm == arm) & (repeats.cpus == cpus)]
     if here.empty:
-        raise BadInput(f"the run measured nothing of {arm} on {cpus} CPUs: choose cpus of its points")
+        raise BadInput(
+            f"the run did not measure {arm} on {cpus} CPUs: choose a number of CPUs that it measured"
+        )
     origin = origin_of(here)
     column = Column(
         table=str(here.run.iloc[0]),

@@ -226,7 +226,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         said += ": lock waits do not explain this curve"
         if measured.waits_unseen:
             said += (
-                ". A CPU profile does not show threads that sleep on a lock, or it is from another run: "
+                ". The CPU profile does not show threads that sleep on a lock, or is from another run: "
                 "the promises are left out. Give perf lock contention, offcputime, or --share PERCENT"
             )
     return said, off
@@ -235,11 +235,13 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
 def _notes(measured: UnpatchedData) -> list[str]:
     notes = []
     if measured.most_gain < 1:
-        notes.append("one thread does less than its share of the total: its rate is no bound here")
+        notes.append(
+            "one thread alone is slower than its share of the total, so its rate is not a bound here"
+        )
     if measured.profile is None and measured.wait_share is None and len(measured.ladder) < 2:
         notes.append(
-            "the input does not say how much the lock matters: this is what published patches of that "
-            "kind gained"
+            "the input does not show how much the lock matters: these are the gains of published patches "
+            "of that kind"
         )
     if not measured.rates_per_s and not measured.threads:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
@@ -247,6 +249,7 @@ def _notes(measured: UnpatchedData) -> list[str]:
         notes += measured.profile.warnings
         if measured.profile.of != SAMPLES and not measured.seconds:
             notes.append(
-                "the duration of the load is unknown, so waits cannot become shares of it: give --seconds"
+                "the duration of the load is unknown, so waits cannot be turned into shares of it: give "
+                "--seconds"
             )
     return notes

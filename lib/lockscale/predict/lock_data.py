@@ -35,14 +35,14 @@ class UnpatchedData:
 
     def __post_init__(self) -> None:
         if self.wait_share is not None and not 0 <= self.wait_share <= 1:
-            raise BadInput("--share is not from 0 to 100 percent: give the share of time spent waiting")
+            raise BadInput("--share is not between 0 and 100 percent: give the share of time spent waiting")
         if self.seconds is not None and not 0 < self.seconds < 1e9:
             raise BadInput("--seconds is not a duration: give how many seconds the load ran")
         if self.threads is not None and self.rates_per_s and self.threads not in self.rates_per_s:
             known = ", ".join(map(str, self.rates_per_s))
             raise BadInput(f"--threads {self.threads} has no rate: -r has those of {known}; give one of them")
         if self.most_threads < 2:
-            raise BadInput("one thread waits for nobody: give rates or a profile of several")
+            raise BadInput("one thread alone never waits: give rates or a profile of several threads")
 
     @property
     def most_threads(self) -> int:
@@ -110,7 +110,7 @@ class UnpatchedData:
             there_is_s = self.seconds * self.most_threads
             raise BadInput(
                 f"{name} is waited for {wait_ns / 1e9:.3g} s, but {self.most_threads} threads in --seconds "
-                f"{self.seconds:g} have {there_is_s:.3g} s in all: mend --seconds or --threads"
+                f"{self.seconds:g} have {there_is_s:.3g} s in all: correct --seconds or --threads"
             )
         return min(share, 1.0)
 

@@ -80,14 +80,14 @@ def profile_of(rows: Sequence[ParsedRow]) -> Profile:
     locks = {name: _lock(of) for name, of in by_name.items() if ("wait", "mean") in of}
     if not costs and not locks:
         raise BadInput(
-            "the profile holds neither function costs nor lock statistics: give a table of ftrace, funccost, "
+            "the profile has neither function costs nor lock statistics: give output of ftrace, funccost, "
             "perf lock contention or lock_stat"
         )
     found = Profile(costs, locks)
     if costs and (LOCK_FUNCTIONS.search(found.root) or not costs[found.root].total_us):
         raise BadInput(
-            f"the profile spends the most time in {found.root}, which is no operation: profile with it the "
-            "function that encloses a whole operation, as vfs_create does a create"
+            f"the profile spends the most time in {found.root}, which is not an operation: also profile "
+            f"the function that encloses a whole operation, such as vfs_create for a create"
         )
     return found
 
@@ -153,7 +153,8 @@ def of_functions(
             more = calls - calls_alone[name] + 1
             if more <= 0:
                 raise BadInput(
-                    f"{name} is called {calls:.3g} times an operation: give fewer calls when alone"
+                    f"{name} is called {calls:.3g} times per operation, fewer than one thread alone calls it "
+                    f"({calls_alone[name]:g}): give fewer calls"
                 )
             found.append(
                 Observation(
@@ -222,6 +223,6 @@ def not_together(seen: Profile, threads: int, rate_per_s: float) -> str:
     if threads / OUTSIDE <= held <= threads * SLOWED:
         return ""
     return (
-        f"profile and rates are not of one run: {seen.root} takes {avg_us:.4g} us, which at "
-        f"{rate_per_s:,.0f} operations/s are {held:.1f} threads, not {threads} (Little's law)"
+        f"profile and rates are not from the same run: {seen.root} takes {avg_us:.4g} us, which at "
+        f"{rate_per_s:,.0f} operations/s means {held:.1f} threads, not {threads} (Little's law)"
     )

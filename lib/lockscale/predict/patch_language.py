@@ -91,10 +91,10 @@ def _change(text: str) -> Change:
     first = first.lower()
     word = WORDS.get(first)
     if word is None:
-        raise BadInput(f"patch {printable(text)} begins with no known word: write {EXAMPLES}")
+        raise BadInput(f"patch {printable(text)} does not begin with a known word: write {EXAMPLES}")
     lock, number = _lock_and_number(rest.strip(), word)
     if not re.fullmatch(r"\S+( < \S+)*", lock):
-        raise BadInput(f"patch {printable(text)} names no one lock or function: write {word.example}")
+        raise BadInput(f"patch {printable(text)} does not name one lock or function: write {word.example}")
     if word.number == "parts":
         parts = int(_between(PARTS if number is None else number, 2, MOST, text, word))
         return Change(first, lock, parts=parts, pooled=word.kind == "trylock")
@@ -121,6 +121,6 @@ def _lock_and_number(rest: str, word: Word) -> tuple[str, float | None]:
 def _between(number: float, low: float, high: float, text: str, word: Word) -> float:
     if not low <= number <= high:
         raise BadInput(
-            f"patch {printable(text)}: {number:g} is not from {low:g} to {high:g}: write {word.example}"
+            f"patch {printable(text)}: {number:g} is not between {low:g} and {high:g}: write {word.example}"
         )
     return number

@@ -32,7 +32,8 @@ MOVED = Open(
 )
 TRIED = (
     f"{SHARE} leaves out cache-line transfers: the value is what this queue alone allows, and the low end "
-    "stays the base's. Tried on S3's own patched column, 7 published values of a goal per inode: with 0.2, "
+    f"stays at the base's rate. Tried on S3's own patched column, 7 published values of a goal per inode: "
+    f"with 0.2, "
     "which fits that of 64 containers, all 7 lie in the interval, but for 2 containers the value is 2.4 "
     "times too high; with 0.5 only 4 lie in it."
 )
@@ -73,7 +74,7 @@ def behind(base: UnpatchedCurve, given: Mapping[str, float]) -> Band:
     share = given[SHARE]
     free = given.get(ALONE, share)
     if not 0 < free <= share or free >= 1:
-        raise BadInput(f"{SHARE} is {share:g} and {ALONE} {free:g}: give 0 < {ALONE} <= {SHARE}, and below 1")
+        raise BadInput(f"{SHARE} is {share:g} and {ALONE} {free:g}: give 0 < {ALONE} <= {SHARE} < 1")
     times = {
         "elsewhere_us": OPERATION_US * (1 - free),
         "alone_us": OPERATION_US * free,

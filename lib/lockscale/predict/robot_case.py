@@ -25,7 +25,7 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
     report = next((one for one in reports if _headline(one)), None)
     if report is None:
         raise BadInput(
-            f"{path}: no table has the number of the headline "
+            f"{path}: no table has the number in the headline "
             f"({printable(reports[0].headline) or 'none is given'}): write the entry by hand"
         )
     entry = _entry(report, name, change)
@@ -38,11 +38,13 @@ def what_is_left_to_write(entry: Mapping[str, object]) -> list[str]:
     left = []
     if not entry["kind"]:
         left.append(
-            "no kind follows from --change: write one into `kind`: " + ", ".join(kind.name for kind in KINDS)
+            "no kind can be derived from --change: write one into `kind`: "
+            + ", ".join(kind.name for kind in KINDS)
         )
     if entry["base_profile"]:
         left.append(
-            "no mail says what the change removes: write the percent of the samples into `removed_share: pct`"
+            "the mail does not say what the change removes: write the percentage of the samples into "
+            "`removed_share: pct`"
         )
     return left
 

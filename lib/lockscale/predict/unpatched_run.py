@@ -39,7 +39,7 @@ MODEL_SD = 0.1
 follows them as closely bends its parameters to what the model lacks. One that misses a rate by more frees
 what an operation takes beside others, then all times of the model."""
 NO_MODEL = "no model of the simulator has this arm"
-ONE_POINT = "one number of processes says nothing of how they hinder each other"
+ONE_POINT = "one number of processes does not show how processes slow each other down"
 
 
 @dataclass

@@ -77,11 +77,11 @@ def case_of(
     first = simulate(model, threads[-1], values, operations=20, replications=1, workers=1)
     if unknown := [name for name in given if name not in first.calls_per_op]:
         steps = ", ".join(first.calls_per_op)
-        raise BadInput(f"model {model.name} has no step {unknown[0]!r} whose calls could be given: {steps}")
+        raise BadInput(f"model {model.name} has no step {unknown[0]!r}: --given takes the calls of {steps}")
     for name, calls in given.items():
         if not 0 < calls < 1e9:
             raise BadInput(
-                f"{name} is {calls:g}: give its calls for one operation of one thread, above 0 and below 1e9"
+                f"{name} is {calls:g}: give its calls per operation with one thread, above 0 and below 1e9"
             )
     observations = [
         *of_rates(column, lambda n: simulated_sd(operations(n))),

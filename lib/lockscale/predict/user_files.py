@@ -37,7 +37,7 @@ IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much m
 
 NAIVE = (
     "it subtracts the time that threads wait for locks, but not the time that others wait for these "
-    "threads, and it ignores the queue behind the lock"
+    "threads, and ignores the queue behind the lock"
 )
 
 
@@ -60,9 +60,7 @@ def ask_files(
     case = case_of(known, column, seen, held or {}, given or {})
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
     if apart and given:
-        raise BadInput(
-            f"{apart}: profile the run of the rates, or leave --given out and go by the rates alone"
-        )
+        raise BadInput(f"{apart}: profile the run of the rates, or leave out --given and use the rates alone")
     start = free_numbers(known, case.held)
     with progress(f"fit {known.name} to the base") as shown:
         longer = partial(case.misses, longer=LONGER)
@@ -100,7 +98,7 @@ def _of_profile(case: Case) -> list[str]:
 
 def _fitted(case: Case) -> str:
     names = _of_profile(case)
-    return f"in the fit: {', '.join(names)}" if names else "nothing of it in the fit, which is to rates alone"
+    return f"in the fit: {', '.join(names)}" if names else "not used in the fit, which is to rates only"
 
 
 def _naive(waiting: list[Waiting]) -> float | None:
@@ -145,8 +143,8 @@ def _open(
     rows = [
         Open(
             name,
-            f"the base does not say: {notes[name].meaning}",
-            f"measure it by itself, and hold it with -p {name}=VALUE",
+            f"not known from the base: {notes[name].meaning}",
+            f"measure it separately, and fix it with -p {name}=VALUE",
         )
         for name, sd in zip(found.names, found.spread, strict=True)
         if sd >= IDENTIFIED * SD
@@ -154,16 +152,16 @@ def _open(
     steps = case.simulate(found.best, case.threads[0]).calls_per_op
     uncounted = [name for name in steps if name in seen.costs and name not in given and steps[name]]
     for name in uncounted:
-        why = "the profile does not say how often an uncontended operation calls it"
-        how = f"its calls for one operation of one thread: --given {name}=CALLS"
+        why = "the profile does not show how often an uncontended operation calls it"
+        how = f"its calls per operation with one thread: --given {name}=CALLS"
         rows.append(Open(f"calls of {name}", why, how, name))
     if apart:
         rows.append(Open("who waits", apart, "a profile of the same run with the whole operation"))
     elif not (uncounted or _of_profile(case)):
-        why = "no function or lock in the profile is named like a step or lock of the model"
-        rows.append(Open("the profile", why, "a profile with locks or functions that the model names"))
+        why = "no function or lock in the profile has the name of a step or lock of the model"
+        rows.append(Open("the profile", why, "a profile with locks or functions of the model"))
     if not switches(case):
-        why = "the model has no switch that is off in the base, and a patch is such a switch"
+        why = "the model has no switch that is off in the base, so it has no patch"
         rows.append(Open("patches", why, "a model file with a parameter that is false in the base"))
     return rows
 
@@ -181,7 +179,7 @@ def _notes(case: Case, found: Posterior) -> list[str]:
     ]
     if found.inflation > 1.5:
         said.append(
-            f"The model misses them by {found.inflation:.1f} times their scatter: they are weighted down by "
-            "as much, and another model may fit."
+            f"The model misses them by {found.inflation:.1f} times their scatter: they are weighted down "
+            f"accordingly, and another model may fit better."
         )
     return said

@@ -28,7 +28,7 @@ def read_rates(text: str) -> dict[int, float]:
 
 def _of_file(path: Path) -> dict[int, float]:
     if not path.is_file():
-        raise BadInput(f"rates {printable(str(path))}: no such file, and not of the form {EXAMPLE}")
+        raise BadInput(f"rates {printable(str(path))}: neither a file nor of the form {EXAMPLE}")
     column = one_curve(path)
     logs = {int(n): np.log(column.rates_per_s[column.threads == n]) for n in sorted({*column.threads})}
     return {n: float(np.exp(repeats.mean())) for n, repeats in logs.items()}
@@ -39,16 +39,16 @@ def one_curve(path: Path) -> Column:
     found = read_columns(path)
     if len(found) != 1:
         names = ", ".join(one.name for one in found)
-        raise BadInput(f"{path} has {len(found)} curves ({names}): give the base's rates alone")
+        raise BadInput(f"{path} has {len(found)} curves ({names}): give only the base's rates")
     return found[0]
 
 
 def read_profile(path: Path, table: str | None = None) -> LockProfile:
     """The profile in the file; of several that of `table`, a number from 1 or a title."""
     if not path.is_file():
-        raise BadInput(f"{path} is no regular file: save what the tool prints, and name that file")
+        raise BadInput(f"{path} is not a regular file: save the tool's output and name that file")
     if path.stat().st_size > MOST_BYTES:
-        raise BadInput(f"{path} has more than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
+        raise BadInput(f"{path} is larger than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
     try:
         return profile_of(text_of(path), table=table)
     except BadInput as said:

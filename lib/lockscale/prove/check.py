@@ -103,11 +103,11 @@ RUN = "patches-check"
 # Why an arm is not counted, by its check that is red.
 RED = {
     "applies": "it does not apply",
-    "differs": "another arm is the same",
-    "checkpatch": "checkpatch.pl finds errors",
+    "differs": "it is the same as another arm",
+    "checkpatch": "checkpatch.pl reports errors",
     "W=1": "it adds warnings",
     "builds": "it does not build",
-    "boots": "it does not boot and run its load",
+    "boots": "it does not boot or its load fails",
 }
 
 
@@ -226,7 +226,7 @@ def _count_study(
         one.counters = [entry for entry in entries if entry.arm_name == one.arm]
         detail = f"{len(one.counters)} comparison(s), counts in {folder}"
         if not one.counters:
-            detail = "not compared: every arm that it is compared with is left out"
+            detail = "not compared: all arms to compare it with are left out"
         one.checks["counts"] = CheckResult(bool(one.counters), detail)
 
 

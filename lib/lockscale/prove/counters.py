@@ -97,7 +97,7 @@ def _refuse_a_lock_that_nobody_took(counter: Counter, counted: Sequence[Counted]
         kind, name = source.split(":", 1)
         taken = (one.value for one in counted if one.source == f"acquisitions:{name}")
         if kind in ("acquisitions", "contentions") and not any(taken):
-            raise RunFailed(f"counter {counter.name!r}: no arm took lock class {name}: is its name right?")
+            raise RunFailed(f"counter {counter.name!r}: no arm took lock class {name}: check its name")
 
 
 def ratios(counter: Counter, counted: Sequence[Counted]) -> dict[str, list[float]]:

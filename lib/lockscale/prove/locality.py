@@ -224,7 +224,7 @@ def _one(
     }
     files = parse_filefrag(must(machine, filefrag_command(sorted(inodes)), timeout_s=LOAD_TIMEOUT_S))
     if len(files) != WRITERS * FILES_PER_WRITER:
-        raise RunFailed(f"{series.name}: the writers left {len(files)} files: one of them failed")
+        raise RunFailed(f"{series.name}: the writers left only {len(files)} files: one of them failed")
     header = must(machine, ["dumpe2fs", "-h", file_system.device])
     unmount_and_check(machine, file_system)
     free = parse_free(must(machine, ["e2freefrag", file_system.device]))
@@ -310,5 +310,5 @@ def parse_free(text: str) -> FreeSpace:
     """The summary of e2freefrag DEVICE."""
     found = _FREE.search(text)
     if found is None:
-        raise BadInput("this is not what e2freefrag prints: there is no `Avg. free extent`")
+        raise BadInput("this is not e2freefrag's output: there is no `Avg. free extent`")
     return FreeSpace(int(found[1]), int(found[2]), int(found[3]))

@@ -139,7 +139,7 @@ def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsT
         if missing:
             raise BadInput(
                 f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
-                "mend the name in the study's counters, or add it to kernel-patches/observe"
+                "correct the name in the study's counters, or add it to kernel-patches/observe"
             )
 
 

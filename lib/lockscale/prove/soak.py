@@ -152,7 +152,7 @@ def _loads(
     all that it has. `done` grows by what this yields.
     """
     if bases and all(one.failure for one in done if one.name in {base.name for base in bases}):
-        yield _failed(series, KCSAN, "not loaded: its base has no races to hold it against")
+        yield _failed(series, KCSAN, "not loaded: there are no races of the base to compare with")
         return
     found = load(series)
     yield found
@@ -204,8 +204,8 @@ def as_text(found: Sequence[Soaked]) -> str:
 def _line(one: Soaked) -> str:
     if one.failure:
         return f"{one.kind}: {one.failure}"
-    said = f"{one.kind}{', once more' if one.again else ''}: "
-    said += f"{one.loads} loads in {one.guest_seconds} s of the guest, "
+    said = f"{one.kind}{', again' if one.again else ''}: "
+    said += f"{one.loads} loads in {one.guest_seconds} s of guest time, "
     if one.kind == KCSAN:
         said += f"{len(one.races)} race(s), {len(one.new_races)} that the base did not show, "
     return said + (f"first: {one.heard[0]}" if one.heard else "silent")

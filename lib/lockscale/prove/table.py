@@ -63,7 +63,7 @@ def write_readme(found: Sequence[CheckedArm]) -> None:
     before, mark, rest = path.read_text().partition(begin)
     old, end, after = rest.partition(END)
     if not (mark and end) or begin in rest or MARK in old:
-        raise BadInput(f"{path} has not the lines {begin!r} and {END!r}: put them where the table shall go")
+        raise BadInput(f"{path} lacks the lines {begin!r} and {END!r}: put them where the table should go")
     write_text(path, f"{before}{begin}\n\n{_tables(found)}\n\n{END}{after}")
 
 

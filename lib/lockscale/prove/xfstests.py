@@ -31,7 +31,7 @@ def compare_with_base(series: Series, target: Target, group: str) -> CheckCompar
     refuse_unsafe(series, disposable=target.disposable, target=target.name)
     options = load_whole_study(series.study).options_of(series.arm)
     if not fs_type(options.filesystem).on_disk:
-        raise BadInput(f"{options.filesystem} is on no disk, and xfstests needs two: name another arm")
+        raise BadInput(f"{options.filesystem} does not use a disk, but xfstests needs two: name another arm")
     base = replace(series, arm="base", patches=(), unsafe="")
     with progress(f"xfstests -g {group}", 2) as shown:
         found = []

@@ -63,7 +63,7 @@ class Comparison:
     def where_to_measure(self, threads: npt.ArrayLike) -> tuple[Candidate, ...]:
         """Thread counts from a list, first the one that best tells the two best models apart."""
         if len(self.fits) < 2:
-            raise BadInput("there is one model only: compare two or more.")
+            raise BadInput("there is only one model: compare two or more.")
         return tell_apart(self.fits[0], self.fits[1], threads)
 
     def to_json(self, table: str, column: str) -> list[dict[str, Any]]:
@@ -167,7 +167,7 @@ def _floor(all_of_them: Comparison) -> str:
         names = _and(list(all_of_them.within_noise))
         return f"{noise}; in sample within it: {names}. A smaller error would fit the noise, so stop here."
     if all(one.calibrated for one in all_of_them.fits):
-        return f"{noise}; every model goes through every point, which says nothing."
+        return f"{noise}; every model goes through every point, so the error in sample says nothing."
     return f"{noise}; the error in sample of every model that is not calibrated is larger."
 
 

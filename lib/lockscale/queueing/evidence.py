@@ -180,7 +180,10 @@ def tell_apart(one: Fit, other: Fit, threads: npt.ArrayLike) -> tuple[Candidate,
     and V. V. Fedorov, Biometrika 62, 1975, p. 57) for one more run.
     """
     if one.noise is None or other.noise is None:
-        raise BadInput("a fit without a degree of freedom knows no noise: measure more thread counts first.")
+        raise BadInput(
+            "a fit without a degree of freedom has no estimate of the noise: measure more "
+            "thread counts first."
+        )
     found = []
     for n in np.unique(check_threads(threads)):
         rates = tuple(float(f.problem.model.rate(np.array([n]), f.params)[0]) for f in (one, other))

@@ -302,7 +302,8 @@ def _notes(one: Fit) -> list[str]:
     notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
     if one.misfit:
         notes.append(
-            f"no fit within {LARGEST_HELD_OUT_PCT:g}% leave-one-out: its numbers are none of the machine's"
+            f"no fit within {LARGEST_HELD_OUT_PCT:g}% leave-one-out: its parameters do not describe the "
+            f"machine"
         )
     if one.calibrated:
         notes.append("calibrated: no degree of freedom, so the error in sample says nothing")

@@ -38,7 +38,7 @@ def as_floats(what: str, column: npt.ArrayLike) -> FloatArray:
             numbers[k] = float(cell)
         except (TypeError, ValueError, OverflowError):
             raise BadInput(
-                f"{what} has a cell that is no number: row {k + 1} is {str(cell)[:40]!r}."
+                f"{what} has a cell that is not a number: row {k + 1} is {str(cell)[:40]!r}."
             ) from None
     if bad := np.flatnonzero(~np.isfinite(numbers)).tolist():
         row = f"{what} row {bad[0] + 1} is {numbers[bad[0]]}"

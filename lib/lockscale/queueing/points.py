@@ -125,7 +125,7 @@ def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayL
         if bad := np.flatnonzero((given < SMALLEST) | (given > LARGEST)).tolist():
             raise BadInput(
                 f"{what} row {bad[0] + 1} is {given[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so check "
-                "the unit and leave out runs that did not work."
+                f"the unit and leave out failed runs."
             )
     distinct, place = np.unique(n, return_inverse=True)
     weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)

@@ -58,7 +58,7 @@ class Shared:
 
     def _which(self) -> BadInput:
         names = ", ".join(self.columns)
-        return BadInput(f"this fit has the columns {names}: ask for one of them, or fit one alone.")
+        return BadInput(f"this fit has the columns {names}: name one of them, or fit one alone.")
 
 
 def of_one(model: QueueingModel) -> QueueingModel:

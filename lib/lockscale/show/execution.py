@@ -110,7 +110,7 @@ def execute(
         except DeadKernelError:
             said = (
                 last_words(config)
-                or "it wrote nothing, so it crashed or was killed, perhaps for want of memory"
+                or "it printed nothing, so it crashed or was killed, perhaps for lack of memory"
             )
             raise RunFailed(f"the kernel of {output.name} died: {said} (see {output})") from None
         except KeyboardInterrupt:
@@ -177,4 +177,4 @@ def _show(what: str, log: Path, ended: threading.Event, done: threading.Event) -
 
 def works_line(what: str, seconds: float, note: str) -> str:
     """Of a notebook that says nothing new: how long it has worked, and what it said last."""
-    return f"[{what}] works, {seconds:.0f} s" + (f"; last: {note}" if note else "")
+    return f"[{what}] running for {seconds:.0f} s" + (f"; last: {note}" if note else "")

@@ -71,9 +71,11 @@ def export(
     known = [*FORMATS, *FORMS]
     for one in formats:
         if one not in known:
-            raise BadInput(f"there is no format {one!r}: give some of {','.join(known)}")
+            raise BadInput(f"there is no format {one!r}: use {','.join(known)}")
     if run and (no_study := [name for name in names if name not in list_studies()]):
-        raise BadInput(f"--run {run} is a study's run, and {no_study[0]} is no study: leave one of them out")
+        raise BadInput(
+            f"--run {run} is a run of a study, but {no_study[0]} is not a study: leave out one of them"
+        )
     need_place_for_folder(folder)  # a study's figure takes a minute of simulation
     figures, texts = ([one for one in known if one in formats] for known in (FORMATS, FORMS))
     drawn_of = {name: _story(name, run) for name in names} if figures else {}
@@ -89,7 +91,7 @@ def export(
                 written += _write_texts(story, texts, folder)
             shown.update(done, name)
     if not written:
-        raise BadInput(f"{', '.join(names)} has no measured run, so there is no text of it: give --run RUN")
+        raise BadInput(f"{', '.join(names)} has no measured run to write about: give --run RUN")
     return written
 
 
@@ -98,9 +100,11 @@ def _story(name: str, run: str, *, rates: bool = False) -> Story | None:
     if name in (SCALE, CASES) or name in list_tables():
         return None
     if name not in list_studies():
-        raise BadInput(f"there is no table and no study {name!r}: there are {', '.join(export_names())}")
+        raise BadInput(f"there is no table or study {name!r} (known: {', '.join(export_names())})")
     if run and (target_of(find_run(run)) or ("", ""))[0] != name:
-        raise BadInput(f"run {run} is none of study {name}: export each study with a run of its own")
+        raise BadInput(
+            f"run {run} is not a run of study {name}: give a run of that study, or export studies one by one"
+        )
     with contextlib.suppress(BadInput):
         run = run or curated_run(name, rates=rates).id
     return open_story(name, run)

@@ -205,14 +205,16 @@ def gain_totals(rows: list[GainRow]) -> GainTotals:
 def gains_text(rows: list[GainRow]) -> str:
     """The table and a sentence on each of both comparisons."""
     if not rows:
-        return "no curated run is in virtual time: lockscale study keep RUN keeps one"
+        return (
+            "there is no curated run in virtual time: `lockscale study keep RUN` copies one to data/measured"
+        )
     totals = gain_totals(rows)
     said = [text_table(pd.DataFrame([asdict(row) for row in rows]).round(2))]
     if totals.off:
         said.append(
             f"in virtual time against published, {totals.compared} gains: off by a factor of "
-            f"{totals.off:.2f} (geometric mean); {totals.same_sign} of the {totals.significant} that are not "
-            "1 point the same way"
+            f"{totals.off:.2f} (geometric mean); {totals.same_sign} of the {totals.significant} gains "
+            f"other than 1 have the same direction"
         )
     if totals.width:
         said.append(

@@ -90,7 +90,9 @@ def measured(rows: pd.DataFrame, where: str) -> Headline:
 def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     """06: more of the proof's counter before the patch, at the point where it is farthest apart."""
     most: Any = extra.sort_values("extra").iloc[-1]
-    says = f"counted {where}: {most.extra:.3g} [{most.low:.3g}, {most.high:.3g}] more {counter} an operation "
+    says = (
+        f"counted {where}: {most.extra:.3g} [{most.low:.3g}, {most.high:.3g}] more {counter} per operation "
+    )
     says += f"before the patch, {int(most.threads)} processes on {int(most.cpus)} CPUs: "
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}

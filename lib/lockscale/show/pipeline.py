@@ -54,7 +54,7 @@ def run_study(
     else:
         preflight(study, where, resume)
     if not isinstance(where, SshTarget):  # a server was looked at; four notebooks come before the first boot
-        with hold_this_machine("a first look", where.name):
+        with hold_this_machine("a first check", where.name):
             pass
     run = resume or new_run(study.name)
     try:
@@ -123,12 +123,12 @@ def iterations_to_detect(name: str, target: str, changes: dict[str, Any], percen
     Raises BadInput where no 1000 do, the iterations are given besides, or the target compares no arms.
     """
     if "iterations" in changes:
-        raise BadInput("--detect says how many iterations there are: leave out -p iterations")
+        raise BadInput("--detect sets the number of iterations: leave out -p iterations")
     wanted, study = parse_percent(percent), load_study(name, changes)
     if isinstance(load_target(target), LocalTarget):
         raise BadInput(
-            f"target {target} measures the one kernel that runs there, so nothing is compared that --detect "
-            "could plan for: give -p iterations, or a target that boots the arms"
+            f"target {target} measures only the running kernel, so there is no comparison for --detect to "
+            f"plan: give -p iterations, or a target that boots the arms"
         )
     found = detection(earlier_rows(study, target), study, wanted)
     if found.iterations is None:
@@ -146,9 +146,12 @@ def outcome(run: Run) -> str:
     aa = aa_rates(rows, load_study(str(rows.study.iloc[0])))
     if len(aa):
         pair = aa[["cpus", "threads", "first", "second", "difference_pct"]]
-        lines += ["The A/A pair, the same twice (ops/s), which is in no mean above:", text_table(pair)]
+        lines += [
+            "The A/A pair (the same kernel twice, ops/s), not part of any mean above:",
+            text_table(pair),
+        ]
     if len(apart := outliers(rows)):
-        lines += ["Far from the median of their point, and left in:", text_table(apart)]
+        lines += ["Outliers (far from the median of their point), kept:", text_table(apart)]
     return "\n".join(lines)
 
 
@@ -168,7 +171,7 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     for folder in (paths.ROOT, paths.CACHE):
         if re.search(r"[\s:,]", str(folder)):
             raise BadInput(
-                f"{str(folder)!r} holds a blank, colon or comma, which kernel builds refuse: move it"
+                f"{str(folder)!r} contains a space, colon or comma, which kernel builds refuse: move it"
             )
     of_files = (command for command, *_ in fs_type(study.filesystem).versions)
     for tool in (*(PACKAGE_TOOLS if isinstance(target, SshTarget) else (*TOOLS, *of_files)), "chromium"):
@@ -178,5 +181,5 @@ def preflight(study: Study, target: Target | None = None, resume: Run | None = N
     find_source(study.parameters.kernel_source or None, study.parameters.kernel_base)
     need_free_space(paths.RUNS, 500, "a run")
     if isinstance(target, SshTarget):
-        with progress(f"ask {target.name} what it lacks"):
+        with progress(f"check what {target.name} lacks"):
             refuse_unfit(target, resume.id if resume else None, fs_type(study.filesystem))

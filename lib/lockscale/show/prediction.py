@@ -33,20 +33,20 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
     if not (answer := parts.whatif):
         if study in list_studies():
             raise BadInput(
-                f"study {study} says nothing from its base alone: give your own with --profile, --rates and "
-                "--model, or write a whatif into its study.py"
+                f"study {study} predicts nothing from its base alone: give your own --profile, --rates and "
+                f"--model, or write a whatif into its study.py"
             )
         known = {one.name: one for one in studies() if one.whatif}
         raise BadInput(f"whatif knows no study {study!r}{near(study, known)}")
     takes = parts.given
     for name, value in (given or {}).items():
         if name not in takes:
-            raise BadInput(f"{study} has no measurement {name!r} to be given{near(name, takes)}")
+            raise BadInput(f"--given does not take {name!r} for study {study}{near(name, takes)}")
         if not 0 < value < 1e9:
             raise BadInput(f"{name} is {value:g}: give a number above 0 and below 1e9")
     found = answer(given or {})
     if not isinstance(found, Answer):
-        raise BadInput(f"the whatif of study {study} returned {found!r}: let it return an Answer")
+        raise BadInput(f"the whatif of study {study} returned {found!r}: make it return an Answer")
     return replace(found, published=_published(found.predictions))
 
 

@@ -234,11 +234,12 @@ def again_text(rows: Sequence[GainAgain], counts: pd.DataFrame) -> str:
             text_table(pd.DataFrame([{"study": n, **asdict(of)} for n, of in by_study.items()]).round(2)),
             f"predicted before they were measured, {totals.gains} gains: {totals.held} in their 90% "
             f"intervals, median width {totals.first_width:.2f} (high over low)",
-            "told again by the present method from the unpatched arm alone, with what other studies say of "
-            f"how far models are off, so not blind: {totals.holds} in their intervals, median width "
-            f"{totals.width:.2f}, {totals.wrong_side} wholly on the wrong side of 1",
+            "predicted again by the present method from the unpatched arm alone, using what other studies "
+            f"show about model errors, so not blind: {totals.holds} in their intervals, median width "
+            f"{totals.width:.2f}, {totals.wrong_side} entirely on the wrong side of 1",
             text_table(counts),
-            f"counts at 4 CPUs, told again from one arm's: {inside.sum()} of {len(counts)} in their 95% "
+            f"counts at 4 CPUs, predicted again from those of one arm: {inside.sum()} of {len(counts)} in "
+            f"their 95% "
             "intervals",
         ]
     )

@@ -168,7 +168,7 @@ def compare_runs(first: str = "", second: str = "") -> pd.DataFrame:
     one, other = _two(first, second)
     both = _means(one).merge(_means(other), on=[*KEY, "origin"], suffixes=("_1", "_2"))
     if both.empty:
-        raise BadInput(f"runs {one.id} and {other.id} have no arm and point of one origin in common")
+        raise BadInput(f"runs {one.id} and {other.id} have no arm and point of the same origin in common")
     both = both.rename(columns={"value_1": "first", "value_2": "second"})
     both["change_pct"] = 100 * (both.second / both["first"] - 1)
     return both[[*KEY, "first", "second", "change_pct", "origin"]]
@@ -207,14 +207,18 @@ def side_by_side(first: str = "", second: str = "") -> SideBySide:
 
 def _two(first: str, second: str) -> tuple[Run, Run]:
     if bool(first) != bool(second):
-        raise BadInput("two runs are compared: name both, or none for the latest two")
+        raise BadInput("a comparison takes two runs: name both, or none for the latest two")
     names = (first, second) if first else latest_two()
     if names is None:
-        raise BadInput("there are no two measured runs of one study and origin: name two of the table")
+        raise BadInput(
+            "there are no two measured runs of the same study and origin: name two runs from the table"
+        )
     one, other = (find_run(name) for name in names)
     studies = [read_study_file(run.folder)["name"] for run in (one, other)]
     if studies[0] != studies[1]:
-        raise BadInput(f"runs of {studies[0]} and {studies[1]} are not compared: choose two of one study")
+        raise BadInput(
+            f"runs of {studies[0]} and {studies[1]} cannot be compared: choose two of the same study"
+        )
     return one, other
 
 
@@ -282,6 +286,6 @@ class Browser(w.VBox):  # type: ignore[misc]
     def _show_two(self) -> None:
         names = [control.value for control in self.two]
         if ANY in names:
-            self.found.value = "<p>Choose two measured runs of one study and origin to compare.</p>"
+            self.found.value = "<p>Choose two measured runs of the same study and origin to compare.</p>"
             return
         self.found.value = side_by_side(*names)._repr_html_()

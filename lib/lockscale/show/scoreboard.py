@@ -244,10 +244,10 @@ def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     notes = [
         "Mean absolute errors. Small N to large: fitted to the smaller half of thread counts, the error at "
         "the others; - where that half has no more thread counts than the model has parameters, or does not "
-        "determine the rates. Covered: how many rates are in the 95% interval of a fit without them. Noise: "
-        "what a perfect model would have; - where there are no repeats.",
-        f"The model of a row is the one of up to {most} with the least leave-one-out error, the same that is "
-        "shown: chosen among many, it is better than a new thread count would find it.",
+        "determine the rates. Covered: how many rates are in the 95% interval of a fit without them. "
+        "Noise: the error of a perfect model; - where there are no repeats.",
+        f"Each row has the model with the smallest leave-one-out error of up to {most}: as the best of "
+        f"many, that error is smaller than it would be for a new thread count.",
     ]
     notes += [
         f"{row['table']}: thread counts below {row['n_min']} are left out. {row['n_min_because']}"

@@ -126,7 +126,7 @@ def _reference(study: Study, rows: pd.DataFrame, points: pd.DataFrame) -> Any:
     both = rows.merge(points, on=["arm", "threads"], suffixes=("", "_simulated")).sort_values("threads")
     here = both[both.arm == (floors or [study.patched.name])[0]]
     if here.empty:
-        raise BadInput("no number of threads is both published and simulated: name one in simulated_threads")
+        raise BadInput("no thread count is both published and simulated: add one to simulated_threads")
     return next(here.itertuples())
 
 

@@ -140,8 +140,8 @@ def check_bars(count: int) -> None:
     """Raises BadInput for more bars than a browser can show."""
     if count > MAX_BARS:
         raise BadInput(
-            f"a timeline of {count} bars is too much for a browser, which draws {MAX_BARS}: "
-            "trace a shorter time, or write a .json and open it in ui.perfetto.dev"
+            f"a timeline of {count} bars is too much for a browser (at most {MAX_BARS}): trace a shorter "
+            f"time, or write a .json and open it in ui.perfetto.dev"
         )
 
 
@@ -170,7 +170,7 @@ VIEWERS = {".json": "ui.perfetto.dev", ".html": "a browser"}
 def check_file(file: Path, spans: int = 0) -> None:
     """Raises BadInput for an ending that nothing opens, and for more spans than its viewer can show."""
     if file.suffix not in VIEWERS:
-        raise BadInput(f"'{file}' ends neither in .json (for Perfetto) nor in .html (a timeline)")
+        raise BadInput(f"'{file}' does not end in .json (for Perfetto) or .html (a timeline)")
     if file.suffix == ".html":
         check_bars(spans)
 

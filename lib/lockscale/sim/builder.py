@@ -52,7 +52,9 @@ class Builder(LockKinds, SharedKinds):
         """What a tracer adds before each step named so; say it before the paths are written."""
         check_delay(cost)
         if isinstance(functions, str) or self._paths:
-            raise BadInput("m.tracer(cost, [names of steps]) comes before the paths: give a list, and first")
+            raise BadInput(
+                "m.tracer(cost, [names of steps]) has to come before the paths and takes a list of step names"
+            )
         self._tracer = (cost, frozenset(functions))
 
     def path(
@@ -87,7 +89,10 @@ class Builder(LockKinds, SharedKinds):
         if not any(path.rows for path, _ in self._paths):
             raise BadInput("the model has no steps: write at least one on m.path(...)")
         if not any(row["threads"] < 0 and row["share"] > 0 for _, row in self._paths):
-            raise BadInput("no path shares the model's threads: leave out threads= of at least one path")
+            raise BadInput(
+                "no path shares the model's threads: leave out threads= of at least one path, and give it a "
+                "share above 0"
+            )
         self._check_moved_shards()
         rows: list[dict[str, Any]] = []
         steps: list[str] = []
@@ -101,7 +106,7 @@ class Builder(LockKinds, SharedKinds):
             steps += [*path.steps, "done"]
             held += [*path.held_at, ()]
         if unmet := sorted(self._tracer[1].difference(steps)):
-            raise BadInput(f"the tracer is on {unmet[0]!r}, which no step is called: name a step of a path")
+            raise BadInput(f"the tracer is on {unmet[0]!r}, but there is no such step: name a step of a path")
         places = [
             {"register": place.register, "shards": place.shards, "stride": stride}
             for place, stride in zip(self._places, self._strides, strict=True)

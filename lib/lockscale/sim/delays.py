@@ -78,7 +78,7 @@ def empirical(times: Sequence[Delay]) -> Delay:
 
 def _of_fixed(mean: Delay) -> Delay:
     if not isinstance(mean, Delay) or mean.kind != FIXED:
-        raise BadInput(f"the mean of a delay is {mean!r}: give a fixed one as us(5)")
+        raise BadInput(f"the mean of a delay is {mean!r}: give a fixed time such as us(5)")
     return mean
 
 

@@ -223,7 +223,9 @@ class LockKinds(Parts):
             raise BadInput(f"the hand-over of '{name}' is neither fixed nor exponential: use one of these")
         longest_ps = handover.mean_ps + costs.get("per_waiter_ps", 0) * self.threads
         if longest_ps > MAX_DELAY_PS:
-            raise BadInput(f"the hand-over of '{name}' to {self.threads} waiters takes above 10 s: cost less")
+            raise BadInput(
+                f"the hand-over of '{name}' to {self.threads} waiters takes more than 10 s: make it shorter"
+            )
         row = {
             "order": FIFO,
             "spin_ps": NEVER,

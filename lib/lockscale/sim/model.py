@@ -109,9 +109,11 @@ def model(*, unit: str, calibration: str = "") -> Callable[[Callable[..., None]]
         name = write.__name__
         summary = inspect.cleandoc(write.__doc__ or "").split("\n", 1)[0]
         if not summary:
-            raise BadInput(f"model {name} has no docstring: say in one line what it stands for")
+            raise BadInput(f"model {name} has no docstring: write one line that says what it models")
         if not unit.endswith("/s"):
-            raise BadInput(f"the unit of model {name} is '{unit}', which is no rate: write one as creates/s")
+            raise BadInput(
+                f"the unit of model {name} is '{unit}', which is not a rate: write one such as creates/s"
+            )
         return Model(name, summary, unit, calibration, _parameters(name, write), write)
 
     return wrap
@@ -160,7 +162,7 @@ def _parameter(model: str, argument: inspect.Parameter, hint: object) -> Paramet
         raise BadInput(f"{lacks}default: give it one")
     if not (notes and notes[0].meaning and notes[0].source):
         raise BadInput(
-            f"{lacks}note: annotate it with Annotated[float, Note('what it means', 'where it is from')]"
+            f"{lacks}note: annotate it with Annotated[float, Note('what it means', 'where it comes from')]"
         )
     if not isinstance(default, bool) and unit in ("", name):
         raise BadInput(f"{lacks}unit in its name: end it in one, as hold_ns")
@@ -199,9 +201,11 @@ def read_model(path: Path) -> Model:
     names = run_file(path, text)
     models = {id(v): v for v in names.values() if isinstance(v, Model) and _globals(v) is names}
     if not models:
-        raise BadInput(f"{path} has no model: put @model(unit=...) on the function that writes it")
+        raise BadInput(f"{path} has no model: put @model(unit=...) on the function that defines it")
     if len(models) > 1:
-        raise BadInput(f"{path} has the models {', '.join(m.name for m in models.values())}: keep one a file")
+        raise BadInput(
+            f"{path} has the models {', '.join(m.name for m in models.values())}: keep one per file"
+        )
     (model,) = models.values()
     source = hashlib.sha256(text).hexdigest()[:16]
     return replace(model, write=functools.partial(_write, str(path), model.write), source=source)

@@ -100,7 +100,9 @@ class Path(Steps):
         A lost cmpxchg is repeated on the spot, while the line is this CPU's: all of it is one ``atomic``.
         """
         if not isinstance(ref, Lockref):
-            raise BadInput(f"{self._where()} needs a lockref of this model and has {ref!r}: make one on m")
+            raise BadInput(
+                f"{self._where()} needs a lockref of this model but has {ref!r}: make one with m.lockref()"
+            )
         self._add(f"read {ref.line.name}", op.READ, ref.line, at)
         with self.if_held(ref.lock, at):
             self.lock(ref.lock, at)
@@ -134,7 +136,7 @@ class Path(Steps):
         """Look for the block's first free slot and remember it; ``scan`` is the time a slot takes."""
         self._of(Slots, slots)
         if scan.kind != FIXED:
-            raise BadInput(f"{self._where()}: the time to look at a slot varies: give a fixed one")
+            raise BadInput(f"{self._where()}: the time to look at a slot varies: give a fixed time")
         self._add(f"find slot in {slots.name}", op.FIND_SLOT, slots, at, delay=scan, register=slots.register)
 
     def take_slot(self, slots: Slots, at: ShardChoice | None = None) -> None:
@@ -151,7 +153,7 @@ class Path(Steps):
         """Join the running transaction; wait while one is being closed and committed."""
         self._of(Gate, gate)
         if gate.name in self.held:
-            raise BadInput(f"{self._where()} enters '{gate.name}', in which the path is already")
+            raise BadInput(f"{self._where()} enters '{gate.name}', which the path has already entered")
         self._add(f"enter {gate.name}", op.ENTER, gate)
         self._add(f"entered {gate.name}", op.ENTERED, gate)
         self.held[gate.name] = None

@@ -222,7 +222,9 @@ def replicate(
     world = program.world(batches=BATCHES, trace_events=trace_events, trace_ps=trace_ps)
     start = np.zeros(threads, np.int64) if start_ps is None else np.asarray(start_ps, np.int64)
     if start.shape != (threads,) or start.min() < 0:
-        raise BadInput(f"start_ps has shape {start.shape}: give {threads} times from 0, one a thread")
+        raise BadInput(
+            f"start_ps has shape {start.shape}: give {threads} times of at least 0, one per thread"
+        )
     if warm_up is None:
         warm_up = warm_up_operations(program.threads, operations)
     status, thread, step, window_ps = run(
@@ -233,7 +235,7 @@ def replicate(
     if stuck := deadlocked(program, world):
         raise BadInput(_circle(program, world, *stuck))
     if window_ps == 0:
-        raise BadInput("all counted operations ended at one instant: give their steps a time")
+        raise BadInput("all counted operations ended at the same instant: give their steps a time")
     return Counts(
         operations=operations,
         retries=int(world.clock[RETRIES]),
@@ -271,7 +273,7 @@ def _stuck(program: Program, world: World) -> str:
             verb = "spins" if threads["state"][thread] == SPINNING else "sleeps"
             return (
                 f"thread {thread} at step '{program.steps[int(threads['at'][thread]) - 1]}': it {verb} for "
-                f"{kind} '{name}' and nobody is left to pass it on: deadlock"
+                f"{kind} '{name}' and no thread is left to release it: deadlock"
             )
     return "no thread has anything to do: give the model's paths some threads"
 
@@ -279,8 +281,8 @@ def _stuck(program: Program, world: World) -> str:
 def _circle(program: Program, world: World, thread: int, name: str) -> str:
     step = program.steps[int(world.threads["at"][thread]) - 1]
     return (
-        f"thread {thread} at step '{step}' waits for '{name}' for ever while others go on: those who have it "
-        "wait for what this thread has; take locks and enter gates in one order"
+        f"thread {thread} at step '{step}' waits for '{name}' for ever while others run: its holders wait "
+        f"for what this thread holds; take locks and enter gates in one order"
     )
 
 

@@ -76,7 +76,7 @@ def fixed_ps(delay: Delay) -> int:
 def check_delay(delay: object) -> None:
     """Raises BadInput for a bare number, whose unit nobody could know."""
     if not isinstance(delay, Delay):
-        raise BadInput(f"{delay!r} is no delay: write us(5.0), ns(250) or exponential(us(2))")
+        raise BadInput(f"{delay!r} is not a delay: write us(5.0), ns(250) or exponential(us(2))")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Steps:
         if lock.name not in self.held:
             raise BadInput(f"{self._where()} unlocks '{lock.name}', which the path does not hold")
         if self.held[lock.name] != at:
-            raise BadInput(f"{self._where()} unlocks '{lock.name}' at another place than it was locked at")
+            raise BadInput(f"{self._where()} unlocks '{lock.name}' at another shard than the one it locked")
         del self.held[lock.name]
 
     def _moves(self, place: ShardChoice) -> None:
@@ -141,8 +141,8 @@ class Steps:
         if not isinstance(given, kind) or not self.known(given):
             what = f"'{given.name}'" if isinstance(given, Primitive | ShardChoice) else repr(given)
             raise BadInput(
-                f"{self._where()} needs a {kind.__name__.lower()} of this model and has {what}: "
-                "make one on the builder"
+                f"{self._where()} needs a {kind.__name__.lower()} of this model but has {what}: make one "
+                f"on the builder"
             )
 
     def _same_locks(self, label: Label) -> None:

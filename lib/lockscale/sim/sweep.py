@@ -178,8 +178,8 @@ def version_of(model: Model) -> str:
     """The simulator's version and that of a user's model file; raises BadInput for a model of neither."""
     if not (model.source or is_shipped(model)):
         raise BadInput(
-            f"no file holds model {model.name}, so a change of it would not be seen: write it into a file "
-            "and give its path"
+            f"model {model.name} is not in a file, so a change to it would go unnoticed: write it to a "
+            f"file and give its path"
         )
     return simulator() + model.source
 
@@ -196,7 +196,7 @@ def simulate_point(
     """One point; on a worker it refuses to run another version of the simulator than the caller's."""
     if simulator() != version:
         raise RunFailed(
-            "a Dask worker has another version of the simulator: install this lockscale on every worker"
+            "a Dask worker has a different version of the simulator: install this lockscale on every worker"
         )
     try:
         found = simulate(

@@ -270,8 +270,8 @@ def recorded_until(counts: Counts, to_ps: int) -> tuple[int, str]:
         return to_ps, ""
     last_ps = int(events_of(counts)["time_ps"][-1])
     return last_ps, (
-        f"the trace ends {last_ps / PS_PER_US:.0f} us after the warm-up, when {len(counts.events)} events "
-        "are recorded, which is all there is room for; ask for an earlier or shorter window"
+        f"the trace ends {last_ps / PS_PER_US:.0f} us after the warm-up, because it is full with "
+        f"{len(counts.events)} events: give an earlier or shorter window"
     )
 
 

@@ -25,8 +25,8 @@ FREE_OF_BOTH = ("inode-goal-scan0", "multi-goal", "goal-spread")
 FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of groups come
 
 NAIVE = (
-    "it deletes all waiting: each container as fast as one alone. The next queue is not in the base's rates, "
-    "and it is where the waiters then meet"
+    "it subtracts all waiting, as if each container were as fast as one alone. But the waiters then meet "
+    "at the next queue, which the base's rates do not show"
 )
 
 
@@ -100,7 +100,7 @@ def guests(study: Study) -> GuestCase:
         ),
         limits="A truncate holds a group's lock once for each extent, as many in every arm as the base's "
         "counts say; other users of the locks are left out. No model has the lists of groups, so arms with "
-        "them are not told.",
+        "them are not predicted.",
         read_off=_extents,
     )
 

@@ -35,7 +35,7 @@ def aggregate_is_lower() -> AuditRow:
     base, per_container = _base_per_s()
     ratios = {n: (n if per_container else 1) * rate / base[1] for n, rate in base.items() if n > 1}
     found = Interval(ratios[max(base)], min(ratios.values()), max(ratios.values()))
-    claim = "base: aggregate ops/s on many containers are below those on one"
+    claim = "base: many containers together make fewer ops/s than one alone"
     note = f"aggregate at {max(base)} containers over that at 1; low and high: the extremes over all counts"
     return row(TABLE, claim, 1.0, found, "x", judged(found.high < 1), note)
 
@@ -44,8 +44,10 @@ def numbers_are_aggregate() -> AuditRow:
     """The letter prints the base row under its text on aggregate OPS, and again per container."""
     base, per_container = _base_per_s()
     claim = "the numbers are aggregate ops/s, as the letter's text says"
-    said = "per container, which is how they are read here" if per_container else "aggregate too"
-    note = f"the table's caption says {said}; {max(base)} containers over 1 if they were aggregate"
+    said = "per container, and they are read so here" if per_container else "aggregate too"
+    note = (
+        f"the table's caption says {said}; the value is {max(base)} containers over 1, if they were aggregate"
+    )
     return row(TABLE, claim, None, base[max(base)] / base[1], "x", judged(not per_container), note)
 
 

@@ -25,16 +25,16 @@ GAINS = SimulatedGains(
     open=[
         Open(
             "one_visit",
-            "whether a line that was fetched for one atomic operation is still there for the next one",
-            "count-per-cpu beside the base on real hardware: no gain says that it is",
+            "whether a cache line that was fetched for one atomic operation is still there for the next one",
+            "count-per-cpu against the base on real hardware: no gain means that it is",
         )
     ],
     arguments={
-        "count-per-cpu": "nothing, or one visit in six: it tells which",
-        "reads-apart": "one visit in six, or in three",
-        "updates-per-cpu": "t_outstanding_credits and a look at t_expires are left",
-        "updates-reads-apart": "t_outstanding_credits alone is left",
-        "local-hits": "one look at the cache a truncate: the counter's lock is taken once in 128",
+        "count-per-cpu": "saves nothing, or one visit of the line in six: the measurement shows which",
+        "reads-apart": "saves one visit of the line in six, or in three",
+        "updates-per-cpu": "t_outstanding_credits and a read of t_expires remain",
+        "updates-reads-apart": "only t_outstanding_credits remains",
+        "local-hits": "one look-up in the cache per truncate; the counter's lock is taken once in 128",
     },
     worth_at=64,
 )

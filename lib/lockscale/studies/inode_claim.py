@@ -242,7 +242,7 @@ def guests(study: Study) -> GuestCase:
         arms={before.name: simulated_arm(study, before.name)},
         told=(Told(f"extra {study.called_function}", "calls/create", guest.retries, create),),
         limits="The lost bits are counted with lock statistics on, the extra calls with more functions "
-        "profiled: both lengthen the time between search and claim, and not alike.",
+        "profiled: both lengthen the time between search and claim, by different amounts.",
     )
 
 

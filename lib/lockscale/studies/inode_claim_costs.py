@@ -55,7 +55,7 @@ def function_cost_check(
     create, spin, access = table["ext4_create"], table[SPIN], table[ACCESS]
     numbers = (create.avg_us, create.calls, spin.total_us, spin.calls, access.calls, without_retry)
     if not all(math.isfinite(x) and x > 0 for x in numbers):
-        raise BadInput("a number of the function-cost table is not above zero: check its rows")
+        raise BadInput("a number of the function cost table is not above zero: check its rows")
     rate_per_s = THREADS / create.avg_us * 1e6
     hold_ns, run = _solve_hold(rate_per_s, parameters or {}, seed)
     calls = access.calls / create.calls
@@ -99,7 +99,9 @@ def check(study: Study) -> FunctionCostCheck:
 def one_process_constant(study: Study) -> Constant:
     """get_write_access calls of a create that loses no claim. Raises BadInput where the study lacks it."""
     if study.calls_without_retry is None:
-        raise BadInput(f"study {study.name} lacks calls_without_retry: the check needs that number")
+        raise BadInput(
+            f"study {study.name} lacks calls_without_retry, which the check needs: add it to its file"
+        )
     return study.calls_without_retry
 
 

@@ -29,8 +29,8 @@ OFF_SHARE = 0.5
 GIVEN = {f"{table}_{name}": said for table in ("stress", "clo") for name, said in residual.GIVEN.items()}
 
 NAIVE = (
-    "it deletes all waiting: each thread as fast as one alone. The handles of the journal are a queue "
-    "of their own, and the waiters then meet there"
+    "it subtracts all waiting, as if each thread were as fast as one alone. But the waiters then meet at "
+    "the journal's handles, which are a queue too"
 )
 
 
@@ -124,7 +124,7 @@ def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: Unpatched
     both = worth_writing(min(least for least, _ in gains), max(most for _, most in gains))
     return [
         Idea(LOCKLESS, both, "; ".join(said)),
-        Idea(OFF, "no", "unsafe at any gain: it is the floor beside which the others stand"),
+        Idea(OFF, "no", "unsafe whatever the gain: it is the limit to compare the others with"),
     ]
 
 

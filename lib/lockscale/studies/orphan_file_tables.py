@@ -39,7 +39,7 @@ def times_average_five() -> AuditRow:
     """'average of 5 runs': five times an average of whole milliseconds is whole milliseconds."""
     passed = {f"{arm} at {n}": 5 * 1000 * time_s % 1 == 0 for (arm, n), time_s in _decimals(STRESS).items()}
     claim = "every time is the average of 5 runs, each timed in whole ms"
-    return tally(STRESS, claim, passed, "times", "an average of 5 can print so")
+    return tally(STRESS, claim, passed, "times", "the average of 5 such times can be printed like this")
 
 
 def orphans_are_out_of_the_picture() -> AuditRow:
@@ -54,8 +54,8 @@ def orphans_are_out_of_the_picture() -> AuditRow:
     few, many = removed[min(removed)], removed[max(removed)]
     claim = f"lockless takes under {_SMALL_PCT}% more time than no orphans at all"
     note = (
-        f"the message says 'almost completely out of picture', the {_SMALL_PCT}% are this audit's; of what "
-        f"the lock adds to no orphans, lockless removes {few}, {many}"
+        f"the message says 'almost completely out of picture', the limit of {_SMALL_PCT}% is this audit's; "
+        f"of the time that the lock adds over no orphans at all, lockless removes {few}, {many}"
     )
     return tally(STRESS, claim, passed, "counts", note)
 

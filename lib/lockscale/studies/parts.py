@@ -29,12 +29,12 @@ def draws(logs: Mapping[str, Any], count: int, more: Mapping[str, float], seed: 
     leave open is spread up to its bounds. Raises BadInput for a fit that does not say how sure it is.
     """
     if logs["covariance"] is None:
-        raise BadInput("a calibrated fit does not say how sure its parameters are: there is nothing to draw")
+        raise BadInput("a calibrated fit has no uncertainty of its parameters, so there is nothing to draw")
     by, mean, (low, high) = np.random.default_rng(seed), np.array(logs["mean"]), np.array(logs["bounds"])
     tried = by.multivariate_normal(mean, np.array(logs["covariance"]), size=count * TRIES)
     within = tried[np.all((low <= tried) & (tried <= high), axis=1)][:count]
     if len(within) < count:
-        raise BadInput("next to no draw of the fit's parameters lies within their bounds: fit it anew")
+        raise BadInput("almost no draw of the fit's parameters is within their bounds: fit it again")
     factors = by.normal(0, list(more.values()), size=(count, len(more)))
     sets = np.vstack([np.append(mean, np.zeros(len(more))), np.hstack([within, factors])])
     return [dict(zip([*logs["names"], *more], one, strict=True)) for one in np.exp(sets).tolist()]

@@ -93,10 +93,10 @@ def _read(path: Path) -> StudyParts:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): mend or remove it") from None
+        raise BadInput(f"{path} cannot be read ({error.strerror}): fix or remove it") from None
     found = _run(path, text)
     if found.name in {one.name for one in _shipped()}:
-        raise BadInput(f"{path}: lockscale has a study {found.name!r} itself: give yours another name")
+        raise BadInput(f"{path}: lockscale already has a study {found.name!r}: give yours another name")
     return found
 
 
@@ -107,7 +107,7 @@ def _run(path: Path, text: bytes) -> StudyParts:
     if not isinstance(found, StudyParts):
         raise BadInput(f"{path} has no study: write STUDY = StudyParts(name={path.parent.name!r}, ...)")
     if found.name != path.parent.name:
-        raise BadInput(f"{path} is of study {found.name!r}: let it be name={path.parent.name!r}")
+        raise BadInput(f"{path} names study {found.name!r}: write name={path.parent.name!r}")
     source = hashlib.sha256(text).hexdigest()[:16]  # so that a fit that is kept is of this file
     with located(str(path)):
         told = {name: _located(path, getattr(found, name)) for name in CALLED}

@@ -28,7 +28,7 @@ THREADS = (1, 2, 4, 8, 16, 32, 64)
 FACTORS = (0.5, 2.0)
 OPERATIONS = 6000
 SEEDS = (1, 2)
-NAIVE = "it deletes all waiting: each process as fast as one alone"
+NAIVE = "it subtracts all waiting, as if each process were as fast as one alone"
 
 Rates = dict[str, list[float]]
 """Arm -> rate of one process, with the model's own times first."""
@@ -75,8 +75,9 @@ class SimulatedGains:
             ideas=[self._idea(arm, rates[self.worth_at]) for arm in arms],
             naive_reason=NAIVE,
             notes=[
-                f"Gains over {self.before} are within one setting of the model: the ends are the least and "
-                f"the most with {', '.join(self.varied)} halved and doubled, one after the other, and no 95%."
+                f"Gains over {self.before} are within one setting of the model: the ends are the lowest "
+                f"and highest with {', '.join(self.varied)} halved and doubled one at a time, not a 95% "
+                f"interval."
             ],
             origin="simulated",
         )

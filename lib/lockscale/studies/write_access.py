@@ -173,7 +173,7 @@ def _open(given: Mapping[str, float]) -> list[Open]:
         Open(
             "the sleep of timed-backoff",
             "its patch, posted in 2017, is not available here",
-            "none: choose it, and simulate",
+            "no measurement: choose it, and simulate",
         ),
         Open(
             "the queue behind the group lock",

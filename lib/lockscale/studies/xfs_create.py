@@ -48,8 +48,8 @@ NOBODY = 0.01
 AT_WORK_STEPS = 50
 
 NAIVE = (
-    "it deletes all waiting: each process as fast as one alone. Whoever no longer waits for a group meets "
-    "the others at what all groups share"
+    "it subtracts all waiting, as if each process were as fast as one alone. But processes that no longer "
+    "wait for a group meet at what all groups share"
 )
 LOG = Open(
     "what all groups share",
@@ -140,7 +140,8 @@ def whatif(given: Mapping[str, float]) -> Answer:
             f"{FEW} has a group for each of up to {rates.groups} processes, {MANY} {times} times as many. "
             "The value lets what all groups share grow on as it does there, by a queue's law and by pairs; "
             f"the high end lets it grow no further; the low end is all by pairs, and no more than {FEW} "
-            "makes with a group for each process. These ends are assumptions of how it goes on, and no 95%."
+            "makes with a group for each process. These ends are assumptions about how it continues, not a "
+            "95% interval."
         ],
         origin="virtual",
     )

@@ -49,7 +49,7 @@ def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
         for arm in {one.left, one.right} - known - {"0"}:
             raise ValueError(f"expect {chain!r}: there is no arm {arm!r}, only {', '.join(arms)}")
     if not found:
-        raise ValueError(f"expect {chain!r} says nothing: write `arm > arm`, `arm >= arm` or `arm = 0`")
+        raise ValueError(f"expect {chain!r} is not a relation: write `arm > arm`, `arm >= arm` or `arm = 0`")
     return found
 
 
@@ -108,6 +108,6 @@ def refuse_unknown(counters: Iterable[Counter], check: CheckLoad, arms: Iterable
             raise ValueError(f"counter {counter.name!r}: {error}") from None
         for one in sorted(set(counter.not_shown) - known):
             raise ValueError(
-                f"counter {counter.name!r}: not_shown {one!r} is none of its relations "
-                f"({', '.join(sorted(known))}): write it as one of them"
+                f"counter {counter.name!r}: not_shown {one!r} is not one of its relations "
+                f"({', '.join(sorted(known))}): write it like one of them"
             )

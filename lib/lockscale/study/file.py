@@ -97,7 +97,7 @@ def _refuse_arms_toml(study: Study) -> None:
     old = paths.KERNEL_PATCHES / study.name / "arms.toml"
     if old.is_file():
         raise BadInput(
-            f"{old} is not read any more: move [arm.*] into arms, [load] into check and [[counter]] into "
+            f"{old} is no longer read: move [arm.*] into arms, [load] into check and [[counter]] into "
             f"counters of {study.name}.yaml, as kernel-patches/README.md says, and delete it"
         )
 
@@ -136,4 +136,4 @@ def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
 
 def _refuse_other_name(path: Path, name: str, what: str) -> None:
     if name != path.stem:
-        raise BadInput(f"{path.name} names its {what} {name!r}: let the file be {name}.yaml")
+        raise BadInput(f"{path.name} names its {what} {name!r}: rename the file to {name}.yaml")

@@ -24,10 +24,10 @@ WRITE = {
     "missing": "it is missing: add it",
     NO_KEY: "there is no such key: remove it, or correct its name",
     "invalid_key": "a key must be text: quote it, or correct its name",
-    "union_tag_not_found": "its kind is missing: say kind: manycore, qemu, ssh or local",
+    "union_tag_not_found": "its kind is missing: write kind: manycore, qemu, ssh or local",
     "union_tag_invalid": "there is no such kind: write {expected_tags}",
     "literal_error": "write {expected}",
-    "string_type": "write a text",
+    "string_type": "write text",
     "string_too_short": "write at least {min_length} characters",
     "string_too_long": "write at most {max_length} characters",
     "too_short": "it has {actual_length} entries: write at least {min_length}",
@@ -59,7 +59,7 @@ def read_names(path: Path) -> dict[str, Any]:
     """The names and values of a YAML file. Raises BadInput with the file for anything else."""
     said = read_yaml(path)
     if not isinstance(said, dict):
-        raise BadInput(f"{path} holds no names with values: write them in it, such as name: {path.stem}")
+        raise BadInput(f"{path} has no names with values: write some, such as name: {path.stem}")
     return said
 
 
@@ -90,7 +90,7 @@ def place_in(path: Path, where: str, given: Collection[str]) -> str:
 def near(name: str, known: Collection[str]) -> str:
     """The known name that was meant, or all of them, as the end of a sentence."""
     found = difflib.get_close_matches(name, sorted(known), n=1)
-    return f": did you mean {found[0]}?" if found else f" (there are: {', '.join(sorted(known)) or 'none'})"
+    return f": did you mean {found[0]}?" if found else f" (known: {', '.join(sorted(known)) or 'none'})"
 
 
 def short(value: Any) -> str:

@@ -52,7 +52,7 @@ def _once(numbers: list[int]) -> list[int]:
     """`numbers`, none of them twice; ValueError is pydantic's."""
     for number, times in Counter(numbers).items():
         if times > 1:
-            raise ValueError(f"{number} is named {times} times: name each once, iterations repeat it")
+            raise ValueError(f"{number} is given {times} times: give each once, iterations repeat it")
     return numbers
 
 
@@ -126,14 +126,14 @@ def _no_point_twice(guests: list[GuestPoints]) -> list[GuestPoints]:
     for (cpus, n), times in points.items():
         if times > 1:
             raise ValueError(
-                f"{n} processes on {cpus} CPUs are named {times} times: name each once, iterations repeat it"
+                f"{n} processes on {cpus} CPUs are given {times} times: give each once, iterations repeat it"
             )
     return guests
 
 
 def _profiler(name: str) -> str:
     if name not in PROFILERS:
-        raise ValueError(f"{name!r} is no profiler: use {', '.join(PROFILERS)}")
+        raise ValueError(f"{name!r} is not a profiler: use {', '.join(PROFILERS)}")
     return name
 
 
@@ -177,7 +177,7 @@ class Parameters(_Strict):
     @pydantic.model_validator(mode="after")
     def _with_a_tool_that_can(self) -> "Parameters":
         if self.tool == "mdtest" and any(guest.containers for guest in self.guests):
-            raise ValueError("mdtest has no containers: tool=fsload, or leave the tool out")
+            raise ValueError("mdtest has no containers: give tool=fsload, or leave the tool out")
         return self
 
     def operations(self, guest: GuestPoints, processes: int) -> int:

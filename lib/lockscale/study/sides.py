@@ -42,8 +42,8 @@ def submitted(study: Study) -> Study:
     ours = next((arm for arm in arms if study.series_of(arm.name).patches), None)
     if ours is None:
         raise BadInput(
-            f"no arm of {study.name} of role {' or '.join(SUBMITTED)} has a patch: "
-            "there is nothing to submit, so no cover letter"
+            f"no arm of {study.name} of role {' or '.join(SUBMITTED)} has a patch, so there is nothing to "
+            f"submit and no cover letter"
         )
     return between(study, _base_of(study, ours), ours)
 
@@ -64,7 +64,7 @@ def _base_of(study: Study, ours: Arm) -> Arm:
         found = study.unpatched
     if found is None:
         raise BadInput(
-            f"no arm of {study.name} is the bare base that {ours.name} can be compared with: "
-            "measure one without patches, mounted alike"
+            f"no arm of {study.name} is the unpatched base that {ours.name} could be compared with: "
+            f"measure one without patches and with the same mount options"
         )
     return found

@@ -96,7 +96,7 @@ def _with_two_sides(arms: list[Arm]) -> list[Arm]:
     """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
     names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
     if len(set(names)) < len(names):
-        raise ValueError("two arms have one name")
+        raise ValueError("two arms have the same name")
     if not {"unpatched", "patched"} <= roles:
         raise ValueError("an arm of role unpatched and one of role patched are needed")
     return arms

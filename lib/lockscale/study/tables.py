@@ -110,7 +110,7 @@ def _file(study: Study, name: str, folders: Sequence[Path]) -> Path:
     for folder in folders:
         if (folder / name).is_file():
             return folder / name
-    raise BadInput(f"{name} is no file in {beside(study)}: put the CSV there, or name a published table")
+    raise BadInput(f"{name} is not a file in {beside(study)}: put the CSV there, or name a published table")
 
 
 def _table(study: Study, name: str, folders: Sequence[Path]) -> StudyTable:
@@ -128,11 +128,11 @@ def _rates(name: str, path: Path) -> pd.DataFrame:
     own_columns(cells, name)  # every row is checked, also those that no notebook shows
     cells = _shown(cells)
     if cells.empty:
-        raise BadInput(f"{name} has no rates but minima and maxima: add the rates between them")
+        raise BadInput(f"{name} has only minima and maxima: add the rates")
     arms = cells.groupby("arm", sort=False) if "arm" in cells else [("", cells)]
     curves = [(str(arm), own_columns(rows, name)) for arm, rows in arms]
     if any(curve.unit == "B/s" for _, found in curves for curve in found):
-        raise BadInput(f"{name} has rates of bytes: give operations per second, which a study compares")
+        raise BadInput(f"{name} has rates in bytes: give operations per second")
     parts = [_long(arm, curve, alone=len(found) == 1) for arm, found in curves for curve in found]
     return pd.concat(parts, ignore_index=True)
 

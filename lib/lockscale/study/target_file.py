@@ -18,9 +18,9 @@ from lockscale.yaml_text import NAME, spelt
 def _whole_path(folder: str) -> str:
     """`folder`, which must begin at / or at this user's home; ValueError is pydantic's."""
     if not folder.startswith(("/", "~/")):
-        raise ValueError("write the whole path, which begins with / or with ~/")
+        raise ValueError("write the absolute path, which begins with / or ~/")
     if not folder.isprintable():
-        raise ValueError("a control character is in it: write the path without")
+        raise ValueError("it contains a control character: write the path without it")
     return folder
 
 
@@ -42,7 +42,7 @@ ById = Annotated[
     str,
     spelt(
         r"/dev/disk/by-id/[A-Za-z0-9_][A-Za-z0-9_.:+-]*",
-        "write the disk's name that stays: /dev/disk/by-id/..., as `ls /dev/disk/by-id` shows",
+        "write the disk's persistent name: /dev/disk/by-id/..., as `ls /dev/disk/by-id` shows",
     ),
 ]
 Serial = Annotated[
@@ -55,7 +55,7 @@ Config = Annotated[
     str,
     spelt(
         r"localmodconfig|full|~?/[^\x00-\x1f\x7f]+",
-        "write full, localmodconfig, or the path of a kernel's configuration, which begins with / or with ~/",
+        "write full, localmodconfig, or the path of a kernel's configuration, which begins with / or ~/",
     ),
 ]
 
@@ -264,6 +264,7 @@ def guest_target(target: Target) -> QemuTarget:
     """`target` as one that boots guests in real time. Raises BadInput for any other."""
     if not isinstance(target, QemuTarget):
         raise BadInput(
-            f"target {target.name} is of kind {target.kind}: this boots guests in real time, name a qemu one"
+            f"target {target.name} is of kind {target.kind}: this boots guests in real time: name a target "
+            f"of kind qemu"
         )
     return target

@@ -65,7 +65,7 @@ def _read(path: Path) -> list[Record]:
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; name a published table or a CSV file") from error
     except (ValueError, csv.Error) as error:
-        raise BadInput(f"{path} is no CSV in UTF-8 ({error})") from error
+        raise BadInput(f"{path} is not CSV in UTF-8 ({error})") from error
     if not records:
         raise BadInput(f"{path} has no rows below its header")
     if any(None in record or None in record.values() for record in records):
@@ -79,7 +79,7 @@ def _costs(path: Path, records: list[Record]) -> dict[str, Cost]:
         total, count, average = (_digits(path, line, record[column]) for column in _COSTS[1:])
         name = record["function"]
         if name in found or float(count) < 1:
-            raise BadInput(f"{path}, row {line}: {name!r} has no calls, or is there twice")
+            raise BadInput(f"{path}, row {line}: {name!r} has no calls, or appears twice")
         found[name] = Cost(round(float(total)), round(float(count)), float(average))
     return found
 
@@ -115,7 +115,7 @@ def _change(
 def _digits(path: Path, line: int, text: str) -> str:
     """The digits of a printed number, without thousands separators."""
     if not _NUMBER.fullmatch(text.strip()):
-        raise BadInput(f"{path}, row {line}: {printable(text)!r} is no number written in digits")
+        raise BadInput(f"{path}, row {line}: {printable(text)!r} is not a number written in digits")
     return text.strip().replace(",", "")
 
 
@@ -132,7 +132,7 @@ def audit_text(rows: Iterable[AuditRow]) -> str:
         return "no claims"
     blocks = [_block(table, list(lines)) for table, lines in groupby(rows, key=lambda row: row["table"])]
     count = Counter(row["verdict"] for row in rows)
-    return "\n\n".join([*blocks, ", ".join(f"{count[v]} {v}" for v in ("holds", "fails", "unknown"))])
+    return "\n\n".join([*blocks, f"{count['holds']} hold, {count['fails']} fail, {count['unknown']} unknown"])
 
 
 def _block(table: str, rows: list[AuditRow]) -> str:

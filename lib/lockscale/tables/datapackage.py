@@ -37,7 +37,7 @@ def command_numbers(name: str, pattern: str) -> list[int]:
     """The groups of `pattern` in the command that made a table. Raises BadInput where they are not in it."""
     found = re.search(pattern, describe(name)["command"])
     if found is None:
-        raise BadInput(f"the command of {name} in {_package_path().name} is another one; restore it from git")
+        raise BadInput(f"the command of {name} in {_package_path().name} has changed: restore it from git")
     return [int(number) for number in found.groups()]
 
 
@@ -72,7 +72,7 @@ def function_cost(name: str) -> pd.DataFrame:
     frame = published(name)
     if "total_us" not in frame:
         costs = [table for table in list_tables() if "function_cost" in table]
-        raise BadInput(f"{name} holds no function costs; those that do: {', '.join(costs)}")
+        raise BadInput(f"{name} has no function costs: name one of {', '.join(costs)}")
     return frame[["function", "total_us", "count", "avg_us"]].reset_index(drop=True)
 
 
@@ -98,7 +98,7 @@ def _typed(content: bytes, resource: dict[str, Any]) -> pd.DataFrame:
     try:
         lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"{where}: it is no CSV in UTF-8 ({error})") from error
+        raise BadInput(f"{where}: it is not CSV in UTF-8 ({error})") from error
     if lines[:1] != [columns] or len(lines) != 1 + resource["rows"]:
         raise BadInput(f"{where}: expected {resource['rows']} rows of {', '.join(columns)}")
     if any(len(line) != len(columns) for line in lines):

@@ -76,4 +76,6 @@ def is_the_rate_run(
     )
     claim = f"the function-cost run is the run of {rates_table}"
     line = row(table, claim, threads, found, "threads", "fails", note)
-    return line if min(busy) > threads else undecided(line, "the rate of this run; it can have been that")
+    return (
+        line if min(busy) > threads else undecided(line, "the rate of this run; it could have been that one")
+    )

@@ -82,9 +82,7 @@ def _all_printed(table: str, how: str, digits: Digits, changes: list[PercentChan
     finer = [str(one) for one in changes if passed[str(one)] and not one.is_printed(digits)]
     more = f" and {len(finer) - NAMED} more" if len(finer) > NAMED else ""
     note = (
-        f"{len(finer)} only from numbers finer than printed: {', '.join(finer[:NAMED])}{more}"
-        if finer
-        else ""
+        f"{len(finer)} only with more digits than printed: {', '.join(finer[:NAMED])}{more}" if finer else ""
     )
     claim = f"every change in % is what its two numbers give, {how}"
     return tally(table, claim, passed, "changes", note)

@@ -32,7 +32,7 @@ _SUMMARY = re.compile(
     r" *avg = (\d{1,18}) (\w+), total: (\d{1,18}) \w+, count: (\d{1,18})", re.ASCII
 )  # of funclatency
 _MULTIPLE = {one: 1024**power for power, one in enumerate(["", *"KMGTPE"])}
-_MIDDLE = "times are taken from the middle of their buckets: at most 1.42 times off"
+_MIDDLE = "times are the middles of their buckets: off by a factor of 1.42 at most"
 
 
 @dataclass
@@ -66,9 +66,11 @@ def profiles(text: str) -> list[LockProfile]:
     names = [(one.name, one.callers) for one in good]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise BadInput(f"there are several histograms of {printable(twice[0])}: give those of one run, once")
+        raise BadInput(f"there are several histograms of {printable(twice[0])}: give the output of one run")
     if not good:
-        raise BadInput(f"no whole histogram of times is in the text{': ' + warnings[-1] if warnings else ''}")
+        raise BadInput(
+            f"the text has no complete histogram of times{': ' + warnings[-1] if warnings else ''}"
+        )
     if any(one.summary is None for one in good):
         warnings.append(_MIDDLE)
     entries = tuple(map(_entry, good))
@@ -101,9 +103,9 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
         elif found and (said := _SUMMARY.fullmatch(line)):
             found[-1].summary = (int(said[1]), int(said[3]), int(said[4]))
             if found[-1].count != int(said[4]):
-                found[-1].broken = f"its buckets are {found[-1].count} calls of {said[4]}"
+                found[-1].broken = f"its buckets have {found[-1].count} of {said[4]} calls"
         elif found and "|" in line and re.search(r"\d", line):
-            found[-1].broken = f"line {number} of it is no bucket"
+            found[-1].broken = f"its line {number} is not a bucket"
     return found
 
 

@@ -34,7 +34,7 @@ def build(
         with scratch_folder("cc", out_dir) as scratch:
             _compile(name, [compiler, *FLAGS, *flags], sources, scratch / name).replace(target)
     except OSError as error:
-        raise BadInput(f"{name} cannot be built in {out_dir}: {error.strerror}") from error
+        raise BadInput(f"cannot build {name} in {out_dir}: {error.strerror}") from error
     return target
 
 
@@ -50,11 +50,11 @@ def _key(compiler: str, sources: Path, flags: Sequence[str], headers: Sequence[P
 def _compile(name: str, compiler: Sequence[str], sources: Path, out: Path) -> Path:
     files = [str(path) for path in sorted(sources.glob("*.c"))]
     if not files:
-        raise BadInput(f"the sources of {name} are not in {sources}: use a whole checkout")
+        raise BadInput(f"the sources of {name} are not in {sources}: use a complete checkout")
     argv = [*compiler, "-o", str(out), *files]
     env = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
-        first = next((line for line in done.stderr.splitlines() if "error" in line), "no message")
-        raise BadInput(f"{compiler[0]} does not compile {name}: {first}")
+        first = next((line for line in done.stderr.splitlines() if "error" in line), "no error message")
+        raise BadInput(f"{compiler[0]} failed to compile {name}: {first}")
     return out

@@ -191,21 +191,26 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
         if one.broken_at
     ]
     if _is_relative(graphs):
-        warnings.append("shares in the call graphs are of the line above: they are multiplied out")
+        warnings.append(
+            "percentages in the call graphs are relative to the line above: they were "
+            "converted to percentages of the total"
+        )
         for one in graphs:
             _make_absolute(one.share_pct, one.roots)
     direction = _direction(graphs) if graphs else "callee first"
     if direction is None:
-        return [], [*warnings, "call graphs are left out: it is not clear which way they are drawn"]
+        return [], [*warnings, "call graphs are left out: cannot tell whether callers or callees come first"]
     found: list[Entry] = []
     for one in graphs:
         other = _of_other_rows(one, direction)
         over = next((branches for share, branches in _families(one) if _overflows(share, branches)), None)
         if other:
-            warnings.append(f"line {other[0].line}: no branch below {one.function} reaches it: left out")
+            warnings.append(f"line {other[0].line} is left out: no branch below {one.function} leads to it")
             one.roots = [root for root in one.roots if root not in other]
         if over:
-            warnings.append(f"line {over[0].line}: a graph is left out: its branches are more than 100%")
+            warnings.append(
+                f"line {over[0].line}: the call graph is left out: its branches add up to more than 100%"
+            )
         else:
             found += _entries(one, direction)
     return found, warnings

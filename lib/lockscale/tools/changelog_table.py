@@ -109,7 +109,7 @@ def _table(
         return _arm_columns(body, prose, warnings)
     if any(of[0].startswith("Memory:") for _, of in body):
         raise BadInput(
-            f"line {body[0][0]}: the changelog's table has no `CPU:` above it, so all may be moved"
+            f"line {body[0][0]}: the changelog's table has no `CPU:` line above it, so columns may be shifted"
         )
     warnings += [f"line {number} is not understood and is left out" for number, _ in body]
     return []
@@ -119,7 +119,7 @@ def _arm_columns(body: list[tuple[int, list[str]]], prose: _Prose, warnings: lis
     """The shape with a column for each number of containers."""
     counts = [int(cell) for cell in body[0][1][1:]]
     if len(set(counts)) < len(counts):
-        raise BadInput("a number of containers heads two columns of the changelog's table")
+        raise BadInput("two columns of the changelog's table have the same number of containers")
     arms: list[_Arm] = []
     for number, (name, *of_line) in body[1:]:
         changes = [_CHANGE.fullmatch(cell) for cell in of_line]
@@ -131,14 +131,14 @@ def _arm_columns(body: list[tuple[int, list[str]]], prose: _Prose, warnings: lis
         else:
             warnings.append(f"line {number} is not understood and is left out")
     if len({arm.name for arm in arms}) < len(arms):
-        raise BadInput("two rows of the changelog's table have one name: give one table at a time")
+        raise BadInput("two rows of the changelog's table have the same name: give one table at a time")
     return list(_compared(arms, counts, prose, warnings))
 
 
 def _compared(arms: list[_Arm], counts: list[int], prose: _Prose, warnings: list[str]) -> Iterable[ParsedRow]:
     """Each column of each arm whose change agrees with the first arm; the first where any one does."""
     if not arms or arms[0].changes is not None:
-        warnings.append("the first row of a table has changes, or there is none: there is no base")
+        warnings.append("the first row of a table is missing or has changes in percent: there is no base")
         return
     base, *others = arms
     if not others:
@@ -173,7 +173,9 @@ def _block(cells: list[tuple[int, list[str]]], prose: _Prose, warnings: list[str
         return []
     counts = [int(group.removeprefix("P")) for group in groups]
     if len(set(counts)) < len(counts):
-        raise BadInput(f"line {first}: a number of processes heads two columns of the changelog's table")
+        raise BadInput(
+            f"line {first}: two columns of the changelog's table have the same number of processes"
+        )
     name = processor.removeprefix("CPU:").strip()
     found: list[ParsedRow] = []
     for number, (label, *values) in body:
@@ -224,7 +226,7 @@ def parse(text: str) -> Parsed:
     piped, more = pipe_rows(lines, load)
     rows = [*times, *piped]
     if len({(row.test, row.threads, row.arm, row.unit) for row in rows}) < len(rows):
-        raise BadInput("two tables in this text have rows of one name: give one table at a time")
+        raise BadInput("two tables in this text have rows of the same name: give one table at a time")
     return parsed(TOOL, rows, [*warnings, *more, *[LOST_ROWS] * bool(rows)])
 
 
@@ -252,11 +254,13 @@ def _columns(head: str, names: str) -> tuple[list[str], list[str]]:
     starts = [found.start() for found in re.finditer(r"\S+", head)][1:]
     arms = [names[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
     if any(not re.match(r"\s\S", names[a - 1 :]) or "  " in arm for a, arm in zip(starts, arms, strict=True)):
-        raise BadInput("a name of the changelog's columns does not begin below its heading: put it there")
+        raise BadInput(
+            "the name of a column of the changelog's table does not start below its heading: move it there"
+        )
     if names[: starts[0]].strip() or not all(re.match("[A-Za-z]", arm) for arm in arms):
-        raise BadInput("the columns of the changelog's table have no names below their heading: write them")
+        raise BadInput("the columns of the changelog's table have no names below their heading: add them")
     if len(set(arms)) < len(arms):
-        raise BadInput("two columns of the changelog's table have one name: write others")
+        raise BadInput("two columns of the changelog's table have the same name: rename one")
     return [metric.lower() for metric in head.split()[1:]], arms
 
 
@@ -275,7 +279,7 @@ def _body(
     for number, match in found:
         of_line = values.get(number, [])
         if match is None or len(of_line) != len(arms) or {decimals(value) for value in of_line} != {digits}:
-            warnings.append(f"line {number} is left out: it is not a row of the table above it")
+            warnings.append(f"line {number} is left out: it is not a row of the table above")
             continue
         rows += [
             ParsedRow(load, int(match[1]), None, metric, NOT_STATED, float(value), statistic, arm)

@@ -81,37 +81,44 @@ def parse(text: str, events: Sequence[str]) -> dict[str, int]:
     """
     found = re.split(r"^event (.*)\n", text, flags=re.MULTILINE)
     if found[0] or found[1::2] != [_path(event) for event in _some(events)]:
-        raise BadInput(f"event counts: the output is not that of {', '.join(events)}, count them again")
+        raise BadInput(f"event counts: the output is not of {', '.join(events)}: count them again")
     return {event: _hits(event, one) for event, one in zip(events, found[2::2], strict=True)}
 
 
 def _hits(event: str, text: str) -> int:
     match = _HISTOGRAM.fullmatch(text)
     if match is None:
-        raise BadInput(f"event counts: the histogram of {event} is cut, or of another kind, count again")
+        raise BadInput(f"event counts: the histogram of {event} is cut, or of another kind: count again")
     if match[1] != "paused":
-        raise BadInput(f"event counts: {event} was read while it was counted, use the command of read()")
+        raise BadInput(
+            f"event counts: {event} was read while it was being counted: read it with the "
+            f"command that read() returns"
+        )
     entries = re.findall(_ENTRY, match[2], re.ASCII)
     hits, rows, dropped = int(match[5]), int(match[6]), int(match[7])
     if dropped:
-        raise BadInput(f"event counts: {dropped} events of {event} were dropped, their CPUs are unknown")
+        raise BadInput(
+            f"event counts: {dropped} events of {event} were dropped, their CPUs are unknown: count again"
+        )
     if len({int(cpu) for cpu, _ in entries}) != rows or len(entries) != rows:
-        raise BadInput(f"event counts: {event} has not the {rows} entries that its totals say")
+        raise BadInput(
+            f"event counts: {event} does not have the {rows} entries that its totals state: count again"
+        )
     if sum(int(count) for _, count in entries) != hits:
-        raise BadInput(f"event counts: the entries of {event} do not add up to its {hits} hits")
+        raise BadInput(f"event counts: the entries of {event} do not add up to its {hits} hits: count again")
     return hits
 
 
 def _some(events: Sequence[str]) -> Sequence[str]:
     if not events or len(set(events)) < len(events):
-        raise BadInput("event counts: name at least one event, and each once, as block:block_rq_issue")
+        raise BadInput("event counts: name at least one event, and each once, such as block:block_rq_issue")
     return events
 
 
 def _path(event: str) -> str:
     """`system/name`; the name must be one, because the value of a trigger's file is a command."""
     if not re.fullmatch(r"\w+:\w+", event, re.ASCII):
-        raise BadInput(f"{event!r} is no trace event: write system:name, as block:block_rq_issue")
+        raise BadInput(f"{event!r} is not a trace event: write system:name, such as block:block_rq_issue")
     return event.replace(":", "/")
 
 

@@ -72,20 +72,20 @@ def parse_mb_groups(text: str) -> tuple[list[Number], list[str]]:
     """
     head, *lines = text.split("\n")
     if head != _GROUPS_HEAD or not lines or lines.pop():
-        raise BadInput("mb_groups is cut, or not as Linux 6.12 prints it: read it again")
+        raise BadInput("mb_groups is cut off, or not in the format of Linux 6.12: read it again")
     groups: list[list[int]] = []
     warnings: list[str] = []
     for number, line in enumerate(lines):
         group = _GROUP.fullmatch(line)
         found = group or _UNREAD.fullmatch(line)
         if found is None or found[1] != str(number):
-            raise BadInput(f"mb_groups: the line of group {number} is {line[:60]!r}, read it again")
+            raise BadInput(f"mb_groups: the line of group {number} is {line[:60]!r}: read it again")
         if group is None or group[6] == _CORRUPTED:
-            warnings.append(f"group {number} is left out: ext4 could not read it, or found it corrupted")
+            warnings.append(f"group {number} is left out: ext4 could not read it or found it corrupted")
             continue
         groups.append(_group(number, group))
     if not groups:
-        raise BadInput("mb_groups has no group that could be read")
+        raise BadInput("mb_groups has no readable group: check the file system with e2fsck")
     return _sums(groups), warnings
 
 
@@ -93,7 +93,9 @@ def _group(number: int, line: re.Match[str]) -> list[int]:
     """Free clusters, extents, and chunks by order."""
     free, extents, *chunks = map(int, [line[2], line[3], *line[5].split()])
     if line[6] or sum(count << order for order, count in enumerate(chunks)) != free:
-        raise BadInput(f"mb_groups: the numbers of group {number} do not agree, read it when no load runs")
+        raise BadInput(
+            f"mb_groups: the numbers of group {number} do not agree: read it while no load is running"
+        )
     return [free, extents, *chunks]
 
 
@@ -175,7 +177,7 @@ _FORMATS = {
 _HEADS = {"jbd2_info": r"\d+ transactions \(", "mb_stats": "mballoc:", "mb_groups": "#group: free",
           "es_shrinker_info": r"stats:\n  \d+ objects", "fc_info": "fc stats:"}  # fmt: skip
 _OFF = 'mballoc:\n\tmb stats collection turned off.\n\tTo enable, please write "1" to sysfs file mb_stats.\n'
-MB_STATS_OFF = "mb_stats is off, write 1 to /sys/fs/ext4/<device>/mb_stats before the load"
+MB_STATS_OFF = "mb_stats is off: write 1 to /sys/fs/ext4/<device>/mb_stats before the load"
 _READ = """for file; do [ -r "$file" ] && set -- "$@" "$file"; shift; done; exec tail -v -n +1 "$@" """
 _FILE = re.compile(r"^==> (\S+) <==\n", re.MULTILINE)
 
@@ -218,7 +220,7 @@ def parse(text: str) -> Ext4Stats:
         one = content if path in ("", parts[-2]) else content.removesuffix("\n")
         name, values = _file(path, one, warnings)
         if name in files:
-            raise BadInput(f"{name} is there twice: give the files of one file system")
+            raise BadInput(f"{name} appears twice: give the files of one file system")
         if values:
             files[name] = values
     if not files:
@@ -241,7 +243,7 @@ def _file(path: str, content: str, warnings: list[str]) -> tuple[str, list[Numbe
     read_values = _FORMATS[name].read(content) if name in _FORMATS else None
     if read_values is None:
         raise BadInput(
-            f"{name or 'this'} is not as Linux 6.12 prints it: it was cut, or is of another kernel"
+            f"{name or 'this'} is not in the format of Linux 6.12: it was cut off, or is from another kernel"
         )
     return name, read_values
 
@@ -252,7 +254,7 @@ def _name(content: str) -> str:
 
 def _counter(name: str, content: str) -> list[Number]:
     if not re.fullmatch(r"\d{1,20}\n", content, re.ASCII):
-        raise BadInput(f"{name} is not one number: it was cut, or is of another kernel")
+        raise BadInput(f"{name} is not a single number: it was cut off, or is from another kernel")
     unit = "KiB" if name.endswith("kbytes") else "blocks" if name.endswith("blocks") else "count"
     return [Number(name, "total", unit, int(content))]
 

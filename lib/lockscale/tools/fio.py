@@ -72,7 +72,7 @@ def parse(text: str) -> Parsed:
             entry = _entry(value, job)
             found = [row for name in DIRECTIONS for row in _rows(entry, name)]
             if {_key(row) for row in found} & {_key(row) for row in rows}:
-                raise _Damaged("an earlier job has its name and place")
+                raise _Damaged("an earlier job has the same name and position")
             rows += found
         except _Damaged as error:
             warnings.append(f"job {number} is left out: {error}")
@@ -90,11 +90,13 @@ def _json(text: str) -> tuple[Value, list[str]]:
     try:
         value = strict_json(lines[max(start, 0) : end])
     except (ValueError, RecursionError):
-        raise BadInput("this is not fio's JSON, or not all of it: use --output-format=json") from None
+        raise BadInput(
+            "this is not fio's JSON, or not all of it: run fio with --output-format=json"
+        ) from None
     if not isinstance(value, dict):
-        raise BadInput("fio's JSON is no object: use --output-format=json")
+        raise BadInput("fio's JSON is not an object: run fio with --output-format=json")
     noted = (lines[: max(start, 0)] + lines[end:]).strip()
-    return value, ["fio printed notes around its JSON: read them"] if noted else []
+    return value, ["fio printed messages around its JSON: read them"] if noted else []
 
 
 def _known(value: Value, key: str) -> str:
@@ -115,7 +117,7 @@ def _of(value: Value, key: str, kind: type[T]) -> T:
     """The value of a key; a number is finite, not negative, and no larger than fio's own are."""
     found = value.get(key)
     if type(found) is not kind or (isinstance(found, int | float) and not 0 <= found < 1 << 64):
-        raise _Damaged(f"it has no {key}, or a strange one")
+        raise _Damaged(f"{key} is missing or invalid")
     return found
 
 
@@ -129,14 +131,14 @@ def _options(value: Value, job: Value) -> dict[str, str]:
 def _entry(value: Value, job: Value) -> _Entry:
     """The entry, with the processes that it stands for checked as far as fio's JSON allows."""
     if _of(job, "error", int):
-        raise _Damaged("fio had an error in it")
+        raise _Damaged("fio reported an error for it")
     options = _options(value, job)
     processes = whole(options.get("numjobs", "1"), 10**6)
     group = [other for other in _jobs(value) if other.get("groupid") == _of(job, "groupid", int)]
     clones = [other for other in group if other.get("jobname") == _of(job, "jobname", str)]
     if options.get("group_reporting", "0") == "0":
         if len(clones) != processes:
-            raise _Damaged(f"there are {len(clones)} entries of its name for numjobs={processes}")
+            raise _Damaged(f"there are {len(clones)} entries with its name for numjobs={processes}")
         whose = f"rank{[other is job for other in clones].index(True)}"
         return _Entry(job, options, whose, len(group))
     return _Entry(job, options, "total", processes if options.get("ioengine") in ENGINES else None)
@@ -151,7 +153,7 @@ def _rows(entry: _Entry, direction: str) -> list[ParsedRow]:
     test = entry.phase or f"{_of(entry.value, 'jobname', str)} {direction}"
     kept = _of(latency, "N", int)
     if entry.phase and (operations != _asked(entry) or kept not in (0, operations)):
-        raise _Damaged("it has not one operation and one latency for each file that was asked for")
+        raise _Damaged("it does not have one operation and one latency for each requested file")
     return [
         rate_row(test, entry.threads, 1, _of(counts, "iops", float), entry.whose),
         *(
@@ -166,7 +168,7 @@ def _asked(entry: _Entry) -> int:
     here = (entry.threads or 1) if entry.whose == "total" else 1
     files, loops = (whole(entry.options.get(name, "1")) for name in ("nrfiles", "loops"))
     if not files or not loops:
-        raise _Damaged("its options have a damaged number of files or loops")
+        raise _Damaged("the number of files or loops in its options is damaged")
     return files * here * loops
 
 
@@ -188,7 +190,7 @@ ON_TARGET = TargetTool(
     name=TOOL,
     ask=on_path(TOOL, TOOL, "--version"),
     version=printed(r"fio-(\S+)"),
-    without="creates and removes are measured with mdtest or fsload, stats of files are not",
+    without="creates and removes are measured with mdtest or fsload; stats of files are not measured",
     get="apt-get install fio",
     parts=[
         Part(
@@ -216,7 +218,7 @@ def command(
     """
     strange = [phase for phase in phases if phase not in PHASES]
     if strange or not phases or len(set(phases)) < len(phases):
-        raise BadInput(f"fio is asked for phases {', '.join(phases)}: use {', '.join(PHASES)}, each once")
+        raise BadInput(f"fio cannot run the phases {', '.join(phases)}: use {', '.join(PHASES)}, each once")
     if processes < 1 or items < 1:
         raise BadInput("fio needs at least one process and one file")
     shared = {

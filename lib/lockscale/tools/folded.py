@@ -38,7 +38,7 @@ def profiles(text: str) -> list[LockProfile]:
     lines, cut = whole_lines(text)
     heads = [found for one in lines if (found := _HEAD.fullmatch(one.text))]
     if len(heads) > 1:
-        raise BadInput(f"the text holds {len(heads)} outputs of folded stacks: give one at a time")
+        raise BadInput(f"the text contains {len(heads)} outputs of folded stacks: give one at a time")
     counts, left_out = _counts(lines)
     if not counts:
         raise BadInput("no line is a folded stack, `process;outermost;...;innermost count`")
@@ -68,7 +68,7 @@ def profile_of_stacks(
         lines.setdefault(stack, number)
     total = sum(counts.values())
     if not total:
-        raise BadInput(f"line {line}: all stacks have the number 0: was the load running?")
+        raise BadInput(f"line {line}: all stacks have a count of 0: was the load running?")
     if asleep is None:
         sleeping = sum(count for stack, count in counts.items() if _ASLEEP.fullmatch(function_of(stack[-1])))
         asleep = sleeping > _MOSTLY * total
@@ -100,7 +100,7 @@ def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int,
             names = (_FRAME_MARK.sub("", name) for name in frames if name != "-")
             counts.append(((process, *names), int(found[2]), number))
         elif line and not line.startswith("#"):
-            left_out.append(f"line {number} is left out, it is no folded stack: {printable(line)}")
+            left_out.append(f"line {number} is left out, it is not a folded stack: {printable(line)}")
     return counts, left_out
 
 

@@ -76,7 +76,7 @@ def command(
     if phase not in (*PHASES[test], "both"):
         raise BadInput(f"{test} of fsload has no phase {phase}: use {', '.join(PHASES[test])} or both")
     if (processes is None) == (threads is None) or (items is None) == (seconds is None):
-        raise BadInput("fsload takes processes or threads, and items or seconds: give one of each two")
+        raise BadInput("fsload needs either processes or threads, and either items or seconds")
     options = {
         "processes": processes, "threads": threads, "items": items, "seconds": seconds,
         "phase": phase, "containers": containers,
@@ -123,15 +123,15 @@ def parse(text: str) -> Parsed:
         raise BadInput("this is not fsload's output: its first line does not name the tool")
     run = _header(lines[0])
     if any(line.get("phase") not in run.phases for line in lines[1:]):
-        raise BadInput("fsload's output has a line that belongs to none of its phases")
+        raise BadInput("fsload's output has a line that belongs to no phase")
     rows: list[ParsedRow] = []
     for name in run.phases:
         found = _phase_rows(run, name, [line for line in lines[1:] if line["phase"] == name])
         if not found:
-            warnings.append(f"phase {name} is not whole and is left out")
+            warnings.append(f"phase {name} is incomplete and is left out")
         rows += found
     if not rows:
-        raise BadInput("fsload's output has no whole phase: it was cut short, run it again")
+        raise BadInput("fsload's output has no complete phase: it was cut short, run it again")
     return Parsed(TOOL, run.version, tuple(rows), tuple(warnings))
 
 
@@ -156,7 +156,7 @@ def _field(line: Line, key: str, kind: type[T]) -> T:
     """`line[key]`, which must be of exactly that type, and a number from 0 to 2^63 - 1."""
     value = line.get(key)
     if type(value) is not kind or (isinstance(value, int | float) and not 0 <= value < 1 << 63):
-        raise BadInput(f"fsload's output has a line without {key}, or with a strange one")
+        raise BadInput(f"fsload's output has a line where {key} is missing or invalid")
     return value
 
 
@@ -167,7 +167,7 @@ def _header(line: Line) -> _Header:
     if test not in PHASES:
         raise BadInput(f"fsload's test {test!r} is not known: this reads {', '.join(PHASES)}")
     if phases not in [list(PHASES[test]), *([name] for name in PHASES[test])]:
-        raise BadInput(f"fsload's first line does not name phases of {test}")
+        raise BadInput(f"fsload's first line names phases that are not those of {test}")
     many, one = _WORKER[version]
     run = _Header(
         version,
@@ -181,7 +181,9 @@ def _header(line: Line) -> _Header:
     if not 1 <= run.workers <= MAX_WORKERS:
         raise BadInput(f"fsload cannot have run {run.workers} {many}: its output is damaged")
     if run.latency and line["bins_per_octave"] != BINS_PER_OCTAVE:
-        raise BadInput(f"fsload's latencies are not in {BINS_PER_OCTAVE} bins an octave, as this reads them")
+        raise BadInput(
+            f"fsload's latencies are not in {BINS_PER_OCTAVE} bins per octave, the only format this reads"
+        )
     return run
 
 
@@ -193,7 +195,7 @@ def _phase_rows(run: _Header, name: str, lines: list[Line]) -> list[ParsedRow]:
     latencies = [line for line in lines if line.get("latency") is True]
     kinds = len(workers) + len(containers) + len(summaries) + len(latencies)
     if kinds != len(lines) or len(summaries) > 1 or len(latencies) > run.latency:
-        raise BadInput(f"fsload's phase {name} has a repeated or a strange line")
+        raise BadInput(f"fsload's phase {name} has a repeated or unexpected line")
     if (
         workers.keys() != set(range(run.workers))
         or containers.keys() != set(range(run.containers))
@@ -240,5 +242,5 @@ def on_target(executable: Path) -> TargetTool:
         ask=tried(str(executable), command(executable, ".", processes=1, items=1)),
         version=lambda text: parse(text).version,
         without="",
-        get=f"let the target see {executable.parent}",
+        get=f"make {executable.parent} visible to the target",
     )

@@ -29,7 +29,7 @@ ON_TARGET = TargetTool(
     name="ftrace function profiler",
     ask=kernel_file(f"{TRACING}/function_profile_enabled"),
     version=printed(r"(\d\S*)"),
-    without="rates, lock events and the profilers of perf; calls per create are not counted",
+    without="rates, lock events and perf's profilers work; calls per create are not counted",
     get="boot a kernel with CONFIG_FUNCTION_PROFILER and mount tracefs on /sys/kernel/tracing",
     parts=[
         Part(
@@ -76,7 +76,7 @@ def start(patterns: Iterable[str]) -> list[tuple[str, str]]:
     wanted = list(patterns)
     strange = [p for p in wanted if not re.fullmatch(r"[\w.*?\[\]-]+", p, re.ASCII)]
     if strange or not wanted:
-        raise BadInput(f"function pattern {strange or wanted} is none: use names and *, as ext4_*")
+        raise BadInput(f"function pattern {strange or wanted} is invalid: use names and *, such as ext4_*")
     return [
         (f"{TRACING}/function_profile_enabled", "0\n"),
         (f"{TRACING}/set_ftrace_filter", "".join(f"{pattern}\n" for pattern in wanted)),
@@ -147,17 +147,17 @@ def _rows(cpu: int, text: str) -> Iterable[tuple[str, int, int]]:
     if lines[-1] or not re.fullmatch("[ -]+", lines[1]):
         raise BadInput(f"function{cpu} ends in the middle of a line: read it again")
     if len(set(lines[2:-1])) < len(lines[2:-1]):
-        raise BadInput(f"function{cpu} has two equal lines: read it again")
+        raise BadInput(f"function{cpu} has two identical lines: read it again")
     for line in lines[2:-1]:
         match = _ROW.fullmatch(line.rstrip())
         if match is None:
-            raise BadInput(f"function{cpu} has a line that is not one of its table: {line[:60]!r}")
+            raise BadInput(f"function{cpu} has a line that does not belong to its table: {line[:60]!r}")
         count = int(match[2])
         total_ns, total_step = _duration_ns(match[3])
         average_ns, average_step = _duration_ns(match[4])
         low, high = average_ns * count, (average_ns + average_step) * count
         if not (count and low < total_ns + total_step and total_ns < high):
-            raise BadInput(f"{match[1]} in function{cpu}: time is not count x average, read it again")
+            raise BadInput(f"{match[1]} in function{cpu}: time is not count x average: read it again")
         yield match[1], count, total_ns
 
 
@@ -173,7 +173,7 @@ def rows(text: str) -> Parsed:
     body, warnings = unsealed(text)
     tables = split(body)
     if warnings and any(one.count("\n") > 3 and tables.count(one) > 1 for one in tables):
-        raise BadInput("two processors' tables are alike to the last digit: give each one once")
+        raise BadInput("the tables of two CPUs are identical: give each one once")
     return _parsed(TOOL, parse(tables), warnings)
 
 
@@ -193,7 +193,9 @@ def _parsed(tool: str, costs: Iterable[FunctionCost], warnings: list[str]) -> Pa
             Number("time", "mean", "us", cost.avg_us),
         )
         if cost.ambiguous:
-            warnings.append(f"{cost.function} is there twice: functions whose names are cut alike are added")
+            warnings.append(
+                f"{cost.function} appears twice: functions whose truncated names are the same are added up"
+            )
     return Parsed(tool, NOT_STATED, tuple(found), tuple(warnings))
 
 
@@ -218,17 +220,17 @@ def parse_table(text: str) -> list[FunctionCost]:
     lines = text.split("\n")
     heads = [number for number, line in enumerate(lines) if _TABLE_HEADER.fullmatch(line)]
     if len(heads) != 1:
-        raise BadInput(f"the text holds {len(heads)} function cost tables: give one with its header")
+        raise BadInput(f"the text contains {len(heads)} function cost tables: give one with its header")
     costs: list[FunctionCost] = []
     for line in lines[heads[0] + 1 :]:
         match = _TABLE_ROW.fullmatch(line)
         if match is None:
             if line.strip():
-                raise BadInput(f"the function cost table has a line that is no row: {line[:60]!r}")
+                raise BadInput(f"the function cost table has a line that is not a row: {line[:60]!r}")
             break
         costs.append(_table_cost(*match.groups()))
     if not costs or len({cost.function for cost in costs}) != len(costs):
-        raise BadInput("the function cost table has no rows, or a function twice")
+        raise BadInput("the function cost table has no rows, or the same function twice")
     return costs
 
 

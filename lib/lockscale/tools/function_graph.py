@@ -78,16 +78,20 @@ def parse(text: str) -> FunctionGraph:
     body, warnings = unsealed(text)
     *lines, last = body.split("\n")
     if _COLUMNS not in lines or last:
-        raise BadInput("this is no whole function graph with the columns CPU and DURATION: read it again")
+        raise BadInput(
+            "this is not a complete function graph with the columns CPU and DURATION: read it again"
+        )
     graph = _Graph()
     for line in lines[lines.index(_COLUMNS) + 1 :]:
         graph.add(line)
     if graph.lost:
         warnings.append(
-            "events were lost, counts and times are too low: trace fewer functions or a shorter time"
+            "events were lost, so counts and times are too low: trace fewer functions or for a shorter time"
         )
     if not graph.times:
-        raise BadInput("the function graph has no call that ended: are its functions called, and traceable?")
+        raise BadInput(
+            "the function graph has no completed call: are its functions called, and can they be traced?"
+        )
     found = sorted(graph.times.values(), key=lambda one: (-one.total_us, one.function))
     return FunctionGraph(tuple(found), tuple(warnings))
 
@@ -130,7 +134,7 @@ class _Graph:
     @staticmethod
     def _refuse_unless(expected: object, line: str) -> None:
         if not expected:
-            raise BadInput(f"the function graph has a line that is not one of it: {line.strip()[:60]!r}")
+            raise BadInput(f"the function graph has an unexpected line: {line.strip()[:60]!r}")
 
 
 def rows(text: str) -> Parsed:

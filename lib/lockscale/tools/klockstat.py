@@ -51,7 +51,9 @@ def profiles(text: str) -> list[LockProfile]:
         if head := _HEAD.fullmatch(line.text):
             of = "hold" if head[1].lower() == "hold" else "wait"
             if of == "hold" and (not outputs or of in outputs[-1]):
-                raise BadInput(f"klockstat: the holds of line {line.number} have no waits above them")
+                raise BadInput(
+                    f"klockstat: line {line.number} starts holds without waits above: give its whole output"
+                )
             if not outputs or of in outputs[-1]:
                 outputs.append({})
                 starts.append(line.number)
@@ -61,14 +63,14 @@ def profiles(text: str) -> list[LockProfile]:
         elif rows is not None:
             left_out += _read(rows, line)
         elif _ROW.fullmatch(line.text):
-            left_out.append(f"line {line.number} is left out, the head of its table is missing")
+            left_out.append(f"line {line.number} is left out, the header of its table is missing")
     found = [
         LockProfile(TOOL, "lock waits", tuple(_entries(one)), f"output {n}", start, None, tuple(left_out))
         for n, (one, start) in enumerate(zip(outputs, starts, strict=True), 1)
         if one.get("wait")
     ]
     if not found:
-        raise BadInput("klockstat printed no row of waits: let it run while the load does")
+        raise BadInput("klockstat printed no row of waits: run it during the load")
     return found
 
 
@@ -77,14 +79,16 @@ def _read(rows: dict[str, _Row], line: TextLine) -> list[str]:
     found = _ROW.fullmatch(line.text)
     if found is None:
         known = _BESIDE.fullmatch(line.text)
-        return [] if known else [f"line {line.number} is left out, it is no row: {printable(line.text)}"]
+        return [] if known else [f"line {line.number} is left out, it is not a row: {printable(line.text)}"]
     row = _Row(line.number, _ns(found[2]), int(found[3]), _ns(found[4]), _ns(found[5]))
     rounding = row.acquisitions * _step(found[2]) + _step(found[5])
     off = abs(row.total_ns - row.acquisitions * row.mean_ns) > rounding or row.max_ns > row.total_ns + _step(
         found[5]
     )
     if found[1] in rows:
-        raise BadInput(f"klockstat: line {line.number} has a caller again: the head between is missing")
+        raise BadInput(
+            f"klockstat: line {line.number} repeats a caller: the header between the two is missing"
+        )
     if off or not row.acquisitions:
         return [f"line {line.number} is left out, its total is not count x average: {printable(line.text)}"]
     rows[found[1]] = row

@@ -34,14 +34,14 @@ def parse(text: str) -> dict[str, int]:
     """Counters that the command READ prints: one `path/name:count` a line; averages are left out."""
     counts: dict[str, int] = {}
     if text and not text.endswith("\n"):
-        raise BadInput("lock events end in the middle of a line: they were cut, read them again")
+        raise BadInput("lock events end in the middle of a line: the output was cut off, read it again")
     for line in text.split("\n"):
         if not line.strip():
             continue
         match = _LINE.fullmatch(line.rstrip())
         name = match[1] if match else ""
         if match is None or name in counts or ("." in match[2] and name not in _AVERAGES):
-            raise BadInput(f"lock events: {line[:60]!r} is not name:count, or is there twice")
+            raise BadInput(f"lock events: {line[:60]!r} is not name:count, or appears twice")
         if name not in _AVERAGES:
             counts[name] = int(match[2])
     if not counts:
@@ -52,10 +52,12 @@ def parse(text: str) -> dict[str, int]:
 def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     """Events between two readings; BadInput when they are of two kernels or counts went down."""
     if before.keys() != after.keys():
-        raise BadInput("lock events: the two readings have different counters, take both in one boot")
+        raise BadInput("lock events: the two readings have different counters: take both in one boot")
     fallen = [name for name in after if after[name] < before[name]]
     if fallen:
-        raise BadInput(f"lock events: {fallen[0]} went down, the counters were reset in between")
+        raise BadInput(
+            f"lock events: {fallen[0]} went down: the counters were reset in between, read both again"
+        )
     return {name: after[name] - before[name] for name in after}
 
 
@@ -66,7 +68,7 @@ def is_fifo(events: dict[str, int]) -> bool:
     (virt_spin_lock) and a paravirtual one that is stolen never hand over first come, first served.
     """
     if "lock_slowpath" not in events:
-        raise BadInput("lock events: no lock_slowpath, the kernel lacks CONFIG_QUEUED_SPINLOCKS")
+        raise BadInput("lock events: no lock_slowpath: boot a kernel with CONFIG_QUEUED_SPINLOCKS")
     return events["lock_slowpath"] > 0
 
 

@@ -242,7 +242,7 @@ class LockProfile:
         known = sorted({one for entry in self.entries for one in entry.names})
         inner = [one for one in known if name and name in one]
         near = list(dict.fromkeys([*get_close_matches(name, known, _MOST_NEAR), *inner]))[:_MOST_NEAR]
-        return f": did you mean {', '.join(map(printable, near))}?" if near else ": nothing is named like it"
+        return f": did you mean {', '.join(map(printable, near))}?" if near else ": no name is similar"
 
 
 def _caller(path: Sequence[str]) -> str | None:
@@ -308,13 +308,13 @@ def chosen(tables: Sequence[Table], table: str | int | None) -> Table:
     if table is None:
         if len(tables) == 1:
             return tables[0]
-        raise BadInput(f"the text holds {len(tables)} tables: choose one with --table: {listed}")
+        raise BadInput(f"the text contains {len(tables)} tables: choose one with --table: {listed}")
     by_title = [one for one in tables if one.title.casefold() == str(table).strip().casefold()]
     if len(by_title) == 1:
         return by_title[0]
     if str(table).isdecimal() and 1 <= int(table) <= len(tables):
         return tables[int(table) - 1]
-    raise BadInput(f"table {printable(table)} is not one of the {len(tables)} in the text: {listed}")
+    raise BadInput(f"the text has no table {printable(table)}, only these {len(tables)}: {listed}")
 
 
 def repeats(entries: Sequence[Entry]) -> list[str]:
@@ -322,7 +322,7 @@ def repeats(entries: Sequence[Entry]) -> list[str]:
     flat = [one for one in entries if one.callers is None]
     seen = Counter((one.name, one.process, one.counts, one.share_pct) for one in flat)
     return [
-        f"{name} is there {n} times with {share}%: if a line was repeated, it counts twice"
+        f"{name} appears {n} times with {share}%: if a line was repeated, it counts twice"
         for (name, _, _, share), n in seen.items()
         if n > 1 and share
     ]

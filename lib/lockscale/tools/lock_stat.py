@@ -27,13 +27,13 @@ ON_TARGET = TargetTool(
     name=TOOL,
     ask=kernel_file(FILE, "head", "-n", "1", FILE),
     version=printed(r"lock_stat version (\S+)"),
-    without="waits are counted with perf lock and lock events; only observe builds have it, for counts",
-    get="boot an observe build",
+    without="waits are counted with perf lock and lock events; only observe kernels have lock_stat",
+    get="boot an observe kernel",
     parts=[
         Part(
             "lock debugging",
             ["sh", "-c", '! grep -q "lock debugging disabled" "$1"', "sh", FILE],
-            "its counts are refused: boot again",
+            "its counts are not used: boot again",
         )
     ],
 )
@@ -124,20 +124,25 @@ class _Table:
 
     def _close(self, next_section: int = 0) -> None:
         if len({(place.name, place.symbol) for place in self._in_section}) < len(self._in_section):
-            raise BadInput(f"lock_stat lists a place of {self._in_section[0].name} twice: it is damaged")
+            raise BadInput(
+                f"lock_stat lists a call site of {self._in_section[0].name} twice: it is "
+                f"damaged, read it again"
+            )
         self.places += self._in_section
         self._in_section, self.section = [], next_section
 
     def _add_use(self, use: LockClassUse) -> None:
         same = self.uses.get((use.name, use.mode))
         if same == use:
-            raise BadInput(f"lock_stat has equal lines for {use.name}: reset the counts and read it again")
+            raise BadInput(
+                f"lock_stat has identical lines for {use.name}: reset the counts and read it again"
+            )
         self.uses[use.name, use.mode] = _sum(same, use) if same else use
 
     @staticmethod
     def _refuse_unless(expected: bool, line: str) -> None:
         if not expected:
-            raise BadInput(f"lock_stat has a line that is not one of its table: {line.strip()[:60]!r}")
+            raise BadInput(f"lock_stat has a line that does not belong to its table: {line.strip()[:60]!r}")
 
 
 def _use(row: re.Match[str]) -> LockClassUse:
@@ -215,19 +220,19 @@ def parse(text: str) -> LockStat:
     for line in lines[5:]:
         table.add(line)
     if table.section:
-        raise BadInput("lock_stat ends inside a lock class: it was cut, read it again")
+        raise BadInput("lock_stat ends inside a lock class: it was cut off, read it again")
     return LockStat(tuple(table.uses.values()), tuple(table.places), warnings)
 
 
 def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:
     lines = text.split("\n")
     if lines.pop():
-        raise BadInput("lock_stat ends in the middle of a line: it was cut, read it again")
+        raise BadInput("lock_stat ends in the middle of a line: it was cut off, read it again")
     counted = re.fullmatch(r"lines ([0-9]{1,9})", lines[-1]) if lines else None
     if counted is None:
-        return lines, ("lock_stat was not read with the command READ: classes may be missing",)
+        return lines, ("lock_stat was not read with lockscale's own command: classes may be missing",)
     if int(counted[1]) != len(lines) - 1:
-        raise BadInput(f"lock_stat has {len(lines) - 1} lines of {counted[1]}: read it again")
+        raise BadInput(f"lock_stat has only {len(lines) - 1} of its {counted[1]} lines: read it again")
     return lines[:-1], ()
 
 
@@ -238,10 +243,10 @@ def _check_header(lines: list[str]) -> None:
     if title != "lock_stat version 0.4":
         raise BadInput(f"{title[:40]} is not known: this reads version 0.4")
     if lines[1:] and lines[1].startswith("*WARNING*"):
-        raise BadInput("lock_stat: lock debugging is disabled, see the kernel's log and boot again")
+        raise BadInput("lock_stat: lock debugging is disabled: see the kernel log and boot again")
     head = lines[1:5]
     if len(head) < 4 or head[1].split() != _COLUMNS or head[3] or set(head[0] + head[2]) != {"-"}:
-        raise BadInput("lock_stat has not the columns of version 0.4: it was cut or changed")
+        raise BadInput("lock_stat does not have the columns of version 0.4: it was cut off or changed")
 
 
 def rows(text: str) -> Parsed:
@@ -264,7 +269,11 @@ def rows(text: str) -> Parsed:
         of_locks += rows_of(
             f"{site.name} {role} {site.symbol}", Number("contentions", "total", "events", site.count)
         )
-    shared = [f"{use.name} names several lock classes: they are added" for use in found.uses if use.ambiguous]
+    shared = [
+        f"{use.name} names several lock classes: their numbers are added up"
+        for use in found.uses
+        if use.ambiguous
+    ]
     return Parsed(TOOL, "0.4", tuple(of_locks), (*(() if is_sealed else found.warnings), *shared))
 
 

@@ -45,5 +45,5 @@ def whole_lines(text: str) -> tuple[list[TextLine], list[str]]:
     body, warnings = unsealed(text)
     lines = lines_of(body)
     last = lines.pop()
-    cut = f"line {last.number} is left out: the text ends in it without a newline, so it may be cut"
+    cut = f"line {last.number} is left out: it is the last one and has no newline, so it may be cut off"
     return lines or [TextLine(1, "")], [cut, *warnings] if last.text else warnings

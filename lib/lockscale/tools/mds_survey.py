@@ -37,9 +37,10 @@ ON_TARGET = TargetTool(
     name=TOOL,
     ask=on_path(TOOL, "lctl", "--version"),
     version=printed(r"lctl (\S+)"),
-    without="creates and removes are measured with mdtest or fsload, through the file system and no MDS",
+    without="creates and removes are measured with mdtest or fsload, through the file system and without "
+    "an MDS",
     get="install lustre-iokit on a Lustre MDS",
-    parts=[Part("lctl", on_path("lctl"), "mds-survey ends at once")],
+    parts=[Part("lctl", on_path("lctl"), "mds-survey exits at once")],
 )
 
 
@@ -52,9 +53,9 @@ def command(
     and its last destroy. It leaves .summary, .detail and others under /tmp.
     """
     if not threads or any(after != 2 * before for before, after in pairwise(threads)):
-        raise BadInput("mds-survey doubles its threads: ask for numbers such as 4, 8, 16")
+        raise BadInput("mds-survey doubles its threads: give numbers such as 4, 8, 16")
     if not 1 <= dirs <= threads[0] or files < threads[-1]:
-        raise BadInput("mds-survey needs a thread for each directory and a file for each thread")
+        raise BadInput("mds-survey needs at least one thread per directory and one file per thread")
     if len(tests) < 2 or (tests[0], tests[-1]) != ("create", "destroy") or not set(tests) <= set(TESTS):
         raise BadInput(f"mds-survey begins with create and ends with destroy: choose from {', '.join(TESTS)}")
     variables = {"thrlo": threads[0], "thrhi": threads[-1], "file_count": files, "dir_count": dirs}
@@ -123,14 +124,16 @@ def _read_summary(text: str) -> tuple[list[ParsedRow], list[str]]:
     for number, line in enumerate((line.strip() for line in text.splitlines()), 1):
         if (argv := after_prompt(line)) and argv[-1].endswith("mds-survey"):
             if asked or lines:
-                raise BadInput("this is the output of two runs of mds-survey: give one")
+                raise BadInput("this is the output of two mds-survey runs: give one")
             asked = _asked(argv)
         elif found := _summary_line(number, line):
             lines.append(found)
         elif line and not _STARTED.fullmatch(line):
             warnings.append(f"line {number} is not understood and is left out")
     if len({line.threads for line in lines}) < len(lines):
-        raise BadInput("mds-survey's summary has a number of threads twice: give the output of one run")
+        raise BadInput(
+            "mds-survey's summary has the same number of threads twice: give the output of one run"
+        )
     rows = [row for line in lines for row in _summary_rows(line, lines[0], asked, warnings)]
     if asked is None:
         return rows, [*warnings, LOST_LINES]
@@ -144,7 +147,7 @@ def _asked(argv: list[str]) -> _Asked:
     dirs = whole(variables.get("dir_count", str(low)))
     files = whole(variables.get("file_count", "100000"))
     if not low or not high or not dirs or not files:
-        raise BadInput("mds-survey's command line is damaged: one of its numbers is none")
+        raise BadInput("mds-survey's command line is damaged: one of its values is not a number")
     threads = tuple(low << k for k in range(17) if dirs <= low << k <= high)
     return _Asked(files, dirs, threads, tuple(variables.get("tests_str", " ".join(TESTS)).split()))
 
@@ -171,20 +174,24 @@ def _summary_rows(
     )
     if line.load != load or tuple(line.tests) != tests:
         warnings.append(
-            f"line {line.line} is left out: its files, directories, MDTs or tests are another run's"
+            f"line {line.line} is left out: its files, directories, MDTs or tests are those of another run"
         )
         return []
     rows = []
     rate, seconds = ("total", "total") if mdts == 1 else ("per_mdt_mean", "mdt")
     for test, cell in line.tests.items():
         if cell is None:
-            warnings.append(f"{test} by {line.threads} threads failed: mds-survey printed ERROR")
+            warnings.append(f"{test} with {line.threads} threads failed: mds-survey printed ERROR")
         elif mdts > 1 and _before_lu_3624(cell):
             warnings.append(
-                f"line {line.line}: {test} is left out, before LU-3624 it is the first MDT's rate"
+                f"line {line.line}: {test} is left out: before LU-3624 this is the rate of the first MDT "
+                f"alone"
             )
         elif not _among_its_seconds(cell):
-            warnings.append(f"line {line.line}: {test} is left out, its rate is outside its own seconds'")
+            warnings.append(
+                f"line {line.line}: {test} is left out: its rate is outside the minimum and "
+                f"maximum of its seconds"
+            )
         else:
             names = (rate, f"{seconds}_interval_min", f"{seconds}_interval_max")
             rows += [
@@ -245,14 +252,14 @@ def _read_detail(text: str) -> tuple[list[ParsedRow], list[str]]:
     rows: list[ParsedRow] = []
     for run in runs:
         for test in run.tests:
-            why = "it is there twice" if (run.threads, test.name) in seen else _fault(run, test)
+            why = "it appears twice" if (run.threads, test.name) in seen else _fault(run, test)
             seen.add((run.threads, test.name))
             if why:
-                warnings.append(f"{test.name} by {run.threads} threads is left out: {why}")
+                warnings.append(f"{test.name} with {run.threads} threads is left out: {why}")
             else:
                 rows += _detail_rows(run, test)
         if [test.name for test in run.tests] != [test.name for test in runs[0].tests]:
-            warnings.append(f"the runs of line {runs[0].line} and line {run.line} have not the same tests")
+            warnings.append(f"the runs of line {runs[0].line} and line {run.line} do not have the same tests")
     if "> Destroy " not in text.rpartition("Total: ")[2]:
         warnings.append("the file ends before mds-survey finished")
     return rows, warnings
@@ -289,14 +296,14 @@ def _add(tests: list[_DetailTest], line: str) -> bool:
 def _fault(run: _DetailRun, test: _DetailTest) -> str | None:
     """Why a test is not whole; mds-survey counts the lines of each MDT."""
     if test.sums is None or not len(test.sums) == len(test.mdts) == run.mdts:
-        return "it has not one result for each MDT"
+        return "it does not have one result for each MDT"
     for mdt, (lines, rate, _, _) in zip(test.mdts, test.sums, strict=True):
         if lines <= 0:
             return "it failed on an MDT"
         if mdt.rate is None or lines != mdt.lines:
             return "lines of it are missing"
         if mdt.threads != {run.threads} or mdt.rate != rate:
-            return "its threads or its rate are not those of its run"
+            return "its threads or its rate do not match its run"
     return None
 
 

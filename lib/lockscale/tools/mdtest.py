@@ -82,7 +82,7 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _END = "-- finished at "
-TOO_SHORT = "is too short for the milliseconds printed"
+TOO_SHORT = "is too short to be measured with the printed milliseconds"
 _STATISTICS = ("max", "min", "mean", "sd")
 
 _PHASES = {"creation": "create", "removal": "remove"}
@@ -179,7 +179,9 @@ def read_command(command: str, version: str) -> Asked:
     letters = set(_letters(argv))
     for letter, what in _OTHER_LOAD.items():
         if letter in letters:
-            raise BadInput(f"{what}: mdtest's rates are then of another load and are not read")
+            raise BadInput(
+                f"{what}: mdtest's rates are then those of another load: run it without this option"
+            )
     values = dict(_values(argv))
     repeats = values.get("i", "1")
     if not re.fullmatch(r"[1-9]\d{0,8}", repeats):
@@ -252,7 +254,7 @@ class _MdtestRun:
         """Whether a phase was asked for and has numbers; mdtest prints zeros for the others."""
         asked = line.test in self.asked.tests
         if asked != any(numbers):
-            why = "was not asked for" if not asked else "has no rate" if metric == "rate" else TOO_SHORT
+            why = "was not requested" if not asked else "has no rate" if metric == "rate" else TOO_SHORT
             self.leave_out(line, f"{line.test} {why}")
         return asked and any(numbers)
 
@@ -277,7 +279,7 @@ def _banner(text: str) -> tuple[str, int]:
     ((version, tasks),) = found
     if version not in VERSIONS:
         known = ", ".join(VERSIONS)
-        raise BadInput(f"mdtest {version} is not known: this reads {known} (what IOR calls it)")
+        raise BadInput(f"mdtest {version} is not known: this reads {known} (IOR's version numbers)")
     return version, int(tasks)
 
 
@@ -285,14 +287,14 @@ def _read_run(text: str) -> _MdtestRun:
     """The lines of one run; BadInput if it is not whole, or over several task counts."""
     version, tasks = _banner(text)
     if f"\n{_CSV_START}" in text:
-        raise BadInput("mdtest's csv of ranks is among the lines of a run: give one at a time")
+        raise BadInput("mdtest's CSV of ranks is mixed with the lines of a run: give one at a time")
     lines = [line.rstrip() for line in text.split("\n")]
     used = [line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)]
     if len(used) != 1:
         raise BadInput("mdtest's output does not repeat its command line: give the whole output")
     counts = [int(match[1]) for line in lines if (match := _TASKS.fullmatch(line))]
     if counts != [tasks] or not tasks:
-        raise BadInput("mdtest's output does not hold one task count: give a whole run without -f")
+        raise BadInput("mdtest's output does not have a single task count: give a whole run without -f")
     run = _MdtestRun(version, tasks, read_command(used[0], version))
     _Reader(run).read(lines)
     ends = [number for number, line in enumerate(lines, 1) if line.startswith(_END)]
@@ -300,7 +302,7 @@ def _read_run(text: str) -> _MdtestRun:
     if not ends:
         run.warnings.append("the output ends before mdtest finished")
     elif behind:
-        run.warnings.append(f"line {behind[0]} and those behind it are not mdtest's and are not read")
+        run.warnings.append(f"line {behind[0]} and what follows are not mdtest's and are not read")
     return run
 
 
@@ -334,7 +336,7 @@ class _Reader:
         elif match := _SUMMARY.fullmatch(line):
             asked = self.run.asked
             if int(match[2]) != asked.repeats or match[1] not in asked.metrics:
-                raise BadInput("mdtest's summary is not the one its command line asks for: give a whole run")
+                raise BadInput("mdtest's summary does not match its command line: give a whole run")
             self.processes_iteration = None
             self.rows = (_SUMMARY_ROW, self.run.summary.setdefault(match[1], []))
         elif match := _PROCESSES.fullmatch(line):
@@ -361,14 +363,16 @@ class _Reader:
     ) -> None:
         test = _phase(match[1], match[2])
         if iteration == 0 or any((one.test, one.iteration) == (test, iteration) for one in lines):
-            raise BadInput(f"line {number} of mdtest's output repeats a result or has no iteration")
+            raise BadInput(f"line {number} of mdtest's output repeats a result or belongs to no iteration")
         lines.append(_Line(number, test, tuple(map(float, numbers.split())), iteration))
 
 
 def _iterations(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
     if run.asked.by_time:
         if run.iterations:
-            run.warnings.append("the iterations are left out: with -W nobody says how many items they had")
+            run.warnings.append(
+                "the iterations are left out: with -W the output does not say how many items they had"
+            )
         return []
     rows = [
         run.row(line, "rate", line.values[1], meaning.iteration, line.iteration)
@@ -389,7 +393,7 @@ def _processes(run: _MdtestRun) -> list[ParsedRow]:
             if not run.has(line, metric, line.values):
                 continue
             if len(line.values) != run.tasks:
-                run.leave_out(line, "these are not the numbers of all processes")
+                run.leave_out(line, "values of some processes are missing")
                 continue
             kept += 1
             rows += [
@@ -405,7 +409,7 @@ def _processes(run: _MdtestRun) -> list[ParsedRow]:
 def _summaries(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
     asked = run.asked
     if meaning.summary_needs_one_iteration and asked.repeats > 1:
-        run.warnings.append(f"the summary of mdtest {run.version} is wrong for -i > 1: left out")
+        run.warnings.append(f"the summary is left out: mdtest {run.version} computes it wrongly for -i > 1")
         return []
     rows: list[ParsedRow] = []
     kept = 0
@@ -416,7 +420,7 @@ def _summaries(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
             # three statistics of the ranks if asked for, then the four of all
             ranks, values = line.values[:-4], line.values[-4:]
             if len(ranks) != (3 if asked.rank_statistics else 0):
-                run.leave_out(line, "it has not the columns that were asked for")
+                run.leave_out(line, "it does not have the requested columns")
                 continue
             kept += 1
             count = asked.repeats * (run.tasks if meaning.summary_over_ranks else 1)
@@ -463,18 +467,20 @@ def _parse_csv(text: str) -> Parsed:
 def _read_csv(text: str) -> _RanksCsv:
     lines = [line.rstrip("\r").split(",") for line in text.split("\n")]
     if lines[0] != _CSV_HEADER or len(lines) < 3 or lines[1][:1] != ["all"]:
-        raise BadInput("mdtest's csv has not its header, the row of all and those of ranks: give a whole one")
+        raise BadInput(
+            "mdtest's CSV lacks its header, the row of all ranks or rows of ranks: give the whole file"
+        )
     total, ranks = lines[1], [line for line in lines[2:] if line != [""]]
     if len(total) != len(_CSV_HEADER) or not re.fullmatch(r"[1-9]\d{0,14}", total[1]):
-        raise BadInput("the row of all in mdtest's csv is damaged: give a whole one")
+        raise BadInput("the row of all ranks in mdtest's CSV is damaged: give the whole file")
     file = _RanksCsv(int(total[1]), 0, total, ranks, [])
     file.ranks = _ranks(file)
     if [cells[0] for cells in ranks] != [str(number % file.ranks) for number in range(len(ranks))]:
-        raise BadInput("the ranks in mdtest's csv are not in order: rows are missing or moved")
+        raise BadInput("the ranks in mdtest's CSV are not in order: rows are missing or moved")
     if len({tuple(cells) for cells in ranks}) != len(ranks):
-        raise BadInput("a row of mdtest's csv is there twice")
+        raise BadInput("a row of mdtest's CSV appears twice")
     done = len(ranks) // file.ranks
-    file.warnings.append(f"the file does not say how many iterations ran: {done} are whole in it")
+    file.warnings.append(f"the file does not say how many iterations ran: it has {done} complete ones")
     return file
 
 
@@ -486,7 +492,7 @@ def _ranks(file: _RanksCsv) -> int:
         if pair and name not in ("Directory creation", "Directory stat"):
             found.add(round(pair[0] * pair[1] / file.items, 6))
     if len(found) != 1 or not (ranks := found.pop()).is_integer() or not ranks:
-        raise BadInput("the row of all in mdtest's csv does not tell how many ranks there were")
+        raise BadInput("the row of all ranks in mdtest's CSV does not say how many ranks there were")
     return int(ranks)
 
 
@@ -516,13 +522,13 @@ ON_TARGET = TargetTool(
     name=TOOL,
     ask=tried(TOOL, command(1, 1, "t", as_root=True)),
     version=lambda text: _banner(text)[0],  # only a run prints it
-    without="creates and removes are measured with fsload, and the rows say so",
-    get="build IOR >= 3.2, which has mdtest",
+    without="creates and removes are measured with fsload, as the rows say",
+    get="build IOR >= 3.2, which contains mdtest",
 )
 MPIRUN = TargetTool(
     name="mpirun",
     ask=on_path("mpirun", "mpirun", "--version"),
     version=printed(r"mpirun \(Open MPI\) (\S+)"),
-    without="mdtest cannot be started: creates and removes are measured with fsload",
+    without="mdtest cannot be started; creates and removes are measured with fsload",
     get="apt-get install openmpi-bin",
 )

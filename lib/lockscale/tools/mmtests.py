@@ -86,9 +86,9 @@ def _table(lines: list[str]) -> tuple[list[tuple[int, re.Match[str]]], list[str]
         if row and not ended:
             found.append((number, row))
         elif "%" in line and (row or found):
-            warnings.append(f"line {number} is left out: it is damaged or of another table")
+            warnings.append(f"line {number} is left out: it is damaged or from another table")
     if not found:
-        raise BadInput("there is no row of mmtests' tables: name, value (  0.00%), value *  1.00%*")
+        raise BadInput("there is no row of an mmtests table, such as: name  1.00 (   0.00%)  1.01 *   1.00%*")
     return found, warnings
 
 
@@ -105,17 +105,19 @@ def _head(lines: list[str], first: int, columns: int) -> _Head:
         if all(name[0].isdigit() for name in versions) and not any(name[0].isdigit() for name in arms):
             arms = [f"{version}-{name}" for version, name in zip(versions, arms, strict=True)]
     if len(set(arms)) != columns or len(arms) != columns:
-        raise BadInput("the line above mmtests' table does not give each column a name of its own: write one")
+        raise BadInput(
+            "the line above mmtests' table does not give each column a different name: add or change names"
+        )
     return _Head(arms, units.pop() if len(units) == 1 and units != {""} else NOT_STATED, counted)
 
 
 def _fault(row: re.Match[str], columns: int) -> str | None:
     cells = _cells(row)
     if len(cells) != columns:
-        return "it has another number of columns"
+        return "it has a different number of columns"
     (base, change, starred), others = cells[0], cells[1:]
     if change != "0.00" or starred or any(float(value) == 0 for value, _, _ in cells):
-        return "a kernel has no value, or the first is compared with something else"
+        return "a kernel has no value, or the first one is not the baseline"
     for value, printed, _ in others:
         turned = printed.removeprefix("-") if printed.startswith("-") else f"-{printed}"
         if not change_fits(base, value, printed) and not change_fits(base, value, turned):

@@ -108,9 +108,7 @@ def rate_row(
 def rows_of(test: str, *numbers: Number) -> list[ParsedRow]:
     """Rows of a profile's numbers; BadInput for more events than there can have been."""
     if any(n.unit == "events" and n.value >= MOST_EVENTS for n in numbers):
-        raise BadInput(
-            f"{test[:60]} has a count that no machine reaches: the output is damaged, read it again"
-        )
+        raise BadInput(f"{test[:60]} has an impossibly high count: the output is damaged, read it again")
     return [ParsedRow(test, None, None, n.metric, n.unit, n.value, n.statistic) for n in numbers]
 
 

@@ -29,12 +29,12 @@ PARTS = (
     Part(
         "perf lock contention",
         ("sh", "-c", "perf lock contention -h 2>&1 | grep -q 'perf lock contention'"),
-        "waits are counted with lock_stat; perf 6.0 has it",
+        "waits are counted with lock_stat; this needs perf 6.0 or newer",
     ),
     Part(
         "the tracepoint lock:contention_begin",
         ("test", "-r", TRACEPOINT),
-        "waits are counted with lock_stat; Linux 5.19 has it, in tracefs",
+        "waits are counted with lock_stat; this needs Linux 5.19 or newer and tracefs",
     ),
 )
 MOST_LOCKS = 20
@@ -122,7 +122,7 @@ class Columns:
         """One row; BadInput where it is not one."""
         found = self._split(line) if self.separator else self._cut(line)
         if found is None:
-            raise BadInput(f"perf lock: a row is not one of its table: {line.strip()[:60]!r}")
+            raise BadInput(f"perf lock: a row does not belong to its table: {line.strip()[:60]!r}")
         cells, label = found
         counts = {column: int(cells[column]) for column in _COUNTS if column in cells}
         times = {column: _ns(cells[column]) for column in _TIMES if column in cells}
@@ -267,7 +267,7 @@ def tables(text: str) -> list[PerfLock]:
         raise BadInput(f"perf lock printed no table of waits ({why[:70]}): record and report without -b")
     ends = [*heads[1:], len(lines)]
     if lines[-1].text and lines[-1] in [one for part in _divided(lines[heads[-1] + 1 :]) for one in part]:
-        raise BadInput("perf lock's table ends in the middle of a line: report again")
+        raise BadInput("perf lock's table ends in the middle of a line: run the report again")
     return [
         _read(lines[head], lines[head + 1 : end], whole, _title(lines[before:head]), head == heads[-1])
         for before, head, end in zip([0, *heads], heads, ends, strict=False)
@@ -301,10 +301,10 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
                 waits[current] = replace(waits[current], stack=(*waits[current].stack, found[1]))
             continue
         if line in seen and not whole:
-            raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}, report again")
+            raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}: run the report again")
         seen.add(line)
         if columns.is_cut(line, widest):
-            warnings.append(f"a row is left out, its name is or may be cut: {line[-40:].strip()}")
+            warnings.append(f"a row is left out, its name is or may be cut off: {line[-40:].strip()}")
             current = ""
             continue
         row = replace(columns.row(line), line=number)
@@ -312,7 +312,7 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
         waits[row.name] = _sum(waits[row.name], row) if row.name in waits else row
     warnings += _broken([one.text for one in rest])
     if not waits:
-        warnings.append("perf lock saw no wait: was the load running, and on these CPUs?")
+        warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")
     return PerfLock(
         columns.by, tuple(waits.values()), tuple(warnings), head.number, title or f"by {columns.by}"
     )
@@ -339,9 +339,9 @@ def _broken(lines: Sequence[str]) -> list[str]:
         if found := _BAD.fullmatch(line):
             bad, total = (int(found[name] or found[f"{name}2"]) for name in ("bad", "all"))
             if bad:
-                warnings.append(f"perf lock could not follow {bad} of {total}: their waits are missing")
+                warnings.append(f"perf lock could not match {bad} of {total} events: their waits are missing")
         elif not (_DEBUG.fullmatch(line) or _DEBUG_LINE.fullmatch(line)):
-            raise BadInput(f"perf lock: a line below the table is not known: {line[:60]!r}")
+            raise BadInput(f"perf lock: unknown line below the table: {line[:60]!r}")
     return warnings
 
 
@@ -373,7 +373,7 @@ def rows(text: str, table: str | int | None = None) -> Parsed:
 
 
 def _added(found: PerfLock) -> list[str]:
-    return [f"{waits.rows} rows of {waits.name} are added" for waits in found.waits if waits.rows > 1]
+    return [f"{waits.rows} rows of {waits.name} are added up" for waits in found.waits if waits.rows > 1]
 
 
 def profiles(text: str) -> list[LockProfile]:
@@ -392,7 +392,7 @@ def profiles(text: str) -> list[LockProfile]:
         if one.by in ("caller", "address", "lock")
     ]
     if not found:
-        raise BadInput("perf lock's table is of threads or cgroups, and names no lock: print it by caller")
+        raise BadInput("perf lock's table is by thread or cgroup and names no lock: print it by caller")
     return found
 
 

@@ -38,7 +38,7 @@ PARTS = (
     Part(
         "a count of cycles",
         ("sh", "-c", "perf stat -a -e cycles -x, --log-fd 1 true | grep -q '^[0-9]'"),
-        "flame graphs are sampled by the clock, cpu-clock",
+        "flame graphs are sampled with cpu-clock",
     ),
 )
 
@@ -123,7 +123,9 @@ def merge(several: Iterable[Folded]) -> Folded:
     """The sum of several of one event."""
     parts = list(several)
     if len({part.event for part in parts}) != 1:
-        raise BadInput(f"stacks of {len({part.event for part in parts})} events cannot be added: choose one")
+        raise BadInput(
+            f"stacks of {len({part.event for part in parts})} events cannot be added up: choose one event"
+        )
     stacks: Counter[tuple[str, ...]] = Counter()
     for part in parts:
         stacks.update(part.stacks)
@@ -143,19 +145,21 @@ def read_folded(text: str) -> Folded:
     head = _FOLDED_HEAD.fullmatch(first)
     if head is None or lines[-1:] != [""]:
         raise BadInput(
-            "this is no whole file of folded stacks: its first line says the event and the samples"
+            "this is not a complete file of folded stacks: its first line must give the event and the "
+            "number of samples"
         )
     stacks: dict[tuple[str, ...], int] = {}
     for line in lines[:-1]:
         found = _FOLDED_LINE.fullmatch(line)
         stack = tuple(found[1].split(";")) if found else ()
         if found is None or stack in stacks or not int(found[2]):
-            raise BadInput(f"folded stacks: {line[:60]!r} is not `stack count`, or is there twice")
+            raise BadInput(f"folded stacks: {line[:60]!r} is not `stack count`, or appears twice")
         stacks[stack] = int(found[2])
     folded = Folded(head[1], stacks)
     if folded.samples != int(head[2]):
         raise BadInput(
-            f"folded stacks: the counts are {folded.samples} samples and not {head[2]}: it was changed"
+            f"folded stacks: the counts add up to {folded.samples} samples, not {head[2]}: the file was "
+            f"changed"
         )
     return folded
 
@@ -192,7 +196,7 @@ def fold(stream: BinaryIO) -> Folded:
             folding.add(sample)
     warnings = [] if whole else [UNSEALED]
     if cut:
-        warnings.append("the last sample is cut and left out")
+        warnings.append("the last sample is cut off and left out")
     return folding.folded(warnings)
 
 
@@ -202,12 +206,12 @@ def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
     while size:
         chunk = stream.read(min(size, _CHUNK_BYTES))
         if not chunk:
-            raise BadInput("perf script's text became shorter while it was read: let perf end first")
+            raise BadInput("perf script's text became shorter while it was read: wait until perf has ended")
         size -= len(chunk)
         *whole, rest = (rest + chunk).split(b"\n\n")
         yield from whole
         if len(rest) > _CHUNK_BYTES:
-            raise BadInput("this is not perf script's text: there is no empty line in 1 MiB of it")
+            raise BadInput("this is not perf script's text: it has no empty line within 1 MiB")
     if rest.strip(b"\n"):
         yield None
 
@@ -228,7 +232,7 @@ class _Folding:
         head = _HEAD.fullmatch(first)
         if head is None:
             raise BadInput(
-                f"perf script: the first line of sample {self._samples} is not one: {_shown(first)}"
+                f"perf script: the first line of sample {self._samples} is not valid: {_shown(first)}"
             )
         self._check_event(head[2])
         names = self._names
@@ -242,14 +246,14 @@ class _Folding:
 
     def folded(self, warnings: list[str]) -> Folded:
         if not self._stacks:
-            raise BadInput("perf script printed no sample: was the load running, and on these CPUs?")
+            raise BadInput("perf script printed no samples: was the load running, and on these CPUs?")
         return Folded(self._event.decode(errors="replace"), self._stacks, tuple(warnings))
 
     def _check_event(self, event: bytes) -> None:
         self._event = self._event or event
         if event != self._event:
             both = f"{_shown(self._event)} and {_shown(event)}"
-            raise BadInput(f"perf script: samples of {both} cannot be added: record one event at a time")
+            raise BadInput(f"perf script: samples of {both} cannot be added up: record one event at a time")
 
     def _check_room(self, frames: int) -> None:
         self._frames += frames + _STACK_FRAMES
@@ -270,7 +274,7 @@ class _Names(dict[bytes, str]):
     def __missing__(self, line: bytes) -> str:
         frame = _FRAME.fullmatch(line)
         if frame is None:
-            raise BadInput(f"perf script: a line of a stack is not one (record with -g): {_shown(line)}")
+            raise BadInput(f"perf script: a line is not part of a stack (record with -g): {_shown(line)}")
         if len(self) >= _MOST_LINES:
             self.clear()
         name = self[line] = self.process(_TAIL.sub(b"", frame[1], count=1) or frame[1])

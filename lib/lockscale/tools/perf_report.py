@@ -74,7 +74,7 @@ def profiles(text: str) -> list[LockProfile]:
     found = [one for one in found if one.entries]
     if not found:
         raise BadInput(
-            "perf report: no row `N.NN% ... [k] function` could be read: give what perf report --stdio prints"
+            "perf report: no row `N.NN% ... [k] function` found: give the output of perf report --stdio"
         )
     return found
 
@@ -154,8 +154,8 @@ def _read_head(table: _Table, line: str) -> None:
         table.shares = len(before.strip("# ").split())
         if table.shares > 2 or "sys" in before.split():
             raise BadInput(
-                f"perf report: the columns {printable(before.strip('# '))} are not read: report without "
-                "--showcpuutilization"
+                f"perf report: the columns {printable(before.strip('# '))} are not supported: report "
+                f"without --showcpuutilization"
             )
 
 
@@ -166,11 +166,11 @@ def _read_row(table: _Table, number: int, line: str) -> None:
     table.skipping = True
     if len(shares) > 2 or len(shares) != (table.shares or len(shares)):
         table.warnings.append(
-            f"line {number} is left out, it has not the columns of its table: {printable(line.strip())}"
+            f"line {number} is left out, it does not have the columns of its table: {printable(line.strip())}"
         )
     elif shares[0] > 100 or shares[-1] > shares[0]:
         table.warnings.append(
-            f"line {number} is left out, {shares[-1]:g}% is more than can hold it: {printable(line.strip())}"
+            f"line {number} is left out, {shares[-1]:g}% is impossible: {printable(line.strip())}"
         )
     else:
         table.skipping = False

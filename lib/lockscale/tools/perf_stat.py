@@ -56,7 +56,7 @@ def version(text: str) -> str:
     """The version from what VERSION prints, as 6.1.187."""
     found = re.fullmatch(r"perf version (\d\S*)\s*", text)
     if found is None:
-        raise BadInput(f"this perf is not Linux perf, it says {text[:40]!r}: apt-get install linux-perf")
+        raise BadInput(f"this is not Linux perf, it printed {text[:40]!r}: apt-get install linux-perf")
     return found[1]
 
 
@@ -94,7 +94,7 @@ def parse(text: str) -> PerfStat:
         *(warning for count in counts for warning in _estimated(count)),
     ]
     if not counts:
-        why = warnings[-1] if missing else "the output has none of its lines"
+        why = warnings[-1] if missing else "its output has no counter lines"
         raise BadInput(f"perf stat counted nothing: {why}")
     return PerfStat(counts, tuple(warnings))
 
@@ -111,7 +111,7 @@ def _cells(line: str) -> dict[str, str] | None:
     if _CSV_METRIC.fullmatch(line):
         return None
     raise BadInput(
-        f"perf stat: a line is not one of -j or -x, (or its numbers follow a locale): {line[:60]!r}"
+        f"perf stat: a line is not output of -j or -x, (or has numbers of another locale): {line[:60]!r}"
     )
 
 
@@ -122,7 +122,7 @@ def _json_cells(line: str) -> dict[str, str] | None:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
-        raise BadInput(f"perf stat: a line is no JSON of one event: {line[:60]!r}")
+        raise BadInput(f"perf stat: a line is not JSON of one event: {line[:60]!r}")
     if fields.keys() <= _METRIC_KEYS:
         return None
     unknown = fields.keys() - _KEYS - _METRIC_KEYS
@@ -149,7 +149,7 @@ def _count(cells: dict[str, str]) -> EventCount:
     error = cells.get("variance")
     error_pct = None if error is None else _number(error, r"\d{1,6}\.\d\d", event)
     if running_pct > 100:
-        raise BadInput(f"perf stat: {event[:60]} was counted for more than 100% of its time, count again")
+        raise BadInput(f"perf stat: {event[:60]} was counted for more than 100% of its time: count again")
     return EventCount(event, cells["unit"], value, running_pct, error_pct)
 
 
@@ -185,6 +185,6 @@ ON_TARGET = TargetTool(
     name="perf",
     ask=on_path("perf", *VERSION),
     version=version,
-    without="function costs by ftrace, lock events; no waits by lock and no flame graph",
+    without="function costs by ftrace and lock events work; waits per lock and flame graphs do not",
     get="apt-get install linux-perf",
 )

@@ -28,15 +28,15 @@ def rates_of(text: str) -> dict[int, float]:
     rates: dict[int, float] = {}
     for where, part in parts:
         found = (_SHORT if short else _LINE).fullmatch(part)
-        form = "threads:rate, as 4:140k" if short else "threads,rate, as 4,140000"
+        form = "threads:rate, such as 4:140k" if short else "threads,rate, such as 4,140000"
         if found is None:
-            raise BadInput(f"rates: {printable(where)} is not {form}")
+            raise BadInput(f"rates: {printable(where)} is not of the form {form}")
         threads, rate = int(found[1]), float(found[2]) * _MULTIPLE[found[3].lower()]
         if threads in rates:
-            raise BadInput(f"rates: {threads} threads are there twice: give one rate, or a table of repeats")
+            raise BadInput(f"rates: {threads} threads appear twice: give one rate, or a table of repeats")
         if not (threads and 0 < rate < float("inf")):
             raise BadInput(f"rates: {printable(where)} needs threads and a rate above zero")
         rates[threads] = rate
     if not rates:
-        raise BadInput("there is no rate: give threads:rate,..., as 1:35k,4:140k")
+        raise BadInput("no rate given: write threads:rate,..., such as 1:35k,4:140k")
     return rates

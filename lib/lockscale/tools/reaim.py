@@ -27,7 +27,7 @@ ON_TARGET = TargetTool(
     name=TOOL,
     ask=on_path(TOOL),
     version=None,
-    without="its creat_clo is measured with fsload's creat_clo",
+    without="creat_clo is measured with fsload",
     get="build areaim and put its reaim on PATH",
 )
 _MULTI = re.compile(r"^Num +Parent +Child +Child +Jobs per +Jobs/min/ +Std_dev +Std_dev +JTI$", re.MULTILINE)
@@ -54,7 +54,10 @@ def command(
     """
     steps = {after - before for before, after in pairwise(users)} or {1}
     if not users or users[0] < 1 or len(steps) != 1 or min(steps) < 1 or jobs < 1:
-        raise BadInput("reaim counts its users up by equal steps and needs a job: as in 1, 3, 5 users")
+        raise BadInput(
+            "reaim increases its users in equal steps and needs at least one job: give numbers "
+            "such as 1, 3, 5"
+        )
     counts = ["-s", str(users[0]), "-e", str(users[-1]), "-i", str(min(steps)), "-j", str(jobs)]
     return shown([executable, "-m", *counts, "-t", "-f", workfile, "-c", config])
 
@@ -66,7 +69,7 @@ def files(directory: str, tests: Mapping[str, int]) -> dict[str, str]:
     """
     place = f"DISKDIR {directory}\n"
     if len(place) >= 80 or len(place.split()) != 2:
-        raise BadInput(f"reaim takes no folder as long as {directory}, and none with a space: use another")
+        raise BadInput(f"reaim cannot use {directory}, which is too long or has a space: use another folder")
     mix = "".join(f"{weight} {name}\n" for name, weight in tests.items())
     return {
         "reaim.config": f"FILESIZE 1k\nPOOLSIZE 0k\n{place}",
@@ -115,7 +118,7 @@ def _multi(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
     if not most:
         warnings.append("the output ends before reaim finished")
     elif max(rates, default=0.0) != float(most):
-        warnings.append(f"the greatest rate, {most} jobs a minute, is in none of the lines that were read")
+        warnings.append(f"the highest rate, {most} jobs per minute, is in none of the lines that were read")
     warnings += _lost(_asked(lines[:first]), list(found))
     return [row for of in found.values() for row in of], warnings
 
@@ -159,7 +162,7 @@ def _single(lines: list[str], first: int) -> tuple[list[ParsedRow], list[str]]:
         elif line and not _OTHER.match(line):
             warnings.append(f"line {number} is not understood and is left out")
     if sorted(numbers) != [*range(1, len(numbers) + 1)]:
-        warnings.append("the tests are not numbered one by one: some are missing")
+        warnings.append("the numbers of the tests are not consecutive: some tests are missing")
     if not any(line.startswith("Actual Completion time:") for line in lines):
         warnings.append("the output ends before reaim finished")
     return [row for of in found.values() for row in of], [*warnings, LOST_LINES]

@@ -128,19 +128,19 @@ _HEAD_BYTES = 1 << 16
 _IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
 _JSON = "use --output-format=json"
 _FORMS = [
-    (r"\A\s*\Z", "the text is empty: did the tool print to standard error (2>&1)?"),
-    (r"\0", "the text has zero bytes, as in UTF-16: convert it with iconv -f UTF-16 -t UTF-8"),
-    (r"^ Performance counter stats for ", "this is perf stat's table for people: count with -j"),
+    (r"\A\s*\Z", "the text is empty: if the tool prints to standard error, redirect it (2>&1)"),
+    (r"\0", "the text contains NUL bytes, as UTF-16 does: convert it with iconv -f UTF-16 -t UTF-8"),
+    (r"^ Performance counter stats for ", "this is perf stat's human-readable table: count with -j"),
     (
         r'^(?:\{"interval" :| +\d+\.\d{9}[,; ])',
-        "perf stat's counts of intervals are not read: count without -I",
+        "perf stat's interval counts are not supported: count without -I",
     ),
     (
         r"^[\d.]+([^\s\w,.])[A-Za-z/%]*\1[A-Za-z][\w:/-]*\1\d+\1\d+\.\d\d",
-        "these are perf stat's counts with another separator than a comma: count with -x, or -j",
+        "these are perf stat's counts with a separator other than a comma: count with -x, or -j",
     ),
     (r"^\d;fio-\d", f"this is fio's terse output: {_JSON}"),
-    (r"^(?:fio-\d\.\d+\S*$|\S.*: \(g=\d+\): rw=)", f"this is fio's output for people: {_JSON}"),
+    (r"^(?:fio-\d\.\d+\S*$|\S.*: \(g=\d+\): rw=)", f"this is fio's human-readable output: {_JSON}"),
 ]
 
 
@@ -152,10 +152,10 @@ def recognise(text: str) -> str:
     names = sorted(whole | begun)
     if len(names) > 1:
         choose = ", or choose one with --tool" if set(names) <= _IN_PROSE else ""
-        raise BadInput(f"the text holds output of {', '.join(names)}: give one at a time{choose}")
+        raise BadInput(f"the text contains output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
-        known = "give all that the tool printed, or name the tool to `lockscale parse --tool`"
+        known = "give everything that the tool printed, or name the tool with `lockscale parse --tool`"
         raise BadInput(form or f"the output is not recognised: {known} (known: {', '.join(READERS)})")
     return names[0]
 
@@ -180,7 +180,7 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     name = tool or recognise(text)
     known = {one.name: one.profiles for one in TOOLS if one.profiles}
     if name not in known:
-        raise BadInput(f"the output of {name} is no profile: give that of {', '.join(known)}")
+        raise BadInput(f"the output of {name} is not a profile: give that of {', '.join(known)}")
     return known[name](text)
 
 

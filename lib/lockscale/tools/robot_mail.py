@@ -160,11 +160,12 @@ def parse(text: str) -> list[Report]:
     lines, cut = whole_lines(text)
     heads = [at for at, one in enumerate(lines) if _COLUMNS.match(one.text)]
     if not heads:
-        raise BadInput("this is no report of the test robot: there is no line `%stddev %change %stddev`")
+        raise BadInput("this is not a report of the test robot: there is no line `%stddev %change %stddev`")
     for at in heads:
         if _MORE_COLUMNS.match(lines[at].text):
             raise BadInput(
-                f"line {lines[at].number}: the table has more than two commits: leave the first and one other"
+                f"line {lines[at].number}: the table has more than two commits: keep only the first and "
+                f"one other"
             )
     ends = [*heads[1:], len(lines)]
     plain = "\n".join(one.text for one in lines)
@@ -176,7 +177,7 @@ def parse(text: str) -> list[Report]:
         about = _about(lines[before:head])
         metrics, warnings = _metrics(lines[head + 1 : end])
         if not metrics:
-            raise BadInput(f"line {lines[head].number}: the robot's table has no whole row")
+            raise BadInput(f"line {lines[head].number}: the robot's table has no complete row")
         found.append(Report(lines[head].number, about[0], metrics, said, *about[1:], (*cut, *warnings)))
         before = head
     return found
@@ -225,13 +226,15 @@ def _metrics(lines: Sequence[TextLine]) -> tuple[dict[str, Metric], tuple[str, .
         row = _ROW.fullmatch(line)
         if row is None:
             if _NUMBERS_ALONE.match(line):
-                warnings.append(f"line {number} is left out, it is no whole row: {printable(line.strip())}")
+                warnings.append(
+                    f"line {number} is left out, it is not a complete row: {printable(line.strip())}"
+                )
             continue
         base, base_sd, change, patched, patched_sd, name = row.groups()
         if not _change_fits(base, change, patched):
             warnings.append(f"line {number} is left out, {change} is not the change from {base} to {patched}")
         elif name in found:
-            warnings.append(f"line {number} is left out, {printable(name)} is there already")
+            warnings.append(f"line {number} is left out, {printable(name)} appears above")
         else:
             spread = (float(base_sd) if base_sd else None, float(patched_sd) if patched_sd else None)
             found[name] = Metric(name, number, float(base), float(patched), *spread)

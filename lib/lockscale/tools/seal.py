@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from lockscale.errors import BadInput
 
-UNSEALED = "nothing in the text says that it is whole and unchanged: lines may be missing or be there twice"
+UNSEALED = "nothing in the text shows that it is complete and unchanged: lines may be missing or repeated"
 
 _SEAL = re.compile(rb"\nsha256 ([0-9a-f]{64})\n\Z")
 _SEAL_BYTES = len("\nsha256 ") + 64 + 1
@@ -75,4 +75,4 @@ def unsealed_bytes(stream: BinaryIO) -> tuple[int, bool]:
 
 def _check(computed: str, printed: bytes) -> None:
     if computed.encode() != printed:
-        raise BadInput("the output was changed after it was printed, its SHA-256 is another: run it again")
+        raise BadInput("the output was changed after it was printed, its SHA-256 differs: run it again")

@@ -55,11 +55,11 @@ def profiles(text: str) -> list[LockProfile]:
         title = lines[start].text.strip() if _HEAD.fullmatch(lines[start].text) else TOOL
         asleep = title.startswith("Tracing off-CPU") or None
         if counts and asleep is None and not title.startswith("Sampling"):
-            left_out.append("the text does not say what was counted: it is taken for samples")
+            left_out.append("the text does not say what was counted: samples are assumed")
         if counts:
             found.append(profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep))
     if not found:
-        raise BadInput("no stack with its number is in the text: give all that bcc or bpftrace printed")
+        raise BadInput("the text has no stack with a count: give everything that bcc or bpftrace printed")
     return found
 
 
@@ -85,13 +85,13 @@ def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:
             continue
         elif (frames or process) and (line.strip() or process):
             left_out.append(
-                f"line {number}: the stack above is left out, it is cut: {printable(line.strip())}"
+                f"line {number}: the stack above is left out, it is cut off: {printable(line.strip())}"
             )
         elif frames and not in_map:
-            left_out.append(f"line {number}: the stack above it is left out, it has no number")
+            left_out.append(f"line {number}: the stack above is left out, it has no count")
         frames, begun, process, in_map = [], None, None, bool(begins)
     if frames:
-        left_out.append(f"line {lines[-1].number}: the last stack is left out, it is cut")
+        left_out.append(f"line {lines[-1].number}: the last stack is left out, it is cut off")
 
 
 def rows(text: str) -> Parsed:

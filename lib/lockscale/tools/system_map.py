@@ -32,11 +32,11 @@ def read_system_map(path: Path) -> SystemMap:
     try:
         lines = path.read_text().splitlines()
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}): build the kernel anew") from None
+        raise BadInput(f"{path} cannot be read ({error.strerror}): build the kernel again") from None
     parts = [line.split() for line in lines]
     code = sorted((int(part[0], 16), part[2]) for part in parts if len(part) == 3 and part[1] in _CODE)
     if not code:
-        raise BadInput(f"{path} lists no function: build the kernel anew")
+        raise BadInput(f"{path} lists no functions: build the kernel again")
     kernel = [one for one in code if one[0] >> 63]
     addresses, names = zip(*(kernel or code), strict=True)
     return SystemMap(addresses, names)

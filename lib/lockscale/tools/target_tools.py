@@ -89,7 +89,7 @@ def printed(pattern: str) -> Callable[[str], str]:
         found = re.search(rf"^{pattern}", text, re.MULTILINE | re.ASCII)
         if found is None:
             first = next((line for line in text.split("\n") if line.strip()), "")
-            raise BadInput(f"it says {printable(first)!r}" if first else "it says nothing")
+            raise BadInput(f"it printed {printable(first)!r}" if first else "it printed nothing")
         return found[1]
 
     return read

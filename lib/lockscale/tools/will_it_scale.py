@@ -88,7 +88,9 @@ def command(
     if not 1 <= tasks <= MAX_TASKS or seconds < 1:
         raise BadInput(f"will-it-scale takes 1 to {MAX_TASKS} tasks and at least 1 second")
     if not posixpath.isabs(executable) or posixpath.normpath(executable).startswith("/tmp/"):
-        raise BadInput(f"{executable}: give an absolute path outside /tmp, which is mounted over")
+        raise BadInput(
+            f"{executable}: give an absolute path outside /tmp, over which the test file system is mounted"
+        )
     argv = [executable, "-t", str(tasks), "-s", str(seconds), *([] if affinity else ["-n"])]
     return ["unshare", "-m", "sh", "-c", _IN_PRIVATE_TMP, "sh", directory, fs_type, *shown(argv)]
 
@@ -123,7 +125,9 @@ def _csv_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
             continue
         tasks = int(found[1])
         if tasks in seen:
-            raise BadInput("will-it-scale's CSV has a number of tasks twice: give the output of one run")
+            raise BadInput(
+                "will-it-scale's CSV has the same number of tasks twice: give the output of one run"
+            )
         seen.add(tasks)
         for kind, rate, idle_pct in (("processes", found[2], found[3]), ("threads", found[4], found[5])):
             if rate == "-1" or float(idle_pct) > 100:
@@ -162,7 +166,8 @@ def _run_rows(text: str) -> tuple[list[ParsedRow], list[str]]:
     runs = _runs(text.splitlines(), warnings)
     if len({(run.test, run.tasks) for run in runs}) < len(runs):
         raise BadInput(
-            "will-it-scale's output has two runs of one test and number of tasks: give one of them"
+            "will-it-scale's output has two runs of the same test with the same number of tasks: give one "
+            "of them"
         )
     for run in runs:
         if why := _fault(run):
@@ -214,14 +219,14 @@ def _add(run: _TestcaseRun, line: str) -> bool:
 def _fault(run: _TestcaseRun) -> str | None:
     """Why a run is not whole; the average of its seconds shows that one is missing."""
     if run.marks != ["warmup", "measurement"] or run.warm_up != WARM_UP:
-        return "it has lines too many or too few"
+        return "it has too many or too few lines"
     if run.average is None or not run.measured:
         return "it has no average: it was cut short"
     other_case = CASES.get(run.case, run.title) != run.title
     if other_case or run.tasks == 0 or run.seconds not in (None, len(run.measured)):
-        return "its command line says something else"
+        return "its command line does not match"
     if run.average != sum(total for _, _, total in run.measured) // len(run.measured):
-        return "the average is not that of the seconds"
+        return "the average is not that of its seconds"
     return None
 
 
@@ -247,7 +252,7 @@ ON_TARGET = TargetTool(
         Part(
             "unshare and findmnt",
             ["sh", "-c", "command -v unshare && command -v findmnt"],
-            "its tests cannot be put on the tested file system",
+            "its tests cannot run on the file system under test",
         )
     ],
     variables=["WILL_IT_SCALE", "HOME"],

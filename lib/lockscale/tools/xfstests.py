@@ -101,7 +101,7 @@ def _reported(lines: list[str]) -> dict[str, TestResult]:
         if match := TEST.match(line):
             last = match[1]
             if last in found:
-                raise BadInput(f"xfstests' output has {last} twice: give the output of one run")
+                raise BadInput(f"xfstests' output lists {last} twice: give the output of one run")
             found[last] = _result(last, match[2].strip())
         elif last and found[last].status == "fail" and not found[last].reason and line.strip():
             found[last] = TestResult(last, "fail", None, line.strip())
@@ -179,13 +179,13 @@ class CheckComparison:
 
     @property
     def detail(self) -> str:
-        detail = f"{self.in_both} tests ran on both"
+        detail = f"{self.in_both} tests ran on both kernels"
         if self.failures:
-            detail += f"; fail in the arm only: {', '.join(_named(r) for r in self.failures)}"
+            detail += f"; failed in the arm only: {', '.join(_named(r) for r in self.failures)}"
         if self.mended:
-            detail += f"; fail in the base only: {', '.join(self.mended)}"
+            detail += f"; failed in the base only: {', '.join(self.mended)}"
         if self.one_sided:
-            detail += f"; ran on one only: {', '.join(o.test for o in self.one_sided)}"
+            detail += f"; ran on one kernel only: {', '.join(o.test for o in self.one_sided)}"
         return detail
 
 
@@ -199,7 +199,7 @@ def compare(base: CheckRun, arm: CheckRun) -> CheckComparison:
     after = {result.test: result for result in arm.results}
     both = [t for t in after if after[t].status in RAN and before.get(t) in RAN]
     if not both:
-        raise BadInput("the two runs of xfstests have no test in common that ran: give runs of one group")
+        raise BadInput("no test ran in both xfstests runs: give runs of the same group")
     sides = [OneSided(t, before.get(t), arm.status(t)) for t in dict.fromkeys((*before, *after))]
     return CheckComparison(
         in_both=len(both),
@@ -270,7 +270,7 @@ def command(folder: str, config: str, group: str = "quick") -> list[str]:
     whether it ran to its end.
     """
     if not GROUP.fullmatch(group):
-        raise BadInput(f"{group!r} is not a group of xfstests: name one, as in quick or ext4/quick")
+        raise BadInput(f"{group!r} is not a group of xfstests: name one, such as quick or ext4/quick")
     run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3"'
     return ["sh", "-c", run, "sh", folder, config, group]
 

@@ -26,8 +26,8 @@ def refusal(lockscale: Lockscale, *argv: object) -> str:
 
 
 def test_a_file_that_is_not_there(lockscale: Lockscale, storm: Path):
-    assert "is no file: give a batch file" in refusal(lockscale, storm.with_name("none.yaml"))
-    assert "is no file: give a batch file" in refusal(lockscale, storm.parent)
+    assert "is not a file: give a batch file" in refusal(lockscale, storm.with_name("none.yaml"))
+    assert "is not a file: give a batch file" in refusal(lockscale, storm.parent)
 
 
 def test_a_set_that_cannot_run_leaves_no_folder(lockscale: Lockscale, storm: Path):
@@ -40,9 +40,9 @@ def test_a_folder_of_something_else_is_left_as_it_is(lockscale: Lockscale, storm
     folder = paths.RUNS / "storm"
     folder.mkdir(parents=True)
     (folder / "thesis.tex").write_text("mine")
-    assert "holds something else than batch storm: name another --output" in refusal(lockscale, storm)
+    assert "contains something other than batch storm: give another --output" in refusal(lockscale, storm)
     (folder / "batch.json").write_text('{"kind": "lockscale batch", "name": "other"}')
-    assert "holds something else than batch storm" in refusal(lockscale, storm)
+    assert "contains something other than batch storm" in refusal(lockscale, storm)
     assert sorted(path.name for path in folder.iterdir()) == ["batch.json", "thesis.tex"]
 
 

@@ -88,18 +88,18 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
     ("said", "sentence"),
     [
         ({"notebooks": []}, "storm.yaml: notebooks is empty: give a list of notebooks' names or patterns"),
-        ({"notebooks": ["9_none"]}, "there is no notebook '9_none' (there are: 01_audit, "),
+        ({"notebooks": ["9_none"]}, "there is no notebook '9_none' (known: 01_audit, "),
         ({"notebooks": ["../../../etc/passwd"]}, "there is no notebook '../../../etc/passwd'"),
         (
             {"note": 1},
-            "storm.yaml: a batch has no key 'note': it has notebooks, grid, parameters and curated",
+            "storm.yaml: a batch has no key 'note': use notebooks, grid, parameters or curated",
         ),
-        ({"grid": {"sead": [1]}}, "no chosen notebook has the parameter 'sead' (there are: "),
+        ({"grid": {"sead": [1]}}, "no chosen notebook has the parameter 'sead' (known: "),
         ({"grid": {"run": ["x"]}}, "no chosen notebook has the parameter 'run'"),
         ({"grid": {"seed": []}}, "storm.yaml: grid.seed has no values: give at least one, or leave seed out"),
         ({"grid": {"seed": 1}}, "storm.yaml: grid.seed is 1: write a list, such as seed: [1, 2]"),
-        ({"grid": {"seed": [1, 1]}}, "a value stands twice in the grid"),
-        ({"grid": {"seed": [1]}, "parameters": {"seed": 1}}, "seed stands in grid and in parameters"),
+        ({"grid": {"seed": [1, 1]}}, "a value appears twice in the grid"),
+        ({"grid": {"seed": [1]}, "parameters": {"seed": 1}}, "seed is in both grid and parameters"),
         (
             {"grid": []},
             "storm.yaml: grid is or holds []: give names of parameters, each with a list of values",
@@ -120,18 +120,18 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
             {"grid": {"seed": ["one"]}},
             "storm.yaml: parameter seed: write a whole number",
         ),
-        ({"grid": {"seed": [float("nan")]}}, "storm.yaml line 5 says .nan, which is no number"),
+        ({"grid": {"seed": [float("nan")]}}, "storm.yaml line 5 says .nan, which is not a number"),
         (
             {"grid": {"study": ["inode_claim"]}},
             "storm.yaml: there is no study 'inode_claim' in studies/: did you mean",
         ),
-        ({"grid": {"study": [["inode-claim"]]}}, "is no name of a study (there are: "),
+        ({"grid": {"study": [["inode-claim"]]}}, "(known: "),
         (
             {"notebooks": ["05_measure"], "grid": {"target": ["../qemu"]}},
             "storm.yaml: there is no target '../qemu'",
         ),
         ({"notebooks": ["05_measure"], "grid": {"target": ["local"]}}, "target local boots no arms"),
-        ({"grid": {"seed": list(range(1001))}}, "asks for 1001 sets: 1000 are the most"),
+        ({"grid": {"seed": list(range(1001))}}, "asks for 1001 sets, but a batch has at most 1000"),
         ({"curated": "yes please"}, "storm.yaml: curated is or holds 'yes please': give true or false"),
     ],
 )
@@ -144,20 +144,20 @@ def test_what_is_no_yaml_or_would_run_code_is_refused(inside: Path):
     assert "is not YAML that can be read safely" in refused_text(
         inside, "notebooks: [!!python/object/apply:os.system ['true']]"
     )
-    assert "a second time" in refused_text(inside, "notebooks: ['*']\nnotebooks: ['*']\n")
-    assert "storm.yaml has to hold names with values" in refused_text(inside, "- 1\n")
+    assert "repeats the name" in refused_text(inside, "notebooks: ['*']\nnotebooks: ['*']\n")
+    assert "storm.yaml has to contain names with values" in refused_text(inside, "- 1\n")
     assert "storm.yaml is empty: write at least notebooks" in refused_text(inside, "")
     assert "storm.yaml: the key notebooks is missing: give a list" in refused_text(inside, "grid: {}\n")
-    with pytest.raises(BadInput, match="is no file: give a batch file"):
+    with pytest.raises(BadInput, match="is not a file: give a batch file"):
         read_batch(inside)
-    assert "names no batch" in refused_text(inside, "notebooks: ['*']\n", ".yaml")
+    assert "cannot name a batch" in refused_text(inside, "notebooks: ['*']\n", ".yaml")
 
 
 def test_aliases_that_make_a_short_file_enormous_are_refused(inside: Path):
     lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
-    assert "holds more than 100000 values" in refused_text(inside, "\n".join(lines))
-    assert "holds more than 100000 values" in refused_text(inside, "grid: &loop [*loop]\n")
+    assert "has more than 100000 values" in refused_text(inside, "\n".join(lines))
+    assert "has more than 100000 values" in refused_text(inside, "grid: &loop [*loop]\n")
 
 
 def test_a_study_without_a_curated_run_says_how_to_get_one(inside: Path, monkeypatch: pytest.MonkeyPatch):
@@ -182,5 +182,5 @@ def test_a_line_that_a_kill_tore_is_dropped_and_another_files_is_refused(inside:
     assert states == ["done", "left"] and len(again.entries) == 1
     assert journal.path.read_text().endswith("}\n")
     journal.path.write_text("{}\n")
-    with pytest.raises(BadInput, match="line 1 is not a batch's"):
+    with pytest.raises(BadInput, match="line 1 is not one of a batch"):
         open_journal(journal.path)

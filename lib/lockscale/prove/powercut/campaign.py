@@ -136,9 +136,9 @@ class PowerCuts:
 def _untested(checked: Sequence[CheckedCut]) -> Iterator[str]:
     """What no cut met that could have gone wrong: there its silence says nothing."""
     if not any(one.replayed for one in checked):
-        yield "no cut needed a journal replay: these cuts test none"
+        yield "no cut needed a journal replay, so replay was not tested: give more --cuts"
     if not any(one.orphans for one in checked):
-        yield "no cut left an orphan: these cuts do not test their clean-up"
+        yield "no cut left an orphan, so their cleanup was not tested: give more --cuts"
 
 
 def split(which: str | None) -> tuple[list[Series], list[Series]]:

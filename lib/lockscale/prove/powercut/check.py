@@ -64,4 +64,4 @@ def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> Che
 
 def _failed(step: Completed) -> str:
     said = next((x for x in (*step.stderr.splitlines(), *step.stdout.splitlines()) if x.strip()), "")
-    return f"`{' '.join(step.argv)}` ended with {step.status}: {said}"
+    return f"`{' '.join(step.argv)}` exited with status {step.status}: {said}"

@@ -42,7 +42,7 @@ class WriteLog:
         self.sector, count = self._check_super()
         self.entries = self._read_entries()
         if len(self.entries) < count:
-            raise RunFailed(f"{path} has a hole behind {len(self.entries)} of {count} entries")
+            raise RunFailed(f"{path} has a hole after {len(self.entries)} of {count} entries")
 
     def data(self, entry: WriteRequest) -> bytes:
         """What was written; nothing for a flush or a discard."""
@@ -55,7 +55,7 @@ class WriteLog:
         magic, version, count, sector = _SUPER.unpack_from(self._bytes)
         if (magic, version) != (MAGIC, VERSION) or sector < 512:
             raise BadInput(
-                f"{self.path} is no write log: it needs one flush at least, and QEMU's blklogwrites"
+                f"{self.path} is not a usable write log: it needs at least one flush, and QEMU's blklogwrites"
             )
         return sector, count
 

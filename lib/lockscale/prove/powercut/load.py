@@ -112,12 +112,12 @@ def write_load(machine: Machine, options: Options, disk: NamedDisk, plan: Plan) 
     device = make(machine, wanted, disk, f"{FILE_SYSTEM_MIB}M").device
     cache = must(machine, ["cat", f"/sys/block/{device.removeprefix('/dev/')}/queue/write_cache"]).strip()
     if cache != "write back":
-        raise RunFailed(f"the disk's write cache is '{cache}': the kernel would send no flush to lose")
+        raise RunFailed(f"the disk's write cache is '{cache}': the kernel would send no flushes")
     load = [fsynced(), "load", MOUNT_POINT, device, str(RECORDS_AT)]
     load += [str(plan.processes), str(plan.seed), str(plan.load_s)]
     *_, dmesg = must_all(machine, [["sync"], load, ["dmesg"]], timeout_s=120 + 10 * plan.load_s)
     if wrong := [report.title for report in reports(dmesg.stdout)]:
-        raise RunFailed(f"the kernel complained under the load: {wrong[0]}")
+        raise RunFailed(f"the kernel reported under the load: {wrong[0]}")
 
 
 def make_cuts(log: WriteLog, plan: Plan) -> list[Cut]:
@@ -126,7 +126,7 @@ def make_cuts(log: WriteLog, plan: Plan) -> list[Cut]:
     overwrites = [at for at, state in acked if state.operation == OVERWRITE]
     if len(overwrites) < plan.cuts:
         raise RunFailed(
-            f"the load overwrote {len(overwrites)} files: too few for {plan.cuts} cuts, load for longer"
+            f"the load overwrote {len(overwrites)} files: too few for {plan.cuts} cuts: give fewer --cuts"
         )
     return choose_cuts([at for at, _ in acked], overwrites, plan.cuts, plan.seed)
 

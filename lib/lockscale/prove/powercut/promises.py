@@ -83,7 +83,7 @@ def read_files(text: str) -> dict[Name, Found]:
             process, file, size, *versions = line.split()
             found[int(process), int(file)] = (int(size), tuple(versions))
         except ValueError:
-            raise BadInput(f"{line[:60]!r} is no line of `fsynced read`") from None
+            raise BadInput(f"{line[:60]!r} is not a line of `fsynced read`") from None
     return found
 
 
@@ -109,7 +109,7 @@ def _broken(said: Promise, found: Found | None) -> str:
 
 def _differs(state: State, size: int, versions: tuple[str, ...]) -> str:
     if state.versions is None:
-        return "there, though its unlink was fsynced"
+        return "present, though its unlink was fsynced"
     if size != len(state.versions) * BLOCK:
         return f"{size} bytes, {len(state.versions) * BLOCK} were fsynced"
     for block, (want, got) in enumerate(zip(state.versions, versions, strict=True)):

@@ -66,7 +66,7 @@ def state_of(found: Iterable[NotebookEntry | None]) -> State:
 
 def open_journal(path: Path) -> BatchJournal:
     """The journal at `path`, new or as far as it came. Raises BadInput where it is none of a batch."""
-    read = read_lines(path, _entry, "delete the line, its notebook then runs again")
+    read = read_lines(path, _entry, "delete the line to run its notebook again")
     drop_torn_line(path)
     return BatchJournal(path, {(one["set"], one["notebook"]): one for one in read})
 
@@ -77,7 +77,7 @@ def _entry(line: bytes) -> NotebookEntry:
         found: NotebookEntry = {name: value[name] for name in NotebookEntry.__annotations__}  # type: ignore
         return found
     except (ValueError, KeyError, TypeError):
-        raise BadInput("is not a batch's") from None
+        raise BadInput("is not one of a batch") from None
 
 
 PLOTLY, WIDGET = "application/vnd.plotly.v1+json", "application/vnd.jupyter.widget-view+json"
@@ -132,7 +132,7 @@ def page_of(notebook: str, title: str, name: str, names: Collection[str], pages:
         script = f'\n<script src="{up}/{SCRIPT}"></script>'
         if not (folder / SCRIPT).is_file():
             write_text(folder / SCRIPT, get_plotlyjs())
-    way = f'<p><a href="{up}/index.html">All of the batch</a></p>\n'
+    way = f'<p><a href="{up}/index.html">Back to the batch</a></p>\n'
     return PAGE.format(title=html.escape(title), style=STYLE, script=script, body=way + body)
 
 
@@ -151,7 +151,7 @@ def _showable(output: Any) -> bool:
     if figure is not None:
         data["text/html"] = plotly.io.to_html(figure, include_plotlyjs=False, full_html=False, validate=False)
     elif WIDGET in data:
-        data["text/html"] = "<p>Controls that JupyterLab shows: open the notebook there.</p>"
+        data["text/html"] = "<p>Interactive controls: open the notebook in JupyterLab.</p>"
     for kind in [kind for kind in data if kind not in SHOWN]:
         del data[kind]
     return figure is not None

@@ -63,15 +63,15 @@ def read_batch_file(path: Path) -> BatchFile:
     """The file's content. Raises BadInput, one sentence with the file, the key and what to do."""
     if not path.is_file():
         raise BadInput(
-            f"{path} is no file: give a batch file, such as notebooks/batches/simulated-studies.yaml"
+            f"{path} is not a file: give a batch file, such as notebooks/batches/simulated-studies.yaml"
         )
     content = read_yaml(path)
     if content is None:
         raise BadInput(f"{path.name} is empty: write at least notebooks: [02_simulate]")
     if not isinstance(content, dict):
-        raise BadInput(f"{path.name} has to hold names with values, such as notebooks: [02_simulate]")
+        raise BadInput(f"{path.name} has to contain names with values, such as notebooks: [02_simulate]")
     if _is_huge(content):
-        raise BadInput(f"{path.name} holds more than {MOST_VALUES} values: write fewer")
+        raise BadInput(f"{path.name} has more than {MOST_VALUES} values: write fewer")
     try:
         return BatchFile.model_validate(content)
     except pydantic.ValidationError as error:
@@ -82,7 +82,7 @@ def _sentence(error: "ErrorDetails") -> str:
     """Which key is wrong, and what it has to be."""
     key, *inner = map(printable, error["loc"])
     if key not in MUST_BE:
-        return f"a batch has no key {key!r}: it has notebooks, grid, parameters and curated"
+        return f"a batch has no key {key!r}: use notebooks, grid, parameters or curated"
     if error["type"] == "missing":
         return f"the key {key} is missing: give {MUST_BE[key]}"
     given = printable(reprlib.repr(error["input"]))
@@ -148,13 +148,13 @@ def read_batch(path: Path) -> Batch:
     """The batch of a file. Raises BadInput for what it does not know and for sets that cannot run."""
     file = read_batch_file(path)
     if not NAME.fullmatch(path.stem):
-        raise BadInput(f"{path.name!r} names no batch: let it be letters, digits, - and _ before .yaml")
+        raise BadInput(f"{path.name!r} cannot name a batch: use letters, digits, - and _ before .yaml")
     notebooks = _chosen(file.notebooks, path)
     defaults = {k: v for one in notebooks.values() for k, v in parameters_of(one).items()}
     _refuse_unknown(file, defaults, path)
     sets = [_set(file, chosen, defaults, path) for chosen in _combinations(file.grid, path)]
     if len({one.id for one in sets}) < len(sets):
-        raise BadInput(f"{path.name}: a value stands twice in the grid: give each once")
+        raise BadInput(f"{path.name}: a value appears twice in the grid: give each once")
     return Batch(path.stem, notebooks, sets)
 
 
@@ -166,7 +166,7 @@ def _chosen(patterns: Iterable[str], path: Path) -> dict[str, Path]:
         names = fnmatch.filter(known, pattern)
         if not names:
             raise BadInput(
-                f"{path.name}: there is no notebook {printable(pattern)!r} (there are: {', '.join(known)})"
+                f"{path.name}: there is no notebook {printable(pattern)!r} (known: {', '.join(known)})"
             )
         found |= {name: known[name] for name in names}
     return found
@@ -178,16 +178,18 @@ def _refuse_unknown(file: BatchFile, defaults: Mapping[str, Any], path: Path) ->
         if name not in known:
             raise BadInput(
                 f"{path.name}: no chosen notebook has the parameter {printable(name)!r} "
-                f"(there are: {', '.join(sorted(known)) or 'none'})"
+                f"(known: {', '.join(sorted(known)) or 'none'})"
             )
     if both := set(file.grid) & set(file.parameters):
-        raise BadInput(f"{path.name}: {min(both)} stands in grid and in parameters: keep one")
+        raise BadInput(f"{path.name}: {min(both)} is in both grid and parameters: keep one")
 
 
 def _combinations(grid: Mapping[str, list[Any]], path: Path) -> list[dict[str, Any]]:
     """Every combination, the last name varying fastest."""
     if (count := math.prod(map(len, grid.values()))) > MOST_SETS:
-        raise BadInput(f"{path.name} asks for {count} sets: {MOST_SETS} are the most of one batch")
+        raise BadInput(
+            f"{path.name} asks for {count} sets, but a batch has at most {MOST_SETS}: give fewer values"
+        )
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
@@ -197,13 +199,16 @@ def _set(file: BatchFile, chosen: dict[str, Any], defaults: Mapping[str, Any], p
         json.dumps(given, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise BadInput(
-            f"{path.name}: a parameter is a date, NaN or another value that JSON has not: write text"
+            f"{path.name}: a parameter is a date, NaN or another value that JSON cannot represent: write text"
         ) from None
     try:
         study = _study(given, defaults) if "study" in defaults else None
         target = str(given.get("target", DEFAULT_TARGET))
         if "target" in defaults and isinstance(load_target(target), LocalTarget):
-            raise BadInput(f"target {target} boots no arms: lockscale study run S --target {target}")
+            raise BadInput(
+                f"target {target} boots no arms: run one study with `lockscale study run STUDY "
+                f"--target {target}`"
+            )
         reads = curated_run(study.name) if study and file.curated else None
         tables = tables_sha256(study, [reads.tables] if reads else []) if study else {}
     except BadInput as error:
@@ -217,7 +222,7 @@ def _study(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Study:
     name = given.get("study", defaults["study"])
     if not isinstance(name, str):
         known = ", ".join(list_studies())
-        raise BadInput(f"study {printable(name)!r} is no name of a study (there are: {known})")
+        raise BadInput(f"there is no study {printable(name)!r} (known: {known})")
     changes = {k: v for k, v in given.items() if k in Parameters.model_fields and v is not None}
     return load_study(name, changes)
 

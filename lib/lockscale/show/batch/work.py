@@ -89,7 +89,7 @@ def _refuse_what_is_no_batch(folder: Path, batch: Batch) -> None:
     except (OSError, ValueError):
         ours = False
     if not ours and {path.name for path in folder.iterdir()} != {"batch.lock"}:
-        raise BadInput(f"{folder} holds something else than batch {batch.name}: name another --output")
+        raise BadInput(f"{folder} contains something other than batch {batch.name}: give another --output")
 
 
 def _to_build(batch: Batch) -> dict[tuple[str, str], tuple[Any, Any]]:
@@ -171,7 +171,7 @@ class _BatchFolder:
             execute(notebook, running, parameters, run.folder / "progress.log", shown=_is_watched())
         except Interrupted:
             raise RunFailed(
-                "interrupted: no finished notebook is lost, the same command goes on with the batch"
+                "interrupted: no finished notebook is lost, the same command continues the batch"
             ) from None
         except (BadInput, RunFailed) as error:
             failure = str(error).replace(str(running), str(self._kept(one, name)))

@@ -97,7 +97,7 @@ def layout(view: View) -> Data:
 
 
 def _title(view: View) -> str:
-    calibrated = "calibrated" if view.at.calibration else "not calibrated any more"
+    calibrated = "calibrated" if view.at.calibration else "no longer calibrated"
     runs = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
     simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: simulated, the first of them"
     says = f"{simulated}<br>open marks: published{_made_of(view.setting.of)}"

@@ -39,7 +39,7 @@ def scene(name: str) -> Scene:
     for one in scenes():
         if one.name == name:
             return one
-    raise BadInput(f"there is no scene {name!r}: there are {', '.join(one.name for one in scenes())}")
+    raise BadInput(f"there is no scene {name!r} (known: {', '.join(one.name for one in scenes())})")
 
 
 REPLICATIONS, SEED = 4, 1
@@ -81,7 +81,7 @@ class Setting:
         if self.arm not in known.arms:
             raise BadInput(f"scene {self.scene} has no arm {self.arm!r}: it has {', '.join(known.arms)}")
         if self.kind not in LOCK_KINDS:
-            raise BadInput(f"there is no kind of lock {self.kind!r}: there are {', '.join(LOCK_KINDS)}")
+            raise BadInput(f"there is no kind of lock {self.kind!r} (known: {', '.join(LOCK_KINDS)})")
         _within("threads", self.threads, 1, MAX_THREADS)
         _within("cpus", self.cpus, 0, MAX_THREADS)
         _within("skew_us", self.skew_us, 0, MAX_SKEW_US)
@@ -186,7 +186,7 @@ def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
     """
     if setting.scene not in list_studies():
         raise BadInput(
-            f"there is no study {setting.scene} to change (there are: {', '.join(list_studies())}): "
+            f"there is no study {setting.scene} to change (known: {', '.join(list_studies())}): "
             "write the model's parameters"
         )
     content = load_study(setting.scene).model_dump(mode="json", exclude_none=True)
@@ -196,7 +196,7 @@ def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
             arm["model_parameters"] = dict(sorted(setting.parameters(arm["name"]).items()))
     content["parameters"] |= {"simulated_threads": list(setting.counts()), "replications": REPLICATIONS}
     content["parameters"] |= {"seed": SEED}
-    where = f"It takes the place of notebooks/studies/{setting.scene}.yaml."
+    where = f"It replaces notebooks/studies/{setting.scene}.yaml."
     return _write(folder / f"{setting.scene}.yaml", content, where)
 
 

@@ -197,7 +197,7 @@ def _busy(view: View, name: str, mean: float) -> str:
     locks = locks_of_name(view, name)
     if locks == 1:
         return f"{mean:.0%}"
-    return f"{busiest(view, name):.0%} the busiest of its {locks:,} (timeline), their mean {mean:.1%}"
+    return f"{busiest(view, name):.0%} the busiest of its {locks:,} (timeline), mean {mean:.1%}"
 
 
 def digits(value: float | None) -> str:

@@ -295,7 +295,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
 def _left_out(setting: Setting) -> str:
     """What a study file has no place for."""
     most, asked = OPERATIONS_FINE, setting.operations
-    note = f"; it has no place for {asked:,} operations: a study simulates {most:,} a run"
+    note = f"; it cannot ask for {asked:,} operations: a study simulates {most:,} per run"
     return "" if asked == most else note
 
 

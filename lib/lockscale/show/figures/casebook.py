@@ -73,6 +73,8 @@ def save_casebook_figure(score: Mapping[str, Any], file: Path) -> Path:
     """Write it in the form that the file's ending names. Raises BadInput for another ending."""
     ending = file.suffix.lstrip(".")
     if ending not in FORMATS:
-        raise BadInput(f"{file}: a figure is written as {', '.join(FORMATS)}: end the name in one of them")
+        raise BadInput(
+            f"{file}: a figure is written as {', '.join(FORMATS)}: use one of these as the file name's ending"
+        )
     save(casebook_figure(score), casebook_numbers(score), file.parent, file.stem, (ending,))
     return file

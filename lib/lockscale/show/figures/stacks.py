@@ -32,7 +32,7 @@ def flame_graph(folded: Folded, title: str, says: str) -> go.Figure:
     says: where the samples are from. Frames below 0.2% are left out. BadInput where there is no sample.
     """
     if not folded.samples:
-        raise BadInput("a flame graph needs samples: there is none")
+        raise BadInput("a flame graph needs samples, but there are none: was the load running?")
     frames = _frames(folded)
     names = [path[-1] for path in frames]
     depth = max(map(len, frames))
@@ -91,7 +91,7 @@ _ICICLE_ROW_PX, _ICICLE_HEAD_PX, _ICICLE_WIDTH_PX = 60, 130, 900
 def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
     """The operation on top and what it calls below; what waits is coloured. says: where it is from."""
     if not waits:
-        raise BadInput("an icicle needs rows of who waits: there is none")
+        raise BadInput("a figure of who waits needs at least one row, but there is none")
     says = f"{says}; threads by Little's law; coloured: waits"
     drawn = figure("Who waits for what", says, "", "", _ICICLE_WIDTH_PX)
     drawn.add_icicle(

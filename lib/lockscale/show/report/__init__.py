@@ -35,8 +35,9 @@ def write_report(name: str, output: Path | None = None) -> Path:
     text = report_of(open_story(study, str(run.folder)))
     if (size := len(text.encode())) > MOST_BYTES:
         raise BadInput(
-            f"the report of run {run.id} would have {size:,} bytes, more than the {MOST_BYTES:,} of a mail: "
-            f"send the texts alone with lockscale export {study} --run {run.id}"
+            f"the report of run {run.id} would have {size:,} bytes, more than the {MOST_BYTES:,} that a "
+            f"mail may have: send only the texts, with lockscale export {study} --run {run.id} --format "
+            f"changelog,cover,ticket"
         )
     write_text(path, text)
     return path
@@ -46,11 +47,13 @@ def report_of(story: Story) -> str:
     """The page of a measured run."""
     measured = story.measured
     if not measured.rows.is_file():
-        raise BadInput(f"run {measured.id} has no rows.csv: measure first, as lockscale study resume does")
+        raise BadInput(
+            f"run {measured.id} has no rows.csv: finish it first with `lockscale study resume {measured.id}`"
+        )
     if not story.provenance["kernels"]:
         raise BadInput(
-            f"run {measured.id} measured a machine's own kernel and compares no arms, so there is nothing to "
-            f"report: its rates are in {measured.rows}"
+            f"run {measured.id} measured only the running kernel and compares no arms, so there is nothing "
+            f"to report: its rates are in {measured.rows}"
         )
     with progress(f"report {measured.id}"), one_browser():
         return page_of(title_of(story), sections_of(story))

@@ -31,8 +31,8 @@ def load_model(model: AnyModel) -> "Model":
     known = list_models()
     if model not in known:
         raise BadInput(
-            f"no model '{model}'{near(str(model), known)}; there are {', '.join(known)}, "
-            "and files of your own, whose names end in .py"
+            f"no model '{model}'{near(str(model), known)}: use one of {', '.join(known)}, "
+            "or the path of your own .py file"
         )
     found: Model = getattr(importlib.import_module(f"{__name__}.{model}"), model)
     return found

@@ -42,7 +42,7 @@ def any_lock(
 ) -> None:
     """S1's race for the inode bitmap under a lock of any kind; no switch: the queued one, as inode_claim."""
     if ticket + unfair + test_and_set + sleeping + mutex > 1:
-        raise BadInput("any_lock is given two kinds of lock: throw one switch")
+        raise BadInput("any_lock is given two kinds of lock: turn on only one")
     if shared_cpus:
         m.machine(cpus=shared_cpus, time_slice=us(slice_us))
     group = _lock(m, hold_ns, wake_us, spin_us, (ticket, unfair, test_and_set, sleeping, mutex))

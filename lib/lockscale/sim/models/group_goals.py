@@ -152,9 +152,9 @@ def group_goals(
     NUMA. A file's last group stands for all of its. The first group of a flex group is passed over.
     """
     if trylock + unlocked_goal + inode_goal + multi_goal + goal_spread > 1:
-        raise BadInput("group_goals is given two arms: throw one switch")
+        raise BadInput("group_goals is given two arms: turn on only one switch")
     if (fold or apart or cpu_goals) and not multi_goal:
-        raise BadInput("fold, apart and cpu_goals of group_goals change multi_goal: throw that switch too")
+        raise BadInput("fold, apart and cpu_goals of group_goals change multi_goal: turn that switch on too")
     groups, cpus = max(2, block_groups), m.threads
     writers = cpus * max(1, writers_a_cpu)
     numbers = file_numbers(writers, groups, arbitrary, flex_groups, draw_number)

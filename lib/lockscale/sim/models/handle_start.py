@@ -20,7 +20,7 @@ TABLE = "calibrated: S3, linear, "
 ELSEWHERE = Note("mean of an operation before its handles", TABLE + "1 container, less the rest")
 WITHIN = Note("mean between the start of a handle and its stop", "assumed: half a microsecond")
 LINE = Note("the line from another CPU; effective", TABLE + "64 containers")
-HANDLES = Note("handles an operation", "1: a fallocate; a truncate of a sparse file has 3")
+HANDLES = Note("handles per operation", "1: a fallocate; a truncate of a sparse file has 3")
 BATCH = 128  # percpu_counter_batch of 64 CPUs: so many hits until one takes the counter's lock
 OWN = ns(5)  # assumed: a locked operation on the CPU's own line
 
@@ -50,7 +50,7 @@ def handle_start(
     Not modelled: commits, waits for space in the log, other locks of an operation, NUMA.
     """
     if not 1 <= operation_handles <= 16:
-        raise BadInput(f"operation_handles is {operation_handles}: give 1 to 16 handles an operation")
+        raise BadInput(f"operation_handles is {operation_handles}: give 1 to 16 handles per operation")
     state = m.cache_line("j_state_lock", own=OWN, socket=ns(line_ns))
     counters = m.cache_line("counters of the transaction", own=OWN, socket=ns(line_ns))
     hits = m.cache_line("es_stats_cache_hits", own=OWN, socket=ns(line_ns))

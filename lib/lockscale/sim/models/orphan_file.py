@@ -44,7 +44,7 @@ def orphan_file(
     Not modelled: more threads than CPUs, NUMA, the buffer's lock. The lockless handles come first.
     """
     if mutex_list + locked + off > 1:
-        raise BadInput("orphan_file is given two of mutex_list, locked and off: throw one switch")
+        raise BadInput("orphan_file is given two of mutex_list, locked and off: turn on only one")
     journal = m.queued_lock("journal", hold=ns(journal_ns), handover=ns(journal_pass_ns))
     mutex = m.mutex("s_orphan_lock", hold=ns(list_ns), wake=WAKE)
     spin = m.queued_lock("of_lock", hold=ns(hold_ns))
