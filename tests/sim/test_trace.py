@@ -36,13 +36,23 @@ cuts = st.lists(st.integers(0, 100), min_size=2, max_size=2, unique=True)
 STORM = ("inode_claim", 48)
 
 
-def whole_run(program: Program, seed: int) -> tuple[Counts, tuple[Span, ...], tuple[Hold, ...]]:
-    """A short run with the trace of all that is counted."""
-    room = 200_000
-    settings = {"seed": seed, "replication": 0, "operations": 60, "warm_up": 20}
-    counts = replicate(program, **settings, trace_events=room, trace_ps=(0, 2**55))
-    assume(len(counts.events) < room)
+ROOM = 200_000
+
+
+def traced_run(
+    program: Program, seed: int, warm_up: int = 20
+) -> tuple[Counts, tuple[Span, ...], tuple[Hold, ...]]:
+    """A short run with the trace of all that is counted, as far as there is room."""
+    settings = {"seed": seed, "replication": 0, "operations": 60, "warm_up": warm_up}
+    counts = replicate(program, **settings, trace_events=ROOM, trace_ps=(0, 2**55))
     return counts, *window(program, events_of(counts), 0, counts.window_ps)
+
+
+def whole_run(program: Program, seed: int) -> tuple[Counts, tuple[Span, ...], tuple[Hold, ...]]:
+    """The same of a program whose trace has room."""
+    counts, *found = traced_run(program, seed)
+    assume(len(counts.events) < ROOM)
+    return counts, *found
 
 
 def time_by(spans: tuple[Span, ...], key: str) -> Counter[str]:
@@ -82,6 +92,19 @@ def test_the_engine_counts_the_same_time_in_each_state(program: Program, seed: i
     for span in spans:
         found[span.thread, STATES.index(span.state)] += span.end_ps - span.start_ps
     assert np.array_equal(found, counts.world.in_state_ps)
+
+
+def test_a_spinner_that_sleeps_because_the_owner_sleeps_is_seen_to_sleep():
+    """Its state is changed by the owner's step, not by one of its own."""
+    m = Builder(3)
+    lock = m.mutex("lock", hold=ns(100), wake=ns(100), spin=us(100), owner_runs=True)
+    path = m.path("path")
+    path.lock(lock)
+    path.sleep(ns(1000))
+    path.unlock(lock)
+    counts, spans, _ = traced_run(m.compile(), seed=1, warm_up=0)
+    slept = time_by(spans, "state")["sleeping"]
+    assert slept == counts.world.in_state_ps[:, STATES.index("sleeping")].sum() > counts.window_ps
 
 
 @pytest.mark.slow

@@ -118,6 +118,7 @@ def leave_alone(w: Any, thread: Any, now: Any) -> None:
                     preempted += 1
                 else:
                     stop_spinning(w, which, heir, now)
+                    note(w, heir, now)
 
 
 TAKEN, SPINS, SLEEPS, CROSSED = range(4)
