@@ -49,5 +49,5 @@ def test_lockless_blocks_are_chosen_by_the_cpu() -> None:
 
 
 def test_two_arms_at_once_are_refused() -> None:
-    with pytest.raises(BadInput, match="one switch"):
+    with pytest.raises(BadInput, match="only one"):
         simulate("orphan_file", 2, {"locked": True, "off": True})
