@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools.mdtest import read_command
+from lockscale.tools.mdtest_command import read_command
 
 
 @pytest.mark.parametrize("flags", ["-i 3 -v -C -r", "-i=3 -vCr", "-i3 -V=2 -Cr", "-i 3 -V 1 -C -r"])

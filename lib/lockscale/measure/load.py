@@ -13,7 +13,7 @@ from lockscale.errors import BadInput
 from lockscale.machines.machine import Machine
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.study.file import Study
-from lockscale.tools import fsload, mdtest
+from lockscale.tools import fsload, mdtest, mdtest_command
 from lockscale.tools.parsed_rows import Parsed
 
 LOAD_TIMEOUT_S = 300
@@ -73,9 +73,9 @@ def choose_load(
     if asked != "fsload" and has_mdtest:
 
         def ranks(n: int, items: int, phase: str) -> list[str]:
-            return mdtest.command(n, items, folder, phase=phase, as_root=True, preload=mpi_marks)
+            return mdtest_command.command(n, items, folder, phase=phase, as_root=True, preload=mpi_marks)
 
-        return Load(mdtest.TOOL, ranks, mdtest.parse)
+        return Load(mdtest_command.TOOL, ranks, mdtest.parse)
     return fsload_load(workload, folder, program, latency=latency, pin=pin, containers=containers)
 
 

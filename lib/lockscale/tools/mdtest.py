@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mdtest (from IOR): find it, run it, read it.
+"""mdtest (from IOR): find it, read what it prints; mdtest_command runs it, mdtest_csv reads its csv.
 
 What the numbers of each version mean, read in the sources and checked by runs of each version:
 
@@ -13,28 +13,17 @@ banner                        `-v` line of an iteration      SUMMARY of rates
 The SUMMARY of times (-Z, and -P beside the rates) is in seconds for the whole phase in every
 version, whatever its heading says ("in ops/sec", "in ms/op"). 4.x has each process's rate, up to the
 barrier, with --print-all-procs and --showRankStatistics.
-
-Also read is the csv of --saveRankPerformanceDetails (4.0.0rc1 and later). In that the row `all` is of the
-first iteration: all items / the slowest rank's time, and `items` is what one rank had. Then come the
-ranks of the first iteration, of the second, and so on: each rank's own items / its time up to the
-barrier. The file says neither its version nor its iterations. For the creation and stat of directories
-`all` counts one rank's items only: mdtest writes two elements past `time_before_barrier` into `items`
-(4.0.0; mended in IOR's e311a95, May 2024).
 """
 
-import os
 import re
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import Parsed, ParsedRow, parsed, rate_row
+from lockscale.tools import mdtest_csv
+from lockscale.tools.mdtest_command import TOOL, Asked, command, phase_of, read_command
+from lockscale.tools.parsed_rows import Parsed, ParsedRow, parsed
 from lockscale.tools.target_tools import TargetTool, on_path, printed, tried
-
-TOOL = "mdtest"
-CSV_VERSION = "4.x"
 
 
 @dataclass(frozen=True)
@@ -85,147 +74,20 @@ _END = "-- finished at "
 TOO_SHORT = "is too short to be measured with the printed milliseconds"
 _STATISTICS = ("max", "min", "mean", "sd")
 
-_PHASES = {"creation": "create", "removal": "remove"}
-_FLAGS = {"C": "creation", "T": "stat", "E": "read", "U": "rename", "r": "removal"}
-_NO_SUCH_PHASE = {"dir_read", "rename"}  # a file is not renamed, a directory not read
-_SHORT = re.compile(r"-([A-Za-z]+)(?:=(.*))?")
-_VALUE = re.compile(r"-([iV])=?(\d+)")
-# An option that takes a value ends its word: the S of -dScratch is none.
-_TAKES_VALUE = re.compile(r"-([a-zA-Z]*?[abdefiIlnNpsVwWxz])[^=].*")
-_OTHER_LOAD = {
-    "S": "all tasks open one shared file (-S)",
-    "c": "task 0 creates for all (-c)",
-}
-
-_CSV_START = "rank,items,rate-Directory creation,time-Directory creation,"
-_CSV_PHASES = [
-    *(f"Directory {name}" for name in ("creation", "stat", "read", "rename", "removal")),
-    *(f"File {name}" for name in ("creation", "stat", "read", "removal")),
-]
-_CSV_HEADER = [
-    "rank",
-    "items",
-    *(f"{m}-{name}" for name in [*_CSV_PHASES, "Tree creation", "Tree removal"] for m in ("rate", "time")),
-]
-_CSV_NUMBER = re.compile(r"\d\.\d{10}e[-+]\d\d")
-
-
-def command(
-    processes: int,
-    items: int,
-    directory: str,
-    *,
-    phase: str = "both",
-    executable: str = "mdtest",
-    as_root: bool | None = None,
-    preload: str = "",
-) -> list[str]:
-    """argv of S1's test, one iteration: `items` files a process, each in its own directory.
-
-    `phase` is create, remove or both. `as_root` (default: whether we are) is Open MPI's leave to
-    run as root; --oversubscribe is its leave to start more processes than cores. preload: a library
-    for the ranks alone.
-    """
-    flags = {"create": ["-C"], "remove": ["-r"], "both": ["-C", "-r"]}
-    if phase not in flags:
-        raise BadInput(f"mdtest has no phase {phase}: use create, remove or both")
-    root = os.geteuid() == 0 if as_root is None else as_root
-    rank = ["env", f"LD_PRELOAD={preload}", executable] if preload else [executable]
-    return [
-        "mpirun", *(["--allow-run-as-root"] if root else []), "--oversubscribe",
-        "-np", str(processes), *rank, "-n", str(items), "-d", directory,
-        "-F", *flags[phase], "-u", "-i", "1", "-v",
-    ]  # fmt: skip
-
 
 def recognise(text: str) -> bool:
     """Whether there is mdtest's banner, or the header of its csv of rank details."""
-    return _BANNER.search(text) is not None or text.startswith(_CSV_START)
+    return _BANNER.search(text) is not None or text.startswith(mdtest_csv.CSV_START)
 
 
 def parse(text: str) -> Parsed:
     """Rates in ops/s and times in s per phase, named by what they mean in the version that ran."""
-    if text.startswith(_CSV_START):
-        return _parse_csv(text)
+    if text.startswith(mdtest_csv.CSV_START):
+        return mdtest_csv.parse(text)
     run = _read_run(text)
     meaning = VERSIONS[run.version]
     rows = [*_iterations(run, meaning), *_processes(run), *_summaries(run, meaning)]
     return parsed(TOOL, rows, run.warnings, run.version)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The phases, how often, and which parts of the output there must be.
-
-    `metrics` are those of the summary, `processes` is --print-all-procs, `rank_statistics` is
-    --showRankStatistics. `by_time`: creation ends after -W seconds, so nobody says how many items.
-    """
-
-    tests: frozenset[str]
-    repeats: int
-    verbose: bool
-    metrics: frozenset[str]
-    processes: bool
-    rank_statistics: bool
-    by_time: bool
-
-
-def read_command(command: str, version: str) -> Asked:
-    """What `command` asks of that version; BadInput for a load that is another test."""
-    try:
-        argv = shlex.split(command)
-    except ValueError as error:
-        raise BadInput(f"mdtest's command line is damaged: {error}") from error
-    letters = set(_letters(argv))
-    for letter, what in _OTHER_LOAD.items():
-        if letter in letters:
-            raise BadInput(
-                f"{what}: mdtest's rates are then those of another load: run it without this option"
-            )
-    values = dict(_values(argv))
-    repeats = values.get("i", "1")
-    if not re.fullmatch(r"[1-9]\d{0,8}", repeats):
-        raise BadInput("mdtest's command line has no number after -i: its output is damaged")
-    return Asked(
-        tests=_tests(letters, renames=version.startswith("4.")),
-        repeats=int(repeats),
-        verbose="v" in letters or values.get("V", "0") != "0",
-        metrics=frozenset({"rate", "time"} if "P" in letters else {"time"} if "Z" in letters else {"rate"}),
-        processes="--print-all-procs" in argv,
-        rank_statistics="--showRankStatistics" in argv,
-        by_time="W" in letters,
-    )
-
-
-def _letters(argv: list[str]) -> Iterator[str]:
-    """Every flag, also of a group (-vCr); -C=0 is off, and of -dScratch only the d is one."""
-    for word in argv:
-        if (match := _TAKES_VALUE.fullmatch(word)) or ((match := _SHORT.fullmatch(word)) and match[2] != "0"):
-            yield from match[1]
-
-
-def _values(argv: list[str]) -> Iterator[tuple[str, str]]:
-    """The values of -i and -V, written -i 3, -i=3 or -i3."""
-    for word, following in pairwise([*argv, ""]):
-        if word in ("-i", "-V"):
-            yield word[1], following
-        elif match := _VALUE.fullmatch(word):
-            yield match[1], match[2]
-
-
-def _tests(letters: set[str], *, renames: bool) -> frozenset[str]:
-    """Without any of -C -T -E -U -r all phases run, from 4.0.0 on the renaming of directories too."""
-    names = [name for letter, name in _FLAGS.items() if letter in letters] or [*_FLAGS.values()]
-    both = {"D", "F"} <= letters
-    kinds = [k for k, other in (("File", "D"), ("Directory", "F")) if both or other not in letters]
-    unknown = _NO_SUCH_PHASE if renames else _NO_SUCH_PHASE | {"dir_rename"}
-    return frozenset({_phase(kind, name) for kind in kinds for name in names} - unknown)
-
-
-def _phase(kind: str, name: str) -> str:
-    """`create` of `File creation`, `dir_stat` of `Directory stat`."""
-    phase = _PHASES.get(name, name)
-    return phase if kind == "File" else f"dir_{phase}"
 
 
 @dataclass(frozen=True)
@@ -286,7 +148,7 @@ def _banner(text: str) -> tuple[str, int]:
 def _read_run(text: str) -> _MdtestRun:
     """The lines of one run; BadInput if it is not whole, or over several task counts."""
     version, tasks = _banner(text)
-    if f"\n{_CSV_START}" in text:
+    if f"\n{mdtest_csv.CSV_START}" in text:
         raise BadInput("mdtest's CSV of ranks is mixed with the lines of a run: give one at a time")
     lines = [line.rstrip() for line in text.split("\n")]
     used = [line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)]
@@ -361,7 +223,7 @@ class _Reader:
     def _add(
         self, lines: list[_Line], number: int, match: re.Match[str], numbers: str, iteration: int | None
     ) -> None:
-        test = _phase(match[1], match[2])
+        test = phase_of(match[1], match[2])
         if iteration == 0 or any((one.test, one.iteration) == (test, iteration) for one in lines):
             raise BadInput(f"line {number} of mdtest's output repeats a result or belongs to no iteration")
         lines.append(_Line(number, test, tuple(map(float, numbers.split())), iteration))
@@ -441,81 +303,6 @@ def _statistics(
         run.row(line, metric, value, f"{whose}_{name}", iteration)
         for name, value in zip(_STATISTICS, values, strict=False)
     ]
-
-
-@dataclass
-class _RanksCsv:
-    """What one rank had to do, how many ranks there were, and the rows of all and of ranks in order."""
-
-    items: int
-    ranks: int
-    all: list[str]
-    lines: list[list[str]]
-    warnings: list[str]
-
-
-def _parse_csv(text: str) -> Parsed:
-    """`rank<k>` in each iteration and `slowest_rank` in the first: rates in ops/s, times in s."""
-    file = _read_csv(text)
-    rows = _csv_rows(file, file.all, 1, "slowest_rank", file.items * file.ranks)
-    for number, cells in enumerate(file.lines):
-        iteration, rank = divmod(number, file.ranks)
-        rows += _csv_rows(file, cells, iteration + 1, f"rank{rank}", file.items)
-    return parsed(TOOL, rows, file.warnings, CSV_VERSION)
-
-
-def _read_csv(text: str) -> _RanksCsv:
-    lines = [line.rstrip("\r").split(",") for line in text.split("\n")]
-    if lines[0] != _CSV_HEADER or len(lines) < 3 or lines[1][:1] != ["all"]:
-        raise BadInput(
-            "mdtest's CSV lacks its header, the row of all ranks or rows of ranks: give the whole file"
-        )
-    total, ranks = lines[1], [line for line in lines[2:] if line != [""]]
-    if len(total) != len(_CSV_HEADER) or not re.fullmatch(r"[1-9]\d{0,14}", total[1]):
-        raise BadInput("the row of all ranks in mdtest's CSV is damaged: give the whole file")
-    file = _RanksCsv(int(total[1]), 0, total, ranks, [])
-    file.ranks = _ranks(file)
-    if [cells[0] for cells in ranks] != [str(number % file.ranks) for number in range(len(ranks))]:
-        raise BadInput("the ranks in mdtest's CSV are not in order: rows are missing or moved")
-    if len({tuple(cells) for cells in ranks}) != len(ranks):
-        raise BadInput("a row of mdtest's CSV appears twice")
-    done = len(ranks) // file.ranks
-    file.warnings.append(f"the file does not say how many iterations ran: it has {done} complete ones")
-    return file
-
-
-def _ranks(file: _RanksCsv) -> int:
-    """How many ranks shared the items of `all`, by the phases for which it is right."""
-    found = set()
-    for index, name in enumerate(_CSV_PHASES):
-        pair = _pair(file.all, index)
-        if pair and name not in ("Directory creation", "Directory stat"):
-            found.add(round(pair[0] * pair[1] / file.items, 6))
-    if len(found) != 1 or not (ranks := found.pop()).is_integer() or not ranks:
-        raise BadInput("the row of all ranks in mdtest's CSV does not say how many ranks there were")
-    return int(ranks)
-
-
-def _pair(cells: list[str], index: int) -> tuple[float, float] | None:
-    """Rate and time of the phase `index`; None where they are no numbers."""
-    pair = cells[2 + 2 * index : 4 + 2 * index]
-    if len(pair) != 2 or not all(map(_CSV_NUMBER.fullmatch, pair)):
-        return None
-    return float(pair[0]), float(pair[1])
-
-
-def _csv_rows(file: _RanksCsv, cells: list[str], iteration: int, whose: str, items: int) -> list[ParsedRow]:
-    rows = []
-    for index, name in enumerate(_CSV_PHASES):
-        test, pair = _phase(*name.split()), _pair(cells, index)
-        if test in _NO_SUCH_PHASE or cells[2 + 2 * index : 4 + 2 * index] == ["", ""]:
-            continue
-        if not pair or abs(pair[0] * pair[1] - items) > 1e-8 * items:
-            file.warnings.append(f"{test} of {cells[0]}, iteration {iteration}: not of {items} items")
-            continue
-        rows.append(rate_row(test, file.ranks, iteration, pair[0], whose))
-        rows.append(ParsedRow(test, file.ranks, iteration, "time", "s", pair[1], whose))
-    return rows
 
 
 ON_TARGET = TargetTool(
