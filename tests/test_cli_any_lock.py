@@ -77,7 +77,7 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["whatif"], "give the base's profile, its rates, or both"),
+        (["whatif"], "give a profile or rates of the unpatched kernel"),
         (["whatif", "-r", "many"], "neither a file nor of the form"),
         (["whatif", "-r", "1:35k,4:lots"], "'4:lots' is not of the form threads:rate"),
         (["whatif", "-r", "1:0,4:5"], "a rate above zero"),

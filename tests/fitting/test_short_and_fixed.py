@@ -116,8 +116,8 @@ def test_what_cannot_be_shared_is_one_sentence(options: str, says: str, inside: 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"fixed": {"sigma": 0.05}}, "give model too"),
-        ({"share": ["sigma"]}, "give model too"),
+        ({"fixed": {"sigma": 0.05}}, "name the model too"),
+        ({"share": ["sigma"]}, "name the model too"),
         ({"model": "usl", "fixed": {"sigma": -1}}, "give a number at least 0"),
         ({"model": "usl", "fixed": {"nope": 1}}, "no parameter 'nope'"),
         ({"model": "usl", "fixed": 7}, "fixed is 7"),

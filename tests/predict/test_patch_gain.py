@@ -162,7 +162,7 @@ def test_rates_alone_are_advised_to_take_a_profile_where_that_narrows_it() -> No
 
 
 def test_nothing_to_go_by_is_refused() -> None:
-    with pytest.raises(BadInput, match="give the base's profile, its rates, or both"):
+    with pytest.raises(BadInput, match="give a profile or rates of the unpatched kernel"):
         ask_lock(UnpatchedData(), [], [], history())
 
 

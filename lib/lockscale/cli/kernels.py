@@ -203,7 +203,7 @@ def _say_left_out(unsafe: "list[Series]") -> None:
 
 @click.group()
 def patches() -> None:
-    """Kernel patches: list, check, stress and export the series."""
+    """Kernel patches: list, check, soak and export the series."""
 
 
 @patches.command("list")

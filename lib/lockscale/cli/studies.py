@@ -139,7 +139,8 @@ def _show_run(run: Any) -> None:
 def report(run: str, output: Path | None) -> None:
     """Write a measured run as one HTML file, to attach to a mail or a ticket.
 
-    RUN is a run's folder or its id (also one in data/measured), or a study, meaning its latest run. The page
+    RUN is a run's folder or its id (also one in data/measured), or a study, meaning its
+    latest run here, else in data/measured. The page
     contains figures, tables, prediction against measurement, kernels and hashes, and the changelog text.
     It needs no network and no scripts, and prints on at most 8 pages.
     """

@@ -44,7 +44,7 @@ def fit(
     cannot be used.
     """
     if model is None and (fixed or share):
-        raise BadInput("fixed and share name parameters of one model: give model too")
+        raise BadInput("fixed and share name parameters of one model: name the model too (--model NAME)")
     if model is not None and share:
         if column is not None:
             raise BadInput("share applies to all curves of a table: leave out column")
@@ -196,7 +196,9 @@ def fit_each_column(
     because it has too few thread counts, or looks odd. Raises BadInput where none is left.
     """
     if model is None and (fixed or share):
-        raise BadInput("fixed and shared parameters are those of one model: give model too")
+        raise BadInput(
+            "fixed and shared parameters are those of one model: name the model too (--model NAME)"
+        )
     columns, threads = read_columns(table), thread_range(n_min, n_max)
     if model is not None and share:
         used = tuple(column.between(*threads) for column in columns if column.given is None)

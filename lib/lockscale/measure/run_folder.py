@@ -243,7 +243,7 @@ def curated_run(study: str, *, rates: bool = False) -> Run:
     raise BadInput(f"study {study} has no run in data/measured: `lockscale study keep RUN` copies one there")
 
 
-def latest_run(study: str) -> Run:
+def latest_run(study: str, *, rates: bool = False) -> Run:
     """The latest run of `study` here that measured kernels of ours, else the curated one in data/measured.
 
     A run on a machine as it is, of kind local, has no arms to tell of. Raises BadInput where there is none.
@@ -251,7 +251,7 @@ def latest_run(study: str) -> Run:
     for run in _of_our_kernels(paths.RUNS, study):
         return run
     try:
-        return curated_run(study)
+        return curated_run(study, rates=rates)
     except BadInput:
         raise BadInput(f"study {study} has no measured run: run `make study STUDY={study}`") from None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockscale.predict.history import TYPICAL, GainInterval, History
+from lockscale.predict.history import GainInterval, History
 
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
 ONE_THREAD = "the same load with one thread: -r 1:RATE,N:RATE"
@@ -35,7 +35,8 @@ def advice(
     """
     options = []
     if promise is None:
-        typical = history.gain(left, float(np.exp(TYPICAL)), most).width
+        widths = [history.gain(left, one, most).width for one in history.promises]
+        typical = float(np.exp(np.mean(np.log(widths))))
         options.append(("the share of the time spent waiting for the lock", PROFILE, typical))
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width

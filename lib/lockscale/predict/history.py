@@ -79,11 +79,15 @@ class GainInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """Coefficients (k,) and their covariance (k, k); cases: how many they are from."""
+    """Coefficients (k,) and their covariance (k, k); cases: how many they are from.
+
+    promises: quartiles of what profiles promised, where there was one.
+    """
 
     mode: Floats
     covariance: Floats
     cases: int
+    promises: tuple[float, ...] = (float(np.exp(TYPICAL)),)
 
     def gain(
         self, left: str | None, promise: float | None, most: float = np.inf, holds: float = HOLDS
@@ -132,7 +136,10 @@ def learn(cases: Sequence[Past]) -> History:
     mode = minimize(loss, _PRIOR_MEAN, jac=True, method="BFGS").x
     step = 1e-4 * np.eye(len(mode))
     curvature = np.array([loss(mode + one)[1] - loss(mode - one)[1] for one in step]) / 2e-4
-    return History(mode, np.asarray(np.linalg.inv((curvature + curvature.T) / 2)), len(cases))
+    covariance = np.asarray(np.linalg.inv((curvature + curvature.T) / 2))
+    known = [case.promise for case in cases if case.promise is not None] or [float(np.exp(TYPICAL))]
+    quartiles = tuple(float(one) for one in np.quantile(known, [0.25, 0.5, 0.75]))
+    return History(mode, covariance, len(cases), quartiles)
 
 
 def promise_of(share: float, idle: float = 0.0) -> float:

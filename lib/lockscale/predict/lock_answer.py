@@ -29,6 +29,10 @@ THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
 
 
+COLLAPSE = 30
+"""Times slower than one thread: no published collapse is as large; a wrong unit is likelier."""
+
+
 @dataclass(frozen=True)
 class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
@@ -83,7 +87,9 @@ def ask_lock(
 ) -> LockAnswer:
     """Raises BadInput where there is nothing to go by, and for a patch or a lock that is not known."""
     if measured.profile is None and not measured.rates_per_s and measured.wait_share is None:
-        raise BadInput("give the base's profile, its rates, or both: --profile FILE, -r 1:35k,64:140k")
+        raise BadInput(
+            "give a profile or rates of the unpatched kernel, or both: --profile FILE, -r 1:35k,64:140k"
+        )
     cases = read_casebook()
     history = history or learn(past(cases))
     asked = [read_patch(text) for text in patches or _usual(measured)]
@@ -124,7 +130,11 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     """And who waits longest once it is there."""
     matches = [measured.profile.match(change.lock) for change in patch.changes] if measured.profile else []
     found: list[Match | None] = [*matches] or [None] * len(patch.changes)
-    promises = [_promise(measured, change, match) for change, match in zip(patch.changes, found, strict=True)]
+    shares = [_waiting(measured, match) for match in found]
+    promises = [
+        _promise(measured, change, match, share)
+        for change, match, share in zip(patch.changes, found, shares, strict=True)
+    ]
     promise = _together(measured, promises, matches)
     most, following = measured.most_gain, _next_limit(measured, matches)
     if following and following.is_another_lock:
@@ -135,7 +145,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         left=patch.left,
         threads=measured.most_threads,
         matched="; ".join(match.said() for match in matches),
-        promise=promise,
+        promise=None if None in shares else promise,
         low=gain.low,
         value=gain.value,
         high=gain.high,
@@ -150,16 +160,21 @@ def _worth(chance: float) -> str:
     return "yes" if chance >= SURE else "no" if chance < UNLIKELY else "not known"
 
 
-def _promise(measured: UnpatchedData, change: Change, match: Match | None) -> float | None:
+def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
+    """The share of the threads' time that waits for a change's lock; None where nothing shows it."""
+    if measured.wait_share is not None:
+        return measured.wait_share
+    return None if match is None or measured.waits_unseen else measured.share(match, waits=True)
+
+
+def _promise(
+    measured: UnpatchedData, change: Change, match: Match | None, waiting: float | None
+) -> float | None:
     """Of one change. Where only rates are known, what the change leaves of the lock bounds it."""
     n = measured.most_threads
-    waiting = measured.wait_share
-    if waiting is None and (match is None or measured.waits_unseen):
-        return _promise_of_rates(measured, change)
-    if waiting is None and match:
-        waiting = measured.share(match, waits=True)
     if waiting is None:
-        return None
+        is_seen = match is not None and not measured.waits_unseen
+        return None if is_seen else _promise_of_rates(measured, change)
     if change.word in ("avoid", "unshare"):
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
@@ -227,8 +242,10 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         if measured.waits_unseen:
             said += (
                 ". The CPU profile does not show threads that sleep on a lock, or is from another run: "
-                "the promises are left out. Give perf lock contention, offcputime, or --share PERCENT"
+                "its waits are not used. Give perf lock contention, offcputime, or --share PERCENT"
             )
+        elif waiting is not None:
+            said += ". Something else limits the rates, or the profile is from another run"
     return said, off
 
 
@@ -237,6 +254,12 @@ def _notes(measured: UnpatchedData) -> list[str]:
     if measured.most_gain < 1:
         notes.append(
             "one thread alone is slower than its share of the total, so its rate is not a bound here"
+        )
+    one, many = measured.ladder.get(1), measured.ladder.get(measured.most_threads)
+    if one and many and one / many > COLLAPSE:
+        notes.append(
+            f"{measured.most_threads} threads together are {one / many:.0f} times slower than one: is a "
+            "suffix such as k missing?"
         )
     if measured.profile is None and measured.wait_share is None and len(measured.ladder) < 2:
         notes.append(

@@ -60,10 +60,14 @@ class UnpatchedData:
 
     @cached_property
     def waits_unseen(self) -> bool:
-        """Whether the profile's waits are far too few for the rates, as where threads sleep for a lock."""
+        """Whether a CPU profile's waits are far too few for the rates, as where threads sleep for a lock.
+
+        Tools that time waits see those that sleep too: where they show few, no lock explains the rates.
+        """
         waiting, n = self.all_waits, self.most_threads
         fewer = {k: rate for k, rate in self.ladder.items() if k != n}
-        if waiting is None or self.wait_share is not None or not fewer:
+        is_timed = self.profile is not None and self.profile.of != SAMPLES
+        if waiting is None or self.wait_share is not None or not fewer or is_timed:
             return False
         base = from_wait_share(waiting, n, self.ladder[n])
         calculated = [base.rate_per_s(k) / rate for k, rate in fewer.items()]

@@ -38,7 +38,7 @@ def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     most = extra.iloc[extra.extra.argmax()]
     point = f"{where_measured(provenance)}, {most.cpus} CPUs, {most.threads} processes"
     return [
-        *_preamble(study, provenance, extra),
+        *_preamble(study, provenance, boots_of(found)),
         *_counts(study, extra, found.counter),
         *_rates(study, provenance, found.compared),
         *_costs(study, found.costs, point, is_benchmark(provenance["origin"])),
@@ -46,11 +46,16 @@ def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     ]
 
 
+def boots_of(found: Measurement) -> int:
+    """How many boots of each arm were compared, at the point that has the fewest; the A/A pair is none."""
+    return int(found.extra.repeats.min() if found.compared is None else found.compared.blocks.min())
+
+
 def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
     return [Paragraph(head), Paragraph("\n".join(lines), fixed=True)]
 
 
-def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> list[Paragraph]:
+def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Paragraph]:
     kernels = {arm: provenance["kernels"][arm] for arm in _sides(study)}
 
     def of_both(field: str) -> str:
@@ -76,7 +81,7 @@ def _preamble(study: Study, provenance: dict[str, Any], extra: pd.DataFrame) -> 
         Paragraph(
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
-            f"Averages of {extra.repeats.min()} interleaved boots per arm; counts also "
+            f"Averages of {boots} interleaved boots per arm; counts also "
             "average over the two boots of the A/A pair."
         ),
         *machine_in_virtual_time(provenance),

@@ -23,10 +23,11 @@ MOST_BYTES = 5_000_000
 def write_report(name: str, output: Path | None = None) -> Path:
     """Write the report of a run to `output`, by default <run>.html in this folder, whole; the path.
 
-    name: as find_run() takes it, or a study, of which it is the latest measured run.
+    name: as find_run() takes it, or a study, of which it is the latest measured run here, else
+    the latest one in data/measured, if possible one with rates.
     Raises BadInput for a run that measured no arms, or whose prediction was changed.
     """
-    run = latest_run(name) if name in list_studies() and not is_run(name) else find_run(name)
+    run = latest_run(name, rates=True) if name in list_studies() and not is_run(name) else find_run(name)
     study = read_study_file(run.folder)["name"]
     path = output or Path(f"{run.id}.html")
     if path.is_dir():
