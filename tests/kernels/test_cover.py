@@ -21,6 +21,11 @@ def test_a_mail_has_no_comment_no_heading_of_the_arm_no_link_and_no_bold():
     assert said == "Ours, on top of b.\n\nCounts:\n\nNone.\n"
 
 
+def test_what_points_to_a_file_beside_the_cover_is_left_out():
+    cover = "# s / arm\n\n- Base: Linux 6.12.y (see\n  ../../base.toml).\n"
+    assert as_mail(cover) == "- Base: Linux 6.12.y.\n"
+
+
 def test_an_item_of_a_list_hangs_below_its_first_word():
     said = as_mail(f"- {'word ' * 20}\n  more\n  - inner {'word ' * 20}\n10. last\n").splitlines()
     assert said[0].startswith("- word") and said[1].startswith("  word")

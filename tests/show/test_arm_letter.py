@@ -89,8 +89,8 @@ def test_a_run_of_ones_own_is_told_when_it_is_named(tmp_path: Path):
     ("study", "arm", "run", "why"),
     [
         ("goal-fold", "goals-apart", curated_run("inode-claim").id, "is not of study goal-fold"),
-        ("inode-claim", "search-locked", curated_run("inode-claim").id, "has no rates of search-locked"),
-        ("goal-fold", "multi-goal", curated_run("goal-fold").id, "has no rates of multi-goal and of the"),
+        ("inode-claim", "search-locked", curated_run("inode-claim").id, "has no rates of search-locked and"),
+        ("goal-fold", "multi-goal", curated_run("goal-fold").id, "is the arm that others are compared with"),
         ("goal-fold", "goals-apart", "no-such-run", "no-such-run"),
     ],
 )

@@ -122,6 +122,15 @@ def test_a_row_that_a_mailer_broke_is_one_row():
     )
 
 
+@pytest.mark.parametrize("share", ["63,21%", "63.2x%"])
+def test_a_row_whose_share_is_damaged_is_named(share: str):
+    text = sample("flat")
+    row = next(line for line in text.splitlines() if "[k]" in line)
+    damaged = profile_of(text.replace(row, row.replace(row.split()[0], share, 1)))
+    number = text.splitlines().index(row) + 1
+    assert any(one.startswith(f"line {number} is left out") for one in damaged.warnings)
+
+
 @pytest.mark.parametrize("form", ["caller", "callee", "graph"])
 def test_the_graph_of_a_row_that_was_lost_is_not_the_row_aboves(form):
     lines = sample(form).split("\n")

@@ -345,7 +345,8 @@ def patches_export(which: str, form: str, output: str | None, run: str) -> None:
     measured = what_was_measured(series.study, series.arm, run)
     made = export(series, form, Path(output) if output else None, measured)
     value = {"study": series.study, "arm": series.arm, "format": form}
-    show({**value, "path": str(made.path), "files": list(made.files)}, str(made.path))
+    written = [made.path.with_name(name) for name in made.files] if form == "mbox" else [made.path]
+    show({**value, "path": str(made.path), "files": list(made.files)}, "\n".join(map(str, written)))
 
 
 @patches.command("powercut")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 COLUMNS = 75
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+_ELSEWHERE = re.compile(r"\s\((?:see|table in)\s+\.\./[^)]*\)")  # a file that no reader of a mail has
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _ITEM = re.compile(r"( *)(- |\d+\. )")
 _RULE = re.compile(r"\|[-:| ]+\|")
@@ -17,7 +18,7 @@ def as_mail(cover: str) -> str:
 
     The first heading, which names the arm, and comments are left out.
     """
-    text = _LINK.sub(r"\1", _COMMENT.sub("", cover)).replace("**", "")
+    text = _LINK.sub(r"\1", _ELSEWHERE.sub("", _COMMENT.sub("", cover))).replace("**", "")
     return "\n".join(line for block in _blocks(text) for line in _in_columns(block)).strip("\n") + "\n"
 
 

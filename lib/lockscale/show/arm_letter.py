@@ -39,6 +39,8 @@ def what_was_measured(study_name: str, arm: str, run_name: str = "") -> str:
         return _measured(arm, run)
     if (target_of(run := find_run(run_name)) or ("", ""))[0] != study_name:
         raise BadInput(f"run {run_name} is not of study {study_name}: name one of its runs")
+    if arm == load_study(study_name).unpatched.name:
+        raise BadInput(f"{arm} is the arm that others are compared with, so it has no gain: leave out --run")
     if text := _measured(arm, run):
         return text
     raise BadInput(

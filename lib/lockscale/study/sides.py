@@ -43,7 +43,7 @@ def submitted(study: Study) -> Study:
     if ours is None:
         raise BadInput(
             f"no arm of {study.name} of role {' or '.join(SUBMITTED)} has a patch, so there is nothing to "
-            f"submit and no cover letter"
+            f"submit and no cover letter: leave cover out of --format"
         )
     return between(study, _base_of(study, ours), ours)
 

@@ -28,6 +28,7 @@ TOOL = "perf_report"
 _PCT = r"(\d{1,3}\.\d{1,2})%"
 _ROW = re.compile(rf" *(?:[-+] )? *{_PCT}((?: +{_PCT})*) +([^%]*?) *\[[.kguH]\] +(\S.*)", re.ASCII)
 _ROW_BEGUN = re.compile(rf" *(?:[-+] )? *{_PCT}(?: +{_PCT})* +[^%\[]*\[?[\w.-]\S*\]?", re.ASCII)
+_BROKEN_ROW = re.compile(r" *(?:[-+] )?\S*\d\S*% .*\[[.kguH]\] +\S.*", re.ASCII)
 _SYMBOL_ALONE = re.compile(r" *\[[.kguH]\] +\S")
 _HEAD = re.compile(r"#? *(?:Overhead|Children +Self)\b.*\bSymbol\b.*")
 _SAMPLES = re.compile(r"#? *Samples: *(\d+)([KMG]?)(?: *of event '([^']*)')?.*")
@@ -98,6 +99,11 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             _read_head(table, line)
         elif kind == "row":
             _read_row(table, number, line)
+        elif kind == "broken":
+            table.skipping = True
+            table.warnings.append(
+                f"line {number} is left out, its share is not a number: {printable(line.strip())}"
+            )
         elif kind == "graph":
             _read_graph(table, number, line)
         elif table.rows and not line:
@@ -129,6 +135,8 @@ def _kind(line: str, in_table: bool) -> str:
         return "nothing"
     if _ROW.fullmatch(line):
         return "row"
+    if _BROKEN_ROW.fullmatch(line):
+        return "broken"
     return "graph" if _is_graph(line, in_table) else "prose"
 
 
