@@ -74,6 +74,47 @@ def test_a_letter_is_plain_prose_that_says_what_was_not_measured(lockscale: Lock
     assert max(map(len, text.splitlines())) <= 72
 
 
+HARDLY_WAITED_FOR = """\
+ contended   total wait     max wait     avg wait         type   caller
+
+       100      1.00 ms    100.00 us     10.00 us     spinlock   xlog_grant_head_check+0x10
+"""
+FLAT = """\
+# Overhead  Command  Shared Object      Symbol
+# ........  .......  .................  ....
+    58.01%  fio      [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath
+     3.05%  fio      [kernel.kallsyms]  [k] copy_user_enhanced_fast_string
+"""
+
+
+def test_timed_waits_that_are_next_to_nothing_are_believed_beside_rates(lockscale: Lockscale, tmp_path: Path):
+    """1 ms of 640 thread-seconds: whatever makes the curve bend, it is not this lock."""
+    (tmp_path / "waits.txt").write_text(HARDLY_WAITED_FOR)
+    profile = ["--profile", str(tmp_path / "waits.txt"), "--seconds", "10"]
+    said = lockscale("whatif", *profile, "-r", "1:35k,64:140k", "--json").value
+    assert "Something else limits the rates" in said["against_itself"]
+    assert all(one["promise"] < 1.001 and one["worth"] != "yes" for one in said["candidates"])
+
+
+def test_a_promise_is_of_a_measured_share_and_advice_says_what_a_share_is_worth(lockscale: Lockscale):
+    rates = ["whatif", "-r", "1:35k,64:140k", "--patch", "split LOCK 4", "--json"]
+    by_rates, by_share = lockscale(*rates).value, lockscale(*rates, "--share", "40").value
+    assert by_rates["candidates"][0]["promise"] is None and by_share["candidates"][0]["promise"] > 1
+    assert by_rates["advice"]["to"] < by_rates["advice"]["width"]
+    assert "share of the time" in by_rates["advice"]["measurement"]
+
+
+def test_a_flat_profile_says_that_it_cannot_tell_which_lock_it_is(lockscale: Lockscale, tmp_path: Path):
+    (tmp_path / "flat.txt").write_text(FLAT)
+    said = lockscale("whatif", "--profile", str(tmp_path / "flat.txt"), "--threads", "64").out
+    assert "cannot tell which one it is: record it with -g" in said
+
+
+def test_a_rate_without_its_suffix_is_asked_about(lockscale: Lockscale):
+    assert "is a suffix such as k missing?" in lockscale("whatif", "-r", "1:35k,64:140").out
+    assert "suffix" not in lockscale("whatif", "-r", "1:35k,64:14k").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

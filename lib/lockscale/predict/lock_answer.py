@@ -20,6 +20,7 @@ from lockscale.predict.history import SUPERLINEAR, TYPICAL, GainInterval, Histor
 from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_PCT, SAMPLES, UnpatchedData
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
+from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import Match
 
 SURE, UNLIKELY = 0.9, 0.5
@@ -269,6 +270,12 @@ def _notes(measured: UnpatchedData) -> list[str]:
     if not measured.rates_per_s and not measured.threads:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.profile:
+        waits = measured.profile.waits
+        if waits and kind_of(waits[0].name):
+            notes.append(
+                f"{waits[0].name} is where every lock of its kind waits, and without call graphs the profile "
+                "cannot tell which one it is: record it with -g"
+            )
         notes += measured.profile.warnings
         if measured.profile.of != SAMPLES and not measured.seconds:
             notes.append(
