@@ -77,7 +77,7 @@ def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[s
     by_hand = 100 * np.mean(np.abs(missed))
     assert model == "usl" and float(held_out[:-1]) == pytest.approx(by_hand, abs=0.051)
     assert claimed(r"left out is ([\d.]+)%") == pytest.approx(by_hand, abs=0.051)
-    (ties,) = re.findall(r"the data cannot tell it from (`[\w`, ]+`)\.", PROSE)
+    (ties,) = re.findall(r"the data cannot distinguish it from (`[\w`, ]+`)\.", PROSE)
     assert f"The data cannot tell usl from {ties.replace('`', '')} (" in said[0]
 
 

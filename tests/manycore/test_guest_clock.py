@@ -95,5 +95,5 @@ def test_processes_can_be_containers(machine: QemuMachine):
 
 def test_a_panic_is_told(machine: QemuMachine):
     """The last one: the machine that the others share ends with it."""
-    with pytest.raises(RunFailed, match=r"panic \(Kernel panic - not syncing: sysrq triggered crash\)"):
+    with pytest.raises(RunFailed, match=r"panicked \(Kernel panic - not syncing: sysrq triggered crash\)"):
         machine.run(["sh", "-c", "echo c > /proc/sysrq-trigger"])
