@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from lockscale import paths
-from lockscale.measure.compare_arms import extra_calls
+from lockscale.measure.compare_arms import counted_arms, extra_calls, proof_of
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import curated_run
+from lockscale.measure.run_folder import curated_run, read_study_file
+from lockscale.show.story import open_story
 from lockscale.study.file import load_study
 from lockscale.tools import fsload, ftrace_cost
 
@@ -81,3 +82,12 @@ def test_crowded_points_lose_more_claims_than_the_base_varies():
     crowded = extra[(extra.cpus >= 4) & (extra.threads >= 4)]
     assert list(crowded.threads) == [4, 8]
     assert crowded.above.all() and (crowded.level_pct >= 95).all()
+
+
+def test_a_row_is_starred_alike_wherever_it_is_told(run: Path):
+    """In a changelog, and in the table of all arms: over all rows means the same in both."""
+    story = open_story(read_study_file(run)["name"], run.name)
+    every = counted_arms(story.rows, story.study).set_index(["counter", "arm", "cpus", "threads"])
+    counter, patched = proof_of(story.rows, story.study), story.study.patched.name
+    for row in extra_calls(story.rows, story.study).itertuples():
+        assert row.significant == every.significant[counter, patched, row.cpus, row.threads]

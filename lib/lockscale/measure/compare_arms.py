@@ -122,12 +122,14 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     The extra is the change turned round, since it is what the patch takes away. Every repeat of the patched
     arm counts, the A/A pair's too: it is the same build in the same steps. `level_pct` is what the interval
     covers, of each row alone; `above` says that it lies above the patched arm's spread (its largest
-    less its smallest); `significant` holds for all rows together.
+    less its smallest); `significant` holds for all rows together, those of the other arms as well, as in
+    counted_arms().
     """
     counter = proof_of(rows, study)
     calls = counted(rows, study, counter).assign(counter=counter)
     patched, unpatched = study.patched.name, study.unpatched.name
-    table = _against_unpatched(calls, study, [patched])
+    table = _against_unpatched(calls, study, study.arm_names)
+    table = table[table.arm == patched].reset_index(drop=True)
     table = table.rename(columns={"unpatched": unpatched, "value": patched})
     table = table.assign(extra=-table.change, low=-table.high, high=-table.low)
     values = {arm: calls[calls.arm == arm].groupby(POINT).value for arm in (patched, unpatched)}
