@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale import paths
-from lockscale.kernels.cover import COLUMNS, as_mail
+from lockscale.kernels.cover import as_mail
+from lockscale.kernels.mail import COLUMNS
 
 COVERS = sorted(paths.KERNEL_PATCHES.glob("*/*/cover.md"))
 WORD = st.text("abcdefgh0123456789._()", min_size=1, max_size=20)

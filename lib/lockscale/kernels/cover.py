@@ -5,7 +5,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-COLUMNS = 75
+from lockscale.kernels.mail import COLUMNS
+
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 _ELSEWHERE = re.compile(r"\s\((?:see|table in)\s+\.\./[^)]*\)")  # a file that no reader of a mail has
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

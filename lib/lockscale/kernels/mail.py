@@ -62,6 +62,8 @@ def refuse_crlf(patch: Path) -> None:
             raise BadInput(f"{patch} has CRLF line endings: save it with LF, as git format-patch writes it")
 
 
+COLUMNS = 75
+"""scripts/checkpatch.pl: "Prefer a maximum 75 chars per line"."""
 PREFIX = re.compile(r"^\[[^\]]*\]\s*")
 SUBJECT = re.compile(rb"^Subject: (?:\[([^\]\n]*)\] )?", re.MULTILINE)
 NUMBER = re.compile(rb"\d+/\d+")

@@ -7,19 +7,12 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import aa_apart_pct, rate_repeats
-from lockscale.measure.rows import is_benchmark, read_rows, where_measured
-from lockscale.measure.run_folder import (
-    Run,
-    curated_run,
-    find_run,
-    read_prediction,
-    read_provenance,
-    read_study_file,
-    target_of,
-)
+from lockscale.measure.rows import is_benchmark, where_measured
+from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.judge import judge_gains
 from lockscale.show.commit_text import wrapped
-from lockscale.show.protocol import machine_in_virtual_time, rerun_command
+from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command
+from lockscale.show.story import Story, open_story
 from lockscale.study.file import load_study
 from lockscale.study.study import Study
 
@@ -36,12 +29,12 @@ def what_was_measured(study_name: str, arm: str, run_name: str = "") -> str:
             run = curated_run(study_name, rates=True)
         except BadInput:
             return ""
-        return _measured(arm, run)
+        return _measured(arm, open_story(study_name, str(run.folder)))
     if (target_of(run := find_run(run_name)) or ("", ""))[0] != study_name:
         raise BadInput(f"run {run_name} is not of study {study_name}: name one of its runs")
     if arm == load_study(study_name).unpatched.name:
         raise BadInput(f"{arm} is the arm that others are compared with, so it has no gain: leave out --run")
-    if text := _measured(arm, run):
+    if text := _measured(arm, open_story(study_name, str(run.folder))):
         return text
     raise BadInput(
         f"run {run_name} has no rates of {arm} and of the unpatched arm in virtual time or on hardware: name "
@@ -49,32 +42,26 @@ def what_was_measured(study_name: str, arm: str, run_name: str = "") -> str:
     )
 
 
-def _measured(arm: str, run: Run) -> str:
-    study = _study_of(run)
+def _measured(arm: str, story: Story) -> str:
+    study, run = story.study, story.measured
     if not run.rows.is_file() or arm == study.unpatched.name:
         return ""
-    provenance, rows = read_provenance(run.folder), read_rows(run.rows)
+    provenance, rows = story.provenance, story.rows
     if not is_benchmark(provenance["origin"]):
         return ""
-    judged = judge_gains(read_prediction(run) if run.prediction.is_file() else {}, rows)
+    judged = judge_gains(story.read_prediction() if run.prediction.is_file() else {}, rows)
     told = {int(str(one.threads)): one for one in judged[judged.arm == arm].itertuples()}
     table = _table(study, arm, rate_repeats(rows, study.operation), told)
     if not table:
         return ""
-    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *_noise(rows, study)]
+    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *noise_of(aa_apart_pct(rows, study))]
     if told and provenance.get("prediction"):
         said.append(_when(study, provenance["prediction"]))
     said += [one.text for one in machine_in_virtual_time(provenance)]
     parts = [one if one is table else "\n".join(wrapped(one)) for one in said]
     again = [rerun_command(study, provenance), f"lockscale patches export {study.name}/{arm} --format mbox"]
-    head = f"Rates {where_measured(provenance)}:"
+    head = f"Rates {story.where}:"
     return "\n\n".join([head, *parts, "To repeat it:", *(f"  {line}" for line in again)]) + "\n"
-
-
-def _study_of(run: Run) -> Study:
-    """With the parameters that it was run with."""
-    begun = read_study_file(run.folder)
-    return load_study(begun["name"], begun["parameters"])
 
 
 def _of_what(study: Study, provenance: dict[str, Any], *, is_predicted: bool) -> str:
@@ -101,11 +88,6 @@ def _table(study: Study, arm: str, rates: pd.DataFrame, told: dict[int, Any]) ->
             line += f"  {one.predicted_low:.2f} to {one.predicted_high:.2f}{'' if one.inside else ', missed'}"
         lines.append(line)
     return "\n".join(lines)
-
-
-def _noise(rows: pd.DataFrame, study: Study) -> list[str]:
-    apart = aa_apart_pct(rows, study)
-    return [] if apart is None else [f"Two boots of the same kernel differ by at most {apart:.1f}%."]
 
 
 def _when(study: Study, written: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from lockscale.measure.compare_arms import (
 )
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import Letter, Paragraph, cut_to, wrapped
-from lockscale.show.protocol import Measurement, protocol_blocks
+from lockscale.show.protocol import Measurement, boots_of, noise_of, protocol_blocks
 from lockscale.show.story import Story
 from lockscale.study.file import Study
 from lockscale.study.sides import change_of
@@ -82,7 +82,7 @@ def _measured(study: Study, found: Measurement) -> str:
     linux = f"Linux {', '.join(sorted({kernel['version'] for kernel in kernels}))}"
     points = _points(found)
     cpus = ", ".join(f"{one:g} CPUs" for one in sorted(points.cpus.unique()))
-    boots = f"{int(points.boots.min())} interleaved boots per arm"
+    boots = f"{boots_of(found)} interleaved boots per arm"
     what = found.counter
     if found.compared is None:
         return f"{_begun(what)}, counted {where}, {cpus}, {linux}, {boots}:"
@@ -138,18 +138,16 @@ def _shown(points: pd.DataFrame) -> pd.DataFrame:
 
 def _verdict(found: Measurement) -> str:
     """What the marks mean, whether any row is significant, and how far two boots of one kernel differ."""
-    points, more = _points(found), []
-    if found.apart_pct is not None:
-        more.append(f"Two boots of the same kernel differ by at most {found.apart_pct:.1f}%.")
+    points, more = _points(found), noise_of(found.apart_pct)
     if len(points) > ROWS:
         more.append(f"{ROWS} of {len(points)} points; the patch mail has all.")
-    return " ".join([_marks(points), *more])
+    return " ".join([_marks(points, boots_of(found)), *more])
 
 
-def _marks(points: pd.DataFrame) -> str:
+def _marks(points: pd.DataFrame, boots: int) -> str:
     if points.significant.any():
         brackets = "" if points.significant.all() else ", in brackets it is not"
         return f"*: the change is significant (5%, over all rows){brackets}."
-    if (boots := int(points.boots.min())) < ENOUGH_BOOTS:
+    if boots < ENOUGH_BOOTS:
         return f"With {boots} boots per arm no change passes a test at 5% over all rows."
     return "No change in this table is significant (5%, over all rows)."

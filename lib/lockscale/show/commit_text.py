@@ -7,9 +7,8 @@ import unicodedata
 from typing import NamedTuple
 
 from lockscale.errors import RunFailed
+from lockscale.kernels.mail import COLUMNS
 
-COLUMNS = 75
-"""scripts/checkpatch.pl: "Prefer a maximum 75 chars per line"."""
 CUT = ("---", "diff", "Index:", "From ", "-- >8", "-- 8<", ">8", "8<")
 """Starts of lines at which git mailsplit or mailinfo takes the message to end, or a mail to begin."""
 HUNK = "@@ -"

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from lockscale.kernels.mail import COLUMNS
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
-from lockscale.show.commit_text import COLUMNS, Paragraph, plain
+from lockscale.show.commit_text import Paragraph, plain
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
@@ -49,6 +50,11 @@ def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
 def boots_of(found: Measurement) -> int:
     """How many boots of each arm were compared, at the point that has the fewest; the A/A pair is none."""
     return int(found.extra.repeats.min() if found.compared is None else found.compared.blocks.min())
+
+
+def noise_of(apart_pct: float | None) -> list[str]:
+    """A sentence on the A/A pair; nothing where there is none."""
+    return [] if apart_pct is None else [f"Two boots of the same kernel differ by at most {apart_pct:.1f}%."]
 
 
 def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
