@@ -11,7 +11,8 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.prove import campaign as module
-from lockscale.prove.campaign import campaign, kept_counts
+from lockscale.prove.campaign import Counted, campaign
+from lockscale.prove.kept_rows import read_rows
 from lockscale.study.file import load_study, load_target
 
 STUDY, ARMS = load_study("inode-claim"), ["steal-retry", "search-locked"]
@@ -46,6 +47,10 @@ def guests(monkeypatch: pytest.MonkeyPatch) -> Guests:
     return found
 
 
+def kept_values(folder: Path) -> list[int]:
+    return [one.value for one in read_rows(folder / "counts-inode-claim.csv", Counted)]
+
+
 def counts(folder: Path, study: Any = STUDY, iterations: int = 3) -> list[int]:
     return [one.value for one in campaign(study, ARMS, load_target("qemu"), iterations, folder)]
 
@@ -54,9 +59,9 @@ def test_a_check_that_was_broken_off_goes_on_at_the_boot_that_did_not_end(guests
     guests.at = 4
     with pytest.raises(KeyboardInterrupt):
         counts(tmp_path)
-    assert len(kept_counts(tmp_path / "counts-inode-claim.csv")) == 3
+    assert kept_values(tmp_path) == [1, 2, 3]
     assert counts(tmp_path) == [1, 2, 3, 5, 6, 7] and guests.boots == 7
-    assert [one.value for one in kept_counts(tmp_path / "counts-inode-claim.csv")] == [1, 2, 3, 5, 6, 7]
+    assert kept_values(tmp_path) == [1, 2, 3, 5, 6, 7]
 
 
 def test_what_is_whole_is_read_and_more_iterations_are_added(guests: Guests, tmp_path: Path):
@@ -76,6 +81,6 @@ def test_another_kernel_or_another_load_is_counted_anew(guests: Guests, tmp_path
 @pytest.mark.parametrize("text", ["", "study,arm\nx\n,,,", "study,arm,iteration,value\ns,a,one,2\n"])
 def test_a_damaged_table_of_counts_is_one_sentence(guests: Guests, tmp_path: Path, text: str):
     (tmp_path / "counts-inode-claim.csv").write_text(text)
-    with pytest.raises(BadInput, match=r"counts-inode-claim\.csv is no table of counts .*: move it away"):
+    with pytest.raises(BadInput, match=r"counts-inode-claim\.csv cannot be read .*: move it away"):
         counts(tmp_path)
     assert guests.boots == 0

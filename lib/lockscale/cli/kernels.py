@@ -310,17 +310,31 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 @patches.command("xfstests")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--group", default="quick", show_default=True, help="Test group, as for check -g.")
+@click.option(
+    "--test", "tests", metavar="NAME", multiple=True, help="Run this test, such as generic/001, not a group."
+)
+@click.option(
+    "--resume",
+    metavar="RUN",
+    default="",
+    help="Continue an interrupted run (patches-xfstests-... in runs); finished tests are not repeated.",
+)
 @on_base
 @as_json
-def patches_xfstests(which: str, group: str) -> int:
-    """Run your xfstests on the base and on an arm, and list what fails on the arm only."""
-    from lockscale.prove.xfstests import compare_with_base
+def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str) -> int:
+    """Run your xfstests on the base and on an arm, and list what fails on the arm only.
+
+    A test that ends differently on the two kernels runs twice more on both.
+    """
+    from lockscale.measure.run_folder import folder_to_resume, new_run
+    from lockscale.prove.xfstests import RUN, compare_with_base
     from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
 
-    series = named_series(which)
-    found = compare_with_base(series, load_target(DEFAULT_TARGET), group)
-    value = {"study": series.study, "arm": series.arm, "group": group, "ok": found.ok, **asdict(found)}
-    show(value, found.detail)
+    series, target = named_series(which), load_target(DEFAULT_TARGET)
+    folder = folder_to_resume(resume, RUN) if resume else new_run(RUN).folder
+    found = compare_with_base(series, target, folder, group=group, tests=tests)
+    value = {"study": series.study, "arm": series.arm, "group": group, "tests": tests, "ok": found.ok}
+    show({**value, "folder": str(folder), **asdict(found)}, f"{found.detail}\nresults in {folder}")
     return 0 if found.ok else 1
 
 

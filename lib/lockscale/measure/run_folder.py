@@ -189,6 +189,14 @@ def new_run(study: str) -> Run:
                 time.sleep(0.2)
 
 
+def folder_to_resume(name: str, kind: str) -> Path:
+    """The folder `kind`-<time> of an earlier check in runs, or the path of one; BadInput for another."""
+    for folder in (paths.RUNS / name, Path(name)):
+        if "\0" not in name and folder.name.startswith(f"{kind}-") and folder.is_dir():
+            return folder
+    raise BadInput(f"--resume {name!r}: {paths.RUNS} has no such folder of an earlier check ({kind}-...)")
+
+
 def list_runs() -> list[Run]:
     """Every run on this machine, the oldest first."""
     return [Run(path.parent) for path in sorted(paths.RUNS.glob("*/study.json"))]

@@ -2,13 +2,10 @@
 """The counts of a check: every arm booted several times in turn; a check that was broken off can go on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
-from lockscale.errors import BadInput, printable
-from lockscale.files import sha256_of_json, write_text
+from lockscale.files import sha256_of_json
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure.count_calls import count_points, sources_of
@@ -16,6 +13,7 @@ from lockscale.measure.load import check_load
 from lockscale.measure.plan import in_turn
 from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
+from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.study.file import Study, Target
 from lockscale.study.target_file import with_disk
 
@@ -67,7 +65,7 @@ def campaign(
             kernels[arm] = build(one, kind=kind)
             shown.update(done, arm)
     path = folder / f"counts-{study.name}.csv"
-    kept, found = kept_counts(path), list[Counted]()
+    kept, found = read_rows(path, Counted), list[Counted]()
     boots = list(in_turn(arms, iterations))
     with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
         for done, (iteration, arm) in enumerate(boots):
@@ -77,7 +75,7 @@ def campaign(
                 found += there
             else:
                 found += _counted(study, arm, iteration, kernels[arm], target)
-                write_counts(path, found)
+                write_rows(path, found, Counted)
         shown.update(len(boots))
     return found
 
@@ -100,25 +98,3 @@ def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Tar
             place = study.name, arm, variant, iteration, processes, cpus
             for source, value in counted[processes].items():
                 yield Counted(*place, source, value, kernel.build_id, protocol)
-
-
-def write_counts(path: Path, counts: Sequence[Counted]) -> None:
-    """The counts as a table, whole or absent."""
-    columns = [field.name for field in fields(Counted)]
-    write_text(path, pd.DataFrame(map(asdict, counts), columns=columns).to_csv(index=False))
-
-
-def kept_counts(path: Path) -> list[Counted]:
-    """What write_counts() wrote; nothing where there is no file. BadInput for another file."""
-    if not path.is_file():
-        return []
-    whole = {"iteration": int, "threads": int, "cpus": int, "value": int}
-    columns = {field.name: whole.get(field.name, str) for field in fields(Counted)}
-    try:
-        table = pd.read_csv(path, dtype=columns, keep_default_na=False)
-        return [
-            Counted(**{str(name): cell for name, cell in row.items()}) for row in table.to_dict("records")
-        ]
-    except (ValueError, TypeError) as error:
-        said = printable(str(error), 120)
-        raise BadInput(f"{path} is no table of counts ({said}): move it away, or give no --resume") from None

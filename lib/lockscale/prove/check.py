@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
 from lockscale.filesystems import fs_type
 from lockscale.kernels.build import build
@@ -18,7 +17,7 @@ from lockscale.machines.qemu import QemuMachine, qemu_line
 from lockscale.measure.count_calls import sources_of
 from lockscale.measure.file_system import make, unmount_and_check
 from lockscale.measure.load import LOAD_TIMEOUT_S, check_load
-from lockscale.measure.run_folder import new_run
+from lockscale.measure.run_folder import folder_to_resume, new_run
 from lockscale.measure.target_manycore import guest_on
 from lockscale.measure.target_qemu import booted_guest, scratch_in
 from lockscale.progress import progress
@@ -139,7 +138,7 @@ def check(
     all arms need: the choice, the kernel source, its build folder, the tools.
     """
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
-    folder = _folder_to_resume(resume) if resume else None
+    folder = folder_to_resume(resume, RUN) if resume else None
     refuse_bad_surroundings(build=build, boot=boot)
     chosen = list(_readable(found.values()))
     steps: list[tuple[str, Callable[[Series], CheckResult]]] = [("applies", applies), ("differs", differs)]
@@ -198,13 +197,6 @@ def _count(found: Sequence[CheckedArm], target: Target, iterations: int, folder:
         except (BadInput, RunFailed) as error:
             for one in arms:
                 one.checks.setdefault("counts", CheckResult(False, str(error)))
-
-
-def _folder_to_resume(name: str) -> Path:
-    for folder in (paths.RUNS / name, Path(name)):
-        if "\0" not in name and folder.name.startswith(f"{RUN}-") and folder.is_dir():
-            return folder
-    raise BadInput(f"--resume {name!r}: {paths.RUNS} has no such folder of an earlier check ({RUN}-...)")
 
 
 def _count_study(

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The user's own xfstests on an arm and on the base, each booted in turn, and what the arm alone fails."""
+"""The user's own xfstests on an arm and on the base, and what the arm alone fails.
+
+A run takes hours under emulation, so it goes on in pieces: some tests on the base, the same on the arm,
+each piece in a guest of its own. What each test said is kept at once; a run that was broken off continues.
+"""
 
 import os
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, RunFailed, printable
+from lockscale.files import sha256_of_json
 from lockscale.filesystems import Options, fs_type
-from lockscale.kernels.build import build
+from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.machines.disk_guard import device_to_format
 from lockscale.machines.guest_disks import Disks, Scratch
@@ -15,49 +23,148 @@ from lockscale.machines.qemu import QemuMachine
 from lockscale.measure.file_system import make
 from lockscale.measure.target_qemu import guest_of, named_disk
 from lockscale.progress import progress
+from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import Target, load_whole_study
 from lockscale.tools import xfstests
-from lockscale.tools.xfstests import CheckComparison, CheckRun, compare, parse
+from lockscale.tools.xfstests import CheckComparison, CheckRun, TestResult, compare, differences
 
+RUN = "patches-xfstests"
 CPUS, SIZE_MIB = 4, 4096
-TIMEOUT_S = 12 * 3600
+TESTS_A_BOOT = 15  # enough that the boot does not matter, few enough that a hang does not cost an hour
+TEST_TIMEOUT_S = 900  # of one test under emulation, where the slowest of -g quick take five minutes
+AGAIN = 2  # further runs, on both kernels, of a test that ended differently on them
 TEST, SCRATCH, RESULTS = "/run/lockscale-test", "/run/lockscale-scratch", "/run/lockscale-results"
 CONFIG = f"{RESULTS}/local.config"
+# What tells a copy of xfstests from another: its commit, where there is one.
+VERSION = 'cd "$1" && cat VERSION; git -c safe.directory="*" rev-parse HEAD 2>/dev/null || true'
 
 
-def compare_with_base(series: Series, target: Target, group: str) -> CheckComparison:
-    """`check -g group` on the base and on `series`, with the arm's mkfs and mount on both."""
-    refuse_unsafe(series, disposable=target.disposable, target=target.name)
-    options = load_whole_study(series.study).options_of(series.arm)
-    if not fs_type(options.filesystem).on_disk:
-        raise BadInput(f"{options.filesystem} does not use a disk, but xfstests needs two: name another arm")
-    base = replace(series, arm="base", patches=(), unsafe="")
-    with progress(f"xfstests -g {group}", 2) as shown:
-        found = []
-        for done, one in enumerate((base, series)):
-            shown.update(done, one.name)
-            found.append(run(one, options, target, group))
-        shown.update(2)
-    return compare(*found)
+@dataclass(frozen=True)
+class Outcome:
+    """What one test said on one kernel. Never a time: the guest's clock is an emulator's.
+
+    protocol: a hash of what it ran with: xfstests' version, mkfs, mount options, machine.
+    """
+
+    kernel: str
+    build_id: str
+    protocol: str
+    iteration: int
+    test: str
+    status: str
+    reason: str
+    origin: str = "qemu"
 
 
-def run(series: Series, options: Options, target: Target, group: str) -> CheckRun:
-    """One run on a booted guest; BadInput when the guest, which sees the host's files, has no xfstests."""
-    kernel = build(series)
-    with scratch_folder("xfstests") as folder:
-        disks = tuple(Scratch(folder / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
-        for disk in disks:
-            disk.make()
-        guest = guest_of(target, kernel, CPUS, disk=Disks(disks))
-        with QemuMachine(guest) as machine:
-            assert_runs(machine, kernel)
-            home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
-            if not home:
-                raise xfstests.missing(target.name)
-            _prepare(machine, options, disks)
-            done = machine.run(xfstests.command(home, CONFIG, group), timeout_s=TIMEOUT_S)
-    return parse(done.stdout)
+@dataclass
+class Pair:
+    """The base's kernel and the arm's, and what their tests said so far, in `folder`/results.csv."""
+
+    kernels: dict[str, Kernel]
+    options: Options
+    target: Target
+    folder: Path
+    protocol: str = ""
+    kept: list[Outcome] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "results.csv"
+
+    def start(self, group: str, tests: Sequence[str]) -> tuple[str, ...]:
+        """The tests, those of `group` unless some are named. Reads what is kept of an earlier run."""
+        with (
+            progress("boot the base and list the tests"),
+            self._guest(self.kernels["base"]) as (machine, home),
+        ):
+            listing = xfstests.command(home, CONFIG, group, only_list=True)
+            listed = tuple(tests) or xfstests.listed(must(machine, listing, timeout_s=TEST_TIMEOUT_S))
+            version = must(machine, ["sh", "-c", VERSION, "sh", home])
+        said = {"version": version, "options": self.options.model_dump(), "target": self.target.name}
+        self.protocol = sha256_of_json({**said, "cpus": CPUS, "size_mib": SIZE_MIB})[:16]
+        self.kept = self._read()
+        return listed
+
+    def _read(self) -> list[Outcome]:
+        kept = read_rows(self.path, Outcome)
+        try:
+            for one in kept:
+                xfstests.status_of(one.status)
+        except BadInput as error:
+            raise BadInput(f"{self.path} is damaged ({error}): move it away, or give no --resume") from None
+        return kept
+
+    def results(self, name: str, iteration: int) -> dict[str, TestResult]:
+        """What is kept of a kernel's tests, by test."""
+        kernel = self.kernels[name]
+        return {
+            one.test: TestResult(one.test, xfstests.status_of(one.status), None, one.reason)
+            for one in self.kept
+            if (one.build_id, one.protocol, one.iteration) == (kernel.build_id, self.protocol, iteration)
+        }
+
+    def run(self, tests: Sequence[str], iteration: int = 0) -> None:
+        """Each piece of `tests` on both kernels, in turn; what is kept is not repeated."""
+        what = "xfstests" if not iteration else f"xfstests, those that differ, once more ({iteration})"
+        with progress(what, len(tests) * len(self.kernels)) as shown:
+            done = 0
+            for piece in (tests[at : at + TESTS_A_BOOT] for at in range(0, len(tests), TESTS_A_BOOT)):
+                for name, kernel in self.kernels.items():
+                    there = self.results(name, iteration)
+                    missing = [test for test in piece if test not in there]
+                    shown.update(done, f"{kernel.series}, from {piece[0]} on")
+                    if missing:
+                        found = self._results(kernel, missing)
+                        self.kept += [self._outcome(kernel, iteration, result) for result in found]
+                        write_rows(self.path, self.kept, Outcome)
+                    done += len(piece)
+            shown.update(done)
+
+    def _outcome(self, kernel: Kernel, iteration: int, result: TestResult) -> Outcome:
+        said = result.status, printable(result.reason, 300)
+        return Outcome(kernel.series, kernel.build_id, self.protocol, iteration, result.test, *said)
+
+    def _results(self, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
+        """Of one boot; where the guest hangs or panics each test has a boot of its own, to find which did."""
+        with self._guest(kernel) as (machine, home):
+            argv = xfstests.command(home, CONFIG, tests=tests)
+            try:
+                done = machine.run(argv, timeout_s=TEST_TIMEOUT_S * min(len(tests), 4))
+            except RunFailed as failed:
+                if len(tests) == 1:
+                    return (TestResult(tests[0], "fail", None, str(failed).partition(";")[0]),)
+            else:
+                return _whole(xfstests.parse(done.stdout), kernel, tests)
+        return tuple(result for test in tests for result in self._results(kernel, [test]))
+
+    @contextmanager
+    def _guest(self, kernel: Kernel) -> Iterator[tuple[Machine, str]]:
+        """A booted guest with a test disk, a scratch disk and our configuration; the folder of xfstests.
+
+        BadInput when the guest, which sees the host's files, has no xfstests.
+        """
+        with scratch_folder("xfstests") as folder:
+            disks = tuple(Scratch(folder / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
+            for disk in disks:
+                disk.make()
+            guest = guest_of(self.target, kernel, CPUS, disk=Disks(disks))
+            with QemuMachine(guest) as machine:
+                assert_runs(machine, kernel)
+                home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
+                if not home:
+                    raise xfstests.missing(self.target.name)
+                _prepare(machine, self.options, disks)
+                yield machine, home
+
+
+def _whole(run: CheckRun, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
+    if run.kernel not in ("", kernel.release):
+        raise RunFailed(f"xfstests ran on {run.kernel}, not on {kernel.release}")
+    by_test = {result.test: result for result in run.results}
+    if left_out := [test for test in tests if test not in by_test]:
+        raise RunFailed(f"xfstests' output leaves out {left_out[0]}, which it was asked to run")
+    return tuple(by_test[test] for test in tests)
 
 
 def _told() -> list[str]:
@@ -77,3 +184,40 @@ def _prepare(machine: Machine, options: Options, disks: tuple[Scratch, ...]) -> 
         machine,
         [["umount", made.device], ["mkdir", "-p", TEST, SCRATCH, RESULTS], Write(CONFIG, text)],
     )
+
+
+def compare_with_base(
+    series: Series, target: Target, folder: Path, *, group: str = "quick", tests: Sequence[str] = ()
+) -> CheckComparison:
+    """`check -g group`, or `tests`, on the base and on `series`, with the arm's mkfs and mount on both.
+
+    A test that ended differently runs AGAIN times more on both. What it said goes to `folder`, where a run
+    of the same kernels that was broken off continues.
+    """
+    refuse_unsafe(series, disposable=target.disposable, target=target.name)
+    options = load_whole_study(series.study).options_of(series.arm)
+    if not fs_type(options.filesystem).on_disk:
+        raise BadInput(f"{options.filesystem} does not use a disk, but xfstests needs two: name another arm")
+    base = replace(series, arm="base", patches=(), unsafe="")
+    pair = Pair({"base": build(base), "arm": build(series)}, options, target, folder)
+    try:
+        listed = pair.start(group, tests)
+        pair.run(listed)
+        return _compared(pair, listed)
+    except KeyboardInterrupt:
+        again = f"the same command with --resume {folder.name} does not repeat the tests done so far"
+        raise RunFailed(f"interrupted: {again}") from None
+
+
+def _compared(pair: Pair, tests: Sequence[str]) -> CheckComparison:
+    found = compare(_run_of(pair, "base", 0), _run_of(pair, "arm", 0))
+    differ = [test for test in tests if test in found.differing]
+    for iteration in range(1, 1 + AGAIN if differ else 1):
+        pair.run(differ, iteration)
+        again = differences(_run_of(pair, "base", iteration), _run_of(pair, "arm", iteration))
+        found = found.confirmed_by(again)
+    return found
+
+
+def _run_of(pair: Pair, name: str, iteration: int) -> CheckRun:
+    return CheckRun(pair.kernels[name].release, tuple(pair.results(name, iteration).values()))

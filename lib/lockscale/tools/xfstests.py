@@ -12,14 +12,15 @@ An arm's run is compared with the base's: what the patches broke, and what canno
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.tools.target_tools import TargetTool
 
 TOOL = "xfstests"
 Status = Literal["pass", "fail", "notrun", "expunged"]
+STATUSES: tuple[Status, ...] = ("pass", "fail", "notrun", "expunged")
 
 NAME = r"[a-z][a-z0-9_]*/\d{3,}(?:-[A-Za-z0-9-]+)?"
 TEST = re.compile(rf"^({NAME})(?:\s+\d+s \.\.\.)?(?=\s|$)\s*(.*)$")
@@ -28,6 +29,14 @@ SECONDS = re.compile(r"^(\d+)s$")
 PLATFORM = re.compile(r"^PLATFORM +-- \S+ \S+ (\S+)")
 FAILED = re.compile(r"^Failed (\d+) of (\d+) tests$")
 PASSED = re.compile(r"^Passed all (\d+) tests$")
+
+
+def status_of(said: str) -> Status:
+    """The status that is written `said`; BadInput for another."""
+    for status in STATUSES:
+        if status == said:
+            return status
+    raise BadInput(f"{printable(said, 40)!r} is no status of a test, which is one of {', '.join(STATUSES)}")
 
 
 @dataclass(frozen=True)
@@ -165,17 +174,38 @@ class OneSided:
 
 @dataclass(frozen=True)
 class CheckComparison:
-    """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm."""
+    """`failures`: fail in the arm and not in the base. `mended`: fail in the base, pass in the arm.
+
+    unsteady: tests that ended differently on the two kernels once, and not so in every further run.
+    """
 
     in_both: int
     failures: tuple[TestResult, ...]
     mended: tuple[str, ...]
     one_sided: tuple[OneSided, ...]
+    unsteady: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
         """No failure of the arm's own, and nothing that only one of the two kernels could run."""
         return not (self.failures or self.one_sided)
+
+    @property
+    def differing(self) -> frozenset[str]:
+        """The tests that did not end alike on both kernels."""
+        return frozenset((*(r.test for r in self.failures), *self.mended, *(o.test for o in self.one_sided)))
+
+    def confirmed_by(self, again: "CheckComparison") -> "CheckComparison":
+        """What differed in the same way in a further run; the rest of what differed is unsteady."""
+        failed, apart = {r.test for r in again.failures}, {o.test for o in again.one_sided}
+        found = replace(
+            self,
+            failures=tuple(r for r in self.failures if r.test in failed),
+            mended=tuple(test for test in self.mended if test in again.mended),
+            one_sided=tuple(o for o in self.one_sided if o.test in apart),
+        )
+        lost = sorted(self.differing - found.differing)
+        return replace(found, unsteady=(*self.unsteady, *lost))
 
     @property
     def detail(self) -> str:
@@ -186,6 +216,8 @@ class CheckComparison:
             detail += f"; failed in the base only: {', '.join(self.mended)}"
         if self.one_sided:
             detail += f"; ran on one kernel only: {', '.join(o.test for o in self.one_sided)}"
+        if self.unsteady:
+            detail += f"; differed once, but not in each further run: {', '.join(self.unsteady)}"
         return detail
 
 
@@ -194,12 +226,18 @@ def _named(result: TestResult) -> str:
 
 
 def compare(base: CheckRun, arm: CheckRun) -> CheckComparison:
-    """Test by test. One run of each cannot tell a flaky test from a broken one: repeat what fails."""
+    """Test by test. One run of each cannot tell a flaky test from a broken one: repeat what differs."""
+    found = differences(base, arm)
+    if not found.in_both:
+        raise BadInput("no test ran in both xfstests runs: give runs of the same group")
+    return found
+
+
+def differences(base: CheckRun, arm: CheckRun) -> CheckComparison:
+    """The same where it may be that no test ran on both: of the few that differed."""
     before = {result.test: result.status for result in base.results}
     after = {result.test: result for result in arm.results}
     both = [t for t in after if after[t].status in RAN and before.get(t) in RAN]
-    if not both:
-        raise BadInput("no test ran in both xfstests runs: give runs of the same group")
     sides = [OneSided(t, before.get(t), arm.status(t)) for t in dict.fromkeys((*before, *after))]
     return CheckComparison(
         in_both=len(both),
@@ -263,16 +301,30 @@ def local_config(
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items() if value)
 
 
-def command(folder: str, config: str, group: str = "quick") -> list[str]:
-    """argv of `check -g group` in `folder`, with `config` in place of the user's own local.config.
+def command(
+    folder: str, config: str, group: str = "quick", tests: Sequence[str] = (), *, only_list: bool = False
+) -> list[str]:
+    """argv of `check -g group`, or of check with `tests`, with `config` in place of the user's local.config.
 
     check has to be run in its folder and as root. It exits 1 when a test failed, so only its output says
-    whether it ran to its end.
+    whether it ran to its end. only_list: the names alone, which listed() reads.
     """
     if not GROUP.fullmatch(group):
         raise BadInput(f"{group!r} is not a group of xfstests: name one, such as quick or ext4/quick")
-    run = 'cd "$1" && HOST_OPTIONS="$2" exec ./check -g "$3"'
-    return ["sh", "-c", run, "sh", folder, config, group]
+    if wrong := [test for test in tests if not re.fullmatch(NAME, test)]:
+        raise BadInput(f"{wrong[0]!r} is not a test of xfstests: name one such as generic/001")
+    chosen = list(tests) or ["-g", group]
+    run = 'cd "$1" && HOST_OPTIONS="$2" && export HOST_OPTIONS && shift 2 && exec ./check "$@"'
+    return ["sh", "-c", run, "sh", folder, config, *(["-n"] if only_list else []), *chosen]
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The tests that `check -n` named, in its order; BadInput for none."""
+    found = dict.fromkeys(line.strip() for line in text.splitlines() if re.fullmatch(NAME, line.strip()))
+    if not found:
+        said = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
+        raise BadInput(f"xfstests' check lists no test (it says: {printable(said, 120)})")
+    return tuple(found)
 
 
 ON_TARGET = TargetTool(

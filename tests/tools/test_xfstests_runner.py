@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""xfstests on the base and on an arm, in pieces: nothing done is done again, and a hang has a name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from xfstests_output import KERNEL, printed
+
+from lockscale.errors import BadInput, RunFailed
+from lockscale.kernels.series import read_series
+from lockscale.prove import xfstests as module
+from lockscale.prove.kept_rows import read_rows
+from lockscale.prove.xfstests import Outcome, compare_with_base
+from lockscale.study.file import load_target
+from lockscale.tools.xfstests import TestResult
+
+SERIES = read_series("inode-claim", "steal-retry")
+TESTS = [f"generic/{n:03}" for n in range(1, 21)]
+
+
+class Kernels:
+    """Two kernels with a check of their own: `fails` says how often a test fails on the arm yet.
+
+    `hangs`: tests that hang the arm's guest. `at`: the check that is broken off.
+    """
+
+    def __init__(self) -> None:
+        self.checks: list[tuple[str, list[str]]] = []
+        self.fails: dict[str, int] = {}
+        self.hangs: set[str] = set()
+        self.at = 0
+
+    @contextmanager
+    def guest(self, kernel: Any) -> Iterator[tuple["Kernels", str]]:
+        self.kernel = kernel.series.partition("/")[2]
+        yield self, "/opt/xfstests"
+
+    def run(self, argv: list[str], **_: Any) -> SimpleNamespace:
+        if "VERSION" in argv[2]:
+            return completed("v2025\n")
+        if "-n" in argv:
+            return completed("FSTYP -- ext4\n\n" + "".join(f"{test}\n" for test in TESTS))
+        tests = [word for word in argv if word in TESTS]
+        self.checks.append((self.kernel, tests))
+        if len(self.checks) == self.at:
+            raise KeyboardInterrupt
+        if self.kernel != "base" and self.hangs & set(tests):
+            raise RunFailed("the guest hangs: `check` did not end; the console's last lines: nothing")
+        return completed(printed([self.result(test) for test in tests]))
+
+    def result(self, test: str) -> TestResult:
+        if self.kernel == "base" or not self.fails.get(test):
+            return TestResult(test, "pass", 1)
+        self.fails[test] -= 1
+        return TestResult(test, "fail", None, "- output mismatch")
+
+
+def completed(text: str) -> SimpleNamespace:
+    return SimpleNamespace(stdout=text, status=0, check=lambda: None)
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    found = Kernels()
+    monkeypatch.setattr(
+        module, "build", lambda s: SimpleNamespace(series=s.name, build_id=s.arm, release=KERNEL)
+    )
+    monkeypatch.setattr(module.Pair, "_guest", lambda _, kernel: found.guest(kernel))
+    return found
+
+
+def compared(folder: Path, **chosen: Any) -> Any:
+    return compare_with_base(SERIES, load_target("qemu"), folder, **chosen)
+
+
+def test_both_kernels_run_each_piece_in_turn_so_that_half_a_run_compares_half_the_tests(
+    kernels: Kernels, tmp_path: Path
+):
+    found = compared(tmp_path)
+    assert found.ok and found.in_both == len(TESTS)
+    assert kernels.checks == [(k, t) for t in (TESTS[:15], TESTS[15:]) for k in ("base", "steal-retry")]
+    assert {row.origin for row in read_rows(tmp_path / "results.csv", Outcome)} == {"qemu"}
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_was(kernels: Kernels, tmp_path: Path):
+    kernels.at = 3
+    with pytest.raises(RunFailed, match=f"interrupted: the same command with --resume {tmp_path.name} does"):
+        compared(tmp_path)
+    assert len(read_rows(tmp_path / "results.csv", Outcome)) == 30
+    assert compared(tmp_path).in_both == 20
+    assert kernels.checks[3:] == [("base", TESTS[15:]), ("steal-retry", TESTS[15:])]
+
+
+def test_a_test_that_fails_on_the_arm_each_time_is_told_and_one_that_fails_once_is_unsteady(
+    kernels: Kernels, tmp_path: Path
+):
+    kernels.fails = {"generic/003": 3, "generic/007": 1, "generic/009": 2}
+    found = compared(tmp_path)
+    assert [one.test for one in found.failures] == ["generic/003"] and not found.ok
+    assert found.unsteady == ("generic/007", "generic/009")
+    again = [tests for _, tests in kernels.checks[4:]]
+    assert again == [["generic/003", "generic/007", "generic/009"]] * 4
+    assert "differed once, but not in each further run: generic/007, generic/009" in found.detail
+
+
+def test_a_test_that_hangs_the_guest_fails_and_the_others_of_its_boot_count(kernels: Kernels, tmp_path: Path):
+    kernels.hangs = {"generic/002"}
+    found = compared(tmp_path, tests=TESTS[:3])
+    assert [(one.test, one.reason) for one in found.failures] == [
+        ("generic/002", "the guest hangs: `check` did not end")
+    ]
+    assert found.in_both == 3
+
+
+def test_another_build_of_the_arm_runs_anew(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    compared(tmp_path)
+    monkeypatch.setattr(
+        module, "build", lambda s: SimpleNamespace(series=s.name, build_id="b" + s.arm, release=KERNEL)
+    )
+    compared(tmp_path)
+    assert len(kernels.checks) == 8
+
+
+def test_an_output_of_another_kernel_is_no_result(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        module, "build", lambda s: SimpleNamespace(series=s.name, build_id=s.arm, release="6.1")
+    )
+    with pytest.raises(RunFailed, match=f"ran on {KERNEL}, not on 6.1"):
+        compared(tmp_path)
+
+
+def test_a_status_that_nobody_gives_is_one_sentence(kernels: Kernels, tmp_path: Path):
+    compared(tmp_path)
+    path = tmp_path / "results.csv"
+    path.write_text(path.read_text().replace(",pass,", ",fine,", 1))
+    with pytest.raises(BadInput, match=r"results\.csv.*'fine' is no status of a test, which is one of pass"):
+        compared(tmp_path)
