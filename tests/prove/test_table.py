@@ -10,10 +10,13 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.base import VARIABLE, bases
+from lockscale.prove.campaign import Counted
 from lockscale.prove.check import CheckedArm
-from lockscale.prove.counters import CounterEntry
+from lockscale.prove.counters import CounterEntry, counters_of
+from lockscale.prove.kept_rows import read_rows
 from lockscale.prove.series_checks import CheckResult
-from lockscale.prove.table import BEGIN, END, as_text, begin_of, write_readme
+from lockscale.prove.table import BEGIN, END, as_text, begin_of, counter_rows, row, write_readme
+from lockscale.study.file import load_whole_study
 
 
 def entry(arm: str, base: str, *, ok: bool = True) -> CounterEntry:
@@ -45,8 +48,8 @@ def test_the_table_stands_between_its_marks_and_is_replaced(readme: Path):
         assert text.startswith("# Before\n") and text.endswith(f"{END}\n\nafter\n") and "stale" not in text
         assert f"| s/before | yes | {cell} |" in text
         # told once, by the arm that the expectation begins with
-        (row,) = [line for line in text.splitlines() if "before > upstream" in line]
-        assert row.endswith(f"| before 0.3 | upstream 0 | [0.1, 0.5] | {cell} |")
+        (told,) = [line for line in text.splitlines() if "before > upstream" in line]
+        assert told.endswith(f"| before 0.3 | upstream 0 | [0.1, 0.5] | {cell} |")
 
 
 def test_what_was_declared_not_to_show_stands_as_that_and_as_no_yes(readme: Path):
@@ -113,3 +116,18 @@ def test_a_failure_is_seen_on_its_line():
     lines = as_text([checked(ok=False)]).splitlines()
     assert lines[0].startswith("ok  s/before applies") and lines[1].startswith("NO  s/before builds")
     assert "expected before > upstream" in lines[2] and lines[2].startswith("NO ")
+
+
+KEPT = sorted(paths.DATA.glob("counted/patches-check-*/counts-*.csv"))
+
+
+def test_the_tables_are_those_of_the_counts_kept_beside_them():
+    assert KEPT
+    text = (paths.KERNEL_PATCHES / "README.md").read_text()
+    for path in KEPT:
+        study = load_whole_study(path.stem.removeprefix("counts-"))
+        line = path.parent.name.removeprefix("patches-check-")
+        table = text.partition(begin_of(line))[2].partition(END)[0].splitlines()
+        rows = counter_rows(study.name, counters_of(study, read_rows(path, Counted)))
+        kept = [row(cells) for cells in rows]
+        assert kept and sorted(kept) == sorted(one for one in table if one.startswith(f"| {study.name}: "))

@@ -237,7 +237,8 @@ def patches_list() -> None:
 @click.option(
     "--write-table",
     is_flag=True,
-    help="Write the results into kernel-patches/README.md (with --boot, for all arms).",
+    help="Write the results into kernel-patches/README.md, and the counts behind them into data/counted "
+    "(with --boot, for all arms).",
 )
 @click.option(
     "--resume",
@@ -252,8 +253,9 @@ def patches_check(
 ) -> int:
     """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
     from lockscale.files import need_clone
+    from lockscale.kernels.base import base
     from lockscale.prove.check import check
-    from lockscale.prove.table import as_text, write_readme
+    from lockscale.prove.table import as_text, kept_counts, write_readme
 
     if write_table:
         need_clone("--write-table writes into kernel-patches/README.md")
@@ -261,7 +263,8 @@ def patches_check(
         raise BadInput("--write-table replaces the whole table: use it with --boot and without STUDY/ARM")
     if resume and not boot:
         raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
-    found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume)
+    keep = kept_counts(base().line) if write_table else None
+    found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume, keep=keep)
     if write_table:
         write_readme(found)
     return show_verdicts(found, as_text(found))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.files import write_text
 from lockscale.filesystems import fs_type
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, chosen_names, read_series, refuse_unsafe
@@ -128,14 +129,20 @@ class CheckedArm:
 
 
 def check(
-    which: str | None, *, build: bool = False, boot: bool = False, iterations: int = 5, resume: str = ""
+    which: str | None,
+    *,
+    build: bool = False,
+    boot: bool = False,
+    iterations: int = 5,
+    resume: str = "",
+    keep: Path | None = None,
 ) -> list[CheckedArm]:
     """One entry per arm of `which`: a study, a study/arm, or everything.
 
     With `boot` every study's counters are counted too, `iterations` times an arm; the counts stay in
-    runs/patches-check-<time>. resume: such a folder, whose boots of the same kernels under the same load are
-    not repeated. A fault of an arm is a red entry of that arm; BadInput is a fault of what
-    all arms need: the choice, the kernel source, its build folder, the tools.
+    runs/patches-check-<time>, and a copy in `keep`. resume: such a folder, whose boots of the same kernels
+    under the same load are not repeated. A fault of an arm is a red entry of that arm; BadInput is a fault of
+    what all arms need: the choice, the kernel source, its build folder, the tools.
     """
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
     folder = folder_to_resume(resume, RUN) if resume else None
@@ -156,7 +163,10 @@ def check(
     for series in chosen if build else ():
         _compare_kernel(series, found[series.name].checks)
     if boot:
-        _count(list(found.values()), target, iterations, folder or new_run(RUN).folder)
+        folder = folder or new_run(RUN).folder
+        _count(list(found.values()), target, iterations, folder)
+        for path in folder.glob("counts-*.csv") if keep else ():
+            write_text(keep / path.name, path.read_text())
     return list(found.values())
 
 

@@ -2,12 +2,13 @@
 """The outcome of `patches check` for a person: lines for a terminal, a table for kernel-patches/README.md."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.kernels.base import base, bases
-from lockscale.prove.check import CheckedArm
+from lockscale.prove.check import RUN, CheckedArm
 from lockscale.prove.counters import CounterEntry
 from lockscale.prove.series_checks import CheckResult
 
@@ -67,13 +68,26 @@ def write_readme(found: Sequence[CheckedArm]) -> None:
     write_text(path, f"{before}{begin}\n\n{_tables(found)}\n\n{END}{after}")
 
 
+def kept_counts(line: str) -> Path:
+    """The folder of the counts behind the table of a base; `patches check --resume` continues it."""
+    return paths.DATA / "counted" / f"{RUN}-{line}"
+
+
 def _tables(found: Sequence[CheckedArm]) -> str:
     names = list(dict.fromkeys(name for one in found for name in one.checks))
     head = ["arm", *names]
     rows = [[f"{one.study}/{one.arm}", *(_cell(one, name) for name in names)] for one in found]
-    counters = [
+    counters = [row for one in found for row in counter_rows(one.study, one.counters)]
+    titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
+    tables = [_markdown(head, rows), _how_counted(found), _markdown(titles, counters)]
+    return "\n\n".join(part for part in tables if part)
+
+
+def counter_rows(study: str, entries: Sequence[CounterEntry]) -> list[list[str]]:
+    """A row each expectation: of the two entries, that of the arm which it begins with."""
+    return [
         [
-            f"{one.study}: {entry.name}{f' ({entry.variant})' if entry.variant else ''}",
+            f"{study}: {entry.name}{f' ({entry.variant})' if entry.variant else ''}",
             entry.unit,
             entry.expected,
             f"{entry.arm_name} {_mean(entry.arm)}",
@@ -81,13 +95,9 @@ def _tables(found: Sequence[CheckedArm]) -> str:
             f"[{_mean(entry.low)}, {_mean(entry.high)}]",
             _holds(entry),
         ]
-        for one in found
-        for entry in one.counters
+        for entry in entries
         if entry.expected.startswith(f"{entry.arm_name} ")
     ]
-    titles = ["counter", "unit", "expected", "arm", "against", "difference", "holds"]
-    tables = [_markdown(head, rows), _how_counted(found), _markdown(titles, counters)]
-    return "\n\n".join(part for part in tables if part)
 
 
 def _holds(entry: CounterEntry) -> str:
@@ -129,6 +139,11 @@ def _counted(one: CheckedArm) -> str:
     return f"{missed} of {len(one.counters)} not shown" if missed else "yes"
 
 
+def row(cells: Sequence[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(map(row, lines))
