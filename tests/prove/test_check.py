@@ -79,9 +79,11 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bases = (paths.KERNEL_PATCHES / "base.toml").read_bytes()
     monkeypatch.setattr(paths, "STUDIES", tmp_path / "studies")
     monkeypatch.setattr(paths, "KERNEL_PATCHES", tmp_path / "patches")
     found = Bench(paths.KERNEL_PATCHES)
+    (paths.KERNEL_PATCHES / "base.toml").write_bytes(bases)
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(paths, "BUILD_CACHE", tmp_path / "build")
     monkeypatch.setattr(check_module, "refuse_bad_surroundings", lambda **_: None)
@@ -125,9 +127,10 @@ def test_the_result_of_a_bad_arm_is_printed_and_the_exit_is_1(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ):
     bench.errors["applies", "s/ours"] = BadInput("hunk 2 does not apply")
-    assert status(["patches", "check", "s", "--json"]) == 1
-    ok = {one["arm"]: one["ok"] for one in json.loads(capsys.readouterr().out)}
-    assert ok == {"unpatched": True, "ours": False, "patched": True}
+    assert status(["patches", "check", "s", "--base", "7.3", "--json"]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert {one["arm"]: one["ok"] for one in rows} == {"unpatched": True, "ours": False, "patched": True}
+    assert {one["base"] for one in rows} == {"7.3"}
 
 
 def test_an_arm_whose_only_counterpart_is_red_is_not_proved(bench: Bench):
