@@ -254,6 +254,14 @@ def test_a_check_goes_on_with_the_counts_of_an_earlier_one(bench: Bench, monkeyp
     assert set(seen) == {earlier} and list(paths.RUNS.iterdir()) == [earlier]
 
 
+def test_the_counts_of_a_whole_check_are_kept_beside_its_table(bench: Bench, tmp_path: Path):
+    earlier = paths.RUNS / "patches-check-20261125T000000Z"
+    earlier.mkdir(parents=True)
+    (earlier / "counts-s.csv").write_text("study,arm\n")
+    check(None, boot=True, resume=earlier.name, keep=tmp_path / "kept")
+    assert (tmp_path / "kept/counts-s.csv").read_text() == "study,arm\n"
+
+
 @pytest.mark.parametrize("name", ["patches-check-1", "inode-claim-20261125T000000Z", "\0", "../x"])
 def test_what_is_no_earlier_check_is_refused_before_anything_is_built(bench: Bench, name: str):
     (paths.RUNS / "inode-claim-20261125T000000Z").mkdir(parents=True)

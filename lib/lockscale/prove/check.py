@@ -165,8 +165,9 @@ def check(
     if boot:
         folder = folder or new_run(RUN).folder
         _count(list(found.values()), target, iterations, folder)
-        for path in folder.glob("counts-*.csv") if keep else ():
-            write_text(keep / path.name, path.read_text())
+        if keep:
+            for path in folder.glob("counts-*.csv"):
+                write_text(keep / path.name, path.read_text())
     return list(found.values())
 
 
