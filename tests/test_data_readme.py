@@ -16,7 +16,7 @@ from lockscale.measure.compare_arms import calls_per_operation
 from lockscale.measure.count_calls import observed
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_run, curated_runs, read_study_file
-from lockscale.predict.judge import judge_counters
+from lockscale.predict.predicted_against_measured import judge_counters
 from lockscale.predict.user_files import ask_files
 from lockscale.queueing.laws.retry_storm import gain_from_attempts
 from lockscale.show.gains import gain_rows, gain_totals

@@ -13,8 +13,8 @@ from mutants.scratch import BROKEN, KILLED, SURVIVED, Scratch
 
 KNOWN = mutants()
 ASKED = {
-    "disk_guard", "format", "boot", "journal", "significance", "fsload", "locks", "posterior", "virtual_time",
-    "schedule", "lines",
+    "disk_guard", "format", "server_boot", "journal", "significance", "fsload", "locks", "posterior",
+    "virtual_time", "schedule", "lines",
 }  # fmt: skip
 
 

@@ -19,7 +19,13 @@ cpus = None  # None: the guest with the most points
 # %%
 from IPython.display import display
 
-from lockscale.predict.judge import fit_rates, fullest_guest, judge_counters, judge_guests, judge_published
+from lockscale.predict.predicted_against_measured import (
+    fit_rates,
+    fullest_guest,
+    judge_counters,
+    judge_guests,
+    judge_published,
+)
 from lockscale.show.figures import draw_fit, fit_numbers, predicted_line
 from lockscale.show.headlines import judged
 from lockscale.show.readable import show_tables_whole
@@ -127,7 +133,7 @@ counters
 # table is from another machine, and then this is empty.
 
 # %%
-from lockscale.predict.judge import judge_rates
+from lockscale.predict.predicted_against_measured import judge_rates
 
 beside = judge_rates(story.read_prediction(), story.rows)
 beside
@@ -140,7 +146,7 @@ beside
 # that of the extreme repeats. Empty if the run was not in virtual time.
 
 # %%
-from lockscale.predict.judge import judge_gains
+from lockscale.predict.predicted_against_measured import judge_gains
 
 gains = judge_gains(story.read_prediction(), story.rows)
 gains

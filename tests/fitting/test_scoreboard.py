@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.fitting import compare, scoreboard, table_fit
+from lockscale.fitting import compare, scoreboard_rows, table_fit
 from lockscale.fitting.column import all_published_columns, published_columns
-from lockscale.fitting.scoreboard import column_row, fit_targets
+from lockscale.fitting.scoreboard_rows import column_row, fit_targets
 from lockscale.fitting.table_fit import fit_each_column, models_of
 from lockscale.fitting.user_table import read_column
 from lockscale.queueing import AMDAHL, MODELS, USL
@@ -154,6 +154,6 @@ def test_a_damaged_file_of_targets_is_one_sentence(
 ):
     path = tmp_path / "fit-targets.yaml"
     path.write_text(text)
-    monkeypatch.setattr(scoreboard, "FILE", path)
+    monkeypatch.setattr(scoreboard_rows, "FILE", path)
     with pytest.raises(BadInput, match="restore it from git"):
         fit_targets()

@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.fitting import fit_cache
 from lockscale.fitting.column import Column
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.scoreboard import ColumnTarget, simulated_rows
+from lockscale.fitting.scoreboard_rows import ColumnTarget, simulated_rows
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, SimulatedModel
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.show.scoreboard import scoreboard_text

@@ -17,8 +17,9 @@ from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel, cached_kernels
 from lockscale.machines.disk_guard import NamedDisk, device_to_format
 from lockscale.machines.guest_disks import Scratch
+from lockscale.machines.kvm_trial import choose_accel
 from lockscale.machines.machine import assert_runs, must
-from lockscale.machines.qemu import Guest, QemuMachine, choose_accel
+from lockscale.machines.qemu import Guest, QemuMachine
 from lockscale.measure import file_system, target_qemu
 from lockscale.measure.load import fsload_load
 from lockscale.programs import find

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.machines.boot import boot_once, go_home
 from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
+from lockscale.machines.server_boot import boot_once, go_home
 from machines.told_server import NEW, OLD, SOUND, ToldServer
 
 GUARD = I6300esb(timeout_s=120)

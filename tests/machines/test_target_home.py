@@ -14,8 +14,8 @@ import pytest
 from command import Lockscale
 from lockscale.errors import RunFailed
 from lockscale.machines import boot_watchdog
-from lockscale.machines.boot import boot_once
 from lockscale.machines.boot_watchdog import ALONE_MIN, HEARD, HOME_TIMER, NoWatchdog, prepare_trial
+from lockscale.machines.server_boot import boot_once
 from lockscale.machines.server_lock import ServerLock
 from lockscale.measure import server_recovery
 from loopback_sshd import Sshd

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lockscale.measure import points
+from lockscale.measure import arm_boot
+from lockscale.measure.arm_boot import measure
 from lockscale.measure.plan import Step
-from lockscale.measure.points import measure
 from lockscale.study.file import load_study
 
 STUDY = load_study(
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         ("_files", files), ("_loads", lambda *_: loads), ("_age", lambda *_: None), ("_rate", rate),
         ("_profiles", profiled), ("items_each", lambda *_: 400),
     ):  # fmt: skip
-        monkeypatch.setattr(points, name, instead)
+        monkeypatch.setattr(arm_boot, name, instead)
     return said
 
 

@@ -7,7 +7,7 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import curated_run
-from lockscale.predict.judge import (
+from lockscale.predict.predicted_against_measured import (
     CANNOT_BE_TOLD,
     NO,
     YES,

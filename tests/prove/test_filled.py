@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lockscale.prove.filled import SIZES_KIB, filling
+from lockscale.prove.aged_fs import SIZES_KIB, filling
 
 BLOCK = 4096
 

@@ -9,7 +9,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from lockscale.machines.qemu import Guest, choose_accel
+from lockscale.machines.kvm_trial import choose_accel
+from lockscale.machines.qemu import Guest
 from lockscale.study.file import load_target
 from server.image import image
 from server.kernels import small_config

@@ -12,10 +12,10 @@ from lockscale.kernels.build import Kernel
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
-from lockscale.machines.boot import boot_once, go_home
 from lockscale.machines.boot_watchdog import I6300esb, NoWatchdog
 from lockscale.machines.grub import CUSTOM, PINNED, environment
 from lockscale.machines.machine import must, must_all
+from lockscale.machines.server_boot import boot_once, go_home
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.machines.ssh import SshMachine
 from lockscale.measure.target_ssh import install, recipe_of

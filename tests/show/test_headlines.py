@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from lockscale.fitting.column import Column
-from lockscale.predict.judge import CANNOT_BE_TOLD, NO, YES, Fitted
+from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, NO, YES, Fitted
 from lockscale.queueing import AMDAHL
 from lockscale.queueing.compare import compare_models
 from lockscale.show.headlines import (

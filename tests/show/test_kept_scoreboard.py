@@ -6,7 +6,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.fitting.column import all_published_columns
-from lockscale.fitting.scoreboard import SMALL_N, simulated_targets
+from lockscale.fitting.scoreboard_rows import SMALL_N, simulated_targets
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.show import scoreboard
 from lockscale.show.scoreboard import kept_scoreboard, scoreboard_table, simulated_tables, with_how

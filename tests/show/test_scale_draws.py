@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.studies.parts import draws
+from lockscale.studies.hooks import draws
 
 COVARIANCE = [[0.04, 0.03], [0.03, 0.09]]
 LOGS = {

@@ -14,9 +14,9 @@ from lockscale.sim import load_model, simulate
 from lockscale.sim import sweep as sweep_module
 from lockscale.sim.sweep import simulate_point, simulator
 from lockscale.studies.group_trylock_tables import ALLOCATE
+from lockscale.studies.hooks import MOST, SweptPath, draws
 from lockscale.studies.inode_claim_tables import CREATE
 from lockscale.studies.orphan_file_tables import CREATE_AND_CLOSE, TRUNCATE
-from lockscale.studies.parts import MOST, SweptPath, draws
 from lockscale.studies.registry import studies
 from lockscale.sweeps import local_cluster
 

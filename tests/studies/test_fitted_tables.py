@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lockscale.fitting import fit_cache
-from lockscale.fitting.scoreboard import simulated_rows, simulated_targets
+from lockscale.fitting.scoreboard_rows import simulated_rows, simulated_targets
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.show import scoreboard as whole_scoreboard
 from lockscale.sim import simulate

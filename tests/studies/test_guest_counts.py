@@ -12,12 +12,12 @@ import pytest
 from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, FirstCounts
 from lockscale.measure.run_folder import Run
-from lockscale.predict.guest import predict_guests
 from lockscale.predict.guest_case import GuestCase, SimulatedArm
+from lockscale.predict.guest_counts import predict_guests
 from lockscale.show.prediction import base_to_count, case_of, predict
 from lockscale.show.story import Story
 from lockscale.sim import Result, simulate
-from lockscale.studies.models import FOUND, lost_bits
+from lockscale.studies.models.lost_bits import FOUND, lost_bits
 from lockscale.study.file import Study, load_study
 
 GUEST = {"guests": [{"cpus": 4, "processes": [2, 4, 8]}], "iterations": 3, "operations_per_point": 2400}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.predict.judge import NO, YES, judge_guests, judge_published
+from lockscale.predict.predicted_against_measured import NO, YES, judge_guests, judge_published
 from lockscale.show.figures.study import counted_against_unpatched, table_beside_simulated
 from lockscale.show.simulated import errors, table_points, unfitted_check
 from lockscale.sim import load_model

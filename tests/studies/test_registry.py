@@ -28,7 +28,7 @@ SHOWN = CODE["kernel-patches/look-again/study.py"]
 SEEDS = ["inode-claim", "write-access", "group-trylock", "orphan-file"]
 SHIPPED = [*SEEDS, "xfs-create", "goal-fold", "handle-start"]
 ANSWERS = """
-from lockscale.studies.parts import StudyParts
+from lockscale.studies.hooks import StudyParts
 from lockscale.predict.answer import Answer
 
 
@@ -183,7 +183,7 @@ def test_the_scoreboard_says_first_that_a_study_is_broken(own: Path, monkeypatch
 def test_a_fit_that_is_kept_is_of_the_file_of_now(own: Path):
     text = """
 from lockscale.fitting.simulated_model import Simulated
-from lockscale.studies.parts import StudyParts
+from lockscale.studies.hooks import StudyParts
 
 of = Simulated("s1_rates", "inode_claim", {"hold_ns": (1, 2)}, {})
 STUDY = StudyParts(name="look-again", simulated=[of])
@@ -205,7 +205,7 @@ def test_what_it_prints_is_not_on_stdout(own: Path, capsys: pytest.CaptureFixtur
     assert said.out == "" and said.err == "hello\n"
 
 
-BEGIN = "from lockscale.studies.parts import StudyParts\n"
+BEGIN = "from lockscale.studies.hooks import StudyParts\n"
 FAILS = {
     "raises": (
         "def w(given):\n    return given['nope']\nSTUDY = StudyParts('look-again', whatif=w)\n",

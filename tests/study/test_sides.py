@@ -4,8 +4,8 @@
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.study.compared_arms import change_of, submitted
 from lockscale.study.file import load_study
-from lockscale.study.sides import change_of, submitted
 
 STUDY = load_study("group-trylock")
 

@@ -13,7 +13,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.curate import curate
 from lockscale.measure.run_folder import Run, keep_study
-from lockscale.predict.judge import judge_published
+from lockscale.predict.predicted_against_measured import judge_published
 from lockscale.show.audit import audit_tables
 from lockscale.show.batch.plan import read_batch
 from lockscale.show.figures.study import table_beside_simulated

@@ -27,7 +27,7 @@ from lockscale.kernels.build import (
     objects_in,
     series_in,
 )
-from lockscale.kernels.kept import is_whole
+from lockscale.kernels.build_cache import is_whole
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, find_source, version_in

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Target qemu: a guest that runs our kernel over the host's user space (virtme-ng).
+"""Target qemu: a guest that runs our kernel over the host's user space (virtme-ng)."""
 
-KVM only after a trial boot: /dev/kvm may open and still hang an unmodified guest.
-"""
-
-import json
 import os
 import secrets
 import shutil
@@ -12,15 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
-from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import write_json
 from lockscale.machines.channel import Channel
 from lockscale.machines.last_will import LastWill
 from lockscale.machines.machine import Completed, Machine, Step
@@ -34,7 +27,6 @@ from lockscale.machines.virtual_time import (
     refuse_library,
 )
 from lockscale.programs import find, need
-from lockscale.progress import progress
 from lockscale.scratch import scratch_folder
 
 CONSOLE_LINES_SHOWN = 12
@@ -247,33 +239,3 @@ class QemuMachine(Machine):
             if self.process.stdin and not self.process.stdin.closed:
                 self.process.stdin.close()
         self.will.revoke()
-
-
-TRIAL_S = 25  # a TCG guest boots in 6 s here; a KVM guest that is not up by then never will be
-REMEMBERED = paths.CACHE / "accel.json"
-
-
-def choose_accel(guest: Guest) -> str:
-    """ "kvm" if a guest really booted with it on this machine since its start, else "tcg"."""
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "tcg"
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    if REMEMBERED.is_file():
-        known = json.loads(REMEMBERED.read_text())
-        if known["boot_id"] == boot_id:
-            return str(known["accel"])
-    with progress("trial boot with KVM") as shown:
-        shown.update(0, f"at most {TRIAL_S} s")
-        started_s = time.monotonic()
-        accel = "kvm" if _boots(replace(guest, accel="kvm", disk=None)) else "tcg"
-        tried_s = round(time.monotonic() - started_s, 1)
-    write_json(REMEMBERED, {"boot_id": boot_id, "accel": accel, "tried_s": tried_s})
-    return accel
-
-
-def _boots(guest: Guest) -> bool:
-    try:
-        with QemuMachine(replace(guest, boot_timeout_s=TRIAL_S)) as machine:
-            return machine.run(["true"], timeout_s=TRIAL_S).status == 0
-    except RunFailed:
-        return False

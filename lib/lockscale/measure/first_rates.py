@@ -11,8 +11,8 @@ from dataclasses import asdict
 import pandas as pd
 
 from lockscale.files import locked, write_json
+from lockscale.measure.arm_boot import measure
 from lockscale.measure.plan import Step
-from lockscale.measure.points import measure
 from lockscale.measure.resume import open_journal, refuse_other, says_how_to_go_on
 from lockscale.measure.rows import read_rows, write_rows
 from lockscale.measure.run import Work, carry_out, rows_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockscale.errors import BadInput
 from lockscale.files import now_utc, sha256_of_json, write_json
-from lockscale.measure.points import MeasuredBoot
+from lockscale.measure.arm_boot import MeasuredBoot
 from lockscale.measure.run_folder import Run, prediction_sha256, read_provenance, read_study_file
 from lockscale.measure.target import HeldTarget, host
 from lockscale.study.file import Study, Target, load_study, load_target

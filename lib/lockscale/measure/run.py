@@ -20,8 +20,8 @@ import pandas as pd
 from lockscale.files import locked, now_utc, write_bytes
 from lockscale.kernels.series import refuse_unsafe
 from lockscale.measure import provenance
+from lockscale.measure.arm_boot import MeasuredBoot, measure
 from lockscale.measure.plan import WARM_UP, Step, plan
-from lockscale.measure.points import MeasuredBoot, measure
 from lockscale.measure.resume import (
     Journal,
     open_journal,

@@ -13,10 +13,10 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import expanded
-from lockscale.machines.boot import go_home
 from lockscale.machines.boot_watchdog import BootWatchdog, I6300esb, NoWatchdog
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine
+from lockscale.machines.server_boot import go_home
 from lockscale.machines.server_lock import HeldByOther, ServerLock
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost

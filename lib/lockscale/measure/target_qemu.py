@@ -12,8 +12,9 @@ from lockscale.kernels.base import RATE
 from lockscale.kernels.build import Kernel
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import Scratch
+from lockscale.machines.kvm_trial import choose_accel
 from lockscale.machines.machine import assert_runs
-from lockscale.machines.qemu import Attached, Guest, QemuMachine, choose_accel, qemu_line
+from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.run_folder import Run

@@ -15,12 +15,12 @@ from lockscale.kernels.package import ServerKernel, build_package
 from lockscale.kernels.series import Series, refuse_unsafe
 from lockscale.kernels.server_config import ServerConfig, server_config
 from lockscale.kernels.source import Source, find_source
-from lockscale.machines.boot import boot_once, home_of
 from lockscale.machines.boot_watchdog import is_on_trial
 from lockscale.machines.format import formatting
 from lockscale.machines.machine import Machine, must
 from lockscale.machines.noise import read, refuse_other_load
 from lockscale.machines.prepare import needed, online, only, prepared
+from lockscale.machines.server_boot import boot_once, home_of
 from lockscale.machines.server_facts import Check, needs, not_reached, server_facts
 from lockscale.machines.server_kernels import (
     OnServer,

@@ -21,7 +21,7 @@ from lockscale.measure.plan import in_turn
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import booted_guest
 from lockscale.progress import progress
-from lockscale.prove.filled import STATES, filling
+from lockscale.prove.aged_fs import STATES, filling
 from lockscale.prove.series_checks import refuse_bad_surroundings
 from lockscale.study.file import Study, Target, load_whole_study
 from lockscale.study.target_file import with_disk

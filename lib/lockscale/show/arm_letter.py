@@ -9,7 +9,7 @@ from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import aa_apart_pct, rate_repeats
 from lockscale.measure.rows import is_benchmark, where_measured
 from lockscale.measure.run_folder import curated_run, find_run, target_of
-from lockscale.predict.judge import judge_gains
+from lockscale.predict.predicted_against_measured import judge_gains
 from lockscale.show.commit_text import wrapped
 from lockscale.show.protocol import machine_in_virtual_time, noise_of, rerun_command
 from lockscale.show.story import Story, open_story

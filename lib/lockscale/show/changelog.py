@@ -20,8 +20,8 @@ from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import Letter, Paragraph, cut_to, wrapped
 from lockscale.show.protocol import Measurement, boots_of, noise_of, protocol_blocks
 from lockscale.show.story import Story
+from lockscale.study.compared_arms import change_of
 from lockscale.study.file import Study
-from lockscale.study.sides import change_of
 
 LINES = 30
 """Of a commit message: more are read by nobody."""

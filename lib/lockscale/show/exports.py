@@ -34,11 +34,11 @@ from lockscale.show.figures import (
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
 from lockscale.show.gains import gain_rows
-from lockscale.show.letters import FORMS, in_form
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
 from lockscale.show.story import Story, open_story
+from lockscale.show.text_forms import FORMS, in_form
 from lockscale.study.file import list_studies
 from lockscale.tables import list_tables, published
 

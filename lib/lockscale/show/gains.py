@@ -17,7 +17,7 @@ from lockscale import paths
 from lockscale.measure.compare_arms import rate_repeats
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_provenance, read_study_file
-from lockscale.predict.judge import judge_gains, measured_gain
+from lockscale.predict.predicted_against_measured import judge_gains, measured_gain
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published

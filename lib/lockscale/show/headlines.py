@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.measure.rows import origin_in_words
-from lockscale.predict.judge import CANNOT_BE_TOLD, YES, Fitted
+from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.queueing.fitted import Fit
 
 MIME = "application/vnd.lockscale.headline+json"

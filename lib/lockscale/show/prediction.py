@@ -11,8 +11,8 @@ from lockscale.errors import BadInput
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
 from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.discrepancy import Discrepancy
-from lockscale.predict.guest import predict_guests
 from lockscale.predict.guest_case import GuestCase
+from lockscale.predict.guest_counts import predict_guests
 from lockscale.predict.unpatched_run import predict_gains
 from lockscale.show.repredicted import KEPT, kept_repredicted, learned_from_others
 from lockscale.studies.registry import studies, study_parts

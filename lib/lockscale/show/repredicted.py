@@ -25,8 +25,8 @@ from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, curated_runs, read_prediction, read_study_file
 from lockscale.predict.discrepancy import Discrepancy, JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, tell_gains
-from lockscale.predict.guest import predict_guests
-from lockscale.predict.judge import gains_off, judge_counters, judge_gains
+from lockscale.predict.guest_counts import predict_guests
+from lockscale.predict.predicted_against_measured import gains_off, judge_counters, judge_gains
 from lockscale.predict.unpatched_run import simulate_gains
 from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study, load_study

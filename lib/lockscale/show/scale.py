@@ -18,7 +18,7 @@ from lockscale.show.scoreboard import kept_scoreboard
 from lockscale.sim import load_model
 from lockscale.sim.replicate import Client
 from lockscale.sim.sweep import key_of, version_of
-from lockscale.studies.parts import MOST, SweptPath, Values, draws
+from lockscale.studies.hooks import MOST, SweptPath, Values, draws
 from lockscale.sweeps import sweep_points
 from lockscale.tables import published
 

@@ -20,7 +20,7 @@ from lockscale.errors import BadInput
 from lockscale.files import sha256_of, write_json
 from lockscale.fitting.column import all_published_columns
 from lockscale.fitting.fit_cache import cached
-from lockscale.fitting.scoreboard import column_row, simulated_rows
+from lockscale.fitting.scoreboard_rows import column_row, simulated_rows
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.progress import progress
 from lockscale.studies.registry import left_out_if_broken, studies

@@ -11,7 +11,7 @@ from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
-from lockscale.studies.parts import ModelBesidePublished, StudyParts
+from lockscale.studies.hooks import ModelBesidePublished, StudyParts
 from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
 from lockscale.study.tables import EXTREMES, StudyTable

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The studies: all that is known of one by name, beside its file in notebooks/studies and its patches.
 
-parts            what a study can add to the rooms below: its claims, prediction, models, scenes, paths
+hooks            what a study can add to the rooms below: its claims, prediction, models, scenes, paths
 registry         which studies there are: each module here that has a STUDY, and files of the user's own
 inode_claim, write_access, group_trylock, orphan_file
                  a study each; what would be too long for one file is in <study>_tables

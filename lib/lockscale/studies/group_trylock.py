@@ -10,7 +10,7 @@ from lockscale.predict.guest_case import Chances, GuestCase, Told, skips, waits
 from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
-from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
+from lockscale.studies.hooks import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
 
 NAME = "group-trylock"

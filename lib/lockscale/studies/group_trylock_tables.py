@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn
 from lockscale.sim import load_model
-from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
+from lockscale.studies.hooks import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import AuditRow, Gap, Interval, judged, row, unstated
 from lockscale.tables.datapackage import printed_points, published
 from lockscale.tables.percentages import change, how_printed

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lockscale.predict.answer import Answer, Open
 from lockscale.studies.group_trylock_tables import TABLE
-from lockscale.studies.parts import StudyParts
+from lockscale.studies.hooks import StudyParts
 from lockscale.studies.simulated_gains import SimulatedGains
 
 GAINS = SimulatedGains(

@@ -26,6 +26,7 @@ from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
 from lockscale.predict.unpatched import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
+from lockscale.studies.hooks import Scene, StudyParts, simulated_arm, switches_of
 from lockscale.studies.inode_claim_costs import (
     ACCESS,
     COST,
@@ -35,7 +36,6 @@ from lockscale.studies.inode_claim_costs import (
     one_process_constant,
 )
 from lockscale.studies.inode_claim_tables import CLAIMS, CREATE, FITTED, RATES
-from lockscale.studies.parts import Scene, StudyParts, simulated_arm, switches_of
 from lockscale.study.file import Study, load_study
 from lockscale.tables.function_costs import Cost
 
@@ -225,7 +225,7 @@ def _per_create(counts: dict[str, float]) -> dict[str, float]:
 
 def guests(study: Study) -> GuestCase:
     """The patched arm says how old a bit is when it is claimed; the retries are what is to be told."""
-    from lockscale.studies.models import FOUND, lost_bits  # a model's file imports the compiler
+    from lockscale.studies.models.lost_bits import FOUND, lost_bits  # a model's file imports the compiler
 
     def lost(run: Result) -> Chances:
         return run.lines[FOUND].lost, guest.operations(run)

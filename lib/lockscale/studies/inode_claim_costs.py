@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.fitting.scoreboard import simulated_targets
+from lockscale.fitting.scoreboard_rows import simulated_targets
 from lockscale.sim import Result, load_model
-from lockscale.studies.parts import ModelBesidePublished, extra_calls_bounds
+from lockscale.studies.hooks import ModelBesidePublished, extra_calls_bounds
 from lockscale.study.file import Constant, Study, load_study
 from lockscale.tables.function_costs import Cost, costs
 

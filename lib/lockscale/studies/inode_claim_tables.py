@@ -7,8 +7,8 @@ from math import prod
 from lockscale import paths
 from lockscale.fitting.column import Column
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn, figures
+from lockscale.studies.hooks import Given, SweptArm, SweptPath, Values
 from lockscale.studies.inode_claim_costs import COST, THREADS, cost_rows
-from lockscale.studies.parts import Given, SweptArm, SweptPath, Values
 from lockscale.tables.claim import (
     AuditRow,
     Gap,

@@ -9,6 +9,7 @@ from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, 
 from lockscale.predict.guest_case import Chances, GuestCase, Told, operations, waits
 from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
+from lockscale.studies.hooks import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.studies.orphan_file_tables import (
     CLAIMS,
     CLO_FITTED,
@@ -18,7 +19,6 @@ from lockscale.studies.orphan_file_tables import (
     STRESS_FITTED,
     TRUNCATE,
 )
-from lockscale.studies.parts import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.study.file import Study
 from lockscale.tables import describe
 

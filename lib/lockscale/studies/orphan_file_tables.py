@@ -15,7 +15,7 @@ from lockscale.fitting.column import published_columns
 from lockscale.fitting.simulated_model import Simulated, SimulatedColumn
 from lockscale.fitting.simulated_model import Values as Free
 from lockscale.sim import Result
-from lockscale.studies.parts import SweptArm, SweptPath, Values, most_published, of_fit
+from lockscale.studies.hooks import SweptArm, SweptPath, Values, most_published, of_fit
 from lockscale.tables.claim import AuditRow, Gap, row, tally, undecided, unstated
 from lockscale.tables.datapackage import printed_points, published
 from lockscale.tables.percentages import change, how_printed

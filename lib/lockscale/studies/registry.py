@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.studies.parts import StudyParts
+from lockscale.studies.hooks import StudyParts
 from lockscale.user_code import located, run_file
 
 T = TypeVar("T")

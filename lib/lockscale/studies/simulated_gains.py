@@ -21,7 +21,7 @@ from lockscale.predict.answer import (
 from lockscale.predict.residual_bottleneck import OWN_WORK, waits
 from lockscale.predict.unpatched import UnpatchedCurve
 from lockscale.progress import progress
-from lockscale.studies.parts import default_times
+from lockscale.studies.hooks import default_times
 from lockscale.study.file import Study, load_whole_study
 
 THREADS = (1, 2, 4, 8, 16, 32, 64)

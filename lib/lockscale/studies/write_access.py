@@ -26,8 +26,8 @@ from lockscale.predict.answer import (
 from lockscale.predict.unpatched import Storm, UnpatchedColumns, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
+from lockscale.studies.hooks import Scene, StudyParts, switches_of
 from lockscale.studies.inode_claim_costs import access_calls_a_create, calls_without_retry, lost_claims
-from lockscale.studies.parts import Scene, StudyParts, switches_of
 from lockscale.studies.write_access_tables import CLAIMS, WITH, WITHOUT
 from lockscale.study.file import Study
 from lockscale.tables import function_cost, published

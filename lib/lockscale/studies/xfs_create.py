@@ -32,7 +32,7 @@ from lockscale.predict.answer import (
     idea_by_gain,
 )
 from lockscale.predict.unpatched import UnpatchedCurve
-from lockscale.studies.parts import StudyParts, extra_calls_bounds
+from lockscale.studies.hooks import StudyParts, extra_calls_bounds
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import beside, study_tables
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study and its arms as typed models; what they do not know is refused.
+"""A study as a typed model; what it does not know is refused.
 
 A study's file says all of it but the patches: those lie in kernel-patches/<study>/<arm>/, in `series`.
 """
@@ -11,17 +11,13 @@ import pydantic
 from lockscale.errors import BadInput
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, read_series
+from lockscale.study.arms import STRICT, Arm, Feature, MkfsWord, Text, with_two_sides
 from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
 from lockscale.study.mistakes import near
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
 from lockscale.tools.fsload import PHASES
 from lockscale.yaml_text import spelt
-
-# Nothing of them reaches a command line as a path, a second option or a control character.
-Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
-MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
-Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
 
 def _of_fsload(workload: str) -> str:
@@ -59,54 +55,13 @@ def _left_out(value: object) -> bool:
     return value is None
 
 
-class _Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-
-class Arm(_Strict):
-    """A kernel with its file system's options, and its model.
-
-    role: `unpatched` and `patched` are the two sides that are compared; a `variant` is a further published
-    or inferred one, a `proposed` one is ours, and a `bound` is what no real kernel can do. series: the folder
-    whose patches are this arm's, by default its own. mkfs to knobs: in addition to the study's; knobs are
-    files of the file system's folder in sysfs. model: by default the study's. simulated: false where no
-    model knows the arm. change: what it changes, as a commit message says
-    it; where it is left out, the subjects of its patches.
-    """
-
-    name: Name
-    role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
-    change: Text = ""
-    series: Name | None = None
-    mkfs: list[MkfsWord] = []
-    mkfs_asserts: list[Feature] = []
-    mount: list[MountOption] = []
-    knobs: dict[Name, int] = {}
-    model: Name | None = None
-    model_parameters: dict[str, bool | float] = {}
-    simulated: Annotated[bool, pydantic.Field(strict=True)] = True
-
-    @property
-    def options(self) -> Options:
-        """What it adds to the study's own."""
-        return Options(mkfs=self.mkfs, mkfs_asserts=self.mkfs_asserts, mount=self.mount, knobs=self.knobs)
-
-
-def _with_two_sides(arms: list[Arm]) -> list[Arm]:
-    """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
-    names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
-    if len(set(names)) < len(names):
-        raise ValueError("two arms have the same name")
-    if not {"unpatched", "patched"} <= roles:
-        raise ValueError("an arm of role unpatched and one of role patched are needed")
-    return arms
-
-
-class Constant(_Strict):
+class Constant(pydantic.BaseModel):
     """A number taken from outside the study's own tables, with where it is from.
 
     run: the one of data/measured that it is of, if it is.
     """
+
+    model_config = STRICT
 
     value: pydantic.FiniteFloat
     unit: Text
@@ -114,7 +69,7 @@ class Constant(_Strict):
     run: Annotated[str, spelt(r"[a-z0-9][A-Za-z0-9_-]*", "name a run of data/measured")] | None = None
 
 
-class Study(_Strict):
+class Study(pydantic.BaseModel):
     """One question with its arms, its workload and everything that decides its result.
 
     problem, story, limits: what hurts, how the algorithm explains it, and what its model lacks; the first two
@@ -128,6 +83,8 @@ class Study(_Strict):
     a guest's disk has to have; only what is written to it takes room. check: the load under which
     `lockscale patches check` counts `counters`.
     """
+
+    model_config = STRICT
 
     name: Name
     question: Text
@@ -156,7 +113,7 @@ class Study(_Strict):
     @pydantic.field_validator("arms")
     @classmethod
     def _two_sides(cls, arms: list[Arm]) -> list[Arm]:
-        return _with_two_sides(arms)
+        return with_two_sides(arms)
 
     @pydantic.model_validator(mode="after")
     def _counters_of_its_arms(self) -> "Study":
@@ -226,7 +183,7 @@ class Study(_Strict):
         for name in names:
             self.arm(name)
         try:
-            kept = _with_two_sides([arm for arm in self.arms if arm.name in names or not names])
+            kept = with_two_sides([arm for arm in self.arms if arm.name in names or not names])
         except ValueError as error:
             raise BadInput(str(error)) from None
         return self.model_copy(update={"arms": kept})

@@ -17,7 +17,7 @@ from lockscale.sim import Result
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
-from lockscale.studies.parts import Scene
+from lockscale.studies.hooks import Scene
 
 HEIGHT_PX = 680
 NO_WAIT_NS = 1.0

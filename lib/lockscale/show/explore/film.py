@@ -18,7 +18,7 @@ from lockscale.show.figures.template import PAGE_PX, figure
 from lockscale.show.timeline import COLOUR
 from lockscale.sim.delays import PS_PER_US
 from lockscale.sim.trace import Hold, Span, Trace, trace
-from lockscale.studies.parts import Scene
+from lockscale.studies.hooks import Scene
 
 STRETCH_US = 100.0
 REST = "the rest of "

@@ -18,7 +18,7 @@ from lockscale.errors import BadInput
 from lockscale.files import write_text
 from lockscale.sim import load_model
 from lockscale.sim.model import Model, Value
-from lockscale.studies.parts import Scene
+from lockscale.studies.hooks import Scene
 from lockscale.studies.registry import collected
 from lockscale.study.file import list_studies, load_study
 

@@ -19,7 +19,7 @@ from lockscale.measure.profiling import lock_waits_of
 from lockscale.measure.rows import is_benchmark
 from lockscale.measure.steadiness import steady_lines
 from lockscale.measure.virtual_time import gains_at_price_ends
-from lockscale.predict.judge import (
+from lockscale.predict.predicted_against_measured import (
     fit_rates,
     fullest_guest,
     judge_counters,
@@ -37,7 +37,7 @@ from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable,
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
 from lockscale.show.story import Story
-from lockscale.study.study import Arm
+from lockscale.study.arms import Arm
 
 LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""

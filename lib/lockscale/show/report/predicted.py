@@ -7,7 +7,12 @@ from typing import Any
 import pandas as pd
 
 from lockscale.measure.rows import is_benchmark, origin_in_words
-from lockscale.predict.judge import judge_counters, judge_guests, judge_published, judge_rates
+from lockscale.predict.predicted_against_measured import (
+    judge_counters,
+    judge_guests,
+    judge_published,
+    judge_rates,
+)
 from lockscale.show.report.figures import in_report, prediction_figure
 from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail, subject_of
-from lockscale.study.study import Arm, Study
+from lockscale.study.arms import Arm
+from lockscale.study.study import Study
 
 SUBMITTED = ("patched", "proposed")
 """Roles of arms whose patches are meant for others; those of the other roles put an old state back."""

@@ -10,8 +10,8 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.fitting.simulated_model import Simulated
 from lockscale.predict.answer import Answer
-from lockscale.predict.guest import BOUND
 from lockscale.predict.guest_case import GuestCase, SimulatedArm
+from lockscale.predict.guest_counts import BOUND
 from lockscale.sim import load_model
 from lockscale.sim.models import AnyModel
 from lockscale.study.file import Study

@@ -9,8 +9,8 @@ from lockscale.kernels.mail import cover_letter, read_mail
 from lockscale.show.changelog import letter_of
 from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
 from lockscale.show.story import Story
+from lockscale.study.compared_arms import patches_between, subjects_of, submitted
 from lockscale.study.file import Study
-from lockscale.study.sides import patches_between, subjects_of, submitted
 
 FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
 """Form -> how the name of its file ends."""

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""An arm of a study, and its role in it: a kernel with the file system's options, and its model."""
+
+from typing import Annotated, Literal
+
+import pydantic
+
+from lockscale.filesystems import Options
+from lockscale.study.checks import MountOption
+from lockscale.study.target_file import Name
+from lockscale.yaml_text import spelt
+
+# Nothing of them reaches a command line as a path, a second option or a control character.
+Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
+MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
+Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
+
+
+STRICT = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+
+class Arm(pydantic.BaseModel):
+    """A kernel with its file system's options, and its model.
+
+    role: `unpatched` and `patched` are the two sides that are compared; a `variant` is a further published
+    or inferred one, a `proposed` one is ours, and a `bound` is what no real kernel can do. series: the folder
+    whose patches are this arm's, by default its own. mkfs to knobs: in addition to the study's; knobs are
+    files of the file system's folder in sysfs. model: by default the study's. simulated: false where no
+    model knows the arm. change: what it changes, as a commit message says
+    it; where it is left out, the subjects of its patches.
+    """
+
+    model_config = STRICT
+
+    name: Name
+    role: Literal["unpatched", "patched", "variant", "proposed", "bound"]
+    change: Text = ""
+    series: Name | None = None
+    mkfs: list[MkfsWord] = []
+    mkfs_asserts: list[Feature] = []
+    mount: list[MountOption] = []
+    knobs: dict[Name, int] = {}
+    model: Name | None = None
+    model_parameters: dict[str, bool | float] = {}
+    simulated: Annotated[bool, pydantic.Field(strict=True)] = True
+
+    @property
+    def options(self) -> Options:
+        """What it adds to the study's own."""
+        return Options(mkfs=self.mkfs, mkfs_asserts=self.mkfs_asserts, mount=self.mount, knobs=self.knobs)
+
+
+def with_two_sides(arms: list[Arm]) -> list[Arm]:
+    """The arms, whose names differ and which hold both sides of a patch; ValueError is pydantic's."""
+    names, roles = [arm.name for arm in arms], {arm.role for arm in arms}
+    if len(set(names)) < len(names):
+        raise ValueError("two arms have the same name")
+    if not {"unpatched", "patched"} <= roles:
+        raise ValueError("an arm of role unpatched and one of role patched are needed")
+    return arms
