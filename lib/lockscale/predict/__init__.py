@@ -8,9 +8,10 @@ posterior, user_case  the model fitted to these, and what each of its switches g
 user_files            a user's own files: the whole answer
 unpatched_run         what every other arm gives on a run's own machine, from its unpatched arm alone:
 gain_interval         what stands in a gain's way (other_lines), and what models lack (discrepancy)
-guest                 what the guests must count: bounds, and by the counts of one arm (guest_case, guest_fit)
+guest_counts          what the guests must count: bounds, and by the counts of one arm (guest_case, guest_fit)
 answer                the parts of an answer, its verdicts by intervals alone, its text; icicle draws it
-judge                 the prediction beside what was measured
+predicted_against_measured
+                      models fitted to what was measured, and each prediction judged by it
 
 No study is named here: lockscale.studies has each one's answer, and lockscale.show.prediction asks for it.
 """

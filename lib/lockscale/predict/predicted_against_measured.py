@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models fitted to what was measured, and the prediction beside the truth."""
+"""The prediction judged by what was measured, gain by gain and count by count; and models fitted to it."""
 
 from dataclasses import dataclass
 from typing import Any

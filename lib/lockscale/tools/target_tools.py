@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A tool that a target may have: how the target is asked for it, and how a profiler runs around a load.
 
-Each tool's own file declares its own, as ON_TARGET and on_load(); `parsing.TOOLS` lists them.
+Each tool's own file declares its own, as ON_TARGET and on_load(); `registry.TOOLS` lists them.
 """
 
 import re
