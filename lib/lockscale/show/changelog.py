@@ -18,7 +18,7 @@ from lockscale.measure.compare_arms import (
 )
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import Letter, Paragraph, cut_to, wrapped
-from lockscale.show.protocol import Measurement, boots_of, noise_of, protocol_blocks
+from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks
 from lockscale.show.story import Story
 from lockscale.study.compared_arms import change_of
 from lockscale.study.file import Study
@@ -119,13 +119,8 @@ def _table(study: Study, found: Measurement) -> list[str]:
     for row in _shown(points).itertuples():
         cpus = f"{row.cpus:>5} " if with_cpus else ""
         values = f"{row.before:>16.{decimals}f} {row.after:>16.{decimals}f}"
-        lines.append(f"{cpus}{row.threads:>5} {values}  {_marked(row.change, row.significant)}")
+        lines.append(f"{cpus}{row.threads:>5} {values}  {marked(row.change, row.significant)}")
     return lines
-
-
-def _marked(change: str, significant: bool) -> str:
-    """`*  -2.39%*` where it is significant, else `(  -2.39%)`, as kernel changelogs print it."""
-    return f"*{change:>8}*" if significant else f"({change:>8})"
 
 
 def _shown(points: pd.DataFrame) -> pd.DataFrame:
