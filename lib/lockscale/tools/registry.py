@@ -212,9 +212,9 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     return known[name](text)
 
 
-def profile_of(text: str, tool: str | None = None, table: str | int | None = None) -> LockProfile:
+def profile_of(text: str, table: str | int | None = None) -> LockProfile:
     """The profile in `text`; where there are several the one of this number, from 1, or title."""
-    return chosen(profiles_of(text, tool), table)
+    return chosen(profiles_of(text), table)
 
 
 def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:
