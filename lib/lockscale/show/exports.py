@@ -19,6 +19,7 @@ from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.casebook import read_casebook
 from lockscale.predict.casebook_score import score_cases
 from lockscale.progress import progress
+from lockscale.show.changelog import FORMS, in_form
 from lockscale.show.figures import (
     casebook_figure,
     casebook_numbers,
@@ -34,7 +35,6 @@ from lockscale.show.figures import (
 )
 from lockscale.show.figures.formats import FORMATS, one_browser
 from lockscale.show.gains import gain_rows
-from lockscale.show.letters import FORMS, in_form
 from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
