@@ -32,7 +32,6 @@ from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
 from lockscale.show.figures import function_shares
 from lockscale.show.headlines import counted, judged, measured, predicted
-from lockscale.show.report.figures import in_report
 from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
@@ -120,13 +119,13 @@ def _knobs(arm: Arm) -> list[str]:
 
 def _figures(story: Story) -> Iterator[ReportFigure]:
     for stem, drawn, _ in study_drawings(story):
-        yield in_report(stem, drawn)
+        yield ReportFigure.of(stem, drawn)
     most = _most(story)
     costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
     if all(map(len, costs)):
         says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
         drawn = function_shares(costs[0], costs[1], _sides(story), says)
-        yield in_report(f"{story.study.name}-costs", drawn)
+        yield ReportFigure.of(f"{story.study.name}-costs", drawn)
 
 
 def _sides(story: Story) -> tuple[str, str]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
-from lockscale.show.figures.template import COLOURS
+from lockscale.show.figures.formats import svg
+from lockscale.show.figures.template import COLOURS, room_for_legend
 from lockscale.text_table import cell_text
 
 
@@ -45,6 +47,11 @@ class ReportFigure:
 
     origin: str
     svg: str
+
+    @staticmethod
+    def of(stem: str, drawn: go.Figure) -> "ReportFigure":
+        """One that says itself where its numbers are from."""
+        return ReportFigure(drawn.layout.meta["says"], svg(room_for_legend(drawn), stem))
 
     def as_html(self) -> str:
         """The svg in place, in the colours of the page."""
