@@ -31,7 +31,7 @@ from lockscale.show.commit_text import (
     message_of,
     wrapped,
 )
-from lockscale.show.protocol import Measurement, boots_of, noise_of, protocol_blocks
+from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks
 from lockscale.show.story import Story
 from lockscale.study.file import Study
 from lockscale.study.sides import change_of, patches_between, subjects_of, submitted
@@ -52,15 +52,12 @@ def measurement_of(story: Story) -> Measurement:
     most = extra.iloc[extra.extra.argmax()]
     sides = [study.unpatched.name, study.patched.name]
     costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in sides}
-    benchmark = is_benchmark(story.provenance["origin"])
-    compared = _of_patched(study, compared_rates(rows, study)) if benchmark else None
+    compared, apart = None, None
+    if is_benchmark(story.provenance["origin"]):
+        compared, apart = compared_rates(rows, study), aa_apart_pct(rows, study)
+        compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
     counter = _counter(study, proof_of(rows, study))
-    apart = aa_apart_pct(rows, study) if benchmark else None
     return Measurement(story.provenance, extra, counter, compared, costs, story.read_prediction(), apart)
-
-
-def _of_patched(study: Study, compared: pd.DataFrame) -> pd.DataFrame:
-    return compared[compared.arm == study.patched.name].reset_index(drop=True)
 
 
 def _counter(study: Study, counter: str) -> str:
@@ -82,11 +79,8 @@ def letter(study: Study, found: Measurement) -> Letter:
     after = [*([Paragraph(change)] if change else []), *fixed]
     taken = sum(len(wrapped(one.text)) if not one.fixed else len(table) for one in after) + len(after)
     told, rest = cut_to(f"{study.problem} {study.story}", LINES - taken)
-    return Letter([Paragraph(told), *after], [*_rest(rest), *protocol_blocks(study, found)])
-
-
-def _rest(text: str) -> list[Paragraph]:
-    return [Paragraph(text)] if text else []
+    below = [*([Paragraph(rest)] if rest else []), *protocol_blocks(study, found)]
+    return Letter([Paragraph(told), *after], below)
 
 
 def _measured(study: Study, found: Measurement) -> str:
@@ -132,13 +126,8 @@ def _table(study: Study, found: Measurement) -> list[str]:
     for row in _shown(points).itertuples():
         cpus = f"{row.cpus:>5} " if with_cpus else ""
         values = f"{row.before:>16.{decimals}f} {row.after:>16.{decimals}f}"
-        lines.append(f"{cpus}{row.threads:>5} {values}  {_marked(row.change, row.significant)}")
+        lines.append(f"{cpus}{row.threads:>5} {values}  {marked(row.change, row.significant)}")
     return lines
-
-
-def _marked(change: str, significant: bool) -> str:
-    """`*  -2.39%*` where it is significant, else `(  -2.39%)`, as kernel changelogs print it."""
-    return f"*{change:>8}*" if significant else f"({change:>8})"
 
 
 def _shown(points: pd.DataFrame) -> pd.DataFrame:

@@ -168,9 +168,14 @@ def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
 
 
 def percent(before: float, after: float, significant: bool) -> str:
-    """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  4.40%)`."""
+    """The change from `before` to `after`, marked()."""
     text = f"{100 * (after / before - 1):.2f}%" if before else "new" if after else "0.00%"
-    return f"*{text:>8}*" if significant else f"({text:>8})"
+    return marked(text, significant)
+
+
+def marked(change: str, significant: bool) -> str:
+    """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  4.40%)`."""
+    return f"*{change:>8}*" if significant else f"({change:>8})"
 
 
 def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:

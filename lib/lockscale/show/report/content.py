@@ -36,7 +36,6 @@ from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable,
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
 from lockscale.show.story import Story
-from lockscale.study.study import Arm
 
 LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""
@@ -51,23 +50,27 @@ def title_of(story: Story) -> str:
 
 def sections_of(story: Story) -> list[ReportSection]:
     """In the order in which a reader asks: what was found, the numbers, what was expected, of what it is."""
+    text = ReportText(as_text(letter_of(story)), fixed=True, origin=f"measured {story.where}; predicted")
     return [
         ReportSection("What was found", [*_headlines(story), *_arms(story)]),
         ReportSection("Figures", list(_figures(story))),
         ReportSection("Numbers", list(_numbers(story))),
         ReportSection("Prediction against measurement", list(prediction_parts(story))),
         ReportSection("Where the numbers come from", list(provenance_parts(story))),
-        ReportSection("Changelog text", [_changelog(story)]),
+        ReportSection("Changelog text", [text]),
     ]
 
 
 def _headlines(story: Story) -> Iterator[ReportText]:
     rows, study, prediction = story.rows, story.study, story.read_prediction()
+    worth = ""
     if is_benchmark(story.provenance["origin"]):
         yield ReportText(_gain(story))
+    else:
+        worth = ". The counts are the proof; the rates are not a benchmark"
     extra = extra_calls(rows, study)
     yield ReportText(str(counted(extra, proof_of(rows, study), story.where)))
-    yield ReportText(str(measured(rows, story.where)) + _worth(story))
+    yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
         fit_rates(rows, study, fullest_guest(study)),
@@ -93,28 +96,21 @@ def _gain(story: Story) -> str:
     )
 
 
-def _worth(story: Story) -> str:
-    if is_benchmark(story.provenance["origin"]):
-        return ""
-    return ". The counts are the proof; the rates are not a benchmark"
-
-
 def _arms(story: Story) -> Iterator[ReportTable]:
     rows = [
         {
             "arm": arm.name,
             "role": arm.role,
             "patches": ", ".join(one.name for one in story.study.series_of(arm.name).patches) or "none",
-            "made and mounted with": " ".join([*arm.mkfs, *arm.mount, *_knobs(arm)]) or None,
+            "made and mounted with": " ".join(
+                [*arm.mkfs, *arm.mount, *(f"{k}={v}" for k, v in arm.knobs.items())]
+            )
+            or None,
         }
         for arm in story.study.arms
     ]
     frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
     yield ReportTable("Arms", "the study's file and its series of today", frame)
-
-
-def _knobs(arm: Arm) -> list[str]:
-    return [f"{name}={value}" for name, value in arm.knobs.items()]
 
 
 def _figures(story: Story) -> Iterator[ReportFigure]:
@@ -172,7 +168,3 @@ def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[Repo
 
 def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame[[name for name in columns if name in frame]]
-
-
-def _changelog(story: Story) -> ReportText:
-    return ReportText(as_text(letter_of(story)), fixed=True, origin=f"measured {story.where}; predicted")
