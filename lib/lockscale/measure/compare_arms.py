@@ -140,6 +140,12 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     return table[[*POINT, patched, unpatched, *EXTRA]]
 
 
+def most_extra(extra: pd.DataFrame) -> tuple[int, int]:
+    """CPUs and processes of the point in extra_calls() with the most of it."""
+    most = extra.iloc[extra.extra.argmax()]
+    return int(most.cpus), int(most.threads)
+
+
 def aa_pair(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """The A/A pair: calls an operation of the study's function, the same build twice, and how far apart."""
     calls = calls_per_operation(rows, study.called_function)

@@ -18,6 +18,7 @@ from lockscale.measure.compare_arms import (
     compared_rates,
     extra_calls,
     function_costs,
+    most_extra,
     proof_of,
     unit_of,
 )
@@ -49,9 +50,8 @@ def measurement_of(story: Story) -> Measurement:
     """Of the story's unpatched and patched arm; rates of an emulated machine are not read at all."""
     rows, study = story.rows, story.study
     extra = extra_calls(rows, study)
-    most = extra.iloc[extra.extra.argmax()]
     sides = [study.unpatched.name, study.patched.name]
-    costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in sides}
+    costs = {arm: function_costs(rows, arm, *most_extra(extra)) for arm in sides}
     compared, apart = None, None
     if is_benchmark(story.provenance["origin"]):
         compared, apart = compared_rates(rows, study), aa_apart_pct(rows, study)

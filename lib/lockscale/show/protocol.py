@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lockscale.kernels.mail import COLUMNS
+from lockscale.measure.compare_arms import most_extra
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.show.commit_text import Paragraph, plain
@@ -35,9 +36,8 @@ class Measurement(NamedTuple):
 
 def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     """What was measured, on what, how again, and how sure it is; no rates of an emulated machine."""
-    extra, provenance = found.extra, found.provenance
-    most = extra.iloc[extra.extra.argmax()]
-    point = f"{where_measured(provenance)}, {most.cpus} CPUs, {most.threads} processes"
+    extra, provenance, (cpus, threads) = found.extra, found.provenance, most_extra(found.extra)
+    point = f"{where_measured(provenance)}, {cpus} CPUs, {threads} processes"
     return [
         *_preamble(study, provenance, boots_of(found)),
         *_counts(study, extra, found.counter),

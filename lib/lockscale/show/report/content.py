@@ -12,6 +12,7 @@ from lockscale.measure.compare_arms import (
     counted_arms,
     extra_calls,
     function_costs,
+    most_extra,
     proof_of,
     unit_of,
 )
@@ -116,7 +117,7 @@ def _arms(story: Story) -> Iterator[ReportTable]:
 def _figures(story: Story) -> Iterator[ReportFigure]:
     for stem, drawn, _ in study_drawings(story):
         yield ReportFigure.of(stem, drawn)
-    most = _most(story)
+    most = most_extra(extra_calls(story.rows, story.study))
     costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
     if all(map(len, costs)):
         says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
@@ -126,13 +127,6 @@ def _figures(story: Story) -> Iterator[ReportFigure]:
 
 def _sides(story: Story) -> tuple[str, str]:
     return story.study.unpatched.name, story.study.patched.name
-
-
-def _most(story: Story) -> tuple[int, int]:
-    """CPUs and processes of the point where the proof's counter differs most."""
-    extra = extra_calls(story.rows, story.study)
-    most = extra.iloc[extra.extra.argmax()]
-    return int(most.cpus), int(most.threads)
 
 
 def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
@@ -148,7 +142,8 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
         _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
-    waits = lock_waits_of(rows, _sides(story), *(most := _most(story))).groupby("arm", sort=False)
+    most = most_extra(extra_calls(rows, study))
+    waits = lock_waits_of(rows, _sides(story), *most).groupby("arm", sort=False)
     yield from _unless_empty(
         f"Longest waits for locks, {most[0]} CPUs, {most[1]} processes", timed,
         waits.head(LONGEST_WAITS).drop(columns="origin"),
