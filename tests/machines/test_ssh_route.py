@@ -14,8 +14,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.machines import ssh_host
-from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, SshHost, Unreachable
-from lockscale.machines.ssh_refusals import refusal_of
+from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, SshHost, Unreachable, refusal_of
 from loopback_sshd import Sshd, answers, free_port, refusal
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,7 @@ from log_writer import write_log
 from lockscale.errors import RunFailed
 from lockscale.machines.machine import Completed
 from lockscale.prove.kernel_reports import reports
-from lockscale.prove.powercut.campaign import _untested
-from lockscale.prove.powercut.check import CheckedCut, judge, orphans, replayed
+from lockscale.prove.powercut.campaign import CheckedCut, _untested, judge, orphans, replayed
 from lockscale.prove.powercut.cuts import Cut, WriteLog
 from lockscale.prove.powercut.load import RECORDS_AT, CutDisks, LoggedDisk
 from lockscale.prove.powercut.promises import CREATE

@@ -13,13 +13,12 @@ import pytest
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail
-from lockscale.show.changelog import letter
+from lockscale.show.changelog import cover, in_form, letter, ticket
 from lockscale.show.commit_text import Letter, Paragraph, as_text, below_of, message_of
 from lockscale.show.exports import export
 from lockscale.show.prediction import predict
 from lockscale.show.protocol import Measurement
 from lockscale.show.story import open_story
-from lockscale.show.text_forms import cover, in_form, ticket
 from lockscale.study.compared_arms import patches_between, submitted
 from lockscale.study.file import list_studies, load_study
 

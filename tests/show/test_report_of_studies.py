@@ -12,8 +12,8 @@ import pytest
 
 from lockscale import paths
 from lockscale.measure.run_folder import Run
+from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report import write_report
-from lockscale.show.report.figures import prediction_figure
 from lockscale.study.file import list_studies, load_study
 from test_studies_in_notebooks import made_up  # noqa: F401  a fixture
 
@@ -23,7 +23,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are made and not rendered, nor are the models run: the browser tests do both."""
     monkeypatch.setattr("lockscale.show.report.one_browser", contextlib.nullcontext)
     monkeypatch.setattr(
-        "lockscale.show.report.figures.svg", lambda drawn, stem: f"<svg><title>{stem}</title></svg>"
+        "lockscale.show.report.page.svg", lambda drawn, stem: f"<svg><title>{stem}</title></svg>"
     )
     monkeypatch.setattr("lockscale.show.report.content.study_drawings", lambda story: [])
 

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.kernels.source import find_source
 from lockscale.measure.run_folder import curated_run, read_provenance, read_study_file
 from lockscale.sim import load_model
 from lockscale.study.file import (
-    Parameters,
     Study,
     list_studies,
     list_targets,
@@ -61,12 +59,6 @@ def test_the_shipped_default_has_the_points_of_the_question():
     assert parameters.iterations >= 3
 
 
-def test_a_parameter_is_changed_and_the_others_stay():
-    plain, changed = load_study("inode-claim"), load_study("inode-claim", {"iterations": 7})
-    assert changed.parameters.iterations == 7
-    assert changed.parameters.model_copy(update={"iterations": 3}) == plain.parameters
-
-
 def test_an_unknown_study_is_refused_with_the_nearest_one():
     with pytest.raises(BadInput, match=r"no study 'inode-clam' in studies/: did you mean inode-claim\?"):
         load_study("inode-clam")
@@ -81,91 +73,6 @@ def test_what_is_no_name_of_a_study_is_refused(name):
 def test_an_unknown_target_is_refused_with_the_nearest_one():
     with pytest.raises(BadInput, match=r"no target 'quemu' in targets/: did you mean qemu\?"):
         load_target("quemu")
-
-
-def test_a_misspelt_parameter_is_refused_with_the_nearest_one():
-    with pytest.raises(BadInput, match=r"no parameter 'iteration': did you mean iterations\?"):
-        load_study("inode-claim", {"iteration": 4})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("iterations", "4"),
-        ("iterations", 4.0),
-        ("iterations", True),
-        ("iterations", 1),
-        ("operations_per_point", 0),
-        ("operations_per_point", None),
-        ("seed", -1),
-        ("seed", 2**63),
-        ("simulated_threads", [4097]),
-        ("tool", "bonnie"),
-        ("accel", "fast"),
-        ("guests", []),
-        ("guests", [{"cpus": 4}]),
-        ("guests", [{"cpus": 8193, "processes": [1]}]),
-        ("guests", [{"cpus": 4, "processes": [0]}]),
-        ("guests", [{"cpus": 4, "processes": [1], "memory": 1}]),
-        ("simulated_threads", "1,2"),
-        ("kernel_source", 6.12),
-    ],
-)
-def test_a_value_of_the_wrong_type_or_range_is_refused_by_its_place(name, value):
-    with pytest.raises(BadInput, match=rf"^parameter {name}.*: ") as refused:
-        load_study("inode-claim", {name: value})
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
-        ("guests", [{"cpus": 1, "processes": [1, 1]}], "1 is given 2 times: give each once"),
-        (
-            "guests",
-            [{"cpus": 1, "processes": [1]}, {"cpus": 1, "processes": [2, 1]}],
-            "1 processes on 1 CPUs are given 2 times: give each once",
-        ),
-        ("simulated_threads", [1, 8, 8, 8], "8 is given 3 times: give each once"),
-    ],
-)
-def test_a_point_is_named_once_as_its_repeats_would_pass_for_iterations(name, value, reason):
-    with pytest.raises(BadInput, match=reason):
-        load_study("inode-claim", {name: value})
-
-
-def test_one_number_of_processes_may_be_measured_on_several_numbers_of_cpus():
-    guests = [{"cpus": 1, "processes": [1]}, {"cpus": 2, "processes": [1]}, {"cpus": 2, "processes": [2]}]
-    assert len(load_study("inode-claim", {"guests": guests}).parameters.guests) == 3
-
-
-ADDRESSES = [
-    "https://bob:hunter2@host/x", "https:/bob:hunter2@host/x", "bob:hunter2@host:/x", "bob:hun/ter2@host",
-    "git@host:repo", "host.example:/x", "ftp+x://host/x", "bob:hunter2@host",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("source", ADDRESSES)
-def test_a_kernel_source_is_a_path_and_no_address_and_no_password_is_repeated(
-    source: str, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("LOCKSCALE_KERNEL_SOURCE", source)
-    for call in (lambda: load_study("inode-claim", {"kernel_source": source}), find_source):
-        with pytest.raises(BadInput, match="looks like a URL, and nothing is downloaded") as refused:
-            call()
-        assert "hun" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "source", ["/srv/linux@6.12", "~/a:b@c", "./a@b", "kernels/l@6.12.tar.xz", "a:b", ""]
-)
-def test_a_path_may_have_the_signs_of_an_address(source: str):
-    assert load_study("inode-claim", {"kernel_source": source}).parameters.kernel_source == source
-
-
-def test_a_kernel_source_in_the_home_of_nobody_is_a_sentence():
-    with pytest.raises(BadInput, match="'~nobody-here/x' does not begin with a home folder of this machine"):
-        find_source("~nobody-here/x")
 
 
 def test_a_key_that_no_study_has_is_refused(studies: Path):
@@ -248,70 +155,6 @@ def test_a_file_that_is_no_text_is_refused(studies: Path):
         load_study("x")
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "value"),
-    [
-        ("iterations=4", "iterations", 4),
-        ("tool=fsload", "tool", "fsload"),
-        ("guests=[{cpus: 4, processes: [1, 8]}]", "guests", [{"cpus": 4, "processes": [1, 8]}]),
-        ("kernel_source=/a=b", "kernel_source", "/a=b"),
-        ("seed=", "seed", None),
-    ],
-)
-def test_a_parameter_of_the_command_line_is_read_as_yaml(text, name, value):
-    assert parse_parameter(text) == (name, value)
-
-
-@pytest.mark.parametrize("text", ["iterations", "=4", ""])
-def test_a_parameter_without_name_or_equals_sign_is_refused(text):
-    with pytest.raises(BadInput, match="write -p name=value"):
-        parse_parameter(text)
-
-
-# int(), datetime and a look-up inside YAML's own constructors fail in their own ways
-@pytest.mark.parametrize(
-    "text", ["[1", "0x_", "2024-99-99", "!!bool x", "!!timestamp x", "[" * 5000, "9" * 5000]
-)
-def test_a_value_that_yaml_cannot_read_is_refused_and_not_repeated_at_length(text):
-    with pytest.raises(
-        BadInput, match=r"the value of parameter seed (is not YAML|cannot be used: line 1)"
-    ) as refused:
-        parse_parameter(f"seed={text}")
-    assert len(str(refused.value)) < 200
-
-
-def test_a_value_that_grows_when_it_is_printed_is_refused_briefly():
-    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"{n}: &{n} [{', '.join([f'*{m}'] * 9)}]" for m, n in zip("abcdefgh", "bcdefghi", strict=True)]
-    for value in (yaml.safe_load("\n".join(lines)), int("9" * 4000) ** 2):
-        with pytest.raises(BadInput) as refused:
-            load_study("inode-claim", {"guests": value})
-        assert len(str(refused.value)) < 300
-
-
-@settings(deadline=None)
-@given(st.text())
-@example("x=!!int y")
-def test_any_text_is_a_parameter_or_a_sentence(text):
-    try:
-        name, _ = parse_parameter(text)
-    except BadInput:
-        return
-    assert text.startswith(name + "=")
-
-
-@settings(deadline=None)
-@given(st.sampled_from(sorted(Parameters.model_fields)), junk)
-def test_any_value_is_a_valid_study_or_a_sentence(name, value):
-    try:
-        study = load_study("inode-claim", {name: value})
-    except BadInput as error:
-        assert "\n" not in str(error)
-        return
-    assert getattr(study.parameters, name) == value
-    assert Study.model_validate(study.model_dump()) == study
-
-
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(Study.model_fields)), junk)
 def test_any_value_of_a_study_is_a_valid_study_or_a_sentence(tmp_path_factory, name, value):
@@ -331,11 +174,6 @@ def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(paths, "STUDIES", tmp_path)
     with pytest.raises(BadInput, match=r"rename the file to inode-claim\.yaml"):
         load_study("other")
-
-
-def test_a_parameter_whose_value_gives_a_name_twice_is_refused():
-    with pytest.raises(BadInput, match="repeats the name 'cpus'"):
-        parse_parameter("guests=[{cpus: 2, cpus: 4, processes: [1]}]")
 
 
 @pytest.mark.parametrize(
@@ -358,25 +196,6 @@ def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies
     with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: {name}") as refused:
         load_study("inode-claim")
     assert str(refused.value).isprintable()
-
-
-@pytest.mark.parametrize("value", ["a;b", "a b", "$(x)", "../x", "", "a\nb"])
-def test_a_function_to_profile_is_a_name_or_a_pattern(value: str):
-    with pytest.raises(BadInput, match="profiled_functions"):
-        load_study("inode-claim", {"profiled_functions": [value]})
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"creates_per_point": 9},
-        {"manycore": [{"cpus": 4, "processes": [1], "creates_per_point": 9}]},
-        {"manycore": [{"cpus": 4, "processes": [1], "creates_at": {1: 9}}]},
-    ],
-)
-def test_a_parameter_by_its_name_of_earlier_versions_says_its_present_one(changes: dict[str, object]):
-    with pytest.raises(BadInput, match=r"creates_\w+:? is called operations_\w+ now: rename it$"):
-        load_study("inode-claim", changes)
 
 
 def test_what_a_run_of_an_earlier_version_says_of_its_study_has_its_present_names():

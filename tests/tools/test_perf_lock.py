@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools import perf_lock
-from lockscale.tools.perf_lock import LockWaits, columns_of
+from lockscale.tools.perf_lock_columns import LockWaits, columns_of
 from lockscale.tools.registry import profile_of, profiles_of
 from lockscale.tools.seal import UNSEALED, seal
 

@@ -9,10 +9,9 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
-from lockscale.cli.first_steps import first_steps
+from lockscale.cli.first_steps import first_steps, new
 from lockscale.cli.kernels import kernel, patches, target
 from lockscale.cli.models import doctor, parse, sim
-from lockscale.cli.new import new
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep

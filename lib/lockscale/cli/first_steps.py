@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What `lockscale` says when nothing is asked of it: the five things that people do first."""
+"""What people do first: what `lockscale` says when nothing is asked of it, and `lockscale new study`."""
 
+import click
+
+from lockscale.cli.output import as_json, show
 from lockscale.studies.examples import EXAMPLE_MODEL, EXAMPLE_STUDY
 
 FIRST_STEPS = (
@@ -28,3 +31,24 @@ def first_steps() -> str:
             "lockscale doctor reports what is missing, lockscale --help lists all commands.",
         ]
     )
+
+
+@click.group()
+def new() -> None:
+    """Create a study of your own."""
+
+
+@new.command("study")
+@click.argument("name")
+@as_json
+def new_study(name: str) -> None:
+    """Write a skeleton study: its file, an arm with the unmodified kernel, and one for your patches.
+
+    It is complete as written, so `lockscale study show NAME` works; README.md in the folder of its arms
+    says what to fill in.
+    """
+    from lockscale.studies.skeleton import write_study
+
+    written = write_study(name)
+    value = {"study": name, "file": str(written.file), "folder": str(written.folder)}
+    show(value, f"{written.file}\n{written.folder}\nThe next steps are in {written.folder / 'README.md'}")

@@ -70,9 +70,9 @@ class _Case:
     token: str | None
 
 
-def device_to_format(machine: Machine, disk: NamedDisk, token: str | None = None, fs: FsType = FIRST) -> str:
+def device_to_format(machine: Machine, disk: NamedDisk) -> str:
     """The kernel's name of `disk`, after every check; a sentence with each reason if one fails."""
-    return judged(machine, disk, token, fs).device
+    return judged(machine, disk).device
 
 
 def judged(machine: Machine, disk: NamedDisk, token: str | None = None, fs: FsType = FIRST) -> Look:

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""A server reached by ssh, as a machine: commands as root that outlive the connection, and files."""
+"""A server reached by ssh, as a machine: commands as root that outlive the connection, and files to it.
+
+A file is written beside its place, compared by sha256, and renamed.
+"""
 
 import contextlib
 import hashlib
 import hmac
+import posixpath
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from lockscale.errors import BadInput, RunFailed
-from lockscale.machines import ssh_job, ssh_transfer
+from lockscale.errors import BadInput, RunFailed, printable
+from lockscale.files import sha256_of
+from lockscale.machines import ssh_job
 from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.machines.ssh_host import HostKeyRefused, LoginRefused, Lost, SshHost, Unreachable
 from lockscale.machines.ssh_job import Job, JobFolder
@@ -22,7 +27,26 @@ JOBS = "/run/lockscale-jobs"  # of root alone, in memory, gone after a boot; und
 LOST_S = 300.0  # how long a lost connection is tried again while a job waits
 RETRY_S = 1.0
 MOST_LOSSES = 20  # in one command or copy
+CHUNK = 1 << 18
+SHOWN_FROM = 16 << 20
+COPY_S = 3600.0
+_MODE = 0o777
 T = TypeVar("T")
+
+# $1 file, $2 its copy beside it, $3 sha256, $4 mode, $5 bytes; the file is on stdin. Says one word.
+_PUT = """\
+say() { rm -f "$copy"; echo "$1"; exit; }
+copy=$2
+cd "${1%/*}/" 2> /dev/null || say folder
+{ cat > "$copy" && chmod "$4" "$copy" && sync "$copy"; } 2> /dev/null || {
+    set -- $(stat -f -c '%f %S' .) "$5"
+    [ $(($1 * $2)) -lt "$3" ] && say full || say unwritable
+}
+[ "$(wc -c < "$copy")" -eq "$5" ] || say cut
+[ "$(sha256sum < "$copy")" = "$3  -" ] || say damaged
+mv -T "$copy" "$1" 2> /dev/null || say taken
+echo done
+"""
 
 
 class SshMachine(Machine):
@@ -69,14 +93,7 @@ class SshMachine(Machine):
 
         BadInput when the server's disk is full, or `remote` cannot be written.
         """
-        self._again_when_lost(lambda connection: ssh_transfer.put(connection, local, remote))
-
-    def get(self, remote: str, local: Path) -> None:
-        """Copy a file from the server, whole or not at all; both sides' sha256 agree.
-
-        BadInput when this machine's disk is full, or `remote` is no file.
-        """
-        self._again_when_lost(lambda connection: ssh_transfer.get(connection, remote, local))
+        self._again_when_lost(lambda connection: _put(connection, local, remote))
 
     def boot_id(self) -> str:
         """The kernel's own name of this boot (/proc/sys/kernel/random/boot_id), read when it connected."""
@@ -186,3 +203,43 @@ class SshMachine(Machine):
                         ) from None
                 shown.update(waited_s)
                 time.sleep(RETRY_S)
+
+
+def _put(connection: Connection, local: Path, remote: str) -> None:
+    """As SshMachine.put; Lost with the connection."""
+    if not local.is_file():
+        raise BadInput(f"{local} is not a file: nothing is copied")
+    if not remote.startswith("/") or remote.endswith("/"):
+        raise BadInput(f"{printable(remote)!r} is not the absolute path of a file on the server")
+    folder, name = posixpath.split(remote)
+    server, status = connection.host.host, local.stat()
+    beside = f"{folder}/.{name}.{secrets.token_hex(4)}.part"
+    arguments = [remote, beside, sha256_of(local), f"{status.st_mode & _MODE:o}", str(status.st_size)]
+    with connection.shell(_PUT, arguments, COPY_S) as shell:
+        with contextlib.suppress(Lost):  # it may have said why it reads no more
+            _send(local, status.st_size, shell.send, f"to {server}: {local.name}")
+            shell.end_input()
+        word = shell.line()
+    if word == "cut":
+        raise Lost("the file arrived incomplete")
+    if word != "done":
+        raise {
+            "folder": BadInput(f"{printable(folder)} on {server} is not a folder"),
+            "full": BadInput(f"the disk under {printable(folder)} on {server} is full"),
+            "taken": BadInput(f"{printable(remote)} on {server} cannot be replaced: is it a folder?"),
+            "damaged": RunFailed(f"{local.name} arrived damaged on {server}: it is not used"),
+        }.get(word, BadInput(f"{printable(folder)} on {server} cannot be written"))
+
+
+def _send(local: Path, size: int, write: Callable[[bytes], object], what: str) -> None:
+    """The file's first `size` bytes, or as many as there are."""
+    done = 0
+    with (
+        local.open("rb") as source,
+        progress(what, size) if size >= SHOWN_FROM else contextlib.nullcontext() as shown,
+    ):
+        while done < size and (chunk := source.read(min(CHUNK, size - done))):
+            write(chunk)
+            done += len(chunk)
+            if shown:
+                shown.update(done)

@@ -18,8 +18,16 @@ import time
 from typing import NoReturn, Self
 
 from lockscale.errors import BadInput
-from lockscale.machines.ssh_host import LoginRefused, Lost, SshHost, Unreachable
-from lockscale.machines.ssh_refusals import IN_A_CIRCLE, MOST_JUMPS, refusal_of, refusal_of_sudo
+from lockscale.machines.ssh_host import (
+    IN_A_CIRCLE,
+    MOST_JUMPS,
+    LoginRefused,
+    Lost,
+    SshHost,
+    Unreachable,
+    refusal_of,
+    refusal_of_sudo,
+)
 from lockscale.programs import need
 from lockscale.scratch import ScratchFolder
 

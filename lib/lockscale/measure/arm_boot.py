@@ -23,11 +23,10 @@ from lockscale.measure.plan import Step, items_each, loads_of, profiled
 from lockscale.measure.profiling import UNDER_PROFILER, profile, profilers
 from lockscale.measure.rows import STATISTICS
 from lockscale.measure.target import Booted
-from lockscale.measure.virtual_time import half_quantum, price_ends, where_time_went
+from lockscale.measure.virtual_time import half_quantum, price_ends, read_system_map, where_time_went
 from lockscale.progress import Progress
 from lockscale.study.file import Study
 from lockscale.tools import lock_events
-from lockscale.tools.system_map import read_system_map
 
 DROP_CACHES: list[list[str] | Write] = [["sync"], Write("/proc/sys/vm/drop_caches", "3")]
 

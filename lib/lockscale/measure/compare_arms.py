@@ -140,6 +140,12 @@ def extra_calls(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     return table[[*POINT, patched, unpatched, *EXTRA]]
 
 
+def most_extra(extra: pd.DataFrame) -> tuple[int, int]:
+    """CPUs and processes of the point in extra_calls() with the most of it."""
+    most = extra.iloc[extra.extra.argmax()]
+    return int(most.cpus), int(most.threads)
+
+
 def aa_pair(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """The A/A pair: calls an operation of the study's function, the same build twice, and how far apart."""
     calls = calls_per_operation(rows, study.called_function)
@@ -188,7 +194,7 @@ MEASURED = ("aa", "ab")
 KEYS = [*POINT, "statistic"]
 
 
-def compared_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+def compared_rates(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """Each arm against the unpatched one at each point, by blocks.
 
     Columns arm, cpus, threads, statistic, unpatched, value (means, ops/s), change_pct, low_pct, high_pct,
@@ -196,23 +202,23 @@ def compared_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataF
     significant below 5% in p_holm, unless the A/A pair differs at its point. Nothing is left out of it
     but warm-up blocks. Raises BadInput where there are no rates, or fewer than two blocks.
     """
-    return _compared(of_all_processes(rows[rows.pair.isin(MEASURED)], test or study.operation), study)
+    return _compared(of_all_processes(rows[rows.pair.isin(MEASURED)], study.operation), study)
 
 
-def compared_latencies(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+def compared_latencies(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """The same of each percentile of the latency, in ns; empty where no load timed its operations."""
-    here = rows[(rows.test == (test or study.operation)) & rows.pair.isin(MEASURED)]
+    here = rows[(rows.test == study.operation) & rows.pair.isin(MEASURED)]
     wanted = here[(here.metric == "latency") & ~here.profiled]
     return pd.DataFrame() if wanted.empty else _compared(wanted, study)
 
 
-def aa_rates(rows: pd.DataFrame, study: Study, test: str = "") -> pd.DataFrame:
+def aa_rates(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """The A/A pair of the rates: the same build twice, against the noise of the blocks at the same point.
 
     Columns cpus, threads, first, second, difference_pct, p, p_holm, alike. p is None, and alike true,
     where there are not two blocks of two arms to know the noise from.
     """
-    rates = of_all_processes(rows[rows.pair.isin(MEASURED)], test or study.operation)
+    rates = of_all_processes(rows[rows.pair.isin(MEASURED)], study.operation)
     table = aa_pairs(rates, study, POINT, log_ratios)
     table["gap"] = 100 * np.expm1(table.gap.astype(float))
     return table.rename(columns={"gap": "difference_pct"})

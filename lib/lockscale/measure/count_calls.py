@@ -6,7 +6,7 @@ is measured, for a prediction of the others, in `base`; both with journal and pr
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -91,38 +91,52 @@ def count_points(
     return counted
 
 
+@dataclass(frozen=True)
+class _Counting:
+    """How one tool counts around a load. start, stop: writes that patch kernel text.
+
+    zero: writes right before the load. read: prints what counts() takes, after the load, or once stopped.
+    """
+
+    read: Sequence[str]
+    counts: Callable[[str], dict[str, int]]
+    start: Sequence[tuple[str, str]] = ()
+    stop: Sequence[tuple[str, str]] = ()
+    zero: Sequence[tuple[str, str]] = ()
+    is_read_stopped: bool = False
+
+
+def _countings(machine: Machine, sources: Sources, cpus: int, system: str) -> Iterator[_Counting]:
+    """One for each kind of source that there is."""
+    if events := [f"{system}:{name}" for name in sources.trace]:
+        event_counts.check(must(machine, event_counts.AVAILABLE), events)
+        around = event_counts.start(events), event_counts.stop(events)
+        yield _Counting(event_counts.read(events), lambda text: _traced(text, events), *around)
+    if calls := sources.calls:
+        profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
+        around = ftrace_cost.start(calls), ftrace_cost.stop()
+        yield _Counting(profile, lambda text: _called(text, calls), *around, is_read_stopped=True)
+    if locks := sources.locks:
+        yield _Counting(lock_stat.READ, lambda text: _locked(text, locks), zero=lock_stat.start())
+
+
 def count(machine: Machine, load: Sequence[str], sources: Sources, cpus: int, system: str) -> dict[str, int]:
     """Source -> its count while `load` ran, and no longer. system: the folder of its trace events."""
-    events = [f"{system}:{name}" for name in sources.trace]
-    if events:
-        event_counts.check(must(machine, event_counts.AVAILABLE), events)
-    on = [
-        *(event_counts.start(events) if events else []),
-        *(ftrace_cost.start(sources.calls) if sources.calls else []),
-    ]
-    off = [
-        *(ftrace_cost.stop() if sources.calls else []),
-        *(event_counts.stop(events) if events else []),
-    ]
-    profile = ["cat", *(f"{ftrace_cost.RESULTS}{cpu}" for cpu in range(cpus))]
-    histograms = event_counts.read(events) if events else []
+    tools = list(_countings(machine, sources, cpus, system))
+    back = tools[::-1]  # what began last is read and stopped first: no reading is counted
     steps: list[MachineStep] = [
         ["sync"],
-        *with_one_cpu_online(machine, cpus, on),
-        *(Write(*w) for w in (lock_stat.start() if sources.locks else ())),
+        *with_one_cpu_online(machine, cpus, [write for one in tools for write in one.start]),
+        *(Write(*write) for one in tools for write in one.zero),
         load,
-        *([lock_stat.READ] if sources.locks else []),
-        *([histograms] if events else []),
-        *with_one_cpu_online(machine, cpus, off),
-        profile,
-        *(Write(*w) for w in ftrace_cost.clear()),
+        *(one.read for one in back if not one.is_read_stopped),
+        *with_one_cpu_online(machine, cpus, [write for one in back for write in one.stop]),
+        *(one.read for one in back if one.is_read_stopped),
+        *(Write(*write) for write in ftrace_cost.clear()),
     ]
     done = must_all(machine, steps, timeout_s=LOAD_TIMEOUT_S)
-    return {
-        **(_traced(done[steps.index(histograms)].stdout, events) if events else {}),
-        **(_called(done[steps.index(profile)].stdout, sources.calls) if sources.calls else {}),
-        **(_locked(done[steps.index(lock_stat.READ)].stdout, sources.locks) if sources.locks else {}),
-    }
+    counts = [one.counts(done[steps.index(one.read)].stdout) for one in tools]
+    return {source: value for found in counts for source, value in found.items()}
 
 
 def _traced(text: str, events: Sequence[str]) -> dict[str, int]:

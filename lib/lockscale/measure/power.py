@@ -44,7 +44,6 @@ class Detection:
     effect_pct: float
     noise_pct: float
     noise_at_most_pct: float
-    known_from: int
     comparisons: int
     iterations: int | None
     run: str = ""
@@ -72,12 +71,12 @@ def parse_percent(text: str) -> float:
     return float(found[1])
 
 
-def noise_of(rows: pd.DataFrame, study: Study, test: str = "") -> BlockNoise:
+def noise_of(rows: pd.DataFrame, study: Study) -> BlockNoise:
     """From what the blocks of arms differ beyond their mean, and from the A/A pairs, over all points.
 
     Raises BadInput where the rows hold neither two blocks nor an A/A pair.
     """
-    rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], test or study.operation)
+    rates = of_all_processes(rows[rows.pair.isin(["aa", "ab"])], study.operation)
     squares, df = 0.0, 0
     for _, here in rates.groupby(POINT):
         for gaps in pair_gaps(here[here.pair == "ab"], study, log_ratios).values():
@@ -127,7 +126,6 @@ def detection(rows: pd.DataFrame, study: Study, effect_pct: float) -> Detection:
         effect_pct=effect_pct,
         noise_pct=100 * float(np.expm1(noise.sd)),
         noise_at_most_pct=100 * float(np.expm1(noise.at_most)),
-        known_from=noise.df,
         comparisons=comparisons,
         iterations=iterations_for(effect_pct, noise.at_most, comparisons),
         run=str(rows.run.iloc[0]) if "run" in rows else "",

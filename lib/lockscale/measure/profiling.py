@@ -144,7 +144,7 @@ _POINT = ["arm", "cpus", "threads"]
 _BOOT = ["pair", "block", "iteration"]
 
 
-def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
+def overheads(rows: pd.DataFrame) -> pd.DataFrame:
     """Per profiler and point, over the boots: rate lost in percent with its interval.
 
     Columns tool, arm, cpus, threads, statistic (of the rates), origin, overhead_pct, low, high,
@@ -152,7 +152,7 @@ def overheads(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     """
     if not (rows.metric == UNDER_PROFILER).any():
         raise BadInput("the run has no rate with a profiler on: measure it again to see what profilers cost")
-    total = of_all_processes(rows[rows.pair != WARM_UP], test, ("rate", UNDER_PROFILER))
+    total = of_all_processes(rows[rows.pair != WARM_UP], metrics=("rate", UNDER_PROFILER))
     key = [*_POINT, *_BOOT]
     without = total[(total.metric == "rate") & ~total.profiled].set_index(key).value
     under = total[total.metric == UNDER_PROFILER]

@@ -106,17 +106,17 @@ OWN_STEPS = 3
 """So many steps of this run are enough to say how long the others take; earlier runs no longer count."""
 
 
-def so_far(rows: Sequence[Mapping[str, Any]], test: str = "") -> pd.DataFrame:
-    """Rates of `test` by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
+def so_far(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rates by cpus and threads (index) and arm (columns): mean +- standard deviation (repeats).
 
-    By default the operation that the rows say. Text for a person; empty before the first rate. Of each
-    load the rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
+    Of the operation that the rows say. Text for a person; empty before the first rate. Of each load the
+    rate of all its processes. The A/A pair has a column of its own: it is in no arm's mean.
     """
     frame = pd.DataFrame(list(rows))
     measured = frame[(frame.metric == "rate") & (frame.pair != WARM_UP)] if len(frame) else frame
     if measured.empty:
         return pd.DataFrame()
-    rates = measured[measured.test == (test or operation_of(frame))]
+    rates = measured[measured.test == operation_of(frame)]
     named = next((name for name in STATISTICS if (rates.statistic == name).any()), "")
     rates = rates[rates.statistic == named]
     if rates.empty:

@@ -25,13 +25,13 @@ CELL = ["arm", "cpus", "threads"]
 Array = npt.NDArray[np.float64]
 
 
-def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
+def steadiness(rows: pd.DataFrame) -> pd.DataFrame:
     """Two rows, drift and warm-up: effect_pct (a block; of the first block), p, found, says.
 
     From the blocks' mean log rates over arms and points, each arm and point taken by its own mean. p is
     None with fewer than LEAST_BLOCKS blocks.
     """
-    blocks = _block_means(of_all_processes(rows[rows.pair == "ab"], test))
+    blocks = _block_means(of_all_processes(rows[rows.pair == "ab"]))
     slope, p_drift = drift(blocks)
     first, p_first = warm_up(blocks)
     return pd.DataFrame(
@@ -42,10 +42,10 @@ def steadiness(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
     )
 
 
-def steady_lines(rows: pd.DataFrame, test: str = "") -> list[str]:
+def steady_lines(rows: pd.DataFrame) -> list[str]:
     """steadiness() for a person, a line each: what it is, its p-value, whether noise explains it."""
     said = []
-    for one in steadiness(rows, test).to_dict("records"):
+    for one in steadiness(rows).to_dict("records"):
         judged = (
             f" (p {one['p']:.2g}): {NOT_STEADY if one['found'] else STEADY}" if pd.notna(one["p"]) else ""
         )
@@ -85,12 +85,12 @@ def warm_up(blocks: Array) -> tuple[float, float | None]:
     return gap, float(2 * stats.t.sf(abs(gap) / se, n - 1))
 
 
-def outliers(rows: pd.DataFrame, test: str = "") -> pd.DataFrame:
+def outliers(rows: pd.DataFrame) -> pd.DataFrame:
     """Repeats far from the median of their arm and point: CELL, block, value, median, z. None is dropped.
 
     Of fewer than LEAST_REPEATS none is called so.
     """
-    rates = of_all_processes(rows[rows.pair == "ab"], test)
+    rates = of_all_processes(rows[rows.pair == "ab"])
     logs = np.log(rates.value)
     cells = [rates[name] for name in CELL]
     median = logs.groupby(cells).transform("median")

@@ -54,7 +54,6 @@ def booted_guest(
     kernel: Kernel,
     cpus: int,
     *,
-    accel: str = "auto",
     kernel_arguments: tuple[str, ...] = (),
     slower: float = 1,
 ) -> Iterator[tuple[QemuMachine, NamedDisk]]:
@@ -65,7 +64,7 @@ def booted_guest(
     paths.CACHE.mkdir(parents=True, exist_ok=True)
     with scratch_folder("disk", paths.CACHE) as folder:
         disk = scratch_in(folder, target)
-        plain = guest_of(target, kernel, cpus, accel, disk)
+        plain = guest_of(target, kernel, cpus, disk=disk)
         guest = replace(
             plain, kernel_arguments=kernel_arguments, boot_timeout_s=slower * plain.boot_timeout_s
         )

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What a machine in virtual time says of a point beside its rate: where the time went, and its own error."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import pandas as pd
 
-from lockscale.errors import RunFailed
+from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.machine import must
 from lockscale.machines.virtual_time import MovedLine, Section, refuse_broken, with_setting
 from lockscale.measure.load import LOAD_TIMEOUT_S, Point, Reading
@@ -14,7 +18,6 @@ from lockscale.measure.rows import of_all_processes
 from lockscale.measure.target import Booted
 from lockscale.study.file import Study
 from lockscale.study.target_file import HALF_QUANTUM
-from lockscale.tools.system_map import SystemMap
 
 TOOL = "manycore"
 SHARE = "time_in."
@@ -25,6 +28,38 @@ USER = "user"
 LEAST_OCCUPIED, MOST_LINES = 0.02, 8
 # lost: forgotten by a directory that was full, and so free when touched again
 COUNTS = {"lines_near": "near", "lines_far": "far", "lines_lost": "lost_lines"}
+_CODE = frozenset("tTwW")
+_LOW_HALF = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class SystemMap:
+    """System.map of a kernel build. addresses: of functions, ascending; names: theirs."""
+
+    addresses: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def function_at(self, low_half: int) -> str:
+        """The function that holds an address of the kernel's code, of which the lower 32 bits are known."""
+        base = self.addresses[0] & ~_LOW_HALF
+        k = bisect_right(self.addresses, base | low_half) - 1
+        return self.names[k] if k >= 0 else "?"
+
+
+@cache
+def read_system_map(path: Path) -> SystemMap:
+    """Raises BadInput where the file cannot be read or lists no function."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}): build the kernel again") from None
+    parts = [line.split() for line in lines]
+    code = sorted((int(part[0], 16), part[2]) for part in parts if len(part) == 3 and part[1] in _CODE)
+    if not code:
+        raise BadInput(f"{path} lists no functions: build the kernel again")
+    kernel = [one for one in code if one[0] >> 63]
+    addresses, names = zip(*(kernel or code), strict=True)
+    return SystemMap(addresses, names)
 
 
 def where_time_went(sections: Sequence[Section], point: Point, symbols: SystemMap) -> Iterator[Reading]:

@@ -66,15 +66,15 @@ def campaign(
             shown.update(done, arm)
     path = folder / f"counts-{study.name}.csv"
     kept, found = read_rows(path, Counted), list[Counted]()
-    boots = list(in_turn(arms, iterations))
+    boots, protocols = list(in_turn(arms, iterations)), {arm: _protocol(study, arm, target) for arm in arms}
     with progress(f"count {study.name} on {target.name}", len(boots)) as shown:
         for done, (iteration, arm) in enumerate(boots):
             shown.update(done, f"{arm}, iteration {iteration}")
-            boot = arm, iteration, kernels[arm].build_id, _protocol(study, arm, target)
+            boot = arm, iteration, kernels[arm].build_id, protocols[arm]
             if there := [one for one in kept if one.boot == boot]:
                 found += there
             else:
-                found += _counted(study, arm, iteration, kernels[arm], target)
+                found += _counted(study, arm, iteration, kernels[arm], target, protocols[arm])
                 write_rows(path, found, Counted)
         shown.update(len(boots))
     return found
@@ -88,9 +88,11 @@ def _protocol(study: Study, arm: str, target: Target) -> str:
     return sha256_of_json(said)[:16]
 
 
-def _counted(study: Study, arm: str, iteration: int, kernel: Kernel, target: Target) -> Iterator[Counted]:
+def _counted(
+    study: Study, arm: str, iteration: int, kernel: Kernel, target: Target, protocol: str
+) -> Iterator[Counted]:
     """One boot of one arm, and in it one new file system a variant."""
-    cpus, processes, protocol = study.check.cpus, study.check.processes, _protocol(study, arm, target)
+    cpus, processes = study.check.cpus, study.check.processes
     with booted_guest(with_disk(target, study.disk_mib), kernel, cpus) as (machine, disk):
         for variant in study.check.variants:
             options, loads = study.options_of(arm, variant), {processes: check_load(study)}

@@ -1,26 +1,40 @@
 # SPDX-License-Identifier: MIT
 """A study's commit message: problem, mechanism, change, one table, and how it was measured.
 
-At most LINES lines stay in the commit. The whole protocol stands below the line `---`.
+At most LINES lines stay in the commit. The whole protocol stands below the line `---`. The same text stands
+before a series, and in an issue tracker.
 """
 
+import re
+import textwrap
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from lockscale.kernels.mail import cover_letter, read_mail
 from lockscale.measure.compare_arms import (
     aa_apart_pct,
     compared_rates,
     extra_calls,
     function_costs,
+    most_extra,
     proof_of,
     unit_of,
 )
 from lockscale.measure.rows import is_benchmark, rate_note, where_measured
-from lockscale.show.commit_text import Letter, Paragraph, cut_to, wrapped
+from lockscale.show.commit_text import (
+    Letter,
+    Paragraph,
+    as_text,
+    below_of,
+    cut_to,
+    message_of,
+    wrapped,
+)
 from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks
 from lockscale.show.story import Story
-from lockscale.study.compared_arms import change_of
+from lockscale.study.compared_arms import change_of, patches_between, subjects_of, submitted
 from lockscale.study.file import Study
 
 LINES = 30
@@ -36,18 +50,14 @@ def measurement_of(story: Story) -> Measurement:
     """Of the story's unpatched and patched arm; rates of an emulated machine are not read at all."""
     rows, study = story.rows, story.study
     extra = extra_calls(rows, study)
-    most = extra.iloc[extra.extra.argmax()]
     sides = [study.unpatched.name, study.patched.name]
-    costs = {arm: function_costs(rows, arm, int(most.cpus), int(most.threads)) for arm in sides}
-    benchmark = is_benchmark(story.provenance["origin"])
-    compared = _of_patched(study, compared_rates(rows, study)) if benchmark else None
+    costs = {arm: function_costs(rows, arm, *most_extra(extra)) for arm in sides}
+    compared, apart = None, None
+    if is_benchmark(story.provenance["origin"]):
+        compared, apart = compared_rates(rows, study), aa_apart_pct(rows, study)
+        compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
     counter = _counter(study, proof_of(rows, study))
-    apart = aa_apart_pct(rows, study) if benchmark else None
     return Measurement(story.provenance, extra, counter, compared, costs, story.read_prediction(), apart)
-
-
-def _of_patched(study: Study, compared: pd.DataFrame) -> pd.DataFrame:
-    return compared[compared.arm == study.patched.name].reset_index(drop=True)
 
 
 def _counter(study: Study, counter: str) -> str:
@@ -69,11 +79,8 @@ def letter(study: Study, found: Measurement) -> Letter:
     after = [*([Paragraph(change)] if change else []), *fixed]
     taken = sum(len(wrapped(one.text)) if not one.fixed else len(table) for one in after) + len(after)
     told, rest = cut_to(f"{study.problem} {study.story}", LINES - taken)
-    return Letter([Paragraph(told), *after], [*_rest(rest), *protocol_blocks(study, found)])
-
-
-def _rest(text: str) -> list[Paragraph]:
-    return [Paragraph(text)] if text else []
+    below = [*([Paragraph(rest)] if rest else []), *protocol_blocks(study, found)]
+    return Letter([Paragraph(told), *after], below)
 
 
 def _measured(study: Study, found: Measurement) -> str:
@@ -146,3 +153,57 @@ def _marks(points: pd.DataFrame, boots: int) -> str:
     if boots < ENOUGH_BOOTS:
         return f"With {boots} boots per arm no change passes a test at 5% over all rows."
     return "No change in this table is significant (5%, over all rows)."
+
+
+FORMS = {"changelog": "changelog.txt", "cover": "cover-letter.patch", "ticket": "ticket.md"}
+"""Form -> how the name of its file ends."""
+SUBJECT_COLUMNS = 75  # as git and checkpatch like a subject, [PATCH 0/N] included
+MARKDOWN = re.compile(r"([\\`*<>\[\]#|])")
+
+
+def in_form(form: str, story: Story) -> str:
+    """The text of a measured study in one of FORMS.
+
+    A cover letter compares the arm whose patches it goes before with the base that they apply to. Raises
+    BadInput where no arm has patches to submit.
+    """
+    if form == "cover":
+        sides = submitted(story.study)
+        return cover(sides, letter_of(replace(story, study=sides)))
+    letter = letter_of(story)
+    return ticket(story.study, letter) if form == "ticket" else as_text(letter)
+
+
+def cover(study: Study, letter: Letter) -> str:
+    """[PATCH 0/N] of the patched arm's series; the protocol stands below the list of its patches."""
+    mails = [read_mail(patch) for patch in patches_between(study, study.unpatched, study.patched)]
+    room = SUBJECT_COLUMNS - len(f"[PATCH 0/{len(mails)}] ")
+    title = textwrap.shorten(_title(study), room, placeholder=" ...", break_on_hyphens=False)
+    head = cover_letter(title, message_of(letter), mails).decode()
+    return f"{head}\nHow it was measured:\n\n{below_of(letter)}"
+
+
+def _title(study: Study) -> str:
+    """The subject of the one patch, or what several of them are for."""
+    subjects = subjects_of(study, study.patched.name)
+    if len(subjects) == 1:
+        return subjects[0]
+    return f"{study.filesystem}: {study.metric.partition(',')[0]} with {study.patched.name}"
+
+
+def ticket(study: Study, letter: Letter) -> str:
+    """Markdown as issue trackers show it: prose as prose, tables in fences, which keep their columns.
+
+    A paragraph is one line however long: trackers wrap it, and some show a line's end as a break.
+    """
+    parts = [f"### {_escaped(study.question)}", *map(_markdown, letter.message)]
+    parts += ["#### How it was measured", *map(_markdown, letter.below)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(one: Paragraph) -> str:
+    return f"```\n{one.text}\n```" if one.fixed else _escaped(one.text)
+
+
+def _escaped(text: str) -> str:
+    return MARKDOWN.sub(r"\\\1", text)

@@ -19,6 +19,7 @@ from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.casebook import read_casebook
 from lockscale.predict.casebook_score import score_cases
 from lockscale.progress import progress
+from lockscale.show.changelog import FORMS, in_form
 from lockscale.show.figures import (
     casebook_figure,
     casebook_numbers,
@@ -38,7 +39,6 @@ from lockscale.show.scale import kept_scale
 from lockscale.show.scoreboard import explained_tables, kept_scoreboard
 from lockscale.show.simulated import simulated_points, table_points
 from lockscale.show.story import Story, open_story
-from lockscale.show.text_forms import FORMS, in_form
 from lockscale.study.file import list_studies
 from lockscale.tables import list_tables, published
 

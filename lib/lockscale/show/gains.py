@@ -81,7 +81,8 @@ def _in_virtual_time(run: Run) -> bool:
 
 def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
-    told = {(one["arm"], one["threads"]): one for one in _judged(run, measured.rows)}
+    judged: Any = judge_gains(read_prediction(run), measured.rows).to_dict("records")
+    told = {(one["arm"], one["threads"]): one for one in judged}
     tables = [table for table in study.tables if table not in study.own_tables]
     simulated = _Simulated(study)
     seen: set[tuple[str, str, str, int]] = set()
@@ -105,10 +106,6 @@ def _between(seen: set[tuple[str, str, str, int]], measured: "_Measured") -> lis
     pairs = {(load, arm, over) for load, arm, over, _ in seen}
     both = {(*pair, n) for pair in pairs for n in measured.threads(*pair)}
     return sorted(both - seen)
-
-
-def _judged(run: Run, rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return judge_gains(read_prediction(run), rows).to_dict("records")  # type: ignore[return-value]
 
 
 def _told(one: dict[str, Any] | None) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lockscale.kernels.mail import COLUMNS
+from lockscale.measure.compare_arms import most_extra
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.show.commit_text import Paragraph, plain
@@ -35,9 +36,8 @@ class Measurement(NamedTuple):
 
 def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     """What was measured, on what, how again, and how sure it is; no rates of an emulated machine."""
-    extra, provenance = found.extra, found.provenance
-    most = extra.iloc[extra.extra.argmax()]
-    point = f"{where_measured(provenance)}, {most.cpus} CPUs, {most.threads} processes"
+    extra, provenance, (cpus, threads) = found.extra, found.provenance, most_extra(found.extra)
+    point = f"{where_measured(provenance)}, {cpus} CPUs, {threads} processes"
     return [
         *_preamble(study, provenance, boots_of(found)),
         *_counts(study, extra, found.counter),
@@ -168,13 +168,13 @@ def _changes(study: Study, both: pd.DataFrame, decimals: int) -> list[str]:
 
 
 def percent(before: float, after: float, significant: bool) -> str:
-    """The change of the new against the old, marked()."""
+    """The change from `before` to `after`, marked()."""
     text = f"{100 * (after / before - 1):.2f}%" if before else "new" if after else "0.00%"
     return marked(text, significant)
 
 
 def marked(change: str, significant: bool) -> str:
-    """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  -2.39%)`."""
+    """A change as kernel changelogs print it: `*  -2.39%*` when significant, else `(  4.40%)`."""
     return f"*{change:>8}*" if significant else f"({change:>8})"
 
 

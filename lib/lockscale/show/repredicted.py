@@ -226,7 +226,8 @@ def again_totals(rows: Sequence[GainAgain]) -> AgainTotals:
 
 def again_text(rows: Sequence[GainAgain], counts: pd.DataFrame) -> str:
     """Each gain, each study, each count, and a sentence on both."""
-    by_study = {name: again_totals([row for row in rows if row.study == name]) for name in _names(rows)}
+    names = dict.fromkeys(row.study for row in rows)
+    by_study = {name: again_totals([row for row in rows if row.study == name]) for name in names}
     totals, inside = again_totals(rows), counts.inside.astype(bool)
     return "\n".join(
         [
@@ -249,7 +250,3 @@ COUNTS = [
     *("study", "arm", "threads", "metric", "measured"),
     *("predicted", "predicted_low", "predicted_high", "inside"),
 ]
-
-
-def _names(rows: Sequence[GainAgain]) -> list[str]:
-    return list(dict.fromkeys(row.study for row in rows))

@@ -163,11 +163,10 @@ HOW: Mapping[str, Mapping[str, str]] = {
 
 def with_how(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows with `extrapolation_from` and `coverage_from`; None where there is no such figure."""
-    return [{**row, **{f"{name}_from": _how(row, name) for name in HOW["queueing"]}} for row in rows]
-
-
-def _how(row: Mapping[str, Any], name: str) -> str | None:
-    return None if row[f"{name}_pct"] is None else HOW[row["kind"]][name]
+    return [
+        row | {f"{n}_from": None if row[f"{n}_pct"] is None else HOW[row["kind"]][n] for n in HOW["queueing"]}
+        for row in rows
+    ]
 
 
 HEADER = (

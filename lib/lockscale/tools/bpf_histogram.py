@@ -14,8 +14,6 @@ from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, kind_of
 from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
 
 TOOL = "bpf_histogram"
 
@@ -150,8 +148,3 @@ def _entry(one: _Histogram) -> Entry:
         mean_ns=mean * one.unit_ns,
         max_ns=longest * one.unit_ns,
     )
-
-
-def rows(text: str) -> Parsed:
-    """Count, mean and total of each histogram; the longest is the end of the last bucket."""
-    return rows_of_profile(TOOL, profiles(text))

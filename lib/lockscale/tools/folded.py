@@ -14,8 +14,6 @@ from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, wait_of
 from lockscale.tools.lock_profile import Entry, LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
 from lockscale.tools.seal import UNSEALED
 
 TOOL = "folded"
@@ -102,8 +100,3 @@ def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int,
         elif line and not line.startswith("#"):
             left_out.append(f"line {number} is left out, it is not a folded stack: {printable(line)}")
     return counts, left_out
-
-
-def rows(text: str) -> Parsed:
-    """The share of each stack."""
-    return rows_of_profile(TOOL, profiles(text))

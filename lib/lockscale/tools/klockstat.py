@@ -14,8 +14,6 @@ from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
 
 TOOL = "klockstat"
 
@@ -121,8 +119,3 @@ def _entries(tables: dict[str, dict[str, _Row]]) -> Sequence[Entry]:
         )
         for caller, row in tables["wait"].items()
     ]
-
-
-def rows(text: str) -> Parsed:
-    """Waits and holds of each caller."""
-    return rows_of_profile(TOOL, profiles(text))

@@ -20,8 +20,6 @@ from lockscale.tools.call_graph import STEP, Graph, Mark, entries_of
 from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import Entry, LockProfile, repeats
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
 
 TOOL = "perf_report"
 
@@ -78,11 +76,6 @@ def profiles(text: str) -> list[LockProfile]:
             "perf report: no row `N.NN% ... [k] function` found: give the output of perf report --stdio"
         )
     return found
-
-
-def rows(text: str) -> Parsed:
-    """The share of each function, and of each branch of a call graph, of the one report in the text."""
-    return rows_of_profile(TOOL, profiles(text))
 
 
 def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:

@@ -44,9 +44,8 @@ from lockscale.tools import (
     will_it_scale,
     xfstests,
 )
-from lockscale.tools.lock_profile import LockProfile, chosen
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
+from lockscale.tools.lock_profile import Entry, LockProfile, chosen
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.target_tools import LoadProfiler, TargetTool
 
 
@@ -75,10 +74,17 @@ class Tool:
 
 
 def tool_of(module: Any, *on_target: TargetTool, **more: Any) -> Tool:
-    """By the module's TOOL, recognise, rows or else parse, and, where it has them, profiles and on_load."""
+    """By the module's TOOL, recognise, rows or else parse, and, where it has them, profiles and on_load.
+
+    One that has neither rows nor parse is read as the one profile in its text.
+    """
     more |= {name: getattr(module, name, None) for name in ("profiles", "on_load")}
-    reads = module.rows if hasattr(module, "rows") else module.parse
+    reads = getattr(module, "rows", None) or getattr(module, "parse", None) or _rows_of_profiles_of(module)
     return Tool(module.TOOL, Reader(module.recognise, reads), on_target, **more)
+
+
+def _rows_of_profiles_of(module: Any) -> Callable[[str], Parsed]:
+    return lambda text: rows_of_profile(module.TOOL, module.profiles(text))
 
 
 _PERF = replace(perf_stat.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS))
@@ -175,6 +181,28 @@ def parse(text: str, tool: str | None = None, table: str | int | None = None) ->
     return rows_of_profile(name, profiles_of(text, name), table)
 
 
+def rows_of_profile(tool: str, profiles: Sequence[LockProfile], table: str | int | None = None) -> Parsed:
+    """Rows of the one profile, or of the one that `table` names; BadInput that lists them else."""
+    one = chosen(profiles, table)
+    return Parsed(tool, NOT_STATED, tuple(row for entry in one.entries for row in _rows(entry)), one.warnings)
+
+
+def _rows(entry: Entry) -> list[ParsedRow]:
+    name = " < ".join((entry.name, *(entry.callers or ())))
+    numbers = [
+        ("samples", entry.counts or "", "%", entry.share_pct),
+        ("contentions", "total", "events", entry.contentions),
+        ("wait", "total", "ns", entry.wait_ns),
+        ("wait", "mean", "ns", entry.mean_ns),
+        ("wait", "max", "ns", entry.max_ns),
+        ("acquisitions", "total", "events", entry.acquisitions),
+        ("hold", "total", "ns", entry.hold_ns),
+    ]
+    return rows_of(
+        name, *(Number(of, who, unit, value) for of, who, unit, value in numbers if value is not None)
+    )
+
+
 def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     """Each profile in `text`, in its order; BadInput where its tool does not say who waits."""
     name = tool or recognise(text)
@@ -184,9 +212,9 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     return known[name](text)
 
 
-def profile_of(text: str, tool: str | None = None, table: str | int | None = None) -> LockProfile:
+def profile_of(text: str, table: str | int | None = None) -> LockProfile:
     """The profile in `text`; where there are several the one of this number, from 1, or title."""
-    return chosen(profiles_of(text, tool), table)
+    return chosen(profiles_of(text), table)
 
 
 def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:

@@ -14,8 +14,6 @@ from lockscale.errors import BadInput, printable
 from lockscale.tools.folded import profile_of_stacks
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
-from lockscale.tools.parsed_rows import Parsed
-from lockscale.tools.profile_rows import rows_of_profile
 
 TOOL = "stack_counts"
 
@@ -92,8 +90,3 @@ def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:
         frames, begun, process, in_map = [], None, None, bool(begins)
     if frames:
         left_out.append(f"line {lines[-1].number}: the last stack is left out, it is cut off")
-
-
-def rows(text: str) -> Parsed:
-    """The share of each stack."""
-    return rows_of_profile(TOOL, profiles(text))

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Power cuts of many arms: which of them, what was found, and where it is kept."""
+"""Power cuts of many arms: which of them, what each cut left, and where it is kept.
 
+After a cut it mounts, keeps what was promised, and e2fsck has nothing to mend.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -12,27 +16,85 @@ from lockscale.files import write_json
 from lockscale.filesystems import Options
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
-from lockscale.machines.machine import assert_runs
+from lockscale.machines.machine import Completed, Machine, assert_runs
 from lockscale.machines.qemu import Attached, QemuMachine
+from lockscale.measure.file_system import MOUNT_POINT, mount_command
 from lockscale.measure.run_folder import new_run
 from lockscale.measure.target_qemu import guest_of
 from lockscale.progress import Progress, progress
-from lockscale.prove.powercut.check import CheckedCut, check_cut
+from lockscale.prove.kernel_reports import reports
 from lockscale.prove.powercut.cuts import Cut, Disk, WriteLog, disks
 from lockscale.prove.powercut.load import (
     KERNEL_ARGUMENTS,
     LARGEST_BATCH,
+    RECORDS_AT,
     SIZE_MIB,
+    SMALL,
     CutDisks,
     LoggedDisk,
     Plan,
     flushes,
+    fsynced,
     make_cuts,
     write_load,
 )
+from lockscale.prove.powercut.promises import broken, promises, read_files
 from lockscale.study.file import DEFAULT_TARGET, Target, guest_target, load_target, load_whole_study
 
 CPUS = 4
+CLEANED = re.compile(r"(\d+) (?:orphan inode|truncate)s? ")
+
+
+def orphans(dmesg: str) -> int:
+    """How many inodes a mount deleted or truncated because a power cut left them half gone."""
+    return sum(int(number) for number in CLEANED.findall(dmesg))
+
+
+def replayed(dmesg: str) -> bool:
+    """Whether a mount replayed the journal."""
+    return "recovery complete" in dmesg
+
+
+@dataclass(frozen=True)
+class CheckedCut:
+    """What was found after one cut; ``faults`` empty: replayed, clean, and every promise kept."""
+
+    cut: Cut
+    promised_files: int
+    orphans: int
+    replayed: bool
+    faults: tuple[str, ...]
+
+
+def check_cut(machine: Machine, device: str, mount: Sequence[str], log: WriteLog, cut: Cut) -> CheckedCut:
+    """Mount (journal replay, orphans), compare with what was promised, unmount, e2fsck."""
+    steps = [
+        ["mkdir", "-p", MOUNT_POINT],
+        ["dmesg", "--clear"],
+        mount_command(SMALL.filesystem, device, mount),
+        [fsynced(), "read", MOUNT_POINT],
+        ["umount", MOUNT_POINT],
+        ["e2fsck", "-f", "-n", device],
+        ["dmesg"],
+    ]
+    *done, dmesg = machine.run_all(steps, timeout_s=300)
+    return judge(log, cut, done, dmesg.stdout)
+
+
+def judge(log: WriteLog, cut: Cut, done: Sequence[Completed], dmesg: str) -> CheckedCut:
+    """The steps' outcomes and the kernel's words against the promises in the log."""
+    said = promises(log, RECORDS_AT, cut.at)
+    faults = [_failed(step) for step in done if step.status]
+    mount, read = done[2], done[3]
+    if not (mount.status or read.status):
+        faults += broken(said, read_files(read.stdout))
+    faults += [report.title for report in reports(dmesg)]
+    return CheckedCut(cut, len(said), orphans(dmesg), replayed(dmesg), tuple(faults))
+
+
+def _failed(step: Completed) -> str:
+    said = next((x for x in (*step.stderr.splitlines(), *step.stdout.splitlines()) if x.strip()), "")
+    return f"`{' '.join(step.argv)}` exited with status {step.status}: {said}"
 
 
 @dataclass(frozen=True)
@@ -158,30 +220,25 @@ def cut_arms(safe: Sequence[Series], plan: Plan) -> list[CutOutcome]:
     with progress("power cuts", len(safe) * plan.cuts) as shown:
         for number, series in enumerate(safe):
             shown.update(number * plan.cuts, f"{series.name}: kernel")
-            identity = build(series).build_id, _options(series).line
-            twin = found.get(identity)
-            if twin:
+            kernel, options = build(series), load_whole_study(series.study).options_of(series.arm)
+            identity = kernel.build_id, options.line
+            if twin := found.get(identity):
                 same = replace(twin, study=series.study, arm=series.arm, same_as=f"{twin.study}/{twin.arm}")
             else:
-                same = found[identity] = _cut(series, target, plan, folder, shown, number * plan.cuts)
+                cuts = PowerCuts(series.name, kernel, options, target, plan, folder)
+                same = found[identity] = _cut(cuts, shown, number * plan.cuts)
             outcomes.append(same)
             write_json(folder / "powercut.json", [one.as_json() for one in outcomes])
     return outcomes
 
 
-def _cut(
-    series: Series, target: Target, plan: Plan, folder: Path, shown: Progress, done: float
-) -> CutOutcome:
+def _cut(cuts: PowerCuts, shown: Progress, done: float) -> CutOutcome:
     """An arm whose guest fails has failed, and the others are cut all the same."""
-    options = _options(series)
     try:
-        return PowerCuts(series.name, build(series), options, target, plan, folder).run(shown, done)
+        return cuts.run(shown, done)
     except RunFailed as error:
-        return CutOutcome(series.study, series.arm, 0, faults=(str(error),))
-
-
-def _options(series: Series) -> Options:
-    return load_whole_study(series.study).options_of(series.arm)
+        study, arm = cuts.name.split("/")
+        return CutOutcome(study, arm, 0, faults=(str(error),))
 
 
 def as_text(outcomes: Sequence[CutOutcome]) -> str:

@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What was predicted of each arm, beside what deleting the waits would say and what was published."""
+"""What was predicted of each arm, beside what is known of it, and what deleting the waits would say."""
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.show.figures.template import error_bars, figure, log_ticks, name_log_axes, style
+from lockscale.show.figures.template import (
+    error_bars,
+    figure,
+    log_rates,
+    log_ticks,
+    name_log_axes,
+    style,
+    thread_axis,
+)
 
 PER_ARM_PX, FRAME_PX = 40, 230
+OPEN = {"size": 14, "line": {"width": 2}}
 
 
 def predicted_line(judged: pd.DataFrame) -> go.Figure:
@@ -45,3 +54,27 @@ def _look(k: int, open_mark: str = "") -> dict[str, object]:
     marker: dict[str, object] = dict(style(k)["marker"])  # type: ignore[call-overload]
     marker |= {"symbol": f"{marker['symbol']}{open_mark}", "size": 12, "line": {"width": 2}}
     return {"orientation": "h", "marker": marker}
+
+
+def prediction_figure(rows: pd.DataFrame, known: str, says: str, y: str) -> go.Figure:
+    """Of rows with arm, threads, predicted, low, high and the column `known`: those of arms that have it.
+
+    Intervals where something was predicted, open marks where the other is known. `y`: what it is of.
+    """
+    rows = rows[rows.arm.isin(rows.arm[rows[known].notna()])]
+    drawn = figure(f"Predicted and {known}", says, "processes", y)
+    for k, (arm, here) in enumerate(rows.groupby("arm", sort=False)):
+        look, marks = style(k), here.dropna(subset=[known])
+        marker: dict[str, object] = dict(look["marker"])  # type: ignore[call-overload]
+        drawn.add_scatter(
+            x=here.threads, y=here.predicted, error_y=error_bars(here.predicted, here.low, here.high),
+            name=f"{arm}, predicted", mode="lines+markers", **look,
+        )  # fmt: skip
+        marker |= {"symbol": f"{marker['symbol']}-open", **OPEN}
+        drawn.add_scatter(
+            x=marks.threads, y=marks[known], name=f"{arm}, {known}", mode="markers", marker=marker
+        )
+    thread_axis(drawn, rows.threads)
+    values = pd.concat([rows[name].dropna().astype(float) for name in ("predicted", "low", "high", known)])
+    above = values[values > 0]
+    return log_rates(drawn, above.min(), above.max())

@@ -12,6 +12,7 @@ from lockscale.measure.compare_arms import (
     counted_arms,
     extra_calls,
     function_costs,
+    most_extra,
     proof_of,
     unit_of,
 )
@@ -32,12 +33,10 @@ from lockscale.show.commit_text import as_text
 from lockscale.show.exports import study_drawings
 from lockscale.show.figures import function_shares
 from lockscale.show.headlines import counted, judged, measured, predicted
-from lockscale.show.report.figures import in_report
 from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable, ReportText
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
 from lockscale.show.story import Story
-from lockscale.study.arms import Arm
 
 LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""
@@ -52,23 +51,27 @@ def title_of(story: Story) -> str:
 
 def sections_of(story: Story) -> list[ReportSection]:
     """In the order in which a reader asks: what was found, the numbers, what was expected, of what it is."""
+    text = ReportText(as_text(letter_of(story)), fixed=True, origin=f"measured {story.where}; predicted")
     return [
         ReportSection("What was found", [*_headlines(story), *_arms(story)]),
         ReportSection("Figures", list(_figures(story))),
         ReportSection("Numbers", list(_numbers(story))),
         ReportSection("Prediction against measurement", list(prediction_parts(story))),
         ReportSection("Where the numbers come from", list(provenance_parts(story))),
-        ReportSection("Changelog text", [_changelog(story)]),
+        ReportSection("Changelog text", [text]),
     ]
 
 
 def _headlines(story: Story) -> Iterator[ReportText]:
     rows, study, prediction = story.rows, story.study, story.read_prediction()
+    worth = ""
     if is_benchmark(story.provenance["origin"]):
         yield ReportText(_gain(story))
+    else:
+        worth = ". The counts are the proof; the rates are not a benchmark"
     extra = extra_calls(rows, study)
     yield ReportText(str(counted(extra, proof_of(rows, study), story.where)))
-    yield ReportText(str(measured(rows, story.where)) + _worth(story))
+    yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
         fit_rates(rows, study, fullest_guest(study)),
@@ -94,19 +97,16 @@ def _gain(story: Story) -> str:
     )
 
 
-def _worth(story: Story) -> str:
-    if is_benchmark(story.provenance["origin"]):
-        return ""
-    return ". The counts are the proof; the rates are not a benchmark"
-
-
 def _arms(story: Story) -> Iterator[ReportTable]:
     rows = [
         {
             "arm": arm.name,
             "role": arm.role,
             "patches": ", ".join(one.name for one in story.study.series_of(arm.name).patches) or "none",
-            "made and mounted with": " ".join([*arm.mkfs, *arm.mount, *_knobs(arm)]) or None,
+            "made and mounted with": " ".join(
+                [*arm.mkfs, *arm.mount, *(f"{k}={v}" for k, v in arm.knobs.items())]
+            )
+            or None,
         }
         for arm in story.study.arms
     ]
@@ -114,30 +114,19 @@ def _arms(story: Story) -> Iterator[ReportTable]:
     yield ReportTable("Arms", "the study's file and its series of today", frame)
 
 
-def _knobs(arm: Arm) -> list[str]:
-    return [f"{name}={value}" for name, value in arm.knobs.items()]
-
-
 def _figures(story: Story) -> Iterator[ReportFigure]:
     for stem, drawn, _ in study_drawings(story):
-        yield in_report(stem, drawn)
-    most = _most(story)
+        yield ReportFigure.of(stem, drawn)
+    most = most_extra(extra_calls(story.rows, story.study))
     costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
     if all(map(len, costs)):
         says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
         drawn = function_shares(costs[0], costs[1], _sides(story), says)
-        yield in_report(f"{story.study.name}-costs", drawn)
+        yield ReportFigure.of(f"{story.study.name}-costs", drawn)
 
 
 def _sides(story: Story) -> tuple[str, str]:
     return story.study.unpatched.name, story.study.patched.name
-
-
-def _most(story: Story) -> tuple[int, int]:
-    """CPUs and processes of the point where the proof's counter differs most."""
-    extra = extra_calls(story.rows, story.study)
-    most = extra.iloc[extra.extra.argmax()]
-    return int(most.cpus), int(most.threads)
 
 
 def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
@@ -153,7 +142,8 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
         _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
-    waits = lock_waits_of(rows, _sides(story), *(most := _most(story))).groupby("arm", sort=False)
+    most = most_extra(extra_calls(rows, study))
+    waits = lock_waits_of(rows, _sides(story), *most).groupby("arm", sort=False)
     yield from _unless_empty(
         f"Longest waits for locks, {most[0]} CPUs, {most[1]} processes", timed,
         waits.head(LONGEST_WAITS).drop(columns="origin"),
@@ -173,7 +163,3 @@ def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[Repo
 
 def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame[[name for name in columns if name in frame]]
-
-
-def _changelog(story: Story) -> ReportText:
-    return ReportText(as_text(letter_of(story)), fixed=True, origin=f"measured {story.where}; predicted")

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
-from lockscale.show.figures.template import COLOURS
+from lockscale.show.figures.formats import svg
+from lockscale.show.figures.template import COLOURS, room_for_legend
 from lockscale.text_table import cell_text
 
 
@@ -29,7 +31,8 @@ class ReportTable:
     def as_html(self) -> str:
         """A caption with the origin, and a box that scrolls where the screen is narrow."""
         head = "".join(f"<th scope=col>{_text(_words(str(name)))}</th>" for name in self.frame.columns)
-        rows = "\n".join(_row(row) for row in self.frame.itertuples(index=False, name=None))
+        cells = ("".join(map(_cell, row)) for row in self.frame.itertuples(index=False, name=None))
+        rows = "\n".join(f"<tr>{row}</tr>" for row in cells)
         note = f"<p class=note>{_text(self.note)}</p>" if self.note else ""
         label = _text(self.title)
         return (
@@ -45,6 +48,11 @@ class ReportFigure:
 
     origin: str
     svg: str
+
+    @staticmethod
+    def of(stem: str, drawn: go.Figure) -> "ReportFigure":
+        """One that says itself where its numbers are from."""
+        return ReportFigure(drawn.layout.meta["says"], svg(room_for_legend(drawn), stem))
 
     def as_html(self) -> str:
         """The svg in place, in the colours of the page."""
@@ -91,10 +99,6 @@ def _section(one: ReportSection) -> str:
     name = re.sub(r"[^a-z]+", "-", one.title.lower())
     parts = "\n".join(part.as_html() for part in one.parts)
     return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{_text(one.title)}</h2>\n{parts}\n</section>'
-
-
-def _row(row: Sequence[object]) -> str:
-    return f"<tr>{''.join(map(_cell, row))}</tr>"
 
 
 def _cell(value: object) -> str:

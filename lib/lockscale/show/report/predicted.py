@@ -13,7 +13,7 @@ from lockscale.predict.predicted_against_measured import (
     judge_published,
     judge_rates,
 )
-from lockscale.show.report.figures import in_report, prediction_figure
+from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
@@ -68,12 +68,12 @@ def _figures(
     if rates.threads.nunique() >= FEWEST:
         here = rates.rename(columns={"predicted_low": "low", "predicted_high": "high"})
         says = f"intervals: {from_base}; open marks: {rates_in_words(story)}"
-        yield in_report(f"{stem}-here", prediction_figure(here, "measured", says, story.study.metric))
+        yield ReportFigure.of(f"{stem}-here", prediction_figure(here, "measured", says, story.study.metric))
     of_one = published[published.metric == published.metric.iloc[0]] if len(published) else published
     if len(of_one) and of_one.threads.nunique() >= FEWEST:
         says = f"intervals: {from_base}; open marks: published"
         y = f"{of_one.metric.iloc[0].replace('_', ' ')} ({of_one.unit.iloc[0]})"
-        yield in_report(stem, prediction_figure(of_one, "published", says, y))
+        yield ReportFigure.of(stem, prediction_figure(of_one, "published", says, y))
 
 
 def _written(story: Story, prediction: dict[str, Any]) -> str:
