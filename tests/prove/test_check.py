@@ -235,12 +235,12 @@ def test_a_wrong_kernel_source_is_no_patch_s_fault(
     assert said.out == "" and said.err.count("/no/such/linux.tar.xz does not exist") == 1
 
 
-@pytest.mark.parametrize("words", [["--write-table"], ["s", "--boot", "--write-table"]])
-def test_a_part_does_not_replace_the_whole_table(
+@pytest.mark.parametrize("words", [["--write-table"], ["s/ours", "--boot", "--write-table"]])
+def test_one_arm_or_what_was_not_booted_replaces_no_rows(
     bench: Bench, capsys: pytest.CaptureFixture[str], words: list[str]
 ):
     assert status(["patches", "check", *words]) == 2
-    assert "--write-table replaces the whole table" in capsys.readouterr().err and not bench.counted
+    assert "--write-table replaces the rows of whole studies" in capsys.readouterr().err and not bench.counted
 
 
 def test_a_check_goes_on_with_the_counts_of_an_earlier_one(bench: Bench, monkeypatch: pytest.MonkeyPatch):

@@ -118,6 +118,38 @@ def test_a_failure_is_seen_on_its_line():
     assert "expected before > upstream" in lines[2] and lines[2].startswith("NO ")
 
 
+def of_study(study: str, arm_mean: float, iterations: int = 5) -> CheckedArm:
+    sides = [entry("before", "upstream"), entry("upstream", "before")]
+    counters = [replace(one, arm=arm_mean, iterations=iterations) for one in sides]
+    return CheckedArm(study, "before", {"counts": CheckResult(True, "")}, counters)
+
+
+def test_a_check_of_one_study_replaces_its_rows_and_leaves_the_others(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    write_readme([of_study("s", 0.3), of_study("u", 0.4)])
+    write_readme([of_study("t", 0.5)], whole=False)
+    write_readme([of_study("s", 0.6)], whole=False)
+    whole = readme.read_text()
+    rows = [line for line in whole.splitlines() if line.startswith(("| s", "| t", "| u"))]
+    assert [one.split("|")[1].strip() for one in rows] == [
+        *("s/before", "t/before", "u/before"), *("s: retries", "t: retries", "u: retries"),
+    ]  # fmt: skip
+    assert [one.split("|")[4].strip() for one in rows[3:]] == ["before 0.6", "before 0.5", "before 0.4"]
+    write_readme([of_study("s", 0.6), of_study("t", 0.5), of_study("u", 0.4)])
+    assert readme.read_text() == whole
+
+
+def test_rows_that_were_counted_in_another_way_do_not_stand_beside_the_others(readme: Path):
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    write_readme([of_study("s", 0.3)])
+    whole = readme.read_text()
+    with pytest.raises(
+        BadInput, match=r"made in another way .*5 iterations.*: check this study in the same way"
+    ):
+        write_readme([of_study("t", 0.5, iterations=8)], whole=False)
+    assert readme.read_text() == whole
+
+
 KEPT = sorted(paths.DATA.glob("counted/patches-check-*/counts-*.csv"))
 
 

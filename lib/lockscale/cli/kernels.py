@@ -238,7 +238,7 @@ def patches_list() -> None:
     "--write-table",
     is_flag=True,
     help="Write the results into kernel-patches/README.md, and the counts behind them into data/counted "
-    "(with --boot, for all arms).",
+    "(with --boot, of all arms or of all arms of STUDY).",
 )
 @click.option(
     "--resume",
@@ -259,14 +259,16 @@ def patches_check(
 
     if write_table:
         need_clone("--write-table writes into kernel-patches/README.md")
-    if write_table and (which or not boot):
-        raise BadInput("--write-table replaces the whole table: use it with --boot and without STUDY/ARM")
+    if write_table and ("/" in (which or "") or not boot):
+        raise BadInput(
+            "--write-table replaces the rows of whole studies: use it with --boot and without /ARM"
+        )
     if resume and not boot:
         raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
     keep = kept_counts(base().line) if write_table else None
     found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume, keep=keep)
     if write_table:
-        write_readme(found)
+        write_readme(found, whole=which is None)
     return show_verdicts(found, as_text(found))
 
 

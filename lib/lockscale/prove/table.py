@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The outcome of `patches check` for a person: lines for a terminal, a table for kernel-patches/README.md."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from lockscale import paths
@@ -58,14 +59,46 @@ def begin_of(line: str) -> str:
     return BEGIN if line == bases()[0].line else BEGIN.replace(" -->", f" --base {line} -->")
 
 
-def write_readme(found: Sequence[CheckedArm]) -> None:
-    """Put both tables between the marks of this base in kernel-patches/README.md."""
+def write_readme(found: Sequence[CheckedArm], *, whole: bool = True) -> None:
+    """Put both tables between the marks of this base in kernel-patches/README.md.
+
+    Unless `found` is of all studies the rows of the others stay. Raises BadInput where they were counted in
+    another way.
+    """
     path, begin = paths.KERNEL_PATCHES / "README.md", begin_of(base().line)
     before, mark, rest = path.read_text().partition(begin)
     old, end, after = rest.partition(END)
     if not (mark and end) or begin in rest or MARK in old:
         raise BadInput(f"{path} lacks the lines {begin!r} and {END!r}: put them where the table should go")
-    write_text(path, f"{before}{begin}\n\n{_tables(found)}\n\n{END}{after}")
+    new = _tables(found)
+    if not whole and old.strip():
+        new = _with_other_studies(new.split("\n\n"), old.strip().split("\n\n"), {one.study for one in found})
+    write_text(path, f"{before}{begin}\n\n{new}\n\n{END}{after}")
+
+
+def _with_other_studies(new: Sequence[str], old: Sequence[str], studies: Collection[str]) -> str:
+    """The tables with the rows of `studies` from `new`, those of the others from `old`, by study."""
+    told = [[part for part in parts if not part.startswith("|")] for parts in (new, old)]
+    heads = [[part.splitlines()[0] for part in parts if part.startswith("|")] for parts in (new, old)]
+    if told[0] != told[1] or heads[0] != heads[1]:
+        raise BadInput(
+            f"the table in kernel-patches/README.md was made in another way "
+            f"({' '.join(told[1]) or 'without counts'}): check this study in the same way, or all arms"
+        )
+    return "\n\n".join(
+        fresh if not fresh.startswith("|") else _rows_of_both(fresh.splitlines(), stale.splitlines(), studies)
+        for fresh, stale in zip(new, old, strict=True)
+    )
+
+
+def _rows_of_both(new: Sequence[str], old: Sequence[str], studies: Collection[str]) -> str:
+    kept = [line for line in old[2:] if _study_of(line) not in studies]
+    return "\n".join([*new[:2], *sorted([*kept, *new[2:]], key=_study_of)])
+
+
+def _study_of(line: str) -> str:
+    """A row begins with STUDY/ARM, or with STUDY: and a counter."""
+    return re.split("[/:]", line.removeprefix("| "), maxsplit=1)[0]
 
 
 def kept_counts(line: str) -> Path:
