@@ -122,19 +122,11 @@ def parse(texts: Sequence[str]) -> list[FunctionCost]:
             seen.add(name)
             hits[name] += count
             time_ns[name] += total_ns
-    costs = [_cost(name, time_ns[name], hits[name], name in ambiguous) for name in hits]
+    costs = []
+    for name, count in hits.items():
+        us, cut = time_ns[name] / 1000, len(name) == NAME_LENGTH
+        costs.append(FunctionCost(name, us, count, us / count, truncated=cut, ambiguous=name in ambiguous))
     return sorted(costs, key=lambda cost: (-cost.total_us, cost.function))
-
-
-def _cost(name: str, time_ns: int, count: int, ambiguous: bool) -> FunctionCost:
-    return FunctionCost(
-        name,
-        time_ns / 1000,
-        count,
-        time_ns / 1000 / count,
-        truncated=len(name) == NAME_LENGTH,
-        ambiguous=ambiguous,
-    )
 
 
 def _rows(cpu: int, text: str) -> Iterable[tuple[str, int, int]]:
@@ -153,15 +145,15 @@ def _rows(cpu: int, text: str) -> Iterable[tuple[str, int, int]]:
         if match is None:
             raise BadInput(f"function{cpu} has a line that does not belong to its table: {line[:60]!r}")
         count = int(match[2])
-        total_ns, total_step = _duration_ns(match[3])
-        average_ns, average_step = _duration_ns(match[4])
+        total_ns, total_step = duration_ns(match[3])
+        average_ns, average_step = duration_ns(match[4])
         low, high = average_ns * count, (average_ns + average_step) * count
         if not (count and low < total_ns + total_step and total_ns < high):
             raise BadInput(f"{match[1]} in function{cpu}: time is not count x average: read it again")
         yield match[1], count, total_ns
 
 
-def _duration_ns(text: str) -> tuple[int, int]:
+def duration_ns(text: str) -> tuple[int, int]:
     """A printed duration and its step: the value lies in [duration, duration + step), in ns."""
     whole, _, fraction = text.partition(".")
     step = 1000 // 10 ** len(fraction)

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
-from lockscale.tools.ftrace_cost import TRACING
+from lockscale.tools.ftrace_cost import TRACING, duration_ns
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.seal import sealed, unsealed
 
@@ -127,9 +127,7 @@ class _Graph:
         if name is None or mark is None or duration is None:
             self._refuse_unless(False, line)
             return
-        whole, _, fraction = duration.partition(".")
-        ns = int(whole) * 1000 + int(fraction.ljust(3, "0"))
-        self.times.setdefault(name, FunctionTimes(name)).add(ns, mark)
+        self.times.setdefault(name, FunctionTimes(name)).add(duration_ns(duration)[0], mark)
 
     @staticmethod
     def _refuse_unless(expected: object, line: str) -> None:

@@ -191,16 +191,11 @@ class LockStat:
 
 def start() -> list[tuple[str, str]]:
     """(file, value) to write in order: on, and from zero."""
-    return [(SWITCH, "1\n"), *reset()]
-
-
-def reset() -> list[tuple[str, str]]:
-    """(file, value) that sets every count to zero."""
-    return [(FILE, "0\n")]
+    return [(SWITCH, "1\n"), (FILE, "0\n")]
 
 
 def stop() -> list[tuple[str, str]]:
-    """(file, value) that ends the counting; the counts stay until the next reset()."""
+    """(file, value) that ends the counting; the counts stay until the next start()."""
     return [(SWITCH, "0\n")]
 
 

@@ -168,9 +168,12 @@ def runs_averaged(text: str) -> str:
     return f"mean_of_{counts.pop()}" if len(counts) == 1 else NOT_STATED
 
 
-def strict_json(text: str) -> Any:
-    """The value of a JSON text; ValueError also for NaN and Infinity, which JSON has not."""
-    return json.loads(text, parse_constant=_refuse_constant)
+def strict_json(text: str, **numbers: Any) -> Any:
+    """The value of a JSON text; ValueError also for NaN and Infinity, which JSON has not.
+
+    numbers: parse_int and parse_float of json.loads().
+    """
+    return json.loads(text, parse_constant=_refuse_constant, **numbers)
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -5,16 +5,14 @@ Read in perf's source: tools/perf/util/stat-display.c (print_counter_value_json,
 print_running_json, print_metric_json and their _csv twins). Metrics that perf derives are passed over.
 """
 
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lockscale.errors import BadInput
-from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
+from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of, strict_json
 from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import TargetTool, on_path
 
@@ -67,7 +65,8 @@ def plain(argv: Sequence[str]) -> list[str]:
 
 def recognise(text: str) -> bool:
     """Whether a line is one of perf stat -j or -x,."""
-    return any(_is_json(line) or _CSV.fullmatch(line) for line in text.split("\n"))
+    lines = text.split("\n")
+    return any(line.startswith('{"counter-value" : ') or _CSV.fullmatch(line) for line in lines)
 
 
 def parse(text: str) -> PerfStat:
@@ -118,7 +117,7 @@ def _cells(line: str) -> dict[str, str] | None:
 def _json_cells(line: str) -> dict[str, str] | None:
     try:
         # numbers stay as they are printed, so that their form can be checked
-        fields = json.loads(line, parse_int=str, parse_float=str, parse_constant=_no_constant)
+        fields = strict_json(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
@@ -131,14 +130,6 @@ def _json_cells(line: str) -> dict[str, str] | None:
         what = f"{'has' if unknown else 'lacks'} {min(unknown or lacking)[:40]!r}"
         raise BadInput(f"perf stat: a line {what}: count without -A, --per-*, -I and --metric-only")
     return {key: str(value) for key, value in fields.items()}
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
-
-
-def _is_json(line: str) -> bool:
-    return line.startswith('{"counter-value" : ')
 
 
 def _count(cells: dict[str, str]) -> EventCount:

@@ -79,12 +79,9 @@ def tool_of(module: Any, *on_target: TargetTool, **more: Any) -> Tool:
     One that has neither rows nor parse is read as the one profile in its text.
     """
     more |= {name: getattr(module, name, None) for name in ("profiles", "on_load")}
-    reads = getattr(module, "rows", None) or getattr(module, "parse", None) or _rows_of_profiles_of(module)
+    reads = getattr(module, "rows", None) or getattr(module, "parse", None)
+    reads = reads or (lambda text: rows_of_profile(module.TOOL, module.profiles(text)))
     return Tool(module.TOOL, Reader(module.recognise, reads), on_target, **more)
-
-
-def _rows_of_profiles_of(module: Any) -> Callable[[str], Parsed]:
-    return lambda text: rows_of_profile(module.TOOL, module.profiles(text))
 
 
 _PERF = replace(perf_stat.ON_TARGET, parts=(*perf_lock.PARTS, *perf_record.PARTS))

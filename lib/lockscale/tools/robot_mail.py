@@ -17,7 +17,7 @@ from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import kind_of
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import Entry, LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
 
@@ -105,15 +105,11 @@ class Report:
                 entries.append(Entry(name, metric.line, above, kind_of(name), None, counts, value))  # type: ignore[arg-type]
             elif metric.name.startswith("lock_stat."):
                 waits.append((metric, value))
-        if entries:
-            return LockProfile(
-                TOOL, "on-CPU samples", tuple(entries), self.title, self.line, None, self.warnings
-            )
-        if waits:
-            return LockProfile(
-                TOOL, "lock waits", _lock_waits(waits), self.title, self.line, None, self.warnings
-            )
-        raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
+        if not (entries or waits):
+            raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
+        of: Of = "on-CPU samples" if entries else "lock waits"
+        rows = tuple(entries) or _lock_waits(waits)
+        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings)
 
 
 def _functions(dotted: str) -> list[str]:
@@ -273,11 +269,8 @@ def _change_fits(base: str, change: str, patched: str) -> bool:
 
 def profiles(text: str) -> list[LockProfile]:
     """The base's profile of each table that has one."""
-    reports = parse(text)
-    found = []
-    for one in reports:
-        if any(name.startswith(("perf-profile.", "lock_stat.")) for name in one.metrics):
-            found.append(one.profile())
+    read = ("perf-profile.", "lock_stat.")
+    found = [one.profile() for one in parse(text) if any(name.startswith(read) for name in one.metrics)]
     if not found:
         raise BadInput("the robot's mail has no perf-profile and no lock_stat rows: it is read for its rates")
     return found
