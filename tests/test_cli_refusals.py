@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is wrong on the command line is one sentence on stderr and exit 2, before anything is written."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from command import Lockscale, script
 from lockscale import paths
+from lockscale.kernels import base
 from lockscale.show.pipeline import TOOLS
 
 WRONG = [
@@ -168,3 +170,50 @@ def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
     said = script("study", "run", "inode-claim", PATH="/usr/bin", **where)
     assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
     assert str(tmp_path / "file/runs") in said.err
+
+
+OF_A_CLONE = [
+    "study list",
+    "study show inode-claim",
+    "new study mine",
+    "patches list",
+    "patches check",
+    "target list",
+    "audit",
+    "fit s3_fallocate2",
+    "export",
+    "report inode-claim",
+    "scoreboard --gains",
+    "scoreboard --again",
+    "scale",
+    "casebook list",
+    "whatif -r 1:35k,64:140k",
+    "whatif inode-claim",
+]
+
+
+@pytest.mark.parametrize("line", OF_A_CLONE)
+def test_a_root_that_is_no_clone_is_one_sentence_and_not_an_empty_table(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str
+):
+    base._read.cache_clear()
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    said = lockscale(*line.split())
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert f"lockscale: {tmp_path} is no clone of lockscale" in said.err and "LOCKSCALE_ROOT" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_root_of_the_environment_is_the_one_that_is_looked_at(tmp_path: Path):
+    said = script("doctor", **{**os.environ, "LOCKSCALE_ROOT": str(tmp_path)})
+    assert said.status == 2 and said.err.startswith(f"lockscale: {tmp_path} is no clone of lockscale")
+
+
+@pytest.mark.parametrize(("line", "folder"), [("study status", "RUNS"), ("kernel list", "KERNEL_CACHE")])
+def test_an_empty_list_says_where_it_looked(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, folder: str
+):
+    monkeypatch.setattr(paths, folder, tmp_path / "none")
+    said = lockscale(*line.split())
+    assert said.status == 0 and said.out.startswith("there is no ") and str(tmp_path / "none") in said.out
+    assert lockscale(*line.split(), "--json").value == []

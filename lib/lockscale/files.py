@@ -143,6 +143,17 @@ def need_clone(what: str) -> None:
             f"{what}, but only the package is installed here: work in a clone of lockscale, or name one in "
             f"LOCKSCALE_ROOT"
         )
+    need_root()
+
+
+def need_root() -> None:
+    """Refuse a LOCKSCALE_ROOT that is no clone: it would look like one without studies and tables."""
+    lacks = [one for one in ("data", "kernel-patches", "notebooks") if not (paths.ROOT / one).is_dir()]
+    if lacks:
+        raise BadInput(
+            f"{paths.ROOT} is no clone of lockscale, as it has no folder {lacks[0]}: set LOCKSCALE_ROOT to "
+            f"the folder that git clone made, or unset it"
+        )
 
 
 def need_place_for_file(path: Path) -> None:

@@ -73,11 +73,13 @@ def kernel_build(which: str, source: str | None, kind: str) -> None:
 @as_json
 def kernel_list() -> None:
     """List the kernels in the cache."""
+    from lockscale import paths
     from lockscale.kernels.build import cached_kernels
 
     rows = [asdict(k) for k in cached_kernels()]
     columns = ("series", "kind", "release", "build_id", "spin_lock")
-    show(rows, table([{c: row[c] for c in columns} for row in rows]))
+    none = f"there is no kernel in {paths.KERNEL_CACHE}: `lockscale kernel build` builds one"
+    show(rows, table([{c: row[c] for c in columns} for row in rows]) if rows else none)
 
 
 @click.group()

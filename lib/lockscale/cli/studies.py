@@ -59,12 +59,13 @@ def study_show(name: str) -> None:
 @as_json
 def study_status() -> None:
     """List the runs on this machine and their state."""
+    from lockscale import paths
     from lockscale.measure.run_folder import list_runs
 
     rows = [
         {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
     ]
-    show(rows, table(rows))
+    show(rows, table(rows) if rows else f"there is no run in {paths.RUNS}")
 
 
 @study.command("run")
