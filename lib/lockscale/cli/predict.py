@@ -44,6 +44,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
+@click.option("--tool", help="The tool that printed the profile, if several did or it is not recognised.")
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
 )
@@ -62,6 +63,7 @@ def whatif(
     threads: int | None,
     seconds: float | None,
     share: float | None,
+    tool: str | None,
     which: str | None,
     letter: bool,
     model: str | None,
@@ -90,10 +92,12 @@ def whatif(
                 "--patch, --threads, --seconds, --share, --table and --letter do not work with STUDY or "
                 "--model: leave out one or the other"
             )
-        _of_model(study, profile, rates, model, parameters, given)
+        _of_model(study, profile, tool, rates, model, parameters, given)
         return
     if parameters or given:
         raise BadInput("-p and --given need a model or a study: add --model NAME")
+    if not profile and any((tool, which, seconds)):
+        raise BadInput("--tool, --table and --seconds are about a profile: give --profile FILE too")
     from lockscale.predict.lock_answer import ask_lock
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
@@ -101,7 +105,7 @@ def whatif(
     from lockscale.predict.user_rates import read_profile, read_rates
 
     found_rates = read_rates(rates) if rates else {}
-    read = read_profile(profile, which) if profile else None
+    read = read_profile(profile, which, tool) if profile else None
     used = [f"{read.tool} of {profile.name}"] if read and profile else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
@@ -114,6 +118,7 @@ def whatif(
 def _of_model(
     study: str | None,
     profile: Path | None,
+    tool: str | None,
     rates: str | None,
     model: str | None,
     parameters: tuple[str, ...],
@@ -122,7 +127,7 @@ def _of_model(
     from lockscale.predict.answer import answer_text
 
     measured = named_numbers("--given", given, "contended_us=0.6")
-    if study is not None and not any((profile, rates, model, parameters)):
+    if study is not None and not any((profile, tool, rates, model, parameters)):
         from lockscale.show.prediction import ask
 
         found = ask(study, measured)
@@ -130,7 +135,8 @@ def _of_model(
         from lockscale.predict.user_files import ask_files
         from lockscale.sim.model import read_parameters
 
-        found = ask_files(profile, Path(rates), model, held=read_parameters(parameters), given=measured)
+        held = read_parameters(parameters)
+        found = ask_files(profile, Path(rates), model, held=held, given=measured, tool=tool)
     else:
         raise BadInput(
             "whatif takes either a study's name, or --profile, --rates and --model: leave out one of them"

@@ -151,11 +151,11 @@ def recognise(text: str) -> str:
     begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
     names = sorted(whole | begun)
     if len(names) > 1:
-        choose = ", or choose one with --tool" if set(names) <= _IN_PROSE else ""
+        choose = ", or choose one with --tool" if len(set(names) - _IN_PROSE) < 2 else ""
         raise BadInput(f"the text contains output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
-        known = "give everything that the tool printed, or name the tool with `lockscale parse --tool`"
+        known = "give everything that the tool printed, or name the tool with --tool"
         raise BadInput(form or f"the output is not recognised: {known} (known: {', '.join(READERS)})")
     return names[0]
 
