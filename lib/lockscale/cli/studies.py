@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`lockscale study` (list, show, run, resume and keep) and `batch`, and `report` of a run."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,13 +35,15 @@ def study_list() -> None:
 @click.argument("name", metavar="STUDY|RUN", shell_complete=studies_and_runs)
 @as_json
 def study_show(name: str) -> None:
-    """Show a study file, or how to repeat a run: commands, versions, hashes.
+    """Show a study's arms, load and counters; or how to repeat a run: commands, versions, hashes.
 
-    A study that names an unknown model, table or counter is refused.
+    --json prints all that a study's file says. A study that names an unknown model, table or counter is
+    refused.
     """
     from lockscale.measure.provenance import how_to_repeat, text_of
     from lockscale.measure.run_folder import find_run, is_run
     from lockscale.measure.study_check import check_study
+    from lockscale.study.description import described
     from lockscale.study.file import list_studies, load_study
 
     if name not in list_studies() and is_run(name):
@@ -51,8 +52,7 @@ def study_show(name: str) -> None:
         return
     found = load_study(name)
     check_study(found)
-    value = found.model_dump(mode="json")
-    show(value, json.dumps(value, indent=2))
+    show(found.model_dump(mode="json"), described(found))
 
 
 @study.command("status")
