@@ -253,12 +253,13 @@ def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
 ) -> int:
     """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, write_readme
 
     if write_table:
-        need_clone("--write-table writes into kernel-patches/README.md")
+        need_clone("--write-table writes into kernel-patches/README.md", paths.KERNEL_PATCHES)
     if write_table and (which or not boot):
         raise BadInput("--write-table replaces the whole table: use it with --boot and without STUDY/ARM")
     if resume and not boot:

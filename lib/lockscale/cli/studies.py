@@ -116,11 +116,12 @@ def study_resume(run: str) -> None:
 @as_json
 def study_keep(run: str) -> None:
     """Copy a measured run to data/measured, without the paths of this machine."""
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.measure.curate import curate
     from lockscale.measure.run_folder import find_run
 
-    need_clone("a run is kept in data/measured")
+    need_clone("a run is kept in data/measured", paths.MEASURED)
     kept = curate(find_run(run))
     show({"run": kept.name, "path": str(kept)}, str(kept))
 

@@ -133,6 +133,7 @@ def scale(dask: str | None, keep: bool) -> None:
     Parameters are drawn from the uncertainty of the scoreboard's fits. After an interrupt, the same command
     resumes.
     """
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.scale import keep_scale, scale_study
     from lockscale.studies.registry import studies
@@ -140,7 +141,7 @@ def scale(dask: str | None, keep: bool) -> None:
     from lockscale.text_table import text_table
 
     if keep:
-        need_clone("the scale study is kept in data/")
+        need_clone("the scale study is kept in data/", paths.DATA)
     with dask_client(dask) if dask else local_cluster() as client:
         found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:

@@ -106,6 +106,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
     curated runs in virtual time, and the predictions for these. With --again those gains are predicted again
     from the unpatched arm alone, from what --again --keep simulated in a quarter of an hour.
     """
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
         keep_scoreboard,
@@ -128,7 +129,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
         _again(keep)
         return
     if keep:
-        need_clone("the scoreboard is kept in data/")
+        need_clone("the scoreboard is kept in data/", paths.DATA)
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])
     why_short = {table: why for one in studies() for table, why in one.why_short.items()}
@@ -138,6 +139,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
 
 
 def _again(keep: bool) -> None:
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.repredicted import (
         again_text,
@@ -152,7 +154,7 @@ def _again(keep: bool) -> None:
     )
 
     if keep:
-        need_clone("what is simulated again is kept in data/measured")
+        need_clone("what is simulated again is kept in data/measured", paths.MEASURED)
         keep_repredicted([resimulate(run) for run in runs_to_tell()], retell_counts())
     rows = gains_again(kept_repredicted())
     counts = counts_held(kept_counts())

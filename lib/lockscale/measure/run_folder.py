@@ -174,10 +174,7 @@ def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) ->
 
 def new_run(study: str) -> Run:
     """A new folder runs/<study>-<UTC time>. Raises BadInput where there can be none."""
-    try:
-        need_place_for_folder(paths.RUNS)
-    except BadInput as error:
-        raise BadInput(f"{error} in LOCKSCALE_RUNS") from None
+    need_place_for_folder(paths.RUNS, "in LOCKSCALE_RUNS")
     while True:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         run = Run(paths.RUNS / f"{study}-{stamp}")
