@@ -20,7 +20,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=_FILE,
     help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel.",
 )
-@click.option("-r", "--rates", help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.")
+@click.option(
+    "-r",
+    "--rates",
+    metavar="N:RATE,...",
+    help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.",
+)
 @click.option(
     "--patch",
     "patches",
@@ -36,7 +41,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="How long the profiled load ran, to turn lock waits into shares.",
+    help="How long the profiled load ran, in s, to turn lock waits into shares.",
 )
 @click.option(
     "--share",
@@ -44,13 +49,17 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
-@click.option("--tool", help="The tool that printed the profile, if several did or it is not recognised.")
+@click.option(
+    "--tool",
+    metavar="TOOL",
+    help="The tool that printed the profile, if several did or it is not recognised.",
+)
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
 )
 @click.option("--letter", is_flag=True, help="Print a paragraph for a cover letter.")
-@click.option("--model", help="A model from `lockscale sim --list`, or your own .py file.")
-@parameter
+@click.option("--model", metavar="MODEL", help="A model from `lockscale sim --list`, or your own .py file.")
+@parameter("A parameter of --model that is known, so that it is not fitted.")
 @click.option(
     "--given", multiple=True, metavar="NAME=VALUE", help="A measurement that supplies a missing value."
 )
@@ -223,20 +232,22 @@ def score(file: Path | None, each: bool, figure: Path | None) -> None:
     """
     from lockscale.predict.casebook_score import score_cases
 
+    if figure:  # refused before all cases are predicted
+        from lockscale.show.figures.casebook import need_casebook_figure, save_casebook_figure
+
+        need_casebook_figure(figure)
     value = score_cases(_cases(file))
     if figure:
-        from lockscale.show.figures.casebook import save_casebook_figure
-
         save_casebook_figure(value, figure)
     show(value, _score_text(value, each))
 
 
 def _score_text(value: dict[str, Any], each: bool) -> str:
-    rows = [{"how": "learned from published patches", **{key: value[key] for key in _SUMMED}}]
-    rows += [{"how": _HOW[name], **of} for name, of in value["baselines"].items()]
-    rows.append({"how": _HINDSIGHT, **value["hindsight"]})
-    kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
-    places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
+    rows = [{"how": "learned from published patches", **_summed(value)}]
+    rows += [{"how": _HOW[name], **_summed(of)} for name, of in value["baselines"].items()]
+    rows.append({"how": _HINDSIGHT, **_summed(value["hindsight"])})
+    kinds = [{"kind": name, **_summed(of)} for name, of in value["by_kind"].items()]
+    places = [{"subsystem": name, **_summed(of)} for name, of in value["by_subsystem"].items()]
     parts = [
         "Gain at the highest thread count: 90% interval, from the unpatched side alone, and published gain",
         table(rows),
@@ -248,7 +259,17 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     return "\n\n".join(parts)
 
 
-_SUMMED = ("n", "held_pct", "median_width", "sign_pct", "wrong_side")
+def _summed(of: dict[str, Any]) -> dict[str, Any]:
+    return {name: of[key] for key, name in _SUMMED.items()}
+
+
+_SUMMED = {
+    "n": "cases",
+    "held_pct": "interval holds (%)",
+    "median_width": "median width (high/low)",
+    "sign_pct": "above 5% or not: right (%)",
+    "wrong_side": "on the wrong side",
+}
 _HOW = {
     "delete_waits": "subtract the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
@@ -258,8 +279,8 @@ _HINDSIGHT = "no prediction: the shortest intervals that hold 90% of the gains, 
 
 @casebook.command("add")
 @click.argument("mail", type=_FILE)
-@click.option("--id", "name", required=True, help="The case's id.")
-@click.option("--change", default="", help="What the patch does, in a few words.")
+@click.option("--id", "name", metavar="ID", required=True, help="The case's name in the casebook.")
+@click.option("--change", metavar="TEXT", default="", help="What the patch does, in a few words.")
 @as_json
 def add(mail: Path, name: str, change: str) -> None:
     """Print a kernel test robot report as a casebook entry, to append to your own file."""

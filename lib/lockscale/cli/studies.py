@@ -14,7 +14,7 @@ from lockscale.errors import BadInput
 
 @click.group()
 def study() -> None:
-    """Studies: list, show, run, resume."""
+    """Studies and their runs: list, show, run, resume, keep."""
 
 
 @study.command("list")
@@ -69,9 +69,12 @@ def study_status() -> None:
 
 
 @study.command("run")
-@click.argument("name", shell_complete=studies)
+@click.argument("name", metavar="STUDY", shell_complete=studies)
 @click.option(
-    "--target", shell_complete=targets, help="A target from notebooks/targets.  [default: manycore]"
+    "--target",
+    metavar="TARGET",
+    shell_complete=targets,
+    help="A target from notebooks/targets.  [default: manycore]",
 )
 @click.option(
     "--detect",
@@ -81,7 +84,7 @@ def study_status() -> None:
 @click.option(
     "--short", is_flag=True, help="Only the points listed as `short` in the study file, like make study."
 )
-@parameter
+@parameter("Change a parameter of the study's file, such as iterations=5.")
 @as_json
 def study_run(
     name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...]
@@ -135,8 +138,12 @@ def _show_run(run: Any) -> None:
 
 
 @click.command()
-@click.argument("run", shell_complete=studies_and_runs)
-@click.option("--output", type=click.Path(path_type=Path), help="Output file.  [default: RUN.html, here]")
+@click.argument("run", metavar="RUN|STUDY", shell_complete=studies_and_runs)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Output file.  [default: RUN.html, here]",
+)
 @as_json
 def report(run: str, output: Path | None) -> None:
     """Write a measured run as one HTML file, to attach to a mail or a ticket.
