@@ -6,14 +6,17 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from command import Lockscale, script
 from lockscale import paths
 from lockscale.cli import cli
+from lockscale.cli.output import table
 from lockscale.kernels.base import bases
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -214,3 +217,24 @@ def every_command(group: Any = cli, before: tuple[str, ...] = ()) -> list[tuple[
 def test_every_command_has_help_and_takes_json(lockscale: Lockscale, command: tuple[str, ...]):
     said = lockscale(*command, "--help")
     assert said.status == 0 and "--json" in said.out
+
+
+def commands(one: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Each command below and including `one`, by what is typed for it."""
+    yield name, one
+    for inner, of in one.commands.items() if isinstance(one, click.Group) else ():
+        yield from commands(of, f"{name} {inner}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands(cli, "lockscale")))
+def test_help_explains_each_option_and_names_what_it_takes(name: str, command: click.Command):
+    assert command.help
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help, f"{name} {option.opts[0]} has no help"
+            is_text = isinstance(option.type, click.types.StringParamType) and not option.is_flag
+            assert option.metavar or not is_text, f"{name} {option.opts[0]} takes TEXT: name what it takes"
+
+
+def test_a_table_has_words_for_true_and_false():
+    assert table([{"name": "a", "ok": True}, {"name": "b", "ok": False}]) == "name  ok\na     yes\nb     no"

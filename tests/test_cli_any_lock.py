@@ -115,6 +115,29 @@ def test_a_rate_without_its_suffix_is_asked_about(lockscale: Lockscale):
     assert "suffix" not in lockscale("whatif", "-r", "1:35k,64:14k").out
 
 
+def test_a_profile_in_a_mail_with_a_table_is_read_as_the_tool_that_is_named(
+    lockscale: Lockscale, tmp_path: Path
+):
+    mail = tmp_path / "mail.txt"
+    mail.write_text((SAMPLES / "changelog-fallocate2-v1.txt").read_text() + "\n" + Path(REPORT).read_text())
+    asked = ["--threads", "8", "--json"]
+    refused = lockscale("whatif", "--profile", str(mail), *asked)
+    assert refused.status == 2 and "contains output of changelog-table, perf_report" in refused.err
+    assert "choose one with --tool" in refused.err
+    named, alone = (
+        lockscale("whatif", "--profile", *file, *asked).value["candidates"]
+        for file in ([str(mail), "--tool", "perf_report"], [REPORT])
+    )
+    assert [(one["patch"], one["value"]) for one in named] == [(one["patch"], one["value"]) for one in alone]
+
+
+def test_the_tool_is_also_named_for_a_model(lockscale: Lockscale, tmp_path: Path):
+    (tmp_path / "rates.csv").write_text("threads,value\n1,35000\n4,80000\n")
+    model = ["--rates", str(tmp_path / "rates.csv"), "--model", "machine_repairman"]
+    said = lockscale("whatif", "--profile", REPORT, "--tool", "fio", *model)
+    assert said.status == 2 and f"{REPORT}: this is not fio's JSON" in said.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -128,6 +151,10 @@ def test_a_rate_without_its_suffix_is_asked_about(lockscale: Lockscale):
             "no_such_lock is not in the profile",
         ),
         (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given need a model or a study"),
+        (["whatif", "-r", "1:5,4:9", "--tool", "perf_lock"], "are about a profile: give --profile FILE too"),
+        (["whatif", "-r", "1:5,4:9", "--table", "2"], "are about a profile: give --profile FILE too"),
+        (["whatif", "--profile", REPORT, "--tool", "fio"], "the output of fio is not a profile"),
+        (["whatif", "inode-claim", "--tool", "perf_lock"], "takes either a study's name, or --profile"),
         (["whatif", "inode-claim", "--letter"], "do not work with STUDY or --model"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),

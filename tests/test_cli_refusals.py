@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What is wrong on the command line is one sentence on stderr and exit 2, before anything is written."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from command import Lockscale, script
 from lockscale import paths
+from lockscale.kernels import base
 from lockscale.show.pipeline import TOOLS
 
 WRONG = [
@@ -168,3 +171,116 @@ def test_a_folder_that_cannot_hold_runs_is_one_sentence(tmp_path: Path):
     said = script("study", "run", "inode-claim", PATH="/usr/bin", **where)
     assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
     assert str(tmp_path / "file/runs") in said.err
+
+
+OF_A_CLONE = [
+    "study list",
+    "study show inode-claim",
+    "new study mine",
+    "patches list",
+    "patches check",
+    "target list",
+    "audit",
+    "fit s3_fallocate2",
+    "export",
+    "report inode-claim",
+    "scoreboard --gains",
+    "scoreboard --again",
+    "scale",
+    "casebook list",
+    "whatif -r 1:35k,64:140k",
+    "whatif inode-claim",
+]
+
+
+@pytest.mark.parametrize("line", OF_A_CLONE)
+def test_a_root_that_is_no_clone_is_one_sentence_and_not_an_empty_table(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str
+):
+    base._read.cache_clear()
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    said = lockscale(*line.split())
+    assert said.status == 2 and said.out == "" and said.err.count("\n") == 1
+    assert f"lockscale: {tmp_path} is no clone of lockscale" in said.err and "LOCKSCALE_ROOT" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_root_of_the_environment_is_the_one_that_is_looked_at(tmp_path: Path):
+    said = script("doctor", **{**os.environ, "LOCKSCALE_ROOT": str(tmp_path)})
+    assert said.status == 2 and said.err.startswith(f"lockscale: {tmp_path} is no clone of lockscale")
+
+
+@pytest.mark.parametrize(("line", "folder"), [("study status", "RUNS"), ("kernel list", "KERNEL_CACHE")])
+def test_an_empty_list_says_where_it_looked(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, folder: str
+):
+    monkeypatch.setattr(paths, folder, tmp_path / "none")
+    said = lockscale(*line.split())
+    assert said.status == 0 and said.out.startswith("there is no ") and str(tmp_path / "none") in said.out
+    assert lockscale(*line.split(), "--json").value == []
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "says"),
+    [
+        (
+            "new study mine",
+            "KERNEL_PATCHES",
+            "a new study is written beside the others, but the folder /proc ",
+        ),
+        ("new study mine", "STUDIES", "a new study is written beside the others, but the folder /proc "),
+        ("study keep nope", "MEASURED", "a run is kept in data/measured, but the folder /proc "),
+        ("scoreboard --keep", "DATA", "the scoreboard is kept in data/, but the folder /proc "),
+        ("scoreboard --again --keep", "MEASURED", "is kept in data/measured, but the folder /proc "),
+        ("scale --keep", "DATA", "the scale study is kept in data/, but the folder /proc "),
+        ("patches check --boot --write-table", "KERNEL_PATCHES", "README.md, but the folder /proc "),
+    ],
+)
+def test_what_is_written_into_a_clone_that_takes_nothing_is_refused_first(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, folder: str, says: str
+):
+    monkeypatch.setattr(paths, folder, Path("/proc"))  # where nobody may make a file, root neither
+    said = lockscale(*line.split())
+    assert said.status == 2 and said.err.count("\n") == 1 and says in said.err
+    assert "is not writable: work in a clone that is, and name it in LOCKSCALE_ROOT" in said.err
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("report inode-claim", ".html cannot be written because the folder /proc is not writable"),
+        ("patches export inode-claim/steal-retry --format mbox", "the folder /proc is not writable"),
+        ("export inode-claim --format csv --output x", "x cannot be written because the folder /proc is not"),
+    ],
+)
+def test_an_output_that_cannot_be_here_names_the_option_that_puts_it_elsewhere(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, line: str, says: str
+):
+    monkeypatch.chdir("/proc")
+    said = lockscale(*line.split())
+    assert said.status == 2 and says in said.err
+    assert said.err.endswith("is not writable: name another one with --output\n")
+
+
+@pytest.mark.parametrize("figure", ["/proc/score.svg", "/nope/score.svg", "score.jpeg"])
+def test_a_figure_that_cannot_be_written_is_refused_before_cases_are_scored(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, figure: str
+):
+    monkeypatch.setattr("lockscale.predict.casebook_score.score_cases", lambda _: pytest.fail("scored"))
+    said = lockscale("casebook", "score", "--figure", figure)
+    assert said.status == 2 and figure in said.err and said.err.count("\n") == 1
+    assert not Path("/nope").exists()
+
+
+@pytest.mark.parametrize(("variable", "folder"), [("LOCKSCALE_CACHE", "CACHE"), ("LOCKSCALE_RUNS", "RUNS")])
+def test_a_read_only_folder_is_named_with_the_variable_that_moves_it(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, folder: str
+):
+    def build(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(tmp_path / folder / "kernels"))
+
+    monkeypatch.setattr(paths, folder, tmp_path / folder)
+    monkeypatch.setattr("lockscale.kernels.build.build", build)
+    said = lockscale("kernel", "build", "inode-claim/steal-retry")
+    why = f"{tmp_path / folder / 'kernels'} cannot be written because the folder {tmp_path} is not writable"
+    assert (said.status, said.err) == (2, f"lockscale: {why}: name another one in {variable}\n")

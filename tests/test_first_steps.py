@@ -60,6 +60,7 @@ def test_a_new_study_is_whole_as_it_stands(own_tree: Path, lockscale: Lockscale)
     assert said["file"] == str(own_tree / "STUDIES/dir-lock.yaml")
     shown = lockscale("study", "show", "dir-lock", "--json")
     assert shown.status == 0 and shown.value["name"] == "dir-lock"
+    assert "with-patch (patched" in lockscale("study", "show", "dir-lock").out
     study = load_study("dir-lock")
     check_study(study)
     assert study_tables(study, [beside(study)])

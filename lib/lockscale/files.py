@@ -136,40 +136,81 @@ def need_free_space(folder: Path, need_mib: int, what: str) -> None:
         )
 
 
-def need_clone(what: str) -> None:
-    """Refuse what writes into the project where only the package is installed."""
+def need_clone(what: str, *written: Path) -> None:
+    """Refuse what writes into the project, into the folders `written`, where it cannot be written to."""
     if not paths.IS_CLONE:
         raise BadInput(
             f"{what}, but only the package is installed here: work in a clone of lockscale, or name one in "
             f"LOCKSCALE_ROOT"
         )
+    need_root()
+    for folder in written:
+        try:
+            need_place_for_folder(folder)
+        except FullDisk:
+            raise
+        except BadInput:
+            raise BadInput(
+                f"{what}, but the folder {folder} is not writable: work in a clone that is, and name it in "
+                f"LOCKSCALE_ROOT"
+            ) from None
 
 
-def need_place_for_file(path: Path) -> None:
-    """Refuse, before any work is done for it, a file whose folder is missing or cannot be written to."""
+def need_root() -> None:
+    """Refuse a LOCKSCALE_ROOT that is no clone: it would look like one without studies and tables."""
+    lacks = [one for one in ("data", "kernel-patches", "notebooks") if not (paths.ROOT / one).is_dir()]
+    if lacks:
+        raise BadInput(
+            f"{paths.ROOT} is no clone of lockscale, as it has no folder {lacks[0]}: set LOCKSCALE_ROOT to "
+            f"the folder that git clone made, or unset it"
+        )
+
+
+def need_place_for_file(path: Path, by: str = "") -> None:
+    """Refuse, before any work is done for it, a file whose folder is missing or cannot be written to.
+
+    by: how another one is named, such as "with --output".
+    """
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written because there is no folder {path.parent}: create it first")
-    _need_writable(path.parent, path)
+    _need_writable(path.parent, path, by)
 
 
-def need_place_for_folder(path: Path) -> None:
+def need_place_for_folder(path: Path, by: str = "") -> None:
     """The same of a folder, which is made with those above it: the nearest that is there must take it."""
     above = path.absolute()
     existing = next(one for one in (above, *above.parents) if one.exists())
     if not existing.is_dir():
-        raise BadInput(f"{path} cannot be a folder because {existing} is a file: name another folder")
-    _need_writable(existing, path)
+        named = f"name another folder {by}".rstrip()
+        raise BadInput(f"{path} cannot be a folder because {existing} is a file: {named}")
+    _need_writable(existing, path, by)
 
 
-def _need_writable(folder: Path, path: Path) -> None:
+def _need_writable(folder: Path, path: Path, by: str) -> None:
     """Try it: what root may do by its modes, a read-only mount or /proc still refuses."""
     try:
         with full_disk_is_one_sentence(folder), tempfile.TemporaryFile(dir=folder):
             pass
     except OSError:
-        raise BadInput(
-            f"{path} cannot be written because the folder {folder} is not writable: name another one"
-        ) from None
+        raise BadInput(_not_writable(path, folder.absolute(), by)) from None
+
+
+def _not_writable(path: Path, folder: Path, by: str) -> str:
+    why = "" if path.absolute() == folder else f"{path} cannot be written because "
+    return f"{why}the folder {folder} is not writable: name another one {by}".rstrip()
+
+
+def refused_write(error: OSError) -> str:
+    """The same of a write that nobody tried first, with the variable that moves it; of any other error ""."""
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not error.filename:
+        return ""
+    path = Path(os.fsdecode(error.filename)).absolute()
+    folder = next(one for one in path.parents if os.path.isdir(one))  # noqa: PTH112 - pathlib raises EACCES
+    moved = {"in LOCKSCALE_RUNS": paths.RUNS, "in LOCKSCALE_CACHE": paths.CACHE}
+    by = [how for how, at in moved.items() if path.is_relative_to(at) or at.is_relative_to(path)]
+    if error.errno != errno.EROFS and (not by or os.access(folder, os.W_OK)):
+        return ""
+    return _not_writable(path, folder, by[0] if by else "")
 
 
 def user_name() -> str:

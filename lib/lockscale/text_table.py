@@ -3,6 +3,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 
 
@@ -23,6 +24,16 @@ def text_table(frame: pd.DataFrame) -> str:
         for cells in zip(*columns, strict=True)
     ]
     return "\n".join(lines) + "\n"
+
+
+def yes_no(value: object) -> object:
+    """A truth value in words; anything else, and what is not known, as it is."""
+    return ("no", "yes")[bool(value)] if isinstance(value, bool | np.bool_) else value
+
+
+def from_to(low: float | None, high: float | None) -> str | None:
+    """An interval in one cell, to two decimals; None where an end is not known."""
+    return None if low is None or high is None else f"{low:.2f} to {high:.2f}"
 
 
 def cell_text(value: object) -> str:

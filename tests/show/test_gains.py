@@ -70,6 +70,19 @@ def test_a_prediction_is_told_whether_it_held(curated: Path):
     assert totals.width == pytest.approx((7 / 4 + 1.1 / 0.9) / 2)
 
 
+def test_the_table_is_in_words_and_not_in_names_of_fields(curated: Path):
+    text = gains_text(gain_rows())
+    assert text.startswith("Gain: the rate of an arm over that of another arm; 1 is no change.\n")
+    head, *rows = [line for line in text.splitlines() if line.startswith(("study ", f"{STUDY.name} "))]
+    assert {"over", "virtual time", "lowest to highest", "90% interval", "held"} <= set(
+        re.split(r" {2,}", head)
+    )
+    assert "_" not in head and "True" not in text and "False" not in text
+    at_48, at_1 = (re.split(r" {2,}", row) for row in rows)
+    assert (at_48[-2:], at_1[-2:]) == (["4.00 to 7.00", "no"], ["0.90 to 1.10", "yes"])
+    assert "8.00 to 8.00" in at_48 and "10.14" in at_48
+
+
 def test_a_prediction_that_was_changed_is_refused(curated: Path):
     from lockscale.errors import BadInput
 

@@ -46,6 +46,7 @@ def test_it_is_written_for(own: None, made_up: Run, tmp_path: Path):  # noqa: F8
     assert study.question.split()[0] in text and study.counter in text
     shown = re.findall(r"<caption><b>(.*?)</b> <span class=origin>(.+?)</span>", text)
     assert len(shown) >= 6 and len(shown) == text.count("<caption>")
+    assert dict(shown)["Arms"].endswith("file and kernel-patches as they are now")
     assert "counted in QEMU" in text and "not a benchmark" in text
     for arm in study.arm_names:
         assert f"<td>{arm}</td>" in text

@@ -17,6 +17,7 @@ from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.errors import BadInput, RunFailed
+from lockscale.files import refused_write
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         click.echo(f"lockscale: {error}", err=True)
         sys.exit(1)
     except OSError as error:
-        _end(f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
+        _end(refused_write(error) or f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
     else:
         sys.exit(status if isinstance(status, int) else 0)
 

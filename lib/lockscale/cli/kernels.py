@@ -50,9 +50,14 @@ def kernel() -> None:
 
 @kernel.command("build")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--source", help="Your own kernel tarball or source tree.")
+@click.option(
+    "--source",
+    metavar="PATH",
+    help="Your kernel tarball or source tree.  [default: LOCKSCALE_KERNEL_SOURCE, else the distribution's]",
+)
 @click.option(
     "--kind",
+    metavar="KIND",
     default="rate",
     show_default=True,
     help="Kind of build: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
@@ -73,11 +78,13 @@ def kernel_build(which: str, source: str | None, kind: str) -> None:
 @as_json
 def kernel_list() -> None:
     """List the kernels in the cache."""
+    from lockscale import paths
     from lockscale.kernels.build import cached_kernels
 
     rows = [asdict(k) for k in cached_kernels()]
     columns = ("series", "kind", "release", "build_id", "spin_lock")
-    show(rows, table([{c: row[c] for c in columns} for row in rows]))
+    none = f"there is no kernel in {paths.KERNEL_CACHE}: `lockscale kernel build` builds one"
+    show(rows, table([{c: row[c] for c in columns} for row in rows]) if rows else none)
 
 
 @click.group()
@@ -99,7 +106,7 @@ def target_list() -> None:
 
 
 @target.command("check")
-@click.argument("name", shell_complete=targets)
+@click.argument("name", metavar="TARGET", shell_complete=targets)
 @click.option(
     "--study",
     metavar="STUDY",
@@ -126,8 +133,12 @@ def target_check(name: str, study: str | None) -> int:
 
 
 @target.command("prepare")
-@click.argument("name", shell_complete=targets)
-@click.option("--token", help="The disk's token, needed the first time; the command says how to form it.")
+@click.argument("name", metavar="TARGET", shell_complete=targets)
+@click.option(
+    "--token",
+    metavar="TOKEN",
+    help="The disk's token, needed the first time; the command says how to form it.",
+)
 @click.option("--dry-run", is_flag=True, help="Print each command that would destroy data; run none.")
 @as_json
 def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
@@ -140,7 +151,7 @@ def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
 
 
 @target.command("kernels")
-@click.argument("name", shell_complete=targets)
+@click.argument("name", metavar="TARGET", shell_complete=targets)
 @click.option("--remove", metavar="RELEASE", help="Remove this kernel first; RELEASE as in the list.")
 @as_json
 def target_kernels(name: str, remove: str | None) -> None:
@@ -153,7 +164,7 @@ def target_kernels(name: str, remove: str | None) -> None:
 
 
 @target.command("home")
-@click.argument("name", shell_complete=targets)
+@click.argument("name", metavar="TARGET", shell_complete=targets)
 @as_json
 def target_home(name: str) -> None:
     """Boot a server back into its own kernel, whatever state a dead run left it in."""
@@ -166,9 +177,9 @@ def target_home(name: str) -> None:
 
 
 @target.command("boot")
-@click.argument("name", shell_complete=targets)
+@click.argument("name", metavar="TARGET", shell_complete=targets)
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64))
+@click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64), help="Virtual CPUs.")
 @click.option("--show-command", is_flag=True, help="Print the exact QEMU command line; boot nothing.")
 @on_base
 @as_json
@@ -220,7 +231,7 @@ def patches_list() -> None:
 
 
 @patches.command("check")
-@click.argument("which", required=False, shell_complete=studies_and_arms)
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
 @click.option(
     "--build",
     is_flag=True,
@@ -252,13 +263,14 @@ def patches_check(
     which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
 ) -> int:
     """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.kernels.base import base
     from lockscale.prove.check import check
     from lockscale.prove.table import as_text, kept_counts, write_readme
 
     if write_table:
-        need_clone("--write-table writes into kernel-patches/README.md")
+        need_clone("--write-table writes into kernel-patches/README.md", paths.KERNEL_PATCHES)
     if write_table and ("/" in (which or "") or not boot):
         raise BadInput(
             "--write-table replaces the rows of whole studies: use it with --boot and without /ARM"
@@ -273,10 +285,20 @@ def patches_check(
 
 
 @patches.command("soak")
-@click.argument("which", required=False, shell_complete=studies_and_arms)
-@click.option("--kind", default="debug", show_default=True, type=click.Choice(["debug", "kcsan"]))
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
 @click.option(
-    "--minutes", default=2.0, show_default=True, type=click.FloatRange(0.1, 600), help="Time in the guest."
+    "--kind",
+    default="debug",
+    show_default=True,
+    type=click.Choice(["debug", "kcsan"]),
+    help="Kind of kernel: debug has lockdep and KASAN.",
+)
+@click.option(
+    "--minutes",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 600),
+    help="Minutes of load in the guest, for each arm.",
 )
 @on_base
 @as_json
@@ -292,7 +314,9 @@ def patches_soak(which: str | None, kind: str, minutes: float) -> int:
 
 @patches.command("locality")
 @click.argument("which", metavar="STUDY[/ARM]", shell_complete=studies_and_arms)
-@click.option("--iterations", default=3, show_default=True, type=click.IntRange(1, 100))
+@click.option(
+    "--iterations", default=3, show_default=True, type=click.IntRange(1, 100), help="Boots per arm."
+)
 @click.option(
     "--state",
     default="empty",
@@ -314,7 +338,9 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 
 @patches.command("xfstests")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--group", default="quick", show_default=True, help="Test group, as for check -g.")
+@click.option(
+    "--group", metavar="GROUP", default="quick", show_default=True, help="Test group, as for check -g."
+)
 @click.option(
     "--test", "tests", metavar="NAME", multiple=True, help="Run this test, such as generic/001, not a group."
 )
@@ -345,10 +371,23 @@ def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str
 
 @patches.command("export")
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
-@click.option("--format", "form", required=True, type=click.Choice(["mbox", "quilt", "ldiskfs"]))
-@click.option("--output", type=click.Path(), help="File (mbox) or folder to write.")
 @click.option(
-    "--run", default="", help="Run whose rates the letter tells.  [default: latest in data/measured]"
+    "--format",
+    "form",
+    required=True,
+    type=click.Choice(["mbox", "quilt", "ldiskfs"]),
+    help="A file for git am, or a folder for quilt or for a Lustre tree.",
+)
+@click.option(
+    "--output",
+    type=click.Path(),
+    help="File (mbox) or folder to write.  [default: STUDY-ARM.mbox or STUDY-ARM-FORMAT, here]",
+)
+@click.option(
+    "--run",
+    metavar="RUN",
+    default="",
+    help="Run whose rates the letter tells.  [default: the latest in data/measured]",
 )
 @on_base
 @as_json

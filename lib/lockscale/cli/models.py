@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockscale.cli.completion import models, targets
-from lockscale.cli.output import as_json, operations, parameter, show, table, thread_counts, together
+from lockscale.cli.output import (
+    as_json,
+    operations,
+    parameter,
+    replications,
+    seed,
+    show,
+    table,
+    thread_counts,
+    threads_list,
+    together,
+)
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -23,8 +34,10 @@ trace_options = together(
         type=click.Path(dir_okay=False, path_type=Path),
         help="Write a timeline of who holds, spins and sleeps: .json for Perfetto, or .html.",
     ),
-    click.option("--trace-from-us", type=float, help="Start of the trace after the warm-up.  [default: 0]"),
-    click.option("--trace-for-us", type=float, help=f"Length of the trace.  [default: {FOR_US:g}]"),
+    click.option(
+        "--trace-from-us", type=float, help="Start of the trace, in us after the warm-up.  [default: 0]"
+    ),
+    click.option("--trace-for-us", type=float, help=f"Length of the trace in us.  [default: {FOR_US:g}]"),
 )
 
 
@@ -82,7 +95,12 @@ def _written(file: Path, found: "Trace") -> tuple[dict[str, Any], str]:
 
 
 @click.command()
-@click.option("--target", shell_complete=targets, help="Also boot this target and check it from inside.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    shell_complete=targets,
+    help="Also boot this target and check it from inside.",
+)
 @as_json
 def doctor(target: str | None) -> int:
     """Report what is missing on this machine or a target, and how to fix it."""
@@ -99,8 +117,8 @@ def doctor(target: str | None) -> int:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--tool", help="The tool that printed FILE, if it is not recognised.")
-@click.option("--table", "number", help="Number or title of the table, if FILE has several.")
+@click.option("--tool", metavar="TOOL", help="The tool that printed FILE, if it is not recognised.")
+@click.option("--table", "number", metavar="N", help="Number or title of the table, if FILE has several.")
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
@@ -115,11 +133,11 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
 @click.command()
 @click.argument("model", required=False, shell_complete=models)
 @click.option("--list", "listed", is_flag=True, help="List the models.")
-@parameter
-@click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
-@click.option("--replications", default=5, show_default=True)
+@parameter("Set a parameter of the model; the rest are as its file says.")
+@threads_list
+@replications
 @operations
-@click.option("--seed", default=1, show_default=True)
+@seed
 @trace_options
 @as_json
 def sim(

@@ -21,7 +21,13 @@ Command = TypeVar("Command", bound=Callable[..., object])
 as_json = click.option(
     "--json", is_flag=True, expose_value=False, callback=_remember, help="Print JSON on stdout."
 )
-parameter = click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE")
+threads_list = click.option(
+    "--threads", metavar="N,N,...", default="48", show_default=True, help="Thread counts, such as 1,2,4,48."
+)
+replications = click.option(
+    "--replications", default=5, show_default=True, help="Simulations at each thread count, for the interval."
+)
+seed = click.option("--seed", default=1, show_default=True, help="Random seed of the simulation.")
 operations = click.option(
     "--operations",
     default=20_000,
@@ -29,6 +35,11 @@ operations = click.option(
     help="Operations per replication. Near the threshold of a storm there are two stable states: short runs "
     "can all stay in one of them without the interval showing it; use more there.",
 )
+
+
+def parameter(of: str) -> Callable[[Command], Command]:
+    """-p NAME=VALUE, any number of times; of: what it sets, for --help."""
+    return click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help=of)
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -96,6 +107,7 @@ def named_numbers(option: str, texts: Sequence[str], example: str) -> dict[str, 
 def table(rows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
-    from lockscale.text_table import text_table
+    from lockscale.text_table import text_table, yes_no
 
-    return text_table(pd.DataFrame(rows)).rstrip() if rows else "none"
+    said = [{name: yes_no(value) for name, value in row.items()} for row in rows]
+    return text_table(pd.DataFrame(said)).rstrip() if rows else "none"

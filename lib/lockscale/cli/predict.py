@@ -20,7 +20,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=_FILE,
     help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel.",
 )
-@click.option("-r", "--rates", help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.")
+@click.option(
+    "-r",
+    "--rates",
+    metavar="N:RATE,...",
+    help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.",
+)
 @click.option(
     "--patch",
     "patches",
@@ -36,7 +41,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="How long the profiled load ran, to turn lock waits into shares.",
+    help="How long the profiled load ran, in s, to turn lock waits into shares.",
 )
 @click.option(
     "--share",
@@ -45,11 +50,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
 @click.option(
+    "--tool",
+    metavar="TOOL",
+    help="The tool that printed the profile, if several did or it is not recognised.",
+)
+@click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
 )
 @click.option("--letter", is_flag=True, help="Print a paragraph for a cover letter.")
-@click.option("--model", help="A model from `lockscale sim --list`, or your own .py file.")
-@parameter
+@click.option("--model", metavar="MODEL", help="A model from `lockscale sim --list`, or your own .py file.")
+@parameter("A parameter of --model that is known, so that it is not fitted.")
 @click.option(
     "--given", multiple=True, metavar="NAME=VALUE", help="A measurement that supplies a missing value."
 )
@@ -62,6 +72,7 @@ def whatif(
     threads: int | None,
     seconds: float | None,
     share: float | None,
+    tool: str | None,
     which: str | None,
     letter: bool,
     model: str | None,
@@ -90,10 +101,12 @@ def whatif(
                 "--patch, --threads, --seconds, --share, --table and --letter do not work with STUDY or "
                 "--model: leave out one or the other"
             )
-        _of_model(study, profile, rates, model, parameters, given)
+        _of_model(study, profile, tool, rates, model, parameters, given)
         return
     if parameters or given:
         raise BadInput("-p and --given need a model or a study: add --model NAME")
+    if not profile and any((tool, which, seconds)):
+        raise BadInput("--tool, --table and --seconds are about a profile: give --profile FILE too")
     from lockscale.predict.lock_answer import ask_lock
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
@@ -101,7 +114,7 @@ def whatif(
     from lockscale.predict.user_rates import read_profile, read_rates
 
     found_rates = read_rates(rates) if rates else {}
-    read = read_profile(profile, which) if profile else None
+    read = read_profile(profile, which, tool) if profile else None
     used = [f"{read.tool} of {profile.name}"] if read and profile else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
@@ -114,6 +127,7 @@ def whatif(
 def _of_model(
     study: str | None,
     profile: Path | None,
+    tool: str | None,
     rates: str | None,
     model: str | None,
     parameters: tuple[str, ...],
@@ -122,7 +136,7 @@ def _of_model(
     from lockscale.predict.answer import answer_text
 
     measured = named_numbers("--given", given, "contended_us=0.6")
-    if study is not None and not any((profile, rates, model, parameters)):
+    if study is not None and not any((profile, tool, rates, model, parameters)):
         from lockscale.show.prediction import ask
 
         found = ask(study, measured)
@@ -130,7 +144,8 @@ def _of_model(
         from lockscale.predict.user_files import ask_files
         from lockscale.sim.model import read_parameters
 
-        found = ask_files(profile, Path(rates), model, held=read_parameters(parameters), given=measured)
+        held = read_parameters(parameters)
+        found = ask_files(profile, Path(rates), model, held=held, given=measured, tool=tool)
     else:
         raise BadInput(
             "whatif takes either a study's name, or --profile, --rates and --model: leave out one of them"
@@ -217,20 +232,22 @@ def score(file: Path | None, each: bool, figure: Path | None) -> None:
     """
     from lockscale.predict.casebook_score import score_cases
 
+    if figure:  # refused before all cases are predicted
+        from lockscale.show.figures.casebook import need_casebook_figure, save_casebook_figure
+
+        need_casebook_figure(figure)
     value = score_cases(_cases(file))
     if figure:
-        from lockscale.show.figures.casebook import save_casebook_figure
-
         save_casebook_figure(value, figure)
     show(value, _score_text(value, each))
 
 
 def _score_text(value: dict[str, Any], each: bool) -> str:
-    rows = [{"how": "learned from published patches", **{key: value[key] for key in _SUMMED}}]
-    rows += [{"how": _HOW[name], **of} for name, of in value["baselines"].items()]
-    rows.append({"how": _HINDSIGHT, **value["hindsight"]})
-    kinds = [{"kind": name, **of} for name, of in value["by_kind"].items()]
-    places = [{"subsystem": name, **of} for name, of in value["by_subsystem"].items()]
+    rows = [{"how": "learned from published patches", **_summed(value)}]
+    rows += [{"how": _HOW[name], **_summed(of)} for name, of in value["baselines"].items()]
+    rows.append({"how": _HINDSIGHT, **_summed(value["hindsight"])})
+    kinds = [{"kind": name, **_summed(of)} for name, of in value["by_kind"].items()]
+    places = [{"subsystem": name, **_summed(of)} for name, of in value["by_subsystem"].items()]
     parts = [
         "Gain at the highest thread count: 90% interval, from the unpatched side alone, and published gain",
         table(rows),
@@ -242,7 +259,17 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     return "\n\n".join(parts)
 
 
-_SUMMED = ("n", "held_pct", "median_width", "sign_pct", "wrong_side")
+def _summed(of: dict[str, Any]) -> dict[str, Any]:
+    return {name: of[key] for key, name in _SUMMED.items()}
+
+
+_SUMMED = {
+    "n": "cases",
+    "held_pct": "interval holds (%)",
+    "median_width": "median width (high/low)",
+    "sign_pct": "above 5% or not: right (%)",
+    "wrong_side": "on the wrong side",
+}
 _HOW = {
     "delete_waits": "subtract the waits, within 1.25 (where a share is known)",
     "history": "a line through promises and gains (where a share is known)",
@@ -252,8 +279,8 @@ _HINDSIGHT = "no prediction: the shortest intervals that hold 90% of the gains, 
 
 @casebook.command("add")
 @click.argument("mail", type=_FILE)
-@click.option("--id", "name", required=True, help="The case's id.")
-@click.option("--change", default="", help="What the patch does, in a few words.")
+@click.option("--id", "name", metavar="ID", required=True, help="The case's name in the casebook.")
+@click.option("--change", metavar="TEXT", default="", help="What the patch does, in a few words.")
 @as_json
 def add(mail: Path, name: str, change: str) -> None:
     """Print a kernel test robot report as a casebook entry, to append to your own file."""

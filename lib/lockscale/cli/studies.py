@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`lockscale study` (list, show, run, resume and keep) and `batch`, and `report` of a run."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from lockscale.errors import BadInput
 
 @click.group()
 def study() -> None:
-    """Studies: list, show, run, resume."""
+    """Studies and their runs: list, show, run, resume, keep."""
 
 
 @study.command("list")
@@ -36,13 +35,15 @@ def study_list() -> None:
 @click.argument("name", metavar="STUDY|RUN", shell_complete=studies_and_runs)
 @as_json
 def study_show(name: str) -> None:
-    """Show a study file, or how to repeat a run: commands, versions, hashes.
+    """Show a study's arms, load and counters; or how to repeat a run: commands, versions, hashes.
 
-    A study that names an unknown model, table or counter is refused.
+    --json prints all that a study's file says. A study that names an unknown model, table or counter is
+    refused.
     """
     from lockscale.measure.provenance import how_to_repeat, text_of
     from lockscale.measure.run_folder import find_run, is_run
     from lockscale.measure.study_check import check_study
+    from lockscale.study.description import described
     from lockscale.study.file import list_studies, load_study
 
     if name not in list_studies() and is_run(name):
@@ -51,26 +52,29 @@ def study_show(name: str) -> None:
         return
     found = load_study(name)
     check_study(found)
-    value = found.model_dump(mode="json")
-    show(value, json.dumps(value, indent=2))
+    show(found.model_dump(mode="json"), described(found))
 
 
 @study.command("status")
 @as_json
 def study_status() -> None:
     """List the runs on this machine and their state."""
+    from lockscale import paths
     from lockscale.measure.run_folder import list_runs
 
     rows = [
         {"run": r.id, "measured": r.rows.is_file(), "changelog": r.changelog.is_file()} for r in list_runs()
     ]
-    show(rows, table(rows))
+    show(rows, table(rows) if rows else f"there is no run in {paths.RUNS}")
 
 
 @study.command("run")
-@click.argument("name", shell_complete=studies)
+@click.argument("name", metavar="STUDY", shell_complete=studies)
 @click.option(
-    "--target", shell_complete=targets, help="A target from notebooks/targets.  [default: manycore]"
+    "--target",
+    metavar="TARGET",
+    shell_complete=targets,
+    help="A target from notebooks/targets.  [default: manycore]",
 )
 @click.option(
     "--detect",
@@ -80,7 +84,7 @@ def study_status() -> None:
 @click.option(
     "--short", is_flag=True, help="Only the points listed as `short` in the study file, like make study."
 )
-@parameter
+@parameter("Change a parameter of the study's file, such as iterations=5.")
 @as_json
 def study_run(
     name: str, target: str | None, detect: str | None, short: bool, parameters: tuple[str, ...]
@@ -115,11 +119,12 @@ def study_resume(run: str) -> None:
 @as_json
 def study_keep(run: str) -> None:
     """Copy a measured run to data/measured, without the paths of this machine."""
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.measure.curate import curate
     from lockscale.measure.run_folder import find_run
 
-    need_clone("a run is kept in data/measured")
+    need_clone("a run is kept in data/measured", paths.MEASURED)
     kept = curate(find_run(run))
     show({"run": kept.name, "path": str(kept)}, str(kept))
 
@@ -133,8 +138,12 @@ def _show_run(run: Any) -> None:
 
 
 @click.command()
-@click.argument("run", shell_complete=studies_and_runs)
-@click.option("--output", type=click.Path(path_type=Path), help="Output file.  [default: RUN.html, here]")
+@click.argument("run", metavar="RUN|STUDY", shell_complete=studies_and_runs)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Output file.  [default: RUN.html, here]",
+)
 @as_json
 def report(run: str, output: Path | None) -> None:
     """Write a measured run as one HTML file, to attach to a mail or a ticket.

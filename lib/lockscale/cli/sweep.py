@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lockscale.cli.completion import models
-from lockscale.cli.output import as_json, named_values, operations, show, table, thread_counts
+from lockscale.cli.output import (
+    as_json,
+    named_values,
+    operations,
+    replications,
+    seed,
+    show,
+    table,
+    thread_counts,
+    threads_list,
+)
 from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,7 +30,7 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 
 @click.command()
 @click.argument("model", shell_complete=models)
-@click.option("--threads", default="48", show_default=True, help="For example 1,2,4,48.")
+@threads_list
 @click.option(
     "--grid", "grids", multiple=True, metavar="NAME=VALUE,...", help="Every combination of these values."
 )
@@ -28,9 +38,9 @@ INTERRUPTED = 130  # as a shell reports SIGINT
     "--latin", "ranges", multiple=True, metavar="NAME=LOW:HIGH", help="Range for a Latin hypercube."
 )
 @click.option("--samples", type=int, help="Number of points of the Latin hypercube.")
-@click.option("--replications", default=5, show_default=True)
+@replications
 @operations
-@click.option("--seed", default=1, show_default=True)
+@seed
 @click.option(
     "--keep",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -133,6 +143,7 @@ def scale(dask: str | None, keep: bool) -> None:
     Parameters are drawn from the uncertainty of the scoreboard's fits. After an interrupt, the same command
     resumes.
     """
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.scale import keep_scale, scale_study
     from lockscale.studies.registry import studies
@@ -140,7 +151,7 @@ def scale(dask: str | None, keep: bool) -> None:
     from lockscale.text_table import text_table
 
     if keep:
-        need_clone("the scale study is kept in data/")
+        need_clone("the scale study is kept in data/", paths.DATA)
     with dask_client(dask) if dask else local_cluster() as client:
         found = scale_study([path for one in studies() for path in one.scale], client)
     if keep:

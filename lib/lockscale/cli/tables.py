@@ -25,7 +25,7 @@ curves = together(
 
 
 @click.command()
-@click.argument("name", metavar="TABLE", required=False, shell_complete=tables)
+@click.argument("name", metavar="[TABLE]", required=False, shell_complete=tables)
 @as_json
 def audit(name: str | None) -> None:
     """Check the arithmetic of the published tables: what holds, fails, or is unknown.
@@ -42,7 +42,9 @@ def audit(name: str | None) -> None:
 
 @click.command()
 @curves
-@click.option("--model", help="Use this model instead of the best one.")
+@click.option(
+    "--model", metavar="MODEL", help="Use this one of the models that `compare` ranks, not the best."
+)
 @click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="Fix a parameter of --model.")
 @click.option(
     "--share",
@@ -106,6 +108,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
     curated runs in virtual time, and the predictions for these. With --again those gains are predicted again
     from the unpatched arm alone, from what --again --keep simulated in a quarter of an hour.
     """
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.scoreboard import (
         keep_scoreboard,
@@ -128,7 +131,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
         _again(keep)
         return
     if keep:
-        need_clone("the scoreboard is kept in data/")
+        need_clone("the scoreboard is kept in data/", paths.DATA)
     rows = whole_scoreboard()
     rows = with_how([*rows, *unexplained_rows(rows)])
     why_short = {table: why for one in studies() for table, why in one.why_short.items()}
@@ -138,6 +141,7 @@ def scoreboard(keep: bool, gains: bool, again: bool) -> None:
 
 
 def _again(keep: bool) -> None:
+    from lockscale import paths
     from lockscale.files import need_clone
     from lockscale.show.repredicted import (
         again_text,
@@ -152,7 +156,7 @@ def _again(keep: bool) -> None:
     )
 
     if keep:
-        need_clone("what is simulated again is kept in data/measured")
+        need_clone("what is simulated again is kept in data/measured", paths.MEASURED)
         keep_repredicted([resimulate(run) for run in runs_to_tell()], retell_counts())
     rows = gains_again(kept_repredicted())
     counts = counts_held(kept_counts())
@@ -178,17 +182,23 @@ FORMATS = "svg,pdf,html,txt,csv"
     "formats",
     default=FORMATS,
     show_default=True,
-    help="svg, txt, csv ...; for a measured study also changelog,cover,ticket.",
+    metavar="FORMAT,...",
+    help="What to write; for a measured study also changelog, cover and ticket.",
 )
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), help="Output folder.  [default: figures]"
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Output folder.  [default: figures of the clone; without a clone, figures in the current folder]",
 )
-@click.option("--run", default="", help="The run of the study.  [default: the latest in data/measured]")
+@click.option(
+    "--run", metavar="RUN", default="", help="The run of the study.  [default: the latest in data/measured]"
+)
 @as_json
 def export(names: tuple[str, ...], every: bool, formats: str, output: Path | None, run: str) -> None:
     """Write figures of published tables and of studies, and a measured study's changelog text.
 
-    Without NAME and --all it lists the names. On one machine the output is reproducible byte for byte.
+    Prints the path of each file. Without NAME and --all it lists the names. On one machine the output is
+    reproducible byte for byte.
     """
     from lockscale import paths
     from lockscale.show.exports import export as write

@@ -12,6 +12,7 @@ import pydantic
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import need_root
 from lockscale.kernels.mail import read_text, read_toml
 
 RATE = "rate"
@@ -139,4 +140,5 @@ def build_kinds() -> list[str]:
 
 @functools.cache
 def _read(folder: Path) -> _Bases:
+    need_root()
     return read_toml(folder / "base.toml", _Bases)

@@ -50,7 +50,7 @@ def export(series: Series, form: str, output: Path | None = None, measured: str 
     plain = f"{series.study}-{series.arm}"
     path = output or Path(f"{plain}.mbox" if form == "mbox" else f"{plain}-{form}")
     _refuse_if_there(path)
-    need_place_for_folder(path.parent)
+    need_place_for_folder(path.parent, "with --output")
     if form == "mbox":
         return _write_mails(path, *_mbox(series, measured))
     note = _note(series, measured)

@@ -16,6 +16,7 @@ from lockscale.errors import BadInput, printable
 from lockscale.files import (
     full_disk_is_one_sentence,
     need_place_for_folder,
+    need_root,
     sha256_of_json,
     sync_folder,
     write_json,
@@ -173,10 +174,7 @@ def keep_study(run: Run, study: Study, target: str, reads: Run | None = None) ->
 
 def new_run(study: str) -> Run:
     """A new folder runs/<study>-<UTC time>. Raises BadInput where there can be none."""
-    try:
-        need_place_for_folder(paths.RUNS)
-    except BadInput as error:
-        raise BadInput(f"{error} in LOCKSCALE_RUNS") from None
+    need_place_for_folder(paths.RUNS, "in LOCKSCALE_RUNS")
     while True:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         run = Run(paths.RUNS / f"{study}-{stamp}")
@@ -235,6 +233,7 @@ def is_curated(run: Run) -> bool:
 
 def curated_runs() -> list[Run]:
     """All of data/measured, by name."""
+    need_root()
     return [Run(path.parent) for path in sorted(paths.MEASURED.glob("*/study.json"))]
 
 

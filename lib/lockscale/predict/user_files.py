@@ -48,15 +48,17 @@ def ask_files(
     *,
     held: Mapping[str, object] | None = None,
     given: Mapping[str, float] | None = None,
+    tool: str | None = None,
 ) -> Answer:
     """What the model's switches would give on the kernel of these files.
 
     held: parameters and switches of the base that are known. given: calls for one operation of one thread,
-    by function. The profile is taken to be of the most threads in the rates. Raises BadInput for files that
-    cannot be used and for names that the model does not have.
+    by function. tool: that printed the profile, by default the one that is recognised. The profile is taken
+    to be of the most threads in the rates. Raises BadInput for files that cannot be used and for names that
+    the model does not have.
     """
     known, column = load_model(model), one_curve(rates)
-    seen, tool = _read(profile)
+    seen, printed_by = _read(profile, tool)
     case = case_of(known, column, seen, held or {}, given or {})
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
     if apart and given:
@@ -71,7 +73,7 @@ def ask_files(
     patched = predictions(case, found, _naive(waiting))
     return Answer(
         study=known.name,
-        used=[f"{profile} ({tool}; {_fitted(case)})", str(rates), f"model {known.name}"],
+        used=[f"{profile} ({printed_by}; {_fitted(case)})", str(rates), f"model {known.name}"],
         parameters=_estimates(known, found),
         waits=waiting,
         predictions=patched,
@@ -82,10 +84,10 @@ def ask_files(
     )
 
 
-def _read(profile: Path) -> tuple[Profile, str]:
+def _read(profile: Path, tool: str | None) -> tuple[Profile, str]:
     """And the tool that printed it; every refusal names the file."""
     try:
-        parsed = parse_file(profile)
+        parsed = parse_file(profile, tool)
         return profile_of(parsed.rows), parsed.tool
     except BadInput as said:
         raise BadInput(f"{profile}: {said}") from None

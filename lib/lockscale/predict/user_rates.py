@@ -43,13 +43,16 @@ def one_curve(path: Path) -> Column:
     return found[0]
 
 
-def read_profile(path: Path, table: str | None = None) -> LockProfile:
-    """The profile in the file; of several that of `table`, a number from 1 or a title."""
+def read_profile(path: Path, table: str | None = None, tool: str | None = None) -> LockProfile:
+    """The profile in the file; of several that of `table`, a number from 1 or a title.
+
+    tool: that printed it, where the file does not show this or holds output of others too.
+    """
     if not path.is_file():
         raise BadInput(f"{path} is not a regular file: save the tool's output and name that file")
     if path.stat().st_size > MOST_BYTES:
         raise BadInput(f"{path} is larger than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
     try:
-        return profile_of(text_of(path), table=table)
+        return profile_of(text_of(path), table, tool)
     except BadInput as said:
         raise BadInput(f"{path}: {said}") from None

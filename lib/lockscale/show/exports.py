@@ -76,7 +76,7 @@ def export(
         raise BadInput(
             f"--run {run} is a run of a study, but {no_study[0]} is not a study: leave out one of them"
         )
-    need_place_for_folder(folder)  # a study's figure takes a minute of simulation
+    need_place_for_folder(folder, "with --output")  # a study's figure takes a minute of simulation
     figures, texts = ([one for one in known if one in formats] for known in (FORMATS, FORMS))
     drawn_of = {name: _story(name, run) for name in names} if figures else {}
     told_of = {name: _story(name, run, rates=True) for name in names} if texts else {}

@@ -7,7 +7,7 @@ study's arms that it has. Rates of two machines do not compare; gains do, where 
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from lockscale.predict.predicted_against_measured import judge_gains, measured_g
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import EXTREMES
 from lockscale.tables import published
-from lockscale.text_table import text_table
+from lockscale.text_table import from_to, text_table, yes_no
 from lockscale.tools.fsload import PHASES
 
 SOURCE_STAYS = 0.05
@@ -206,7 +206,7 @@ def gains_text(rows: list[GainRow]) -> str:
             "there is no curated run in virtual time: `lockscale study keep RUN` copies one to data/measured"
         )
     totals = gain_totals(rows)
-    said = [text_table(pd.DataFrame([asdict(row) for row in rows]).round(2))]
+    said = ["Gain: the rate of an arm over that of another arm; 1 is no change.\n", _table(rows)]
     if totals.off:
         said.append(
             f"in virtual time against published, {totals.compared} gains: off by a factor of "
@@ -219,3 +219,24 @@ def gains_text(rows: list[GainRow]) -> str:
             f"intervals, whose median width is {totals.width:.2f} (high over low)"
         )
     return "\n".join(said)
+
+
+def _table(rows: list[GainRow]) -> str:
+    said = [
+        {
+            "study": row.study,
+            "load": row.load,
+            "arm": row.arm,
+            "over": row.over,
+            "threads": row.threads,
+            "published": row.published,
+            "simulated": row.simulated,
+            "virtual time": row.virtual,
+            "lowest to highest": from_to(row.low, row.high),
+            "predicted": row.predicted,
+            "90% interval": from_to(row.predicted_low, row.predicted_high),
+            "held": yes_no(row.inside),
+        }
+        for row in rows
+    ]
+    return text_table(pd.DataFrame(said).round(2))

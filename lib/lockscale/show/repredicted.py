@@ -18,7 +18,7 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import sha256_of, write_json
+from lockscale.files import need_root, sha256_of, write_json
 from lockscale.measure.count_calls import first_counts_of, observed, read_first_counts
 from lockscale.measure.first_rates import first_rates_of, read_first_rates
 from lockscale.measure.rows import read_rows
@@ -30,7 +30,7 @@ from lockscale.predict.predicted_against_measured import gains_off, judge_counte
 from lockscale.predict.unpatched_run import simulate_gains
 from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study, load_study
-from lockscale.text_table import text_table
+from lockscale.text_table import from_to, text_table, yes_no
 
 KEPT = paths.MEASURED / "repredicted.json"
 
@@ -156,6 +156,7 @@ def kept_repredicted() -> list[Resimulated]:
 
 
 def _read() -> dict[str, Any]:
+    need_root()
     try:
         said = json.loads(KEPT.read_text())
         return {"gains": said["gains"], "counts": said["counts"]}
@@ -231,19 +232,50 @@ def again_text(rows: Sequence[GainAgain], counts: pd.DataFrame) -> str:
     totals, inside = again_totals(rows), counts.inside.astype(bool)
     return "\n".join(
         [
-            text_table(pd.DataFrame([asdict(row) for row in rows]).round(2)),
-            text_table(pd.DataFrame([{"study": n, **asdict(of)} for n, of in by_study.items()]).round(2)),
+            text_table(pd.DataFrame(map(_in_words, rows)).round(2)),
+            text_table(pd.DataFrame([{"study": n, **_totals_in_words(of)} for n, of in by_study.items()])),
             f"predicted before they were measured, {totals.gains} gains: {totals.held} in their 90% "
             f"intervals, median width {totals.first_width:.2f} (high over low)",
             "predicted again by the present method from the unpatched arm alone, using what other studies "
             f"show about model errors, so not blind: {totals.holds} in their intervals, median width "
             f"{totals.width:.2f}, {totals.wrong_side} entirely on the wrong side of 1",
-            text_table(counts),
+            text_table(_counts_in_words(counts)),
             f"counts at 4 CPUs, predicted again from those of one arm: {inside.sum()} of {len(counts)} in "
             f"their 95% "
             "intervals",
         ]
     )
+
+
+def _in_words(row: GainAgain) -> dict[str, Any]:
+    return {
+        "study": row.study,
+        "arm": row.arm,
+        "threads": row.threads,
+        "gain": row.measured,
+        "predicted": row.first,
+        "90% interval": from_to(row.first_low, row.first_high),
+        "held": yes_no(row.held),
+        "again": row.again,
+        "its 90% interval": from_to(row.again_low, row.again_high),
+        "holds": yes_no(row.holds),
+    }
+
+
+def _totals_in_words(of: AgainTotals) -> dict[str, Any]:
+    return {
+        "gains": of.gains,
+        "held": of.held,
+        "median width": round(of.first_width, 2),
+        "hold again": of.holds,
+        "its median width": round(of.width, 2),
+        "on the wrong side of 1": of.wrong_side,
+    }
+
+
+def _counts_in_words(counts: pd.DataFrame) -> pd.DataFrame:
+    names = {"predicted_low": "95% low", "predicted_high": "95% high", "inside": "held"}
+    return counts.assign(inside=[yes_no(bool(one)) for one in counts.inside]).rename(columns=names)
 
 
 COUNTS = [

@@ -105,7 +105,7 @@ def write_study(name: str) -> NewStudy:
     """
     if not re.fullmatch(NAME[0], name) or len(name) > 64:
         raise BadInput(f"a study cannot be called {printable(name)!r}: {NAME[1]}")
-    need_clone("a new study is written beside the others")
+    need_clone("a new study is written beside the others", paths.STUDIES, paths.KERNEL_PATCHES)
     new = NewStudy(paths.STUDIES / f"{name}.yaml", paths.KERNEL_PATCHES / name)
     for there in new:
         if there.exists() or there.is_symlink():

@@ -6,6 +6,7 @@ from typing import Any
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import need_root
 from lockscale.kernels.series import Series, has_series, read_series
 from lockscale.study.arms import Arm
 from lockscale.study.mistakes import checked, near, place_in, read_names, short
@@ -50,11 +51,16 @@ RATES_TARGET = "manycore"  # where a study is run then
 
 
 def list_studies() -> list[str]:
-    return sorted(path.stem for path in paths.STUDIES.glob("*.yaml"))
+    return _stems(paths.STUDIES)
 
 
 def list_targets() -> list[str]:
-    return sorted(path.stem for path in paths.TARGETS.glob("*.yaml"))
+    return _stems(paths.TARGETS)
+
+
+def _stems(folder: Path) -> list[str]:
+    need_root()
+    return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
 def load_study(name: str, changes: dict[str, Any] | None = None) -> Study:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.files import need_root
 
 
 def list_tables() -> list[str]:
@@ -131,6 +132,7 @@ def _package_path() -> Path:
 
 
 def _resources() -> dict[str, dict[str, Any]]:
+    need_root()
     try:
         package = json.loads(_package_path().read_text(encoding="utf-8"))
         return {r["name"]: r for r in package["resources"] if r["origin"] == "published"}

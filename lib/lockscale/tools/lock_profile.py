@@ -2,7 +2,7 @@
 """What every profile becomes for the predictor: entries, and which of them a name is of.
 
 `registry.profiles_of(text, tool=None)` gives the profiles of a text, in its order;
-`registry.profile_of(text, table=None)` the one, chosen by number (from 1) or title where there
+`registry.profile_of(text, table=None, tool=None)` the one, chosen by number (from 1) or title where there
 are several, never the first by chance. `profile.match(name)` says which entries a lock or function is of.
 
 Three kinds of profile (`LockProfile.of`) fill different fields of an Entry:

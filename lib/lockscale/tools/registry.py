@@ -154,11 +154,11 @@ def recognise(text: str) -> str:
     begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
     names = sorted(whole | begun)
     if len(names) > 1:
-        choose = ", or choose one with --tool" if set(names) <= _IN_PROSE else ""
+        choose = ", or choose one with --tool" if len(set(names) - _IN_PROSE) < 2 else ""
         raise BadInput(f"the text contains output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
-        known = "give everything that the tool printed, or name the tool with `lockscale parse --tool`"
+        known = "give everything that the tool printed, or name the tool with --tool"
         raise BadInput(form or f"the output is not recognised: {known} (known: {', '.join(READERS)})")
     return names[0]
 
@@ -209,9 +209,9 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     return known[name](text)
 
 
-def profile_of(text: str, table: str | int | None = None) -> LockProfile:
+def profile_of(text: str, table: str | int | None = None, tool: str | None = None) -> LockProfile:
     """The profile in `text`; where there are several the one of this number, from 1, or title."""
-    return chosen(profiles_of(text), table)
+    return chosen(profiles_of(text, tool), table)
 
 
 def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:

@@ -71,7 +71,7 @@ def run_batch(file: Path, output: Path | None = None) -> BatchOutcome:
     """
     batch = read_batch(file)
     folder = (output or paths.RUNS / batch.name).absolute()
-    need_place_for_folder(folder)
+    need_place_for_folder(folder, "with --output")
     _refuse_what_is_no_batch(folder, batch)
     for study, target in _to_build(batch).values():
         preflight(study, target)

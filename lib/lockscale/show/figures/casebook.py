@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
+from lockscale.files import need_place_for_file
 from lockscale.predict.change_kind import BY_NAME, LEFT
 from lockscale.show.figures.formats import FORMATS, save
 from lockscale.show.figures.template import HEIGHT_PX, figure, log_ticks, name_log_axes, style
@@ -69,12 +70,19 @@ def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:
     return rows[["id", "label", "kind", "left", "threads", "published", "low", "value", "high", "held"]]
 
 
-def save_casebook_figure(score: Mapping[str, Any], file: Path) -> Path:
-    """Write it in the form that the file's ending names. Raises BadInput for another ending."""
+def need_casebook_figure(file: Path) -> str:
+    """The form that the file's ending names. Raises BadInput for another ending, and where it cannot be."""
     ending = file.suffix.lstrip(".")
     if ending not in FORMATS:
         raise BadInput(
             f"{file}: a figure is written as {', '.join(FORMATS)}: use one of these as the file name's ending"
         )
-    save(casebook_figure(score), casebook_numbers(score), file.parent, file.stem, (ending,))
+    need_place_for_file(file)
+    return ending
+
+
+def save_casebook_figure(score: Mapping[str, Any], file: Path) -> Path:
+    """Write it in the form of need_casebook_figure()."""
+    form = need_casebook_figure(file)
+    save(casebook_figure(score), casebook_numbers(score), file.parent, file.stem, (form,))
     return file

@@ -32,7 +32,7 @@ def write_report(name: str, output: Path | None = None) -> Path:
     path = output or Path(f"{run.id}.html")
     if path.is_dir():
         raise BadInput(f"{path} is a folder: give --output the name of a file in it, as {path / run.id}.html")
-    need_place_for_file(path)
+    need_place_for_file(path, "with --output")
     text = report_of(open_story(study, str(run.folder)))
     if (size := len(text.encode())) > MOST_BYTES:
         raise BadInput(

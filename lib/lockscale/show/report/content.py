@@ -37,6 +37,7 @@ from lockscale.show.report.page import ReportFigure, ReportSection, ReportTable,
 from lockscale.show.report.predicted import counts_in_words, prediction_parts, rates_in_words
 from lockscale.show.report.provenance import provenance_parts
 from lockscale.show.story import Story
+from lockscale.show.undecided import least_known, why_no_star
 
 LONGEST_WAITS = 10
 """Of each arm: beyond them a wait is a small part of the time."""
@@ -89,7 +90,7 @@ def _gain(story: Story) -> str:
     here = compared[compared.arm == story.study.patched.name]
     most: Any = here.iloc[here.threads.argmax()]
     interval = f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%]" if pd.notna(most.low_pct) else ""
-    sure = "significant" if most.significant else "not significant"
+    sure = "significant" if most.significant else why_no_star(most, len(compared))
     return (
         f"measured {story.where}, {most.threads} processes on {most.cpus} CPUs, {story.study.metric}: "
         f"{most.unpatched:,.0f} by {story.study.unpatched.name}, {most.value:,.0f} by {most.arm}, "
@@ -111,7 +112,7 @@ def _arms(story: Story) -> Iterator[ReportTable]:
         for arm in story.study.arms
     ]
     frame = pd.DataFrame(rows).dropna(axis="columns", how="all")
-    yield ReportTable("Arms", "the study's file and its series of today", frame)
+    yield ReportTable("Arms", "from the study's file and kernel-patches as they are now", frame)
 
 
 def _figures(story: Story) -> Iterator[ReportFigure]:
@@ -136,7 +137,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     yield ReportTable(
         f"Rates of all processes, {study.metric}", timed, _only(compared_rates(rows, study), RATES),
         f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
-        "over all rows together, at points where the A/A pair does not differ.",
+        f"over all rows together, at points where the A/A pair does not differ.{_more_boots(story)}",
     )  # fmt: skip
     yield ReportTable(
         f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
@@ -154,6 +155,15 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     yield from _unless_empty("The A/A pair: the same kernel twice (ops/s)", timed, pair)
     yield ReportText("Stability: " + "; ".join(steady_lines(rows)) + ".")
+
+
+def _more_boots(story: Story) -> str:
+    """On rates that leave a change of the patched arm open; nothing on those of an emulated machine."""
+    compared = compared_rates(story.rows, story.study)
+    said = least_known(compared[compared.arm == story.study.patched.name])
+    if not said or not is_benchmark(story.provenance["origin"]):
+        return ""
+    return f" {said} `lockscale study run {story.study.name} --detect 10%` makes as many as 10% needs."
 
 
 def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[ReportTable]:
