@@ -10,7 +10,6 @@ import pytest
 
 from command import Lockscale, script
 from lockscale import paths
-from lockscale.kernels import base
 from lockscale.show.pipeline import TOOLS
 
 WRONG = [
@@ -197,7 +196,6 @@ OF_A_CLONE = [
 def test_a_root_that_is_no_clone_is_one_sentence_and_not_an_empty_table(
     lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str
 ):
-    base._read.cache_clear()
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     said = lockscale(*line.split())
     assert said.status == 2 and said.out == "" and said.err.count("\n") == 1

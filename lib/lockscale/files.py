@@ -143,7 +143,6 @@ def need_clone(what: str, *written: Path) -> None:
             f"{what}, but only the package is installed here: work in a clone of lockscale, or name one in "
             f"LOCKSCALE_ROOT"
         )
-    need_root()
     for folder in written:
         try:
             need_place_for_folder(folder)

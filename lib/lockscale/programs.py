@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import need_root
 
 ADMIN_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -35,7 +34,6 @@ class Package:
 @functools.cache
 def packages() -> tuple[Package, ...]:
     """The packages this project needs, in the order of setup/packages.toml."""
-    need_root()
     listed = tomllib.loads(paths.SYSTEM_PACKAGES.read_text())["package"]
     return tuple(Package(**entry) for entry in listed)
 

@@ -64,7 +64,8 @@ def whole_lines(path: Path) -> list[str]:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Started, killed with SIGKILL after four sets, started again, and once more."""
     room = tmp_path_factory.mktemp("batch")
-    (room / "notebooks").mkdir()
+    for folder in ("data", "kernel-patches", "notebooks"):  # as in any clone
+        (room / folder).mkdir()
     (room / "notebooks" / "tick.ipynb").write_text(notebook())
     grid = {"threads": [1, 2, 3, 4, 5, 6], "name": ["plain", EVIL]}
     said = {"notebooks": ["tick"], "grid": grid, "parameters": {"log": str(room / "log")}}

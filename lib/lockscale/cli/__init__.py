@@ -17,7 +17,7 @@ from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import refused_write
+from lockscale.files import need_root, refused_write
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -70,6 +70,8 @@ def cli(context: click.Context) -> None:
     """From a lock-contention profile of a Linux file system to a proven kernel patch."""
     if context.invoked_subcommand is None:
         click.echo(first_steps())
+    else:
+        need_root()
 
 
 for command in (

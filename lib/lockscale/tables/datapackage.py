@@ -14,7 +14,6 @@ import pandas as pd
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import need_root
 
 
 def list_tables() -> list[str]:
@@ -132,7 +131,6 @@ def _package_path() -> Path:
 
 
 def _resources() -> dict[str, dict[str, Any]]:
-    need_root()
     try:
         package = json.loads(_package_path().read_text(encoding="utf-8"))
         return {r["name"]: r for r in package["resources"] if r["origin"] == "published"}
