@@ -226,7 +226,7 @@ def commands(one: click.Command, name: str) -> Iterator[tuple[str, click.Command
         yield from commands(of, f"{name} {inner}")
 
 
-@pytest.mark.parametrize(("name", "command"), commands(cli, "lockscale"))
+@pytest.mark.parametrize(("name", "command"), list(commands(cli, "lockscale")))
 def test_help_explains_each_option_and_names_what_it_takes(name: str, command: click.Command):
     assert command.help
     for option in command.params:

@@ -74,7 +74,9 @@ def test_the_table_is_in_words_and_not_in_names_of_fields(curated: Path):
     text = gains_text(gain_rows())
     assert text.startswith("Gain: the rate of an arm over that of another arm; 1 is no change.\n")
     head, *rows = [line for line in text.splitlines() if line.startswith(("study ", f"{STUDY.name} "))]
-    assert [name for name in re.split(r" {2,}", head) if name in ("virtual time", "90% interval", "held")]
+    assert {"over", "virtual time", "lowest to highest", "90% interval", "held"} <= set(
+        re.split(r" {2,}", head)
+    )
     assert "_" not in head and "True" not in text and "False" not in text
     at_48, at_1 = (re.split(r" {2,}", row) for row in rows)
     assert (at_48[-2:], at_1[-2:]) == (["4.00 to 7.00", "no"], ["0.90 to 1.10", "yes"])

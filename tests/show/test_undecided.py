@@ -20,7 +20,8 @@ def test_the_widest_is_told_with_its_ends_and_what_four_times_the_boots_leave_of
         "Least known is the change at 16 processes: anything from -21% to +40% (95% interval of 3 boots per "
         "arm). 12 boots would narrow that to about a quarter."
     )
-    assert "at 64 processes" in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
+    assert "at 64 processes: " in least_known(pd.DataFrame([NARROW, WIDE, WIDEST]))
+    assert "at 1 process: " in least_known(pd.DataFrame([WIDE | {"threads": 1}]))
     assert least_known(pd.DataFrame([WIDE | {"blocks": 7}])).endswith(
         "28 boots would narrow that to about half."
     )
@@ -45,4 +46,4 @@ def test_why_there_is_no_star():
     (alone,) = pd.DataFrame([SEEN | {"significant": False}]).itertuples()
     assert why_no_star(wide, 8) == "not significant: it may be no change at all"
     assert why_no_star(apart, 8) == "not significant, as two boots of the same kernel differ there too"
-    assert why_no_star(alone, 8) == "not significant over all 8 rows together, only by itself"
+    assert why_no_star(alone, 8) == "significant by itself, but not over all 8 rows of the table together"

@@ -20,7 +20,6 @@ from lockscale.measure.rows import is_benchmark, rate_note, where_measured
 from lockscale.show.commit_text import Letter, Paragraph, cut_to, wrapped
 from lockscale.show.protocol import Measurement, boots_of, noise_of, protocol_blocks
 from lockscale.show.story import Story
-from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
 from lockscale.study.sides import change_of
 
@@ -140,8 +139,6 @@ def _shown(points: pd.DataFrame) -> pd.DataFrame:
 def _verdict(found: Measurement) -> str:
     """What the marks mean, whether any row is significant, and how far two boots of one kernel differ."""
     points, more = _points(found), noise_of(found.apart_pct)
-    if found.compared is not None and (said := least_known(found.compared)):
-        more.insert(0, said)
     if len(points) > ROWS:
         more.append(f"{ROWS} of {len(points)} points; the patch mail has all.")
     return " ".join([_marks(points, boots_of(found)), *more])

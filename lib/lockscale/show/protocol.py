@@ -12,6 +12,7 @@ from lockscale.kernels.mail import COLUMNS
 from lockscale.measure.provenance import run_command
 from lockscale.measure.rows import is_benchmark, origin_in_words, rate_note, where_measured
 from lockscale.show.commit_text import Paragraph, plain
+from lockscale.show.undecided import least_known
 from lockscale.study.file import Study
 from lockscale.tools.ftrace_cost import FunctionCost
 from lockscale.tools.ftrace_cost import table as cost_table
@@ -196,7 +197,8 @@ def _rates(study: Study, provenance: dict[str, Any], compared: pd.DataFrame | No
     metric = study.metric[:1].upper() + study.metric[1:]
     both = compared.rename(columns={"unpatched": "before", "value": "after"})
     head = f"{metric}{rate_note(compared)} {where_measured(provenance)} (*: significant at 5% over all rows):"
-    return _table(head, _changes(study, both, decimals=0))
+    known = least_known(compared)
+    return [*_table(head, _changes(study, both, decimals=0)), *([Paragraph(known)] if known else [])]
 
 
 def _costs(study: Study, costs: dict[str, pd.DataFrame], point: str, benchmark: bool) -> list[Paragraph]:

@@ -19,7 +19,7 @@ def why_no_star(row: Any, rows: int) -> str:
         return "not significant, as two boots of the same kernel differ there too"
     if pd.isna(row.low_pct) or row.low_pct <= 0 <= row.high_pct:
         return "not significant: it may be no change at all"
-    return f"not significant over all {rows} rows together, only by itself"
+    return f"significant by itself, but not over all {rows} rows of the table together"
 
 
 def least_known(compared: pd.DataFrame) -> str:
@@ -28,10 +28,10 @@ def least_known(compared: pd.DataFrame) -> str:
     wide = compared[is_open & (compared[["low_pct", "high_pct"]].abs().max(axis=1) > MATTERS_PCT)]
     if wide.empty:
         return ""
-    row: Any = wide.loc[(wide.high_pct - wide.low_pct).idxmax()]
-    boots = int(row.blocks)
+    row: Any = wide.iloc[int((wide.high_pct - wide.low_pct).argmax())]
+    boots, point = int(row.blocks), "1 process" if row.threads == 1 else f"{int(row.threads)} processes"
     return (
-        f"Least known is the change at {row.threads} processes: anything from {row.low_pct:+.0f}% to "
-        f"{row.high_pct:+.0f}% (95% interval of {boots} boots per arm). {MORE * boots} boots would narrow "
-        f"that to about {NARROWER.get(boots, 'half')}."
+        f"Least known is the change at {point}: anything from {row.low_pct:+.0f}% to {row.high_pct:+.0f}% "
+        f"(95% interval of {boots} boots per arm). {MORE * boots} boots would narrow that to about "
+        f"{NARROWER.get(boots, 'half')}."
     )
