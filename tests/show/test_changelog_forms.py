@@ -119,7 +119,7 @@ def found_in(origin: str) -> Measurement:
     extra = {"extra": 43.0, "low": 42.0, "high": 44.0, "spread": 0.1, "repeats": 3, "above": True}
     extra |= {"steal-retry": 50.8, "search-locked": 7.9, "significant": True, "level_pct": 95.0}
     compared = {"arm": "search-locked", "unpatched": 80_000.0, "value": 810_000.0, "significant": True}
-    compared |= {"statistic": "total", "blocks": 3}
+    compared |= {"statistic": "total", "blocks": 3, "low_pct": 850.0, "high_pct": 980.0}
     cost = {"function": ["ext4_create"], "total_us": [2400.0], "count": [2], "avg_us": [1200.0]}
     after = {**cost, "total_us": [120.0], "avg_us": [60.0]}
     return Measurement(

@@ -274,7 +274,7 @@ def _totals_in_words(of: AgainTotals) -> dict[str, Any]:
 
 def _counts_in_words(counts: pd.DataFrame) -> pd.DataFrame:
     names = {"predicted_low": "95% low", "predicted_high": "95% high", "inside": "held"}
-    return counts.assign(inside=[yes_no(bool(one)) for one in counts.inside]).rename(columns=names)
+    return counts.assign(inside=[str(yes_no(bool(one))) for one in counts.inside]).rename(columns=names)
 
 
 COUNTS = [

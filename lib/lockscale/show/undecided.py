@@ -28,10 +28,10 @@ def least_known(compared: pd.DataFrame) -> str:
     wide = compared[is_open & (compared[["low_pct", "high_pct"]].abs().max(axis=1) > MATTERS_PCT)]
     if wide.empty:
         return ""
-    row: Any = wide.loc[(wide.high_pct - wide.low_pct).idxmax()]
-    boots, point = int(row.blocks), "1 process" if row.threads == 1 else f"{row.threads} processes"
+    row: Any = wide.iloc[int((wide.high_pct - wide.low_pct).argmax())]
+    boots, point = int(row.blocks), "1 process" if row.threads == 1 else f"{int(row.threads)} processes"
     return (
-        f"Least known is the change at {point}: anything from {row.low_pct:+.0f}% to {row.high_pct:+.0f}% (95% "
-        f"interval of {boots} boots per arm). {MORE * boots} boots would narrow that to about "
+        f"Least known is the change at {point}: anything from {row.low_pct:+.0f}% to {row.high_pct:+.0f}% "
+        f"(95% interval of {boots} boots per arm). {MORE * boots} boots would narrow that to about "
         f"{NARROWER.get(boots, 'half')}."
     )

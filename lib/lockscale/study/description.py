@@ -34,11 +34,18 @@ def _wrapped(*texts: str) -> list[str]:
 
 
 def _listed(text: str) -> str:
-    return _fill(text, initial_indent="  ", subsequent_indent="    ")
+    return _fill(text, "  ", "    ")
 
 
-def _fill(text: str, **indents: str) -> str:
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False, **indents)
+def _fill(text: str, first: str = "", further: str = "") -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _arm(study: Study, arm: Arm) -> str:
