@@ -62,7 +62,7 @@ def test_it_counts_the_predictions_for_guests_that_held():
     assert f"and {inside['orphan-file']} of {told['orphan-file']} of orphan-file. The last six" in SAID
     missed, all_told = sum(told.values()) - sum(inside.values()), sum(told.values())
     readme = " ".join((paths.ROOT / "README.md").read_text().split())
-    assert f"in QEMU {missed} of {all_told} predicted counts missed" in readme
+    assert f"in QEMU, {missed} of {all_told} counts missed their intervals" in readme
 
 
 def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
