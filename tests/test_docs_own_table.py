@@ -85,7 +85,7 @@ def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[s
 def test_fit_prints_the_parameters_and_landmarks_that_are_claimed(said: list[str]):
     row = {line.split()[0]: line.split() for line in said[1].splitlines()[1:]}
     assert float(row["sigma"][1]) == pytest.approx(SIGMA, rel=1e-3)
-    assert claimed(r"([\d.]+)% is serial") == pytest.approx(100 * SIGMA, abs=0.051)
+    assert claimed(r"([\d.]+)% of one thread's work is serial") == pytest.approx(100 * SIGMA, abs=0.051)
     assert {row[name][-1] for name in ("lambda_per_s", "sigma", "kappa")} == {"identified"}
     knee = np.roots([3 * KAPPA, SIGMA - KAPPA, -(1 - SIGMA)]).max()
     peak = np.sqrt((1 - SIGMA) / KAPPA)
