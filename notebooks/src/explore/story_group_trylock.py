@@ -59,7 +59,7 @@ tally(groups)
 #
 # 1. *trylock* checks whether the group is busy. If it is, the search goes on to the next group: there are
 #    free blocks everywhere. The second position of the slider: the writers spread over many groups, and
-#    drift on together.
+#    move on through them together.
 # 2. *inode-goal* gives each file its own starting point. Nobody reads or writes the global one, so
 #    `s_md_lock` is off this path, and each writer stays in its own group, whose bitmap stays in one CPU's
 #    cache. The third position: a row for each writer, and no row for `s_md_lock`.

@@ -47,9 +47,9 @@ published_figure("s1_function_cost")
 #
 # Below are 100 us, one line per thread: orange while it spins in the queue, black (white in a dark theme)
 # while it holds the lock, green while it does its own work. Move the slider from few threads to many; drag
-# the bright part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40
-# nearly everybody does: a thread that waits longer has a staler bit, loses more often, and so makes the
-# others wait longer. That feedback is why the rate collapses instead of levelling off.
+# the bright part of the strip to scrub through time. Up to 24 threads hardly any thread waits, and at 40
+# nearly all do: a thread that waits longer has a staler bit, loses more often, and so makes the others wait
+# longer. That feedback is why the rate collapses instead of levelling off.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
