@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 06 Profile: the counters that prove the effect
 #
-# Counts per operation do not depend on the speed of the machine. The study names the counter that proves
-# the effect; the others show what else an arm changes.
+# Unlike rates, counts per operation are meaningful on an emulated machine, too. The study names the counter
+# that proves the effect; the others show what else an arm changes.
 
 # %% tags=["parameters"]
 study = "inode-claim"

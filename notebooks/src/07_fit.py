@@ -149,7 +149,7 @@ gains
 # %% [markdown]
 # ## How well the published points are explained
 #
-# Errors at the published points, from the fits kept in [data](../data/README.md): the best queueing model
+# Errors at the published points, from the fits stored in [data](../data/README.md): the best queueing model
 # of each curve, and the simulator fitted to all columns of a machine at once. There is no stored fit for
 # your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
 

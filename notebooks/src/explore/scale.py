@@ -59,7 +59,7 @@ here[["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]]
 # groups): there it doubles the rate from 16 to 256 CPUs.
 #
 # **The 128 locks.** ext4 hashes all its groups onto `NR_BG_LOCKS` = 128 spin locks. As long as the journal
-# is the bottleneck, this does not show. Without the journal (its section then still takes 20 ns)
+# is the bottleneck, their number has no effect. Without the journal (its section then still takes 20 ns)
 # *multi-goal* is a fifth slower than *goal-spread* at 16 CPUs and two fifths slower at 256, as files that
 # share a goal keep searching and bounce cache lines. *goal-spread* scales linearly up to 256 CPUs, peaks at
 # 512, and at 1024 does **less than at 256**: more CPUs allocate than there are locks, so a free group looks
