@@ -123,7 +123,7 @@ def test_the_lines_for_a_notebook_run_and_show_what_is_claimed(folder: Path):
 def test_columns_that_are_named_are_known():
     from lockscale.fitting.user_table import KNOWN
 
-    named = re.search(r"Further columns: (.*?), or the long form", PROSE)
+    named = re.search(r"Optional columns: (.*?)\. A table in the long form", PROSE)
     assert named and set(re.findall(r"`(\w+)`", named[1])) < set(KNOWN)
 
 
