@@ -63,18 +63,19 @@ TEXT = """\
 Written by `python -m benchmarks.speed_page`: {cpus} x {cpu}, Python {python}, load average {before:.1f}
 before and {after:.1f} after. The first two tables are CPU time, which is least disturbed by other load on
 the machine; at load averages above the number of CPUs, wall time mostly shows the other load.
-An event is one step of a thread, for every engine.
+In every engine, an event is one step of a thread.
 
-A model is a table of steps. The general loop runs any table. From its source a specialised loop is
-generated for one table, with the same random numbers, events and statistics: its results are bit-identical
-(`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own model runs in
-the general loop until a process has run {worth} M steps (some seconds) or is about to; then it gets
-its own loop, which is cached. The table compares both with hand-written C for that one model, which
-arrives at the same numbers, counts and histograms, and with SimPy, at {threads} threads:
+A model is a table of steps. The general loop runs any table. A specialised loop for one table is generated
+from the general loop's source, with the same random numbers, events and statistics: its results are
+bit-identical (`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own
+model runs in the general loop until a process has run, or is about to run, {worth} M steps (some seconds);
+then it gets its own loop, which is cached. The table compares both with SimPy and with C that was written by
+hand for that one model and gives the same numbers, counts and histograms, at {threads} threads:
 
 {loops}
 
-Million events per second by number of CPUs, one thread on each, and the peak memory of the process:
+Millions of events per second by number of simulated CPUs, with one thread on each, and the peak memory of
+the process:
 
 {scaling}
 

@@ -62,7 +62,7 @@ def test_it_counts_the_predictions_for_guests_that_held():
     assert f"and {inside['orphan-file']} of {told['orphan-file']} of orphan-file. The last six" in SAID
     missed, all_told = sum(told.values()) - sum(inside.values()), sum(told.values())
     readme = " ".join((paths.ROOT / "README.md").read_text().split())
-    assert f"in QEMU {missed} of {all_told} predicted counts missed" in readme
+    assert f"in QEMU, {missed} of {all_told} counts missed their intervals" in readme
 
 
 def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
@@ -88,9 +88,9 @@ def test_it_tells_what_the_present_method_says_of_the_same_runs():
     totals, counts = again_totals(rows), counts_held(kept_counts())
     assert f"predicts the same {totals.gains} gains" in SAID
     assert (
-        f"{totals.holds} lie in their 90% intervals, the median interval is {totals.width:.1f} wide" in SAID
+        f"{totals.holds} lie in their 90% intervals; the median interval is {totals.width:.1f} wide" in SAID
     )
-    assert totals.wrong_side == 0 and "none is wholly on the wrong side of 1" in SAID
+    assert totals.wrong_side == 0 and "and none is wholly on the wrong side of 1" in SAID
     for study in dict.fromkeys(row.study for row in rows):
         of = again_totals([row for row in rows if row.study == study])
         assert f"{study} {of.holds} of {of.gains}, {of.width:.1f}" in SAID
@@ -146,7 +146,7 @@ def test_what_it_says_of_attempts_follows_from_the_table():
     )
     attempts = 1 + ACCESS - load_study("inode-claim").calls_without_retry.value
     assert f"By the table {journal:.1f} of the 48 threads" in SAID and f"and {spin:.1f} spin" in SAID
-    assert f"48 - {journal:.1f} = {THREADS - journal:.1f} at most" in SAID
+    assert f"at most 48 - {journal:.1f} = {THREADS - journal:.1f}:" in SAID
     assert f"The table has {attempts:.1f} of them: the first, and its {ACCESS:.1f} calls" in SAID
     assert f"would be {100 * (1 - (THREADS - journal) / attempts):.0f}% too few" in SAID
     assert f"Only {1 + ACCESS - (THREADS - journal):.1f} such calls" in SAID

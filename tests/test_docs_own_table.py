@@ -85,7 +85,7 @@ def test_compare_ranks_the_usl_first_with_the_error_that_is_claimed(said: list[s
 def test_fit_prints_the_parameters_and_landmarks_that_are_claimed(said: list[str]):
     row = {line.split()[0]: line.split() for line in said[1].splitlines()[1:]}
     assert float(row["sigma"][1]) == pytest.approx(SIGMA, rel=1e-3)
-    assert claimed(r"([\d.]+)% is serial") == pytest.approx(100 * SIGMA, abs=0.051)
+    assert claimed(r"([\d.]+)% of one thread's work is serial") == pytest.approx(100 * SIGMA, abs=0.051)
     assert {row[name][-1] for name in ("lambda_per_s", "sigma", "kappa")} == {"identified"}
     knee = np.roots([3 * KAPPA, SIGMA - KAPPA, -(1 - SIGMA)]).max()
     peak = np.sqrt((1 - SIGMA) / KAPPA)
@@ -123,7 +123,7 @@ def test_the_lines_for_a_notebook_run_and_show_what_is_claimed(folder: Path):
 def test_columns_that_are_named_are_known():
     from lockscale.fitting.user_table import KNOWN
 
-    named = re.search(r"Further columns: (.*?), or the long form", PROSE)
+    named = re.search(r"Optional columns: (.*?)\. A table in the long form", PROSE)
     assert named and set(re.findall(r"`(\w+)`", named[1])) < set(KNOWN)
 
 

@@ -5,7 +5,7 @@
 # Before explaining anything, recompute the published numbers. A claim *holds* when the tables agree with it
 # and *fails* when they contradict it. It is *unknown* when the repeats scatter too much to decide, or when
 # the source does not give enough numbers. The note explains *low* and *high*, and marks the claims that are
-# not the source's own. If your own CSV has columns of changes in %, they are checked too.
+# not the source's own. Columns of changes in % in your own CSV are checked too.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -43,7 +43,7 @@ claims[["table", "claim", "printed", "recomputed", "low", "high", "unit", "verdi
 # %% [markdown]
 # ## The picture
 #
-# The first table, exactly as its source printed it.
+# The first table, with the values exactly as its source printed them.
 
 # %%
 first = story.tables[0]

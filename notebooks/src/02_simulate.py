@@ -80,8 +80,8 @@ simulate(inode_claim, 48, {"search_locked": True})
 
 # %% [markdown]
 # How the rate collapses, and at how many threads, if the lock is held longer. Up to the knee the two
-# kernels do not differ; beyond it all waiters go for the same bit, and only one of them wins per pass of
-# the queue.
+# kernels do not differ; beyond it, all waiters of the unpatched one go for the same bit, and only one of
+# them wins per pass of the queue.
 
 # %%
 import pandas as pd
@@ -134,8 +134,8 @@ points[points.threads == points.threads.max()]
 # %% [markdown]
 # ## The errors
 #
-# Each point of the first table that was simulated. A point that a number was calibrated to proves nothing;
-# the others are the check.
+# The error at each point of the first table that was simulated. A point to which a number was calibrated
+# proves nothing; the others are the check.
 
 # %%
 found = errors(points, in_table)

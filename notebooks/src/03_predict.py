@@ -3,8 +3,8 @@
 # # 03 Predict: what the patch should gain, recorded before it is measured
 #
 # The prediction uses the published rates and profile of the unpatched kernel, and nothing that was measured
-# with the patch. A number that is missing there is measured separately, and its uncertainty is carried
-# along. The prediction is stored with its hash; notebook 07 compares it with the measurement. `lockscale
+# with the patch. A number that is missing there is measured separately, and its uncertainty is part of the
+# interval. The prediction is stored with its hash; notebook 07 compares it with the measurement. `lockscale
 # whatif` prints the same.
 #
 # In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
@@ -51,7 +51,7 @@ if answer.waits:
 # %% [markdown]
 # ## The parameters
 #
-# What the unpatched kernel's tables say, and what comes from elsewhere (`outside`).
+# What the unpatched kernel's tables give, and what comes from elsewhere (`outside`).
 
 # %%
 parameters = pd.DataFrame(answer.parameters)
@@ -65,9 +65,9 @@ sentences(answer.notes)
 #
 # The numbers above in a few lines, for S1 (other studies have other equations: `lib/lockscale/studies`). Of
 # $N$ threads, $W$ are retrying at any moment and $N - W$ do the actual work of the creates, so without
-# retries the rate is $N/(N-W)$ times as high. $W$ is also the number of lost attempts per create. The
-# library gives an interval: it carries the uncertainty of `calls_without_retry`, and of whether the first
-# attempt counts in $W$.
+# retries the rate is $N/(N-W)$ times as high. In a storm $W$ is also the number of lost attempts per
+# create, as each pass of the queue creates one file. The library gives an interval, which includes the
+# uncertainty of `calls_without_retry`, and of whether the first attempt counts in $W$.
 
 # %%
 if study == "inode-claim":
@@ -99,8 +99,8 @@ if study == "inode-claim":
 #
 # ## The prediction
 #
-# Each arm, from `low` to `high` at 95%. `naive_value` is what subtracting the waiting time from the profile
-# suggests; the cell below says why that is wrong.
+# The prediction for each arm, from `low` to `high` at 95%. `naive_value` is what subtracting the waiting
+# time from the profile suggests; the cell below says why that is wrong.
 
 # %%
 pd.DataFrame(prediction["predictions"])
@@ -111,7 +111,7 @@ sentences(answer.naive_reason)
 # %% [markdown]
 # ## What is not known
 #
-# What the unpatched kernel's tables cannot tell, and which measurement would; then which arm is worth
+# What the unpatched kernel's tables do not show, and which measurement would; then which arm is worth
 # writing.
 
 # %%
@@ -130,8 +130,8 @@ display(pd.DataFrame(answer.open), pd.DataFrame(answer.ideas))
 pd.DataFrame(prediction["guests"])
 
 # %% [markdown]
-# The factor, whether the counts identify it, the counts themselves, and what limits the prediction; or why
-# nothing was counted.
+# The fitted factor, whether the counts identify it, the counts themselves, and what limits the prediction;
+# or why nothing was counted.
 
 # %%
 facts(prediction["guest_fit"])

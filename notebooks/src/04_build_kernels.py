@@ -2,10 +2,10 @@
 # %% [markdown]
 # # 04 Build the kernels: one per arm
 #
-# Each arm is the 6.12 source plus a patch series of [kernel-patches](../kernel-patches/README.md). A kernel
-# is identified by its build-id and cached under the hash of source, series, configuration and compiler, so a
-# second call builds nothing. If `run` is one of [data/measured](../data/README.md), nothing is built and the
-# kernels of that run are shown.
+# Each arm is the base source (6.12 by default) plus a patch series of
+# [kernel-patches](../kernel-patches/README.md). A kernel is identified by its build-id and cached under the
+# hash of source, series, configuration and compiler, so a second call builds nothing. If `run` is one of
+# [data/measured](../data/README.md), nothing is built and the kernels of that run are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -27,8 +27,8 @@ kernels = story.kernels(target)
 # %% [markdown]
 # ## The kernels
 #
-# `spin_lock` decides whether a retry storm can occur at all: only a queued spin lock serves its waiters in
-# FIFO order.
+# `spin_lock` decides whether a retry storm can occur at all: it needs waiters that are served in FIFO
+# order, as a queued spin lock does.
 
 # %%
 columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]
@@ -37,8 +37,8 @@ pd.DataFrame({arm: {c: k[c] for c in columns} for arm, k in kernels.items()})
 # %% [markdown]
 # ## The arms
 #
-# An arm is a kernel, mkfs and mount options, and runtime settings. Two arms that do not differ in any of
-# these are refused.
+# An arm is a kernel, mkfs and mount options, and runtime knobs. Two arms that do not differ in any of these
+# are refused.
 
 # %%
 lines = {arm: story.study.options_of(arm).line for arm in story.study.arm_names}

@@ -4,8 +4,8 @@
 #
 # First one arm is measured twice (an A/A pair), then come blocks in which all arms are booted in turn. Each
 # boot checks uname and build-id, makes the file system, runs one warm-up load, measures each point without
-# and then with the profiler, unmounts, and runs `e2fsck -fn`. If `run` is one of
-# [data/measured](../data/README.md), nothing is booted and the rows of that run are shown.
+# and then with the profiler, unmounts, and runs the file system's checker (for ext4 `e2fsck -fn`). If `run`
+# is one of [data/measured](../data/README.md), nothing is booted and the rows of that run are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -42,8 +42,8 @@ f"{path.parent.name}/{path.name}"
 # %% [markdown]
 # ## The counts
 #
-# Only where the proof is not the number of calls of a function: observe kernels of the same arms, booted
-# block by block. They have tracepoints and lock statistics, and give counts, never rates.
+# Only if the study's proof is not the number of calls of a function: observe kernels of the same arms,
+# booted block by block. They have tracepoints and lock statistics, and give counts, never rates.
 
 # %%
 path = story.observe(target)
@@ -66,7 +66,7 @@ display(aa_pair(story.rows, story.study), aa_rates(story.rows, story.study))
 # ## The rates
 #
 # In a plain guest (target qemu) rates are not a benchmark; the counters are the proof (06). In virtual time
-# (target manycore) the host does not preempt a CPU, so rates can be compared between arms.
+# (target manycore) preemption by the host does not change a rate, so rates can be compared between arms.
 
 # %%
 shown = rates(story.rows)
@@ -76,8 +76,8 @@ story.show(drawn, shown, "05-measured-rates")
 # %% [markdown]
 # ## Arm against arm
 #
-# Each arm against the unpatched one within each block: the change from old to new. Significant means p < 5%
-# over all rows of the table together (Holm), at a point where the A/A pair itself does not differ.
+# Each arm against the unpatched one within each block: the change from old to new. Significant means p <
+# 5%, corrected for all rows of the table (Holm), at a point where the A/A pair itself does not differ.
 
 # %%
 compared_rates(story.rows, story.study)
@@ -93,7 +93,7 @@ compared_latencies(story.rows, story.study)
 # ## Was it stable?
 #
 # Drift over the run, then outliers (reported but not removed), then lock events: `lock_slowpath` counts
-# waiters that queued, which shows the kind of lock.
+# waiters that queued, which shows whether spin locks are queued ones.
 
 # %%
 from lockscale.measure.steadiness import outliers, steadiness

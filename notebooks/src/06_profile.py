@@ -2,8 +2,8 @@
 # %% [markdown]
 # # 06 Profile: the counters that prove the effect
 #
-# Counts per operation do not depend on the speed of the machine. The study names the counter that is the
-# proof; the others show what else an arm changes.
+# Unlike rates, counts per operation are meaningful on an emulated machine, too. The study names the counter
+# that proves the effect; the others show what else an arm changes.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -68,9 +68,9 @@ story.show_flame_graph(names[1], *point, says)
 # %% [markdown]
 # ## In virtual time
 #
-# Where the CPUs' busy time went, in percent; how the rates of the A/A pair change with half the quantum
-# (the quantum is how far apart the clocks of two CPUs may be); and the gain with each price at the lower
-# and upper end of its range, if the run has `price_ends`. Empty on other targets.
+# How the busy time of the CPUs is divided, in percent; how the rates of the A/A pair change with half the
+# quantum (the quantum is how far apart the clocks of two CPUs may be); and the gain with each price at the
+# lower and upper end of its range, if the run has `price_ends`. Empty on other targets.
 
 # %%
 from IPython.display import display
@@ -83,11 +83,11 @@ display(time_shares(story.rows), quantum_errors(story.rows))
 gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
-# The cache lines that spent most time in transfer, each with the function that caused most of its
+# The cache lines that spent the most time in transfer, each with the function that caused most of its
 # transfers. A cache line goes from one CPU to the next, so it is a queue like that of a lock:
-# `occupied_pct` is the share of the time that it was in transfer, and near 100% the line is the bottleneck.
-# The first of them that does not belong to a lock shows what limits the kernel once the lock is gone. Empty
-# on other targets, and in older runs, which did not count this.
+# `occupied_pct` is the share of the time during which it was in transfer, and near 100% the line is the
+# bottleneck. The first of them that does not belong to the lock in question is probably what limits the
+# kernel once that lock is gone. Empty on other targets, and in older runs, which did not count this.
 
 # %%
 moved_lines(story.rows)

@@ -2,7 +2,7 @@
 # %% [markdown]
 # # 07 Fit: models against the measurement, prediction against the result
 #
-# A few points on an emulated machine say little, and the intervals show how little. A parameter marked
+# A few points on an emulated machine prove little, and the intervals show how little. A parameter marked
 # `open` is not identified by these data.
 
 # %% tags=["parameters"]
@@ -96,8 +96,8 @@ if best:
 # %% [markdown]
 # ## The prediction
 #
-# The prediction that notebook 03 wrote, with what was published and what was measured. A bound holds or it
-# does not. It is *undecided* where the patch was predicted to reduce the counter, and the counted
+# The prediction that notebook 03 wrote, next to what was published and what was measured. A bound holds or
+# it does not. It is *undecided* where the patch was predicted to reduce the counter, and the counted
 # difference is no larger than the scatter between repeats of the patched arm.
 
 # %%
@@ -115,11 +115,11 @@ guests
 # %% [markdown]
 # ## Predicting the other arms' counts
 #
-# What was predicted from the counts of `fitted_arm`, before any other arm was booted, and what the others
-# then counted, however far off the prediction is. For inode-claim `fitted_arm` is the patched one.
-# `own_processors`: the host has a CPU for each process. If it does not, it preempts lock holders, which the
-# model leaves out. The predicted intervals assume that the model is right, so they are too narrow. With
-# only two blocks there is no measured interval. Empty where nothing was predicted.
+# What was predicted for the other arms from the counts of `fitted_arm`, before any of them was booted, and
+# what was then counted in them, however far off the prediction is. For inode-claim `fitted_arm` is the
+# patched one. `own_processors`: the host has a CPU for each process. If it does not, it preempts lock
+# holders, which the model leaves out. The predicted intervals assume that the model is right, so they are
+# too narrow. With only two blocks there is no measured interval. Empty where nothing was predicted.
 
 # %%
 counters = judge_counters(story.read_prediction(), story.rows, story.study)
@@ -129,8 +129,8 @@ counters
 # ## The rates, predicted and measured
 #
 # Each predicted rate with its interval, the measured mean, minimum and maximum, and whether the mean lies
-# inside the interval. Shown only if the unpatched rates are of the same origin as this run; a published
-# table is from another machine, and then this is empty.
+# inside the interval. Empty unless the unpatched rates have the same origin as this run: a published table
+# is from another machine.
 
 # %%
 from lockscale.predict.predicted_against_measured import judge_rates
@@ -142,8 +142,9 @@ beside
 # ## The gains, predicted and measured
 #
 # In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted from
-# the unpatched arm's rates alone before any other arm was booted, and as measured. The measured interval is
-# that of the extreme repeats. Empty if the run was not in virtual time.
+# the unpatched arm's rates alone before any other arm was booted, and as measured. The measured interval
+# goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the slowest. Empty
+# if the run was not in virtual time.
 
 # %%
 from lockscale.predict.predicted_against_measured import judge_gains
@@ -154,7 +155,7 @@ gains
 # %% [markdown]
 # ## How well the published points are explained
 #
-# Errors at the published points, from the fits kept in [data](../data/README.md): the best queueing model
+# Errors at the published points, from the fits stored in [data](../data/README.md): the best queueing model
 # of each curve, and the simulator fitted to all columns of a machine at once. There is no stored fit for
 # your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
 

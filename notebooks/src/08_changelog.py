@@ -3,8 +3,8 @@
 # # 08 Changelog: the text that a maintainer reads
 #
 # Paste it below the subject of the patch: problem, mechanism, change, one table, and how it was measured,
-# in at most 30 lines of 75 columns. Below `---` is the protocol: machine, commands, intervals, function
-# costs and predictions. Reviewers see it in the mail, and `git am` drops it.
+# in at most 30 lines of 75 columns. The details are below `---`: machine, commands, intervals, function
+# costs and predictions. Reviewers see them in the mail, and `git am` drops them.
 
 # %% tags=["parameters"]
 study = "inode-claim"

@@ -31,7 +31,7 @@ casebook_figure(score)
 
 # %% [markdown]
 # A bar that crosses the dotted line is a hit. Points far to the right of it are patches that gained much
-# more than anybody could have predicted: a list that was walked under a mutex, a hash that grew.
+# more than similar patches had: a list that was walked under a mutex, a hash that grew.
 #
 # ## Deleting the waits
 #
@@ -48,14 +48,15 @@ within = {
 pd.DataFrame([{"gains": len(asked), **within, "too high": f"{np.mean(arrived < promised):.0%}"}])
 
 # %% [markdown]
-# Mostly the promise is too high: the next lock has no queue as long as the first one holds everybody back,
-# so no profile shows it. Sometimes it is too low: waiters bounce cache lines, which slows down those who do
-# not wait.
+# In most cases the promise is too high: the next lock has no queue as long as the first one holds everybody
+# back, so no profile shows it. Sometimes it is too low: waiters bounce cache lines, which slows down those
+# who do not wait.
 #
 # ## How much of the lock remains
 #
-# Another algorithm leaves the lock held as long as before; fewer or shorter holds keep part of it; after
-# split or lockless it is gone. That, more than the profile, determines how far a gain can reach.
+# With another algorithm the lock is held for as long as before; with fewer or shorter holds, part of that
+# time remains; with split or lockless it is gone. This, more than the profile, determines how large a gain
+# can be.
 
 # %%
 learned = pd.DataFrame([one._asdict() for one in past(cases)])
@@ -82,5 +83,5 @@ found = pd.DataFrame(score["cases"])
 found[~found.held][["id", "label", "kind", "threads", "low", "value", "high", "published"]].round(2)
 
 # %% [markdown]
-# A 90% interval misses one case in ten. To use your own casebook, which is one file, set `file` above, or
-# run `lockscale casebook score FILE`.
+# A 90% interval is expected to miss one case in ten. To use your own casebook, which is one file, set
+# `file` above, or run `lockscale casebook score FILE`.

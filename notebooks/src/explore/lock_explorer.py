@@ -3,28 +3,29 @@
 # # The lock explorer: turn a lock's knobs and watch its queue
 #
 # A thread does some work of its own (*elsewhere*), then takes a lock and holds it for a while (*hold*).
-# With few threads the lock is nearly always free. Add threads, or hold it longer, and they queue. Whether
-# that costs a little or nearly everything depends on what a thread does once it gets the lock.
+# With few threads the lock is nearly always free. Add threads, or lengthen the hold, and they queue.
+# Whether that costs a little or nearly everything depends on what a thread does once it gets the lock.
 #
 # In S1 it finds that the bit it had chosen is taken, and queues again, so that only one thread gets through
 # per pass of the whole queue. Try this:
 #
 # 1. Move *threads* from 24 to 40. At 24 all is well; at 40 most of the work is retries.
-# 2. Go on to 48 and set the lock kind to *unfair*, as in many virtual machines. The storm is gone: it needs
-#    a fair queue.
-# 3. Choose the arm *search-locked*, the patch: no attempt is lost any more, at any number of threads.
+# 2. Go on to 48 and set the lock kind to *unfair*, as in x86 guests without paravirtual spin locks. The
+#    storm is gone: it needs a fair queue.
+# 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
+#    threads.
 #
 # Keyboard: Tab goes to the next control, Shift+Tab back. The arrow keys move a slider by one step, Page Up
 # and Page Down by five, Home and End to its ends; in a list, Up and Down or the first letters of a name
 # select; Space ticks a box or presses a button. These keys stay in the explorer; combinations with Ctrl or
 # Alt go to JupyterLab: Ctrl+S saves.
 #
-# While a control moves, each point comes from 4 short runs of 500 operations. When you stop it is drawn
-# again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads: the short run
-# ends before the storm begins.
+# While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point is
+# simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads: the
+# short run ends before the storm begins.
 #
 # Everything here is simulated except the open marks, which were published. The command below the figure
-# prints the same numbers in a terminal. The calibration only holds for the model's default times.
+# prints the same numbers in a terminal. The calibration is only valid for the model's default times.
 #
 # The explorer is not saved in the file: after reloading the page or reopening the notebook, run its cells
 # again.

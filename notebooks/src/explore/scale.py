@@ -3,10 +3,10 @@
 # # Where ext4 saturates next
 #
 # The fitted models, swept to 1024 CPUs. **All of it is simulated.** The parameters are those of the
-# scoreboard's fits to the published tables; the dots are 20 draws of the parameters within the uncertainty
-# of the fits, `low` and `high` the lowest and the highest. The grey range is beyond the highest published
-# thread count: there the curves show what the model's queues would do on a larger machine with one socket,
-# and nothing else. `lockscale scale --keep` computes the numbers.
+# scoreboard's fits to the published tables; the dots are 20 draws of the parameters from the uncertainty of
+# the fits, `low` and `high` the lowest and the highest of them. The grey range is beyond the highest
+# published thread count: there the curves show what the model's queues would do on a larger machine with
+# one socket, and nothing else. `lockscale scale --keep` computes the numbers.
 #
 # Index: [Notebooks](../README.md). The arms: [kernel-patches](../../kernel-patches/README.md).
 
@@ -26,7 +26,7 @@ scale_figure(found)
 # ## At how many CPUs
 #
 # `saturates_at`: where the straight line through the first points meets the path's highest rate (Denning
-# and Buzen's N*). Beyond that, additional CPUs wait. A value around 1024 means that the path does not
+# and Buzen's N*). Beyond that, additional CPUs wait. A value near 1024 means that the path does not
 # saturate within the sweep.
 
 # %%
@@ -35,8 +35,8 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 # %% [markdown]
 # ## Where the CPUs then spend their time
 #
-# `most_time_at`: the lock that they wait for, the cache line that bounces between them, or the search that
-# they repeat; `share_pct` of all CPUs are there.
+# `most_time_at` is where the CPUs spend most of their time: a lock that they wait for, a cache line that
+# bounces between them, or a search that they repeat; `share_pct` of all CPUs are there.
 
 # %%
 here = found[(found.path == path) & (found.threads >= 64)]
@@ -49,23 +49,23 @@ here[["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]]
 # it, and the dots form two clusters. With the fix the search is under the lock, and the lock itself is the
 # remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at 200
 # creators. *claim-spread* removes the second search under that lock, and gains at most 7%; it exists on
-# paper only. What helps is another lock: *group-spread* distributes the directories of a flex group over
-# its 16 groups, and does not saturate by 1024. The journal, which every create also needs, is neither in
-# S1's tables nor in this model.
+# paper only. What helps is to use more locks: *group-spread* distributes the directories of a flex group
+# over its 16 groups, and does not saturate by 1024. The journal, which every create also needs, is neither
+# in S1's tables nor in this model.
 #
-# **Allocate.** With upstream's *multi-goal* nobody queues for a single goal any more; the next queue is the
-# journal: from a dozen CPUs on all arms do 1 / `serial_ns`. So *goal-spread* is faster only below that, and
-# where upstream's hash sends all files to one goal (the first files of directories in flex groups): there
-# it doubles the rate from 16 to 256 CPUs.
+# **Allocate.** With upstream's *multi-goal*, CPUs no longer all queue for a single goal; the next queue is
+# the journal: from a dozen CPUs on, all arms reach 1 / `serial_ns`. So *goal-spread* is faster only below
+# that, and where upstream's hash sends all files to one goal (the first files of directories in flex
+# groups): there it doubles the rate from 16 to 256 CPUs.
 #
-# **The 128 locks.** ext4 hashes all its groups onto `NR_BG_LOCKS` = 128 spin locks. Behind the journal
-# nobody notices. Without the journal (its section then still takes 20 ns) *multi-goal* is a fifth slower
-# than *goal-spread* at 16 CPUs and two fifths slower at 256, as files that share a goal keep searching and
-# bounce cache lines. *goal-spread* scales linearly up to 256 CPUs, peaks at 512, and at 1024 does **less
-# than at 256**: more CPUs allocate than there are locks, so a free group looks busy because another group
-# with the same lock is in use, and most CPUs search in `ext4_mb_scan_group()`. With 256 locks in the model
-# that effect is gone. No arm that only spreads goals gets past it: after the journal the next patch would
-# be more locks.
+# **The 128 locks.** ext4 hashes all its groups onto `NR_BG_LOCKS` = 128 spin locks. As long as the journal
+# is the bottleneck, their number has no effect. Without the journal (its section then still takes 20 ns)
+# *multi-goal* is a fifth slower than *goal-spread* at 16 CPUs and two fifths slower at 256, as files that
+# share a goal keep searching and bounce cache lines. *goal-spread* scales linearly up to 256 CPUs, peaks at
+# 512, and at 1024 does **less than at 256**: more CPUs allocate than there are locks, so a free group looks
+# busy because another group with the same lock is in use, and most CPUs search in `ext4_mb_scan_group()`.
+# With 256 locks in the model that effect is gone. No arm that only spreads goals gets past this limit:
+# after the journal, the next patch would be one that adds locks.
 #
 # **Orphans.** The list under a mutex, and the orphan file under a spin lock, saturate at a few CPUs and
 # then get slower. The lockless file comes close to no orphan handling at all; what remains is the journal

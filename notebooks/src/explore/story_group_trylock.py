@@ -16,8 +16,8 @@ threads = 8
 # ## What they saw
 #
 # will-it-scale's fallocate2 grows a file in steps of 8 KiB to 1 MiB, truncates it, and starts again. One
-# container did 295,287 of these per second. Two did 70,665 *each*: together less than half of what one did
-# alone. At 64 containers each was down to 3,588.
+# container did 295,287 fallocates per second. Two did 70,665 *each*: together less than half of what one
+# did alone. At 64 containers each was down to 3,588.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -33,12 +33,12 @@ published_figure("s3_fallocate2")
 # same group and wait for its lock, while all other groups are free.
 #
 # It is worse than taking turns. A group's bitmap and buddy are in the cache of the CPU that used them last.
-# Each new lock holder first has to fetch them from there, with the lock held, while everybody waits. A
+# Each new lock holder first has to fetch them from there, with the lock held, while all others wait. A
 # single container never pays for that. This is how two can do less than one.
 #
-# Below are 100 us of eight writers: a row for each lock, and in it a line for each thread that uses it.
-# Orange spins, black (white in a dark theme) holds the lock. The first position of the slider is the old
-# kernel. Drag the bright part of the strip to scrub through time.
+# Below are 100 us of eight writers: a row for each lock, and in it a line for each thread that uses it. In
+# orange, a thread spins; in black (white in a dark theme), it holds the lock. The first position of the
+# slider is the old kernel. Drag the bright part of the strip to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -59,15 +59,15 @@ tally(groups)
 #
 # 1. *trylock* checks whether the group is busy. If it is, the search goes on to the next group: there are
 #    free blocks everywhere. The second position of the slider: the writers spread over many groups, and
-#    drift on together.
+#    move on through them together.
 # 2. *inode-goal* gives each file its own starting point. Nobody reads or writes the global one, so
 #    `s_md_lock` is off this path, and each writer stays in its own group, whose bitmap stays in one CPU's
 #    cache. The third position: a row for each writer, and no row for `s_md_lock`.
 #
 # Below is the sum over all containers, simulated with 95% intervals; open marks are published values times
-# the number of containers. S3's cover letter has no numbers for patch 1 alone. The journal is assumed to
-# limit the last curve: one time in the model is calibrated to the published point at 64 containers for it,
-# so the model cannot say more about it.
+# the number of containers. S3's cover letter has no numbers for patch 1 alone. For the last curve the
+# journal is assumed to be the limit: the time that it takes in the model is calibrated to the published
+# point at 64 containers, so the model does not show that it really is the journal.
 #
 # The old curve matches the published points at its ends, where its times were calibrated, and is too high
 # in between, by 63% at 4, the worst of all: a few containers suffer more than this explanation accounts
@@ -84,11 +84,12 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 # %% [markdown]
 # ## What is next
 #
-# - With `mb_optimize_scan` the kernel keeps lists of groups, which everybody shares: the published column
+# - With `mb_optimize_scan` the kernel keeps lists of groups, which all CPUs share: the published column
 #   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) it has its own scene, and the
 #   arm *inode-goal-scan1*.
 # - Upstream did something else next: inodes hashed over several goals,
 #   [multi-goal](../../kernel-patches/group-trylock/multi-goal/cover.md). We tried to beat it with
-#   [goal-spread](../../kernel-patches/group-trylock/goal-spread/cover.md). Both are predictions: [02
-#   Simulate](../02_simulate.ipynb) with `study = "group-trylock"`.
+#   [goal-spread](../../kernel-patches/group-trylock/goal-spread/cover.md). [02
+#   Simulate](../02_simulate.ipynb) with `study = "group-trylock"` simulates both, and [in virtual
+#   time](../../docs/manycore.md#what-it-gave) both were measured.
 # - The models in code: `lib/lockscale/sim/models/group_trylock.py` and `group_goals.py`.

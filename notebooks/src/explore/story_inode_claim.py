@@ -14,8 +14,7 @@ threads = [4, 8, 16, 24, 32, 40, 48]
 # ## What they saw
 #
 # mdtest, 48 processes, each in a directory of its own, on two RAID1 pairs of SSDs. Without the patch the
-# server created 79,033 to 81,463 files per second, with it 810,669 to 813,965. The disks did not get any
-# faster in between.
+# server created 79,033 to 81,463 files per second, with it 810,669 to 813,965, on the same disks.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -24,9 +23,9 @@ published_figure("s1_rates")
 
 # %% [markdown]
 # A profile of the slow kernel shows most of the time in `_raw_spin_lock`, called 180,899,929 times for
-# 1,440,000 files. Another row is stranger: `jbd2_journal_get_write_access` was called 73,077,185 times, 50
-# times per file, where an uncontended create needs eight calls (counted by this project in a QEMU guest, on
-# Linux 6.12). Something in a create is being repeated.
+# 1,440,000 files. Another row is stranger: `jbd2_journal_get_write_access` was called 73,077,185 times,
+# some 51 times per file, where an uncontended create needs eight calls (counted by this project in a QEMU
+# guest, on Linux 6.12). Something in a create is being repeated.
 
 # %%
 published_figure("s1_function_cost")
@@ -40,17 +39,17 @@ published_figure("s1_function_cost")
 # - ask the journal for write access to the bitmap;
 # - take the group's spin lock and set the bit. If it is already set, go back to the first step.
 #
-# Between finding and setting it, the bit may be taken, and everybody who looks sees the *same* bit: the
-# first zero. The kernel's spin lock is a queue: first come, first served. Say 40 threads wait in it. All of
-# them have found bit 17. The first one sets it. The other 39 reach the head of the queue in turn, find bit
-# 17 taken, search again, all find bit 18, and go to the end of the queue. So one pass of the whole queue
-# creates about one file.
+# Between the search and the lock, another CPU may take the bit, and all CPUs that search find the *same*
+# bit: the first zero. The kernel's spin lock is a queue: first come, first served. Say 40 threads wait in
+# this queue. All of them have found bit 17. The first one sets it. The other 39 reach the head of the queue
+# in turn, find bit 17 taken, search again, all find bit 18, and go to the end of the queue. So one pass of
+# the whole queue creates about one file.
 #
 # Below are 100 us, one line per thread: orange while it spins in the queue, black (white in a dark theme)
 # while it holds the lock, green while it does its own work. Move the slider from few threads to many; drag
-# the bright part of the strip to scrub through time. Up to 24 threads hardly anybody waits, and at 40
-# nearly everybody does: a thread that waits longer has a staler bit, loses more often, and so makes the
-# others wait longer. That feedback is why the rate collapses instead of levelling off.
+# the bright part of the strip to scrub through time. Up to 24 threads hardly any thread waits, and at 40
+# nearly all do: a thread that waits longer has a staler bit, loses more often, and so makes the others wait
+# longer. That feedback is why the rate collapses instead of levelling off.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -71,8 +70,8 @@ tally(storm)
 # ## What the patch does
 #
 # A thread that finds its bit taken now searches again *while holding the lock*. Nobody else can interfere,
-# so the second search cannot lose: every lock acquisition creates a file. A loser holds the lock a little
-# longer, and the queue disappears.
+# so the second search cannot lose: each thread that gets the lock claims an inode. A thread that lost its
+# bit holds the lock a little longer, and the queue disappears.
 
 # %%
 cure = shots("inode-claim", ["steal-retry", "search-locked"], threads[-1:])
@@ -84,8 +83,8 @@ tally(cure)
 # %% [markdown]
 # Both kernels against the number of threads, simulated with 95% intervals; open marks are the published
 # rates. The model's two times were calibrated to the two rates at 48, so the agreement there proves
-# nothing. What was not calibrated is that the rate collapses, where it does so, and the calls in the
-# profile above ([02](../02_simulate.ipynb) has that check).
+# nothing. Not calibrated are the collapse of the rate, the number of threads at which it begins, and the
+# calls in the profile above ([02](../02_simulate.ipynb) has that check).
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -97,8 +96,8 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # %% [markdown]
 # ## What is next
 #
-# - Turn the knobs: in the [lock explorer](lock_explorer.ipynb) choose an *unfair* lock, as in many virtual
-#   machines: no queue, no storm. That is why such a guest cannot reproduce it.
+# - Turn the knobs: in the [lock explorer](lock_explorer.ipynb) choose an *unfair* lock, as in x86 guests
+#   without paravirtual spin locks: no queue, no storm. That is why such a guest cannot reproduce the storm.
 # - What the profile of the slow kernel alone says about the patch: [03 Predict](../03_predict.ipynb).
 #   Subtracting the spin time from the profile promises far too little.
 # - Could each CPU search its own part of the bitmap? On paper,

@@ -16,8 +16,8 @@ threads = 16
 #
 # stress-orphan truncates files byte by byte, on a server with 80 CPUs. With 64 processes the run took
 # 60.8236 s with the orphan file under a lock, 39.8446 s with the lockless one, and 38.4402 s with no orphan
-# handling at all, which is unsafe and only shows how much could be gained. The amount of work per run was
-# not published, so only ratios of times are meaningful.
+# handling at all, which is unsafe and only shows how much could be gained at most. The amount of work per
+# run was not published, so only ratios of times are meaningful.
 
 # %%
 from lockscale.show.figures import published_figure
@@ -34,20 +34,20 @@ published_figure("s4_creat_clo")
 # %% [markdown]
 # ## Why: one list, one lock
 #
-# A truncate takes several transactions. If the machine crashes between them, the next mount must know which
-# inodes to finish. So a truncate first adds its inode to the *orphans*, and removes it at the end. The old
-# way is one linked list on disk, under one mutex for the whole file system. The *orphan file* gives each
-# orphan a slot: its first version uses one spin lock, taken three times per truncate (to decrement a count
-# of free slots, to find a slot, and to free it).
+# A truncate may span several transactions. If the machine crashes between them, the next mount must know
+# which truncates to finish. So a truncate first adds its inode to the *orphans*, and removes it at the end.
+# The old way is one linked list on disk, under one mutex for the whole file system. The *orphan file* gives
+# each orphan a slot: its first version uses one spin lock, taken three times per truncate (to decrement a
+# count of free slots, to find a slot, and to free it).
 #
 # Each of these critical sections is short. But the cache lines that they modify have to come from the CPU
 # that held the lock last. That transfer takes longer than the work, it happens with the lock held, and
 # everybody waits for it.
 #
 # Below are 100 us of 16 threads: a row for each lock or place, and in it a line for each thread that uses
-# it. Orange spins, blue sleeps, black (white in a dark theme) holds the lock, green looks for a slot. The
-# slider goes from the list to the locked and to the lockless orphan file. Drag the bright part of the strip
-# to scrub through time.
+# it. In orange, a thread spins; in blue, it sleeps; in black (white in a dark theme), it holds the lock; in
+# green, it looks for a slot. The slider goes from the list to the locked and to the lockless orphan file.
+# Drag the bright part of the strip to scrub through time.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -66,15 +66,15 @@ tally(orphans)
 # %% [markdown]
 # ## What the patch does
 #
-# It takes no lock at all. Each block of the orphan file has a count of free slots, changed by one atomic
-# instruction. A slot is taken by `cmpxchg`: write my inode there if it still holds 0, otherwise look
+# Now the orphan file needs no lock at all. Each of its blocks has a count of free slots, changed by one
+# atomic instruction. A slot is taken by `cmpxchg`: write my inode there if it still holds 0, otherwise look
 # further. And each CPU starts its search in a different block, 13 blocks after the previous CPU's, so that
 # two rarely meet. At the last position of the slider there is one green mark after another, each in a
 # different block, and no orange at any of them.
 #
-# The waiting has not disappeared: it moved to the journal, whose handles every truncate starts and stops.
+# The waiting has not disappeared: it moved to the journal, where every truncate starts and stops handles.
 # That queue was always behind the first one, and it remains even with no orphan handling at all. So there
-# is little left to gain here.
+# is little left to gain from orphan handling.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -85,8 +85,8 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 
 # %% [markdown]
 # Lines are simulated, with 95% intervals; open marks are threads divided by published time, scaled so that
-# *no orphan handling* at one thread matches the simulation. The old list was not published for
-# stress-orphan: its times are assumed.
+# *no orphan handling* at one thread matches the simulation. No stress-orphan times were published for the
+# old list: its parameters in the model are assumed.
 
 # %% [markdown]
 # ## What is next

@@ -40,18 +40,19 @@ published_figure("s2_function_cost_with")
 # %% [markdown]
 # ## Why: the slow lock acted as a throttle
 #
-# More calls for the same files: that is the retry storm of [S1](story_inode_claim.ipynb). All find the same
-# zero bit, queue for the group lock, and all but one lose. It was there before the patch too, but small.
-# What kept it small?
+# More calls for the same files: that is the retry storm of [S1](story_inode_claim.ipynb). All threads find
+# the same zero bit and queue for the group lock, and all but one lose. The storm was there before the patch
+# too, but small. What kept it small?
 #
 # The slow get_write_access takes the lock of the bitmap's *buffer*. A thread that has to wait for that lock
 # sleeps, and waking it up takes time. Meanwhile a running thread can take the lock ahead of it. So most
 # creators sleep, few reach the group lock at a time, and few hold a stale bit. The lock that looked like
 # the problem worked as a throttle.
 #
-# Below are 100 us of 48 threads: blue sleeps, orange spins in the queue, black (white in a dark theme)
-# holds a lock, green does its own work. The first position of the slider is the old kernel, the second the
-# cheap get_write_access. The third and fourth have S1's fix, with the slow and with the cheap one.
+# Below are 100 us of 48 threads: in blue, a thread sleeps; in orange, it spins in the queue; in black
+# (white in a dark theme), it holds a lock; in green, it does its own work. The first position of the slider
+# is the old kernel, the second the cheap get_write_access. The third and fourth have S1's fix, with the
+# slow and with the cheap one.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -69,16 +70,16 @@ film(paradox)
 tally(paradox)
 
 # %% [markdown]
-# What the patch changed internally is inferred from the two profiles, not from its text. It is the simplest
-# change that reproduces both rates and both call counts.
+# What the patch changed internally is inferred from the two profiles, not from its text. The change in the
+# model is the simplest that we found to reproduce both rates and both call counts.
 
 # %% [markdown]
 # ## What the patches do
 #
 # Making the function cheaper was not a mistake. It needs the other patch as well: search again under the
-# group lock, and no waiter loses. Then a queue costs no more than its length, and the cheap
-# get_write_access is a gain. Between the two patches, a prototype let the losers sleep for a fixed time;
-# its reviewers did not like "a timed sleep", nor did its author.
+# group lock, and no waiter loses. Then waiting in the queue is the only cost of contention, and the cheap
+# get_write_access is a gain. Between the two patches, a prototype let a thread that had lost its bit sleep
+# for a fixed time; its reviewers did not like "a timed sleep", nor did its author.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -89,15 +90,15 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 
 # %% [markdown]
 # Lines are simulated, with 95% intervals; open marks are published. Up to 24 threads the cheap version is
-# as good or better, from 32 on it is worse: whoever tests with few threads merges a regression.
+# as good or better, from 32 on it is worse: a test with few threads does not show the regression.
 
 # %% [markdown]
 # ## What is next
 #
 # - All five arms with their published points: [02 Simulate](../02_simulate.ipynb) with `study =
 #   "write-access"`.
-# - The threshold: what the slow profile alone says about a cheaper call, and what it cannot say: [03
-#   Predict](../03_predict.ipynb).
+# - The threshold: what the profile of the slow kernel alone shows about a cheaper call, and what it does
+#   not show: [03 Predict](../03_predict.ipynb).
 # - The arms as patches: [kernel-patches](../../kernel-patches/README.md), including
 #   [timed-backoff](../../kernel-patches/write-access/timed-backoff/cover.md).
 # - The models in code: `lib/lockscale/sim/models/write_access.py`.
