@@ -72,8 +72,8 @@ def test_the_table_says_how_it_was_counted(readme: Path):
     readme.write_text(f"{BEGIN}\n{END}\n")
     fewer = replace(entry("before", "upstream"), iterations=4, level_pct=97.14)
     write_readme([checked(), CheckedArm("t", "before", {}, [fewer])])
-    said = "Counted in qemu (counts, never rates): 4 or 5 iterations of each arm, 8 threads."
-    assert f"{said} Difference: arm minus against, the interval of 96.8 or 97.1%." in readme.read_text()
+    said = "Counted in QEMU, never a rate: 4 or 5 boots of each arm, 8 processes. "
+    assert said in readme.read_text() and "with its 96.8 or 97.1% interval." in readme.read_text()
 
 
 def test_each_base_has_a_table_of_its_own(readme: Path, monkeypatch: pytest.MonkeyPatch):
@@ -143,9 +143,7 @@ def test_rows_that_were_counted_in_another_way_do_not_stand_beside_the_others(re
     readme.write_text(f"{BEGIN}\n{END}\n")
     write_readme([of_study("s", 0.3)])
     whole = readme.read_text()
-    with pytest.raises(
-        BadInput, match=r"made in another way .*5 iterations.*: check this study in the same way"
-    ):
+    with pytest.raises(BadInput, match=r"made in another way .*5 boots.*: check this study in the same way"):
         write_readme([of_study("t", 0.5, iterations=8)], whole=False)
     assert readme.read_text() == whole
 

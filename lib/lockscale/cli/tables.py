@@ -97,7 +97,7 @@ def compare(name: str, n_min: int, n_max: int | None) -> None:
 @click.option(
     "--again",
     is_flag=True,
-    help="Instead, list kept predictions and what the present method predicts for the same runs.",
+    help="Instead, list recorded predictions and what the current method predicts for the same runs.",
 )
 @as_json
 def scoreboard(keep: bool, gains: bool, again: bool) -> None:

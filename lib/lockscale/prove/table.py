@@ -149,9 +149,9 @@ def _how_counted(found: Sequence[CheckedArm]) -> str:
         return " or ".join(format(value, form) for value in sorted({getattr(e, name) for e in all_entries}))
 
     return (
-        f"Counted in {each('origin')} (counts, never rates): {each('iterations')} iterations of each arm, "
-        f"{each('threads')} threads. Difference: arm minus against, the interval of "
-        f"{each('level_pct', '.1f')}%."
+        f"Counted in {each('origin').upper()}, never a rate: {each('iterations')} boots of each arm, "
+        f"{each('threads')} processes. The difference is the arm's mean minus that of the arm it is compared "
+        f"with, with its {each('level_pct', '.1f')}% interval."
     )
 
 
