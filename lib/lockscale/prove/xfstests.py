@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The user's own xfstests on an arm and on the base, and what the arm alone fails.
 
-A run takes hours under emulation, so it goes on in pieces: some tests on the base, the same on the arm,
-each piece in a guest of its own. What each test said is kept at once; a run that was broken off continues.
+A run takes hours under emulation, so it is done in pieces: some tests on the base, the same on the arm,
+each piece in a guest of its own. The results of a piece are kept at once, and an interrupted run continues
+after the last one.
 """
 
 import os
@@ -32,7 +33,7 @@ from lockscale.tools.xfstests import CheckComparison, CheckRun, TestResult, comp
 RUN = "patches-xfstests"
 CPUS, SIZE_MIB = 4, 4096
 TESTS_A_BOOT = 15  # enough that the boot does not matter, few enough that a hang does not cost an hour
-TEST_TIMEOUT_S = 900  # of one test under emulation, where the slowest of -g quick take five minutes
+TEST_TIMEOUT_S = 900  # a test that takes longer under emulation hangs
 AGAIN = 2  # further runs, on both kernels, of a test that ended differently on them
 TEST, SCRATCH, RESULTS = "/run/lockscale-test", "/run/lockscale-scratch", "/run/lockscale-results"
 CONFIG = f"{RESULTS}/local.config"
