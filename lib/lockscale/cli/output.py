@@ -53,11 +53,8 @@ def show(value: Any, text: str) -> None:
 
 
 def show_verdicts(found: Sequence[Any], text: str) -> int:
-    """What each arm was found to be, on which kernel line; the exit status, 1 where one is not in order."""
-    from lockscale.kernels.base import base
-
-    line = base().line if found else ""
-    show([{"base": line, **one.as_json()} for one in found], text)
+    """What each arm or series was found to be; the exit status, 1 where one is not in order."""
+    show([one.as_json() for one in found], text)
     return 0 if all(one.ok for one in found) else 1
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_text
 from lockscale.filesystems import fs_type
+from lockscale.kernels.base import base
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, chosen_names, read_series, refuse_unsafe
 from lockscale.machines.machine import assert_runs, must
@@ -125,7 +126,7 @@ class CheckedArm:
         return all(c.ok for c in self.checks.values()) and not any(c.fails for c in self.counters)
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": self.ok}
+        return {"base": base().line, **asdict(self), "ok": self.ok}
 
 
 def check(

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.files import write_json
+from lockscale.kernels.base import base
 from lockscale.kernels.build import build
 from lockscale.kernels.series import Series, all_series, refuse_unsafe, safe_of
 from lockscale.machines.disk_guard import NamedDisk
@@ -76,7 +77,7 @@ class Soaked:
         return not (self.failure or self.heard)
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": self.ok}
+        return {"base": base().line, **asdict(self), "ok": self.ok}
 
 
 def soak(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
@@ -151,15 +152,15 @@ def _loads(
     The races of one kernel differ from one load to the next, so two minutes of the base do not list
     all that it has. `done` grows by what this yields.
     """
-    if bases and all(one.failure for one in done if one.name in {base.name for base in bases}):
+    if bases and all(one.failure for one in done if one.name in {bare.name for bare in bases}):
         yield _failed(series, KCSAN, "not loaded: there are no races of the base to compare with")
         return
     found = load(series)
     yield found
     for _ in range(BASE_AGAIN):
-        for base in bases:
+        for bare in bases:
             if new_races(found, _of(found, bases, done)):
-                yield replace(load(base), again=True)
+                yield replace(load(bare), again=True)
 
 
 def _outcome(series: Series, kind: str, target: Target, guest_seconds: int) -> Soaked:
@@ -175,7 +176,7 @@ def _failed(series: Series, kind: str, failure: str) -> Soaked:
 
 def _held_against(bases: Sequence[Series], done: Sequence[Soaked]) -> list[Soaked]:
     """`done` with the new races of each arm that is no base, against all loads of its study's base."""
-    names = {base.name for base in bases}
+    names = {bare.name for bare in bases}
     return [
         one
         if not bases or one.name in names

@@ -14,6 +14,7 @@ from typing import Any
 from lockscale.errors import RunFailed
 from lockscale.files import write_json
 from lockscale.filesystems import Options
+from lockscale.kernels.base import base
 from lockscale.kernels.build import Kernel, build
 from lockscale.kernels.series import Series, chosen_series, safe_of
 from lockscale.machines.machine import Completed, Machine, assert_runs
@@ -122,7 +123,7 @@ class CutOutcome:
         return not self.faults
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": self.ok}
+        return {"base": base().line, **asdict(self), "ok": self.ok}
 
 
 @dataclass(frozen=True)
