@@ -61,13 +61,18 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     return name_log_axes(drawn).update_layout(height=HEIGHT_PX + 80)
 
 
+GAINS = ["published", "low", "value", "high"]
+
+
 def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:
     """One row a judged prediction: id, label, kind, left, threads, published, low, value, high, held."""
     rows = pd.DataFrame([row for row in score["cases"] if row["published"] is not None])
     if rows.empty:
         raise BadInput("no case has a published gain: there is nothing to draw")
     rows["left"] = [BY_NAME[kind].left if kind else None for kind in rows.kind]
-    return rows[["id", "label", "kind", "left", "threads", "published", "low", "value", "high", "held"]]
+    # processors differ in the last digits
+    gains = rows[GAINS].map(lambda gain: float(f"{gain:.9g}"))
+    return rows.assign(**gains)[["id", "label", "kind", "left", "threads", *GAINS, "held"]]
 
 
 def need_casebook_figure(file: Path) -> str:
