@@ -106,7 +106,7 @@ def test_one_looks_before_one_builds(tmp_path: Path):
     claimed = [float(x) for x in re.findall(r"([\d.]+) to ([\d.]+) times", SECTION)[0]]
     assert claimed == [pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05)]
     base = RATES[RATES.threads == 32].value.mean()
-    assert f"makes {round(base, -3):,.0f} creates/s" in SECTION
+    assert f"does {round(base, -3):,.0f} creates/s" in SECTION
     (promised,) = re.findall(r"promise ([\d.]+) times", SECTION)
     assert float(promised) == pytest.approx(naive / base, abs=0.05)
     truth = simulate("inode_claim", 32, {**HIDDEN, "search_locked": True}, seed=1).rate_per_s

@@ -37,6 +37,7 @@ MANYCORE = ROOT / "lib" / "manycore"
 DATA = ROOT / "data"
 PUBLISHED = DATA / "published"
 MEASURED = DATA / "measured"
+COUNTED = DATA / "counted"
 CASEBOOK = DATA / "casebook" / "open.yaml"
 FIGURES = WRITTEN / "figures"
 

@@ -148,7 +148,7 @@ def test_rows_that_were_counted_in_another_way_do_not_stand_beside_the_others(re
     assert readme.read_text() == whole
 
 
-KEPT = sorted(paths.DATA.glob("counted/patches-check-*/counts-*.csv"))
+KEPT = sorted(paths.COUNTED.glob("patches-check-*/counts-*.csv"))
 
 
 def test_the_tables_are_those_of_the_counts_kept_beside_them():

@@ -103,7 +103,7 @@ def _study_of(line: str) -> str:
 
 def kept_counts(line: str) -> Path:
     """The folder of the counts behind the table of a base; `patches check --resume` continues it."""
-    return paths.DATA / "counted" / f"{RUN}-{line}"
+    return paths.COUNTED / f"{RUN}-{line}"
 
 
 def _tables(found: Sequence[CheckedArm]) -> str:

@@ -96,7 +96,8 @@ def _short_title(source: Path) -> str:
 def data_sha256(run: str) -> str:
     """Of what a notebook reads of data/: the published tables, the kept fits, and the files of its run."""
     found = [path for path in paths.DATA.rglob("*") if path.is_file() and path.suffix != ".md"]
-    read = [path for path in found if paths.MEASURED not in path.parents or run in path.parts]
+    kept = paths.MEASURED, paths.COUNTED
+    read = [path for path in found if run in path.parts or not any(one in path.parents for one in kept)]
     return sha256_of_json({path.relative_to(paths.DATA).as_posix(): sha256_of(path) for path in sorted(read)})
 
 
