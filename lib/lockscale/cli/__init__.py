@@ -10,8 +10,9 @@ from click.exceptions import NoArgsIsHelpError
 
 from lockscale.cli.completion import show_completion
 from lockscale.cli.first_steps import first_steps, new
-from lockscale.cli.kernels import kernel, patches, target
+from lockscale.cli.kernels import kernel, target
 from lockscale.cli.models import doctor, parse, sim
+from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale patches`: list the arms, prove their patches, and write them for others."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from lockscale.cli.completion import arms, studies_and_arms
+from lockscale.cli.kernels import on_base
+from lockscale.cli.output import as_json, show, show_verdicts, table
+from lockscale.errors import BadInput
+
+if TYPE_CHECKING:
+    from lockscale.kernels.series import Series
+
+
+@click.group()
+def patches() -> None:
+    """Kernel patches: list, check, soak and export the series."""
+
+
+@patches.command("list")
+@on_base
+@as_json
+def patches_list() -> None:
+    """List every series with its patches."""
+    from lockscale.kernels.series import all_series
+
+    rows = [
+        {"study": s.study, "arm": s.arm, "patches": len(s.patches), "unsafe": s.unsafe} for s in all_series()
+    ]
+    show(rows, table(rows))
+
+
+@patches.command("check")
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
+@click.option(
+    "--build",
+    is_flag=True,
+    help="Also run checkpatch, look for new W=1 warnings, and build each arm's kernel.",
+)
+@click.option("--boot", is_flag=True, help="Also boot each arm and compare its counters (implies --build).")
+@click.option(
+    "--iterations",
+    default=5,
+    show_default=True,
+    type=click.IntRange(2, 100),
+    help="Boots per arm for the counters; fewer than 4 give no 95% interval.",
+)
+@click.option(
+    "--write-table",
+    is_flag=True,
+    help="Write the results into kernel-patches/README.md, and the counts behind them into data/counted "
+    "(with --boot, of all arms or of all arms of STUDY).",
+)
+@click.option(
+    "--resume",
+    default="",
+    metavar="RUN",
+    help="Continue an interrupted check (patches-check-... in runs); finished counts are not repeated.",
+)
+@on_base
+@as_json
+def patches_check(
+    which: str | None, build: bool, boot: bool, iterations: int, write_table: bool, resume: str
+) -> int:
+    """Check that each series applies and is not in the base yet; by option, that it builds, boots, counts."""
+    from lockscale import paths
+    from lockscale.files import need_clone
+    from lockscale.kernels.base import base
+    from lockscale.prove.check import check
+    from lockscale.prove.table import as_text, kept_counts, write_readme
+
+    if write_table:
+        need_clone("--write-table writes into kernel-patches/README.md", paths.KERNEL_PATCHES)
+    if write_table and ("/" in (which or "") or not boot):
+        raise BadInput(
+            "--write-table replaces the rows of whole studies: use it with --boot and without /ARM"
+        )
+    if resume and not boot:
+        raise BadInput("--resume continues counting, which needs --boot: add --boot, or leave out --resume")
+    keep = kept_counts(base().line) if write_table else None
+    found = check(which, build=build or boot, boot=boot, iterations=iterations, resume=resume, keep=keep)
+    if write_table:
+        write_readme(found, whole=which is None)
+    return show_verdicts(found, as_text(found))
+
+
+@patches.command("soak")
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
+@click.option(
+    "--kind",
+    default="debug",
+    show_default=True,
+    type=click.Choice(["debug", "kcsan"]),
+    help="Kind of kernel: debug has lockdep and KASAN.",
+)
+@click.option(
+    "--minutes",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 600),
+    help="Minutes of load in the guest, for each arm.",
+)
+@on_base
+@as_json
+def patches_soak(which: str | None, kind: str, minutes: float) -> int:
+    """Run loads on debug kernels: lockdep and KASAN must stay silent, KCSAN must find no new race."""
+    from lockscale.kernels.series import chosen_series
+    from lockscale.prove.soak import as_text, soak_all
+    from lockscale.study.file import DEFAULT_TARGET, load_target
+
+    found = soak_all(_safe_of(chosen_series(which)), kind, load_target(DEFAULT_TARGET), round(60 * minutes))
+    return show_verdicts(found, as_text(found))
+
+
+@patches.command("locality")
+@click.argument("which", metavar="STUDY[/ARM]", shell_complete=studies_and_arms)
+@click.option(
+    "--iterations", default=3, show_default=True, type=click.IntRange(1, 100), help="Boots per arm."
+)
+@click.option(
+    "--state",
+    default="empty",
+    show_default=True,
+    type=click.Choice(["empty", "aged", "full"]),
+    help="Initial state of the file system: aged has holes, full has 5% free.",
+)
+@on_base
+@as_json
+def patches_locality(which: str, iterations: int, state: str) -> None:
+    """Show where files and free space end up after eight writers, for arms that change block allocation."""
+    from lockscale.kernels.series import chosen_series
+    from lockscale.prove.locality import localities, summary
+    from lockscale.study.file import DEFAULT_TARGET, load_target
+
+    found = localities(_safe_of(chosen_series(which)), load_target(DEFAULT_TARGET), iterations, state)
+    show([one.as_json() for one in found], table(summary(found)))
+
+
+@patches.command("xfstests")
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
+@click.option(
+    "--group", metavar="GROUP", default="quick", show_default=True, help="Test group, as for check -g."
+)
+@click.option(
+    "--test", "tests", metavar="NAME", multiple=True, help="Run this test, such as generic/001, not a group."
+)
+@click.option(
+    "--resume",
+    metavar="RUN",
+    default="",
+    help="Continue an interrupted run (patches-xfstests-... in runs); finished tests are not repeated.",
+)
+@on_base
+@as_json
+def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str) -> int:
+    """Run your xfstests on the base and on an arm, and list what fails on the arm only.
+
+    A test that ends differently on the two kernels runs twice more on both.
+    """
+    from lockscale.measure.run_folder import folder_to_resume, new_run
+    from lockscale.prove.xfstests import RUN, compare_with_base
+    from lockscale.study.file import DEFAULT_TARGET, load_target, named_series
+
+    series, target = named_series(which), load_target(DEFAULT_TARGET)
+    folder = folder_to_resume(resume, RUN) if resume else new_run(RUN).folder
+    found = compare_with_base(series, target, folder, group=group, tests=tests)
+    value = {"study": series.study, "arm": series.arm, "group": group, "tests": tests, "ok": found.ok}
+    show({**value, "folder": str(folder), **asdict(found)}, f"{found.detail}\nresults in {folder}")
+    return 0 if found.ok else 1
+
+
+@patches.command("export")
+@click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
+@click.option(
+    "--format",
+    "form",
+    required=True,
+    type=click.Choice(["mbox", "quilt", "ldiskfs"]),
+    help="A file for git am, or a folder for quilt or for a Lustre tree.",
+)
+@click.option(
+    "--output",
+    type=click.Path(),
+    help="File (mbox) or folder to write.  [default: STUDY-ARM.mbox or STUDY-ARM-FORMAT, here]",
+)
+@click.option(
+    "--run",
+    metavar="RUN",
+    default="",
+    help="Run whose rates the letter tells.  [default: the latest in data/measured]",
+)
+@on_base
+@as_json
+def patches_export(which: str, form: str, output: str | None, run: str) -> None:
+    """Write an arm's patches for git am, quilt, or a Lustre tree."""
+    from pathlib import Path
+
+    from lockscale.kernels.export import export
+    from lockscale.show.arm_letter import what_was_measured
+    from lockscale.study.file import named_series
+
+    series = named_series(which)
+    measured = what_was_measured(series.study, series.arm, run)
+    made = export(series, form, Path(output) if output else None, measured)
+    value = {"study": series.study, "arm": series.arm, "format": form}
+    written = [made.path.with_name(name) for name in made.files] if form == "mbox" else [made.path]
+    show({**value, "path": str(made.path), "files": list(made.files)}, "\n".join(map(str, written)))
+
+
+@patches.command("powercut")
+@click.argument("which", required=False, metavar="[STUDY[/ARM]]", shell_complete=studies_and_arms)
+@click.option(
+    "--cuts",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Number of power cuts per arm.",
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=click.IntRange(0), help="Random seed of loads and cuts."
+)
+@on_base
+@as_json
+def patches_powercut(which: str | None, cuts: int, seed: int) -> int:
+    """Load each safe arm, cut the power many times, and check what was fsynced (hours under emulation)."""
+    from lockscale.prove.powercut.campaign import as_text, cut_arms, split
+    from lockscale.prove.powercut.load import Plan
+
+    safe, unsafe = split(which)
+    _say_left_out(unsafe)
+    found = cut_arms(safe, Plan(cuts, seed))
+    return show_verdicts(found, as_text(found))
+
+
+def _safe_of(chosen: "list[Series]") -> "list[Series]":
+    """The arms of `chosen` that can be proven; the others are named on stderr with the reason."""
+    from lockscale.kernels.series import safe_of
+
+    safe = safe_of(chosen)
+    _say_left_out([series for series in chosen if series.unsafe])
+    return safe
+
+
+def _say_left_out(unsafe: "list[Series]") -> None:
+    for series in unsafe:
+        click.echo(f"{series.name} is left out: unsafe ({series.unsafe})", err=True)
