@@ -125,3 +125,4 @@ def test_target_home_brings_a_server_home_from_whatever_was_left(
     assert told.value["taken_off"] == ([NEW] if torn else [])
     assert server.booted == (1 if found is ON_TRIAL or "reached" in left else 0)
     assert any(line.startswith("dpkg --purge") for line in server.asked) == torn
+    assert any(line.startswith("find /var/tmp ") and line.endswith(" -delete") for line in server.asked)

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: MIT
 """A controller of its own: the process that a test may kill, cut off, or find refused."""
 
+import contextlib
+import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lockscale.measure.resume import read_entries
-from lockscale.measure.run_folder import Run
+import pandas as pd
 
+from kill_campaign import KEY, keys
+from lockscale.measure.resume import read_entries
+from lockscale.measure.rows import read_rows
+from lockscale.measure.run_folder import Run
+from server.machine import Server
+
+WAIT_S = 1800
 CODE = """
 import json, os, signal, sys
 from pathlib import Path
@@ -60,3 +70,39 @@ class Controller:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def asked_of(run: Run, **other: object) -> str:
+    """The parameters of a guest's run, for the server to be asked the same, but for some."""
+    return json.dumps(json.loads((run.folder / "study.json").read_text())["parameters"] | other)
+
+
+def wait_until(what: Callable[[], bool], controller: Controller) -> None:
+    """Until it is so, as long as the controller lives."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not what():
+        assert controller.process.poll() is None and time.monotonic() < deadline_s, controller.ends()
+        time.sleep(0.5)
+
+
+def wait_for_load(server: Server, controller: Controller) -> None:
+    """Until a load of the next step runs on the server."""
+
+    def runs() -> bool:  # a login costs an emulated server half a second: it waits for itself
+        argv = ("timeout", "60", "sh", "-c", "until pgrep '^fsload'; do sleep 0.2; done")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return server.run(*argv).returncode == 0
+        return False
+
+    wait_until(runs, controller)
+
+
+def whole(
+    controller: Controller, run: Run, guests: Run, processes: Sequence[int] = (1, 4, 8)
+) -> pd.DataFrame:
+    """The rows of a run that comes to its end: those of the guest's at the same points, none twice."""
+    assert controller.ends(WAIT_S * 2) == (0, "")
+    rows, of_guests = read_rows(run.rows), read_rows(guests.rows)
+    assert keys(rows) == keys(of_guests[of_guests.threads.isin(processes)])
+    assert len(rows) == len(rows.drop_duplicates(KEY))
+    return rows

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The guest's own study on a real server: whatever dies on the way, its rows are those of the guest's run."""
 
-import contextlib
 import gzip
-import json
 import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
@@ -20,20 +15,17 @@ from lockscale.kernels.source import find_source
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.resume import read_entries
-from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
 from lockscale.measure.server_recovery import disk_of, machine_of, on_own_kernel, server_lock
 from lockscale.measure.target_ssh import install, prepare_disk, recipe_of
 from lockscale.study.file import SshTarget
-from server.controller import Controller
+from server.controller import WAIT_S, Controller, asked_of, wait_for_load, wait_until, whole
 from server.kernels import breaking
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
 pytestmark = pytest.mark.guest
-KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 ARMS = ("search-locked", "steal-retry")
-WAIT_S = 1800
 
 
 @pytest.fixture(scope="module")
@@ -68,35 +60,6 @@ def run(tmp_path: Path) -> Run:
     made = Run(tmp_path / "run")
     made.folder.mkdir()
     return made
-
-
-def keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
-    return sorted(map(tuple, rows[KEY].to_numpy().tolist()))
-
-
-def asked_of(run: Run, **other: object) -> str:
-    """The parameters of a guest's run, for the server to be asked the same, but for some."""
-    return json.dumps(json.loads((run.folder / "study.json").read_text())["parameters"] | other)
-
-
-def wait_until(what: Callable[[], bool], controller: Controller) -> None:
-    """Until it is so, as long as the controller lives."""
-    deadline_s = time.monotonic() + WAIT_S
-    while not what():
-        assert controller.process.poll() is None and time.monotonic() < deadline_s, controller.ends()
-        time.sleep(0.5)
-
-
-def wait_for_load(server: Server, controller: Controller) -> None:
-    """Until a load of the next step runs on the server."""
-
-    def runs() -> bool:  # a login costs an emulated server half a second: it waits for itself
-        argv = ("timeout", "60", "sh", "-c", "until pgrep '^fsload'; do sleep 0.2; done")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return server.run(*argv).returncode == 0
-        return False
-
-    wait_until(runs, controller)
 
 
 # The load is stopped meanwhile, so that it meets the full disk. What it frees is taken at once: a few
@@ -165,17 +128,6 @@ def ended_in_a_sentence(controller: Controller, run: Run, steps: int) -> str:
     assert (status, len(sentence.splitlines())) == (1, 1), sentence
     assert len(read_entries(run.journal)) == steps and not run.rows.exists()
     return sentence
-
-
-def whole(
-    controller: Controller, run: Run, guests: Run, processes: Sequence[int] = (1, 4, 8)
-) -> pd.DataFrame:
-    """The rows of a run that comes to its end: those of the guest's at the same points, none twice."""
-    assert controller.ends(WAIT_S * 2) == (0, "")
-    rows, of_guests = read_rows(run.rows), read_rows(guests.rows)
-    assert keys(rows) == keys(of_guests[of_guests.threads.isin(processes)])
-    assert len(rows) == len(rows.drop_duplicates(KEY))
-    return rows
 
 
 def private_words_in(run: Run, server: Server) -> list[str]:

@@ -105,7 +105,9 @@ def _owner(server: SshMachine, release: str) -> tuple[str | None, bool]:
 
 
 def purge_torn(server: SshMachine) -> list[str]:
-    """Take off each kernel of ours whose package is half-installed; their releases."""
+    """Take off each kernel of ours whose package is half-installed, and packages that were sent; releases."""
+    sent = ["-name", "*linux-image-*-lockscale-*.deb*", "-delete"]
+    server.run(["find", PARCEL, "-maxdepth", "1", "-type", "f", *sent])
     torn = [kernel for kernel in installed_kernels(server) if not kernel.is_whole]
     for kernel in torn:
         remove_kernel(server, kernel.release)
