@@ -33,6 +33,7 @@ from server.target import NAME, target_of, target_text
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 ARM = "inode-claim/search-locked"
 CUT_S, AGAIN_S = 600, 90
+BOOT_S = 240  # a dead controller is believed for so long after the boot that it asked for
 # $1 the folder of target files, $2 when it is killed: as soon as it has asked for the reboot, when it has
 # reached the trial, when it has confirmed it, or by somebody else.
 BOOTS = """
@@ -70,7 +71,7 @@ do :; done
 @pytest.fixture(scope="module")
 def target(server: Server, small_kernel_config: Path) -> SshTarget:
     server.wait_for_ssh()  # whatever another test left behind
-    return target_of(server, small_kernel_config)
+    return target_of(server, small_kernel_config, boot_timeout_s=BOOT_S)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def targets(
     """A folder with the server's target file, for commands of this process too."""
     folder = tmp_path / "targets"
     folder.mkdir()
-    (folder / f"{NAME}.yaml").write_text(target_text(server, str(small_kernel_config)))
+    (folder / f"{NAME}.yaml").write_text(target_text(server, str(small_kernel_config), boot_timeout_s=BOOT_S))
     monkeypatch.setattr(paths, "TARGETS", folder)
     return folder
 
