@@ -125,6 +125,31 @@ def test_a_reboot_keeps_the_server_for_the_run_that_asked_for_it(sshd: Sshd, tmp
     first.release()
 
 
+def test_a_holder_that_does_not_come_back_from_its_reboot_loses_the_server_once_somebody_asks(
+    sshd: Sshd, tmp_path: Path
+):
+    """Who lives tries every second, so it is back soon after the server answers anybody."""
+    dead = lock(sshd, tmp_path)
+    dead.take()
+    dead._let_go()
+    rebooted(tmp_path)
+    for name in ("two", "three"):  # who asks is let in by how long ago the first one asked, whoever it was
+        other = ServerLock(sshd.host(), name, "{}", BOOT_S, str(tmp_path), retake_s=3)
+        with pytest.raises(HeldByOther) as held:
+            other.take()
+        assert held.value.said == '{"who": "one"}'
+    (tmp_path / "asked").write_text("another-boot 0\n")  # an earlier boot's question counts for nothing
+    with pytest.raises(HeldByOther):
+        other.take()
+    time.sleep(4)
+    other.take()
+    assert not (tmp_path / "asked").exists()
+    with pytest.raises(HeldByOther) as held:
+        dead.take()  # it comes back too late
+    assert held.value.said == "{}"
+    other.release()
+
+
 def test_a_run_that_died_in_its_reboot_is_resumed_and_forgotten_later(sshd: Sshd, tmp_path: Path):
     for run, boot_s in (("one", BOOT_S), ("two", 0)):
         dead = lock(sshd, tmp_path)

@@ -4,8 +4,9 @@
 A shell on the server holds flock(1) for as long as its connection stands, so a controller that is killed lets
 go at once. One that loses its power or its network cannot end the connection, so the shell also ends when it
 has heard nothing for SILENT_S. What it hears keeps a kernel on trial from going home (boot_watchdog.py). A
-reboot lets go too, and a run reboots: for the first minutes of a boot the record on the disk still counts.
-The record names who holds it and since when, in the holder's own words.
+reboot lets go too, and a run reboots: for the first minutes of a boot the record on the disk still counts,
+but no longer than RETAKE_S after somebody else asked, as the holder tries every second to be back. The record
+names who holds it and since when, in the holder's own words.
 """
 
 import contextlib
@@ -21,14 +22,15 @@ from lockscale.machines.ssh_shell import Connection
 FOLDER = "/var/lib/lockscale"
 
 SILENT_S = 60
+RETAKE_S = 180  # a login and a look at the kernel take an emulated server up to a minute
 BEATS = 4  # in that time
 _BEAT, _RELEASE = b"isalive\n", b"release\n"  # as long as each other: dd reads one whole, and no more
 
 # $1 token, $2 run, $3 who holds it, $4 seconds that a boot may take, $5 folder, $6 seconds of silence, $7
-# a file that is written, where it is there, whenever the holder is heard. Says `mine`, `full`, or `held` and
-# the holder's words, and then waits for the connection's end, for silence, or for the word `release`. The
-# lock's file is first opened by true(1): a shell ends where a redirection of its special builtins fails. What
-# waits has no part in the lock: it may outlive us by its time.
+# a file that is written, where it is there, whenever the holder is heard, $8 RETAKE_S. Says `mine`, `full`,
+# or `held` and the holder's words, and then waits for the connection's end, for silence, or for `release`.
+# The lock's file is first opened by true(1): a shell ends where a redirection of its special builtins fails.
+# What waits has no part in the lock: it may outlive us by its time.
 _TAKE = """\
 umask 022
 { mkdir -p "$5" && cd "$5" && true >> holder.lock; } 2> /dev/null || { echo full; exit; }
@@ -44,9 +46,13 @@ if ! flock -n 9; then
 else
     look
     read -r up _ < /proc/uptime
+    up=${up%.*} asked_boot= asked=
+    { read -r asked_boot asked < asked; } 2> /dev/null
+    [ "$asked_boot" = "$boot" ] || { asked=$up; echo "$boot $up" > asked; }
     [ -z "$token" ] || [ "$token" = "$1" ] || [ "$run" = "$2" ] || [ "$its_boot" = "$boot" ] ||
-        [ "${up%.*}" -ge "$4" ] || held
+        [ "$up" -ge "$4" ] || [ "$((up - asked))" -ge "$8" ] || held
 fi
+rm -f asked
 printf '%s %s %s %s\\n%s\\n' "$1" "$2" "$boot" "$$" "$3" > holder.new &&
     sync holder.new && mv holder.new holder || { echo full; exit; }
 echo mine
@@ -71,7 +77,7 @@ class ServerLock:
 
     run: who else names it may take the lock over once a reboot let go of it; None for nobody. holder: one
     line, what a second controller is told. boot_s: how long a boot of this run may take. silent_s: after so
-    long without a word the server takes us for dead.
+    long without a word the server takes us for dead. retake_s: and so long after another asked in a new boot.
     """
 
     def __init__(
@@ -83,12 +89,14 @@ class ServerLock:
         folder: str = FOLDER,
         *,
         silent_s: int = SILENT_S,
+        retake_s: int = RETAKE_S,
         heard: str = HEARD,
     ) -> None:
         self.host, self.folder = host, folder
         token = secrets.token_hex(16)
         name = hashlib.sha256((token if run is None else run).encode()).hexdigest()[:16]
         self.arguments = [token, name, holder, str(boot_s), folder, str(silent_s), heard]
+        self.arguments.append(str(retake_s))
         self.beat_s = silent_s / BEATS
         self._connection: Connection | None = None
         self._ended = threading.Event()

@@ -17,7 +17,7 @@ from lockscale.machines.boot_watchdog import BootWatchdog, I6300esb, NoWatchdog
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.machine import Machine
 from lockscale.machines.server_boot import go_home
-from lockscale.machines.server_lock import SILENT_S, HeldByOther, ServerLock
+from lockscale.machines.server_lock import RETAKE_S, SILENT_S, HeldByOther, ServerLock
 from lockscale.machines.ssh import SshMachine
 from lockscale.machines.ssh_host import SshHost
 from lockscale.measure.target import holder_of, read_holder
@@ -66,10 +66,7 @@ def refuse_if_taken(target: SshTarget) -> Iterator[None]:
     try:
         yield
     except HeldByOther as other:
-        dead = (
-            f"if its controller died, the server is free {SILENT_S} s later, or "
-            f"{target.boot.boot_timeout_s} s after its boot"
-        )
+        dead = f"if its controller died, ask again in {SILENT_S} s, or in {RETAKE_S} s where it was rebooting"
         raise BadInput(f"{read_holder(other.said).refusal(target.name)}; {dead}") from None
 
 
