@@ -2,8 +2,9 @@
 """YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten.
 
 Size, depth and what merges make of a few lines are bounded. Refused is also what does not mean what a person
-reads in it: 40:00 (a number to YAML), a set (of no order), NaN and infinity, characters that turn the
-direction of a text. Texts that reach a command line or a path have only the characters that `spelt` allows.
+reads in it: 40:00 and 010 (numbers to YAML, 2400 and 8), a set (of no order), NaN and infinity, characters
+that turn the direction of a text. Texts that reach a command line or a path have only the characters that
+`spelt` allows.
 """
 
 import math
@@ -15,10 +16,12 @@ from typing import Any
 import pydantic
 import yaml
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 
-# What YAML's own constructors raise for an integer, a date or a key that cannot be.
-UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
+# What YAML's own scanner and constructors raise for a character, a number, a date or a key that cannot be.
+UNREADABLE = (
+    yaml.YAMLError, ValueError, LookupError, ArithmeticError, AttributeError, TypeError, RecursionError,
+)  # fmt: skip
 
 MOST_CHARACTERS = 1 << 20
 MOST_DEPTH = 40
@@ -26,6 +29,7 @@ MOST_MERGED = 100_000
 _TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Unicode, Bidi_Control
 TURNS = "contains a bidirectional control character: remove it"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
 
 class _Loader(yaml.SafeLoader):
@@ -49,11 +53,16 @@ class _Loader(yaml.SafeLoader):
         if _TURNS.search(node.value):
             raise BadInput(f"{_line(node)} {TURNS}")
         if node.tag in _NUMBERS and ":" in node.value:
-            raise BadInput(
-                f"{_line(node)} says {node.value[:40]}, a number of base 60 to YAML: write it in decimal, "
-                f"or put it in quotes"
-            )
+            raise BadInput(_of_base(60, node))
+        if node.tag == _NUMBERS[0] and _OCTAL.fullmatch(node.value):
+            raise BadInput(_of_base(8, node))
         return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        """YAML 1.1 takes {=: 5} for 5, past what was asked of a scalar."""
+        if isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "names with values", node.start_mark)
+        return super().construct_scalar(node)
 
     def flatten_mapping(self, node: Any) -> None:
         super().flatten_mapping(node)
@@ -83,6 +92,13 @@ class _Loader(yaml.SafeLoader):
 
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 _Loader.add_constructor("tag:yaml.org,2002:set", _Loader.construct_yaml_set)
+
+
+def _of_base(base: int, node: Any) -> str:
+    return (
+        f"{_line(node)} says {printable(node.value, 40)}, a number of base {base} to YAML: write it in "
+        f"decimal, or put it in quotes"
+    )
 
 
 def _line(node: Any) -> str:
