@@ -185,6 +185,7 @@ def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.Monkey
         ("mkfs", ["$(reboot)"]),
         ("mount", ["noatime; reboot"]),
         ("mount", ["-o"]),
+        ("mount", ["X-mount.subdir=.."]),
         ("mkfs_asserts", ["a b"]),
         ("question", "red \x1b[31m"),
         ("metric", "a\nb"),
@@ -194,6 +195,39 @@ def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies
     said = {**yaml.safe_load(SHIPPED), name: value}
     (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
     with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: {name}") as refused:
+        load_study("inode-claim")
+    assert str(refused.value).isprintable()
+
+
+ESCAPES = "x\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ESCAPES},
+        {"unit": ESCAPES},
+        {"count": [f"trace:{ESCAPES}"]},
+        {"expect": [f"steal-retry > {ESCAPES}"]},
+        {"not_shown": {"steal-retry > search-locked": ESCAPES}},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_nothing_that_a_counter_says_steers_a_terminal(studies: Path, changes):
+    said = yaml.safe_load(SHIPPED)
+    said["counters"][0] |= changes
+    (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: counters\.0\.{next(iter(changes))}") as refused:
+        load_study("inode-claim")
+    assert str(refused.value).isprintable()
+
+
+def test_nothing_that_a_variant_is_called_steers_a_terminal(studies: Path):
+    said = {**yaml.safe_load(SHIPPED), "check": {"variants": {ESCAPES: ["noatime"]}}}
+    (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(
+        BadInput, match=r"^inode-claim\.yaml: check\.variants\.x\?\[31m: write one"
+    ) as refused:
         load_study("inode-claim")
     assert str(refused.value).isprintable()
 

@@ -11,14 +11,19 @@ import pydantic
 from lockscale.study.target_file import Count
 from lockscale.yaml_text import spelt
 
+# No control character of it reaches a terminal.
+Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
 Source = Annotated[
     str,
     spelt(
-        r"(trace|calls|acquisitions|contentions):\S.*",
+        r"(trace|calls|acquisitions|contentions):[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*",
         "write trace:, calls:, acquisitions: or contentions: before the name of what is counted",
     ),
 ]
-MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
+# X-mount.subdir=.. of mount(8) mounts a folder of the machine's own.
+MountOption = Annotated[
+    str, spelt(r"(?![Xx]-)[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option of the kernel, such as noatime")
+]
 _SIGN = re.compile(r"\s+(>=|>|=)\s+")
 
 
@@ -64,7 +69,7 @@ class CheckLoad(_Strict):
     items_per_process: Count = 300
     cpus: Count = 4
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
-    variants: Annotated[dict[str, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
+    variants: Annotated[dict[Text, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
 
 
 class Counter(_Strict):
@@ -76,13 +81,13 @@ class Counter(_Strict):
     contrary shows.
     """
 
-    name: str
+    name: Text
     count: Annotated[list[Source], pydantic.Field(min_length=1)]
     per: Annotated[list[Source], pydantic.Field(min_length=1)]
-    unit: str
-    expect: Annotated[list[str], pydantic.Field(min_length=1)]
+    unit: Text
+    expect: Annotated[list[Text], pydantic.Field(min_length=1)]
     variants: list[str] = [""]
-    not_shown: dict[str, str] = {}
+    not_shown: dict[str, Text] = {}
 
     @property
     def arms(self) -> list[str]:
