@@ -37,6 +37,8 @@ def test_every_file_of_the_repository_names_everything_once(path: Path):
         ("cpus: 4\ncpus: 8\n", 2, "cpus"),
         ("a: 1\n'b': 2\nguests:\n- cpus: 4\n  seed: 1\n  \"cpus\": 4\n", 6, "cpus"),
         ("{a: {b: 1, b: 1}}", 1, "b"),
+        ("loads_at:\n  16: 2\n  0x10: 3\n", 3, "0x10"),
+        ("{1: a, 1.0: b}", 1, "1.0"),
         ("base: &b {x: 1}\nthis:\n  <<: *b\n  <<: *b\n", 4, "<<"),
     ],
 )
@@ -76,11 +78,13 @@ MERGES = (
         ("question: faster \u202e?retsaf", "line 1 contains a bidirectional control character"),
         ('a: 1\nquestion: "\\u2066x"', "line 2 contains a bidirectional"),
         ("# harmless \u202e\na: 1", "line 1 contains a bidirectional"),
+        ('a: 1\n"\\ud800": x', r"line 2 contains half a character, such as \\ud800: write the whole one"),
         ("a: " + "[" * 60 + "]" * 60, "line 1 is more than 40 levels deep"),
+        ("a: 1\nb: [" + "1," * 100_000 + "]", "line 2 follows 100000 names and values: write fewer"),
         (MERGES, r"line \d merges more than 100000 values"),
         ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_what_means_something_else_or_grows_without_bound_is_refused(tmp_path: Path, text: str, why: str):
     (tmp_path / "x.yaml").write_text(text)
