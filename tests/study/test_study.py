@@ -199,6 +199,47 @@ def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies
     assert str(refused.value).isprintable()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (
+            "name: get_write_access",
+            "name: retries",
+            "two counters are called 'retries': give each a different",
+        ),
+        ("{processes: 8,", "{processes: 1000000000,", "check.processes: write a number of at most 4096"),
+        ("300, cpus: 4}", "300, cpus: 65}", "check.cpus: write a number of at most 64"),
+        ("items_per_process: 300", "items_per_process: 1000000001", "write a number of at most 100000000"),
+        (
+            "role: patched",
+            "role: patched\n    knobs: {x: 18446744073709551616}",
+            "knobs.x: write a number below",
+        ),
+        (
+            'kernel_source: ""',
+            f"kernel_source: /{'a' * 4096}",
+            "kernel_source: write at most 4096 characters",
+        ),
+        (
+            "search-locked = 0",
+            f"search-locked{' ' * 60_000}x",
+            "counter 'retries': expect 'search-locked ",
+        ),
+        (
+            "arms:\n",
+            "arms:\n" + "".join(f"  - {{name: a{n}, role: variant}}\n" for n in range(999)),
+            "arms: it has 1001 entries: write at most 1000",
+        ),
+    ],
+)
+def test_what_no_run_could_use_is_refused_when_it_is_read(studies: Path, old: str, new: str, why: str):
+    assert old in SHIPPED
+    (studies / "inode-claim.yaml").write_text(SHIPPED.replace(old, new))
+    with pytest.raises(BadInput) as refused:
+        load_study("inode-claim")
+    assert why in str(refused.value) and str(refused.value).isprintable()
+
+
 ESCAPES = "x\x1b[31m"
 
 

@@ -135,6 +135,7 @@ def test_a_password_is_refused_without_repeating_it(targets: Path, key: str):
 def test_the_value_of_what_no_server_has_is_not_repeated(targets: Path, value: object):
     assert "hunter2" not in refused(targets, {**SERVER, "login": value})
     assert "hunter2" not in refused(targets, {"password": value, "name": "example-server"})
+    assert "hunter2" not in refused(targets, {**SERVER, "bob:hunter2secret@server": value})
     assert "hunter2" not in refused(targets, {**SERVER, "host": "ssh://bob:hunter2secret@server"})
 
 
@@ -211,6 +212,14 @@ def test_any_value_is_a_target_or_a_sentence(tmp_path_factory, place, value):
             return
     assert isinstance(target, SshTarget)
     assert not target.host.startswith("-") and target.host.isprintable() and " " not in target.host
+
+
+@pytest.mark.parametrize("name", ["quantum_ns", "live_ns"])
+def test_a_time_of_no_picosecond_is_none(targets: Path, name: str):
+    said = {**yaml.safe_load(MANYCORE), name: 1e-320}
+    (targets / "manycore.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^manycore\.yaml: {name}: write a number of at least 0\.01"):
+        load_target("manycore")
 
 
 @pytest.mark.parametrize(

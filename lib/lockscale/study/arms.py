@@ -38,7 +38,7 @@ class Arm(pydantic.BaseModel):
     mkfs: list[MkfsWord] = []
     mkfs_asserts: list[Feature] = []
     mount: list[MountOption] = []
-    knobs: dict[Name, int] = {}
+    knobs: dict[Name, Annotated[int, pydantic.Field(ge=-(2**63), lt=2**64)]] = {}
     model: Name | None = None
     model_parameters: dict[str, bool | float] = {}
     simulated: Annotated[bool, pydantic.Field(strict=True)] = True

@@ -2,13 +2,13 @@
 """What a study's arms are checked by: the load, and the counters that must then differ."""
 
 import re
+from collections import Counter as Tally
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
 import pydantic
 
-from lockscale.study.target_file import Count
 from lockscale.yaml_text import spelt
 
 # No control character of it reaches a terminal.
@@ -24,7 +24,7 @@ Source = Annotated[
 MountOption = Annotated[
     str, spelt(r"(?![Xx]-)[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option of the kernel, such as noatime")
 ]
-_SIGN = re.compile(r"\s+(>=|>|=)\s+")
+_SIGN = re.compile(r"(?<=\s)(>=|>|=)(?=\s)")
 
 
 class _Strict(pydantic.BaseModel):
@@ -43,9 +43,13 @@ class Relation:
         return f"{self.left} {self.sign} {self.right}"
 
 
+def _names(chain: str) -> list[str]:
+    return [name.strip() for name in _SIGN.split(chain)[::2]]
+
+
 def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
     """The links of a chain; ValueError for an arm that is not there or a sign that is none."""
-    names, signs = _SIGN.split(chain.strip())[::2], _SIGN.split(chain.strip())[1::2]
+    names, signs = _names(chain), _SIGN.split(chain)[1::2]
     known = set(arms)
     found = [Relation(a, sign, b) for a, sign, b in zip(names, signs, names[1:], strict=False)]
     for one in found:
@@ -65,9 +69,9 @@ class CheckLoad(_Strict):
     each on a new file system.
     """
 
-    processes: Count = 8
-    items_per_process: Count = 300
-    cpus: Count = 4
+    processes: Annotated[int, pydantic.Field(gt=0, le=4096, strict=True)] = 8  # what fsload takes
+    items_per_process: Annotated[int, pydantic.Field(gt=0, le=100_000_000, strict=True)] = 300
+    cpus: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)] = 4  # of a guest
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
     variants: Annotated[dict[Text, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
 
@@ -92,7 +96,7 @@ class Counter(_Strict):
     @property
     def arms(self) -> list[str]:
         """The arms that it compares, each once, in the order in which `expect` names them."""
-        named = [name for chain in self.expect for name in _SIGN.split(chain.strip())[::2]]
+        named = [name for chain in self.expect for name in _names(chain)]
         return [name for name in dict.fromkeys(named) if name != "0"]
 
     @property
@@ -103,7 +107,9 @@ class Counter(_Strict):
 
 def refuse_unknown(counters: Iterable[Counter], check: CheckLoad, arms: Iterable[str]) -> None:
     """ValueError for a counter that names an arm, a variant or a relation that there is not."""
-    known_arms = list(arms)
+    known_arms, counters = list(arms), list(counters)
+    if twice := [name for name, times in Tally(one.name for one in counters).items() if times > 1]:
+        raise ValueError(f"two counters are called {twice[0]!r}: give each a different name")
     for counter in counters:
         for variant in sorted(set(counter.variants) - set(check.variants)):
             raise ValueError(f"counter {counter.name!r} names variant {variant!r}, which check lacks")

@@ -99,7 +99,7 @@ class Study(pydantic.BaseModel):
     aa_counter: Function | Literal[""] = ""
     own_lines: list[Function] = []
     model: Name
-    arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
+    arms: Annotated[list[Arm], pydantic.Field(min_length=2, max_length=1000)]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
     mkfs: list[MkfsWord]
     mount: list[MountOption]

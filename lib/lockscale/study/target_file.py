@@ -150,9 +150,9 @@ class ManycoreTarget(_Strict):
     boot_timeout_s: BootTime
     most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
     cpus_per_socket: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
-    quantum_ns: Annotated[float, pydantic.Field(gt=0, le=100_000)]
+    quantum_ns: Annotated[float, pydantic.Field(ge=0.01, le=100_000)]
     order_ns: Annotated[float, pydantic.Field(ge=0, le=1000)]
-    live_ns: Annotated[float, pydantic.Field(gt=0, le=1_000_000)]
+    live_ns: Annotated[float, pydantic.Field(ge=0.01, le=1_000_000)]
     prices: Prices
     disk: MemoryDisk
 
