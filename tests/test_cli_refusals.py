@@ -139,6 +139,11 @@ def test_a_misspelt_name_is_answered_with_the_right_one(lockscale: Lockscale, li
     assert says in lockscale(*line.split()).err
 
 
+def test_no_name_in_a_sentence_steers_the_terminal(lockscale: Lockscale):
+    said = lockscale("audit", "no\x1b[31m\a.csv")
+    assert said.status == 2 and said.err.startswith("lockscale: no?[31m?.csv: No such file")
+
+
 def test_a_sentence_of_several_lines_is_printed_as_one(
     lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

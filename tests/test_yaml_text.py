@@ -37,6 +37,8 @@ def test_every_file_of_the_repository_names_everything_once(path: Path):
         ("cpus: 4\ncpus: 8\n", 2, "cpus"),
         ("a: 1\n'b': 2\nguests:\n- cpus: 4\n  seed: 1\n  \"cpus\": 4\n", 6, "cpus"),
         ("{a: {b: 1, b: 1}}", 1, "b"),
+        ("loads_at:\n  16: 2\n  0x10: 3\n", 3, "0x10"),
+        ("{1: a, 1.0: b}", 1, "1.0"),
         ("base: &b {x: 1}\nthis:\n  <<: *b\n  <<: *b\n", 4, "<<"),
     ],
 )
@@ -66,18 +68,23 @@ MERGES = (
         ("mount: !!set {a, b}", "line 1 is a set, which has no order: write a list, such as"),
         ("a: 1\nmount:\n  ? a\n  ? b\nc: !!set {? x}", "line 5 is a set"),
         ("seconds: 40:00", "line 1 says 40:00, a number of base 60 to YAML"),
+        (r'a: !!float "1:\e[31m"', r"line 1 says 1:\?\[31m, a number of base 60"),
         ("a: b\nseconds: -1:30.5", "line 2 says -1:30.5, a number of base 60"),
+        ("a: 1\niterations: 010", "line 2 says 010, a number of base 8 to YAML: write it in decimal"),
+        ("serial: -0_7", "line 1 says -0_7, a number of base 8"),
         ("value: .nan", "line 1 says .nan, which is not a number"),
         ("a: [1, -.inf]", "line 1 says -.inf, which is not a number"),
         ("a: 1.0e+999", "line 1 says 1.0e\\+999, which is not a number"),
         ("question: faster \u202e?retsaf", "line 1 contains a bidirectional control character"),
         ('a: 1\nquestion: "\\u2066x"', "line 2 contains a bidirectional"),
         ("# harmless \u202e\na: 1", "line 1 contains a bidirectional"),
+        ('a: 1\n"\\ud800": x', r"line 2 contains half a character, such as \\ud800: write the whole one"),
         ("a: " + "[" * 60 + "]" * 60, "line 1 is more than 40 levels deep"),
+        ("a: 1\nb: [" + "1," * 100_000 + "]", "line 2 follows 100000 names and values: write fewer"),
         (MERGES, r"line \d merges more than 100000 values"),
         ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
     ],
-    ids=range(13),
+    ids=range(18),
 )
 def test_what_means_something_else_or_grows_without_bound_is_refused(tmp_path: Path, text: str, why: str):
     (tmp_path / "x.yaml").write_text(text)
@@ -90,9 +97,17 @@ def test_what_looks_like_it_and_is_harmless_is_taken():
     assert parse_yaml(text) == {
         "time": "40:00", "port": "a:b", "address": "10:20:30:zz", "number": "1.5e3", "words": "é → x"
     }  # fmt: skip
+    assert parse_yaml("[0, -0, '010', 0x10, 0b11, 1_000, 0.5]") == [0, 0, "010", 16, 3, 1000, 0.5]
 
 
-@pytest.mark.parametrize("text", ["a: [", "a: !!python/object/apply:os.getpid []", "2023-99-99", "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [", "a: !!python/object/apply:os.getpid []", "2023-99-99", "\x00", 'a: !!int ""',
+        'a: !!float "_"', r'a: "\UFFFFFFFF"', "a: !!timestamp {=: 2001-01-01}", "a: !!int {=: '40:00'}",
+        "a: !!str {=: b}",
+    ],
+)  # fmt: skip
 def test_what_is_no_yaml_is_one_sentence(tmp_path: Path, text: str):
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(BadInput, match=r"x\.yaml.* is not YAML that can be read safely: fix it$"):

@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 
 _SEAL = "line_sha256"
+CHANGED = "was changed after it was written"
 _SEALED = re.compile(rb', "%b": "([0-9a-f]{64})"}$' % _SEAL.encode())
 
 
@@ -41,10 +42,12 @@ def without_hash(line: bytes) -> bytes:
     """
     found = _SEALED.search(line)
     if not found:
+        if _SEAL.encode() in line:  # by a tool that writes JSON in another form
+            raise BadInput(CHANGED)
         return line
     text = line[: found.start()] + b"}"
     if hashlib.sha256(text).hexdigest().encode() != found[1]:
-        raise BadInput("was changed after it was written")
+        raise BadInput(CHANGED)
     return text
 
 
@@ -52,12 +55,17 @@ def read_lines(path: Path, parse: Callable[[bytes], T], mend: str, *, skip: int 
     """What `parse` makes of each whole line after the first `skip`; nothing where there is no file.
 
     parse: raises BadInput with the fault of a line that add_line() never wrote, which becomes one sentence
-    with its place and with `mend`, what a person does then.
+    with its place and with `mend`, what a person does then. So does a line that lost its hash: one without
+    is below one with it.
     """
-    found = []
+    found, sealed = [], False
     for number, line in enumerate(whole_part(path).split(b"\n")[:-1], start=1):
         try:
-            found += [parse(without_hash(line))] if number > skip else []
+            said = without_hash(line)
+            found += [parse(said)] if number > skip else []
+            if sealed and said == line:
+                raise BadInput(CHANGED)
+            sealed = said != line
         except BadInput as fault:
             raise BadInput(f"{path} line {number} {fault}: {mend}") from None
     return found

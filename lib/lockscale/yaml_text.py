@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """YAML, read safely: no tag runs code, and a name that is given twice is refused, not overwritten.
 
-Size, depth and what merges make of a few lines are bounded. Refused is also what does not mean what a person
-reads in it: 40:00 (a number to YAML), a set (of no order), NaN and infinity, characters that turn the
-direction of a text. Texts that reach a command line or a path have only the characters that `spelt` allows.
+Size, depth, the number of values and what merges make of a few lines are bounded. Refused is also what does
+not mean what a person reads in it: 40:00 and 010 (numbers to YAML, 2400 and 8), a set (of no order), NaN and
+infinity, characters that turn the direction of a text. Texts that reach a command line or a path have only
+the characters that `spelt` allows.
 """
 
 import math
@@ -15,17 +16,22 @@ from typing import Any
 import pydantic
 import yaml
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 
-# What YAML's own constructors raise for an integer, a date or a key that cannot be.
-UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
+# What YAML's own scanner and constructors raise for a character, a number, a date or a key that cannot be.
+UNREADABLE = (
+    yaml.YAMLError, ValueError, LookupError, ArithmeticError, AttributeError, TypeError, RecursionError,
+)  # fmt: skip
 
 MOST_CHARACTERS = 1 << 20
 MOST_DEPTH = 40
 MOST_MERGED = 100_000
+MOST_VALUES = 100_000  # of a file within MOST_CHARACTERS; they take seconds
 _TURNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # Unicode, Bidi_Control
 TURNS = "contains a bidirectional control character: remove it"
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half of a character of UTF-16, which no text may contain
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,13 +39,16 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.depth = self.merged = 0
+        self.depth = self.merged = self.values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         self.depth += 1
-        if self.depth > MOST_DEPTH:
-            deep: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise BadInput(f"{_line(deep)} is more than {MOST_DEPTH} levels deep: nest it less")
+        self.values += 1
+        if self.depth > MOST_DEPTH or self.values > MOST_VALUES:
+            here: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            deep = f"is more than {MOST_DEPTH} levels deep: nest it less"
+            many = f"follows {MOST_VALUES} names and values: write fewer"
+            raise BadInput(f"{_line(here)} {deep if self.depth > MOST_DEPTH else many}")
         node: Any = super().compose_node(parent, index)
         self.depth -= 1
         return node
@@ -48,12 +57,19 @@ class _Loader(yaml.SafeLoader):
         node: Any = super().compose_scalar_node(anchor)
         if _TURNS.search(node.value):
             raise BadInput(f"{_line(node)} {TURNS}")
+        if _SURROGATE.search(node.value):
+            raise BadInput(f"{_line(node)} contains half a character, such as \\ud800: write the whole one")
         if node.tag in _NUMBERS and ":" in node.value:
-            raise BadInput(
-                f"{_line(node)} says {node.value[:40]}, a number of base 60 to YAML: write it in decimal, "
-                f"or put it in quotes"
-            )
+            raise BadInput(_of_base(60, node))
+        if node.tag == _NUMBERS[0] and _OCTAL.fullmatch(node.value):
+            raise BadInput(_of_base(8, node))
         return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        """YAML 1.1 takes {=: 5} for 5, past what was asked of a scalar."""
+        if isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "names with values", node.start_mark)
+        return super().construct_scalar(node)
 
     def flatten_mapping(self, node: Any) -> None:
         super().flatten_mapping(node)
@@ -72,17 +88,28 @@ class _Loader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node: Any = super().compose_mapping_node(anchor)
-        names = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        seen = Counter((key.tag, key.value) for key in names)
-        for key in reversed(names):
-            if seen[key.tag, key.value] > 1:
+        names = [(key, self._meant(key)) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        seen = Counter(meant for _, meant in names)
+        for key, meant in reversed(names):
+            if seen[meant] > 1:
                 line = key.start_mark.line + 1
                 raise BadInput(f"line {line} repeats the name {key.value[:40]!r}: keep one")
         return node
 
+    def _meant(self, key: yaml.ScalarNode) -> object:
+        """What a key is to a mapping, to which 16, 0x10 and 16.0 are one."""
+        return self.construct_object(key) if key.tag in _NUMBERS else (key.tag, key.value)
+
 
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 _Loader.add_constructor("tag:yaml.org,2002:set", _Loader.construct_yaml_set)
+
+
+def _of_base(base: int, node: Any) -> str:
+    return (
+        f"{_line(node)} says {printable(node.value, 40)}, a number of base {base} to YAML: write it in "
+        f"decimal, or put it in quotes"
+    )
 
 
 def _line(node: Any) -> str:

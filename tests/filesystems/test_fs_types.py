@@ -97,6 +97,24 @@ def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: s
         fs.refuse_options([], shlex.quote(option))
 
 
+FLAG = {"btrfs": "-M", "ext4": "-D", "xfs": "-K"}
+VALUE = {"btrfs": "-m", "ext4": "-E", "xfs": "-d"}
+
+
+@pytest.mark.parametrize("form", ["{f}", "{flag} {f}", "{value} single {f}", "{value} {value} {f}"])
+def test_a_word_that_is_no_options_value_is_a_device_and_is_refused(fs: FsType, form: str):
+    """mkfs.btrfs formats any file named so, beside the disk."""
+    said = form.format(f="swap.img", flag=FLAG[fs.name], value=VALUE[fs.name]).split()
+    with pytest.raises(BadInput, match=r"option 'swap\.img' reaches beyond the disk"):
+        fs.refuse_options(said, "")
+    fs.refuse_options([FLAG[fs.name], VALUE[fs.name], "single", f"{VALUE[fs.name]}single"], "")
+
+
+def test_an_option_without_its_value_would_take_the_disk_for_it(fs: FsType):
+    with pytest.raises(BadInput, match=f"the mkfs option '{VALUE[fs.name]}' lacks its value: write it"):
+        fs.refuse_options([VALUE[fs.name]], "")
+
+
 def test_the_tools_that_decide_a_result_say_their_version(fs: FsType):
     for argv in fs.versions:
         said = run(list(argv))
@@ -125,19 +143,19 @@ def test_a_file_system_that_there_is_not_is_one_sentence():
         fs_type("ext5")
 
 
-@pytest.mark.parametrize("option", ["device=LABEL=x", "-Jdevice=LABEL=x", "-Jsize=4,device=UUID=x"])
+@pytest.mark.parametrize("option", ["-J device=LABEL=x", "-Jdevice=LABEL=x", "-Jsize=4,device=UUID=x"])
 def test_ext4_has_its_journal_nowhere_else(option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
-        fs_type("ext4").refuse_options([option], "")
+        fs_type("ext4").refuse_options(option.split(), "")
 
 
 @pytest.mark.parametrize(
     "option",
     [
-        "name=image",
-        "agcount=4,file",
-        "logdev=sdb",
-        "size=1m,rtdev=sdb",
+        "-d name=image",
+        "-d agcount=4,file",
+        "-l logdev=sdb",
+        "-r size=1m,rtdev=sdb",
         "-p",
         "-N",
         "-llogdev=sda",
@@ -146,7 +164,7 @@ def test_ext4_has_its_journal_nowhere_else(option: str):
 )
 def test_xfs_puts_nothing_elsewhere(option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
-        fs_type("xfs").refuse_options([option], "")
+        fs_type("xfs").refuse_options(option.split(), "")
 
 
 @pytest.mark.parametrize("before", OPTIONS)

@@ -56,6 +56,9 @@ REFUSED = {
     "long line": ("threads,value\n1," + 10**5 * "ab" + "\n", "row 2, column value is 'abab"),
     "long header": (10**4 * "ab" + ",c\n1,2\n", "names no column threads .it has abab"),
     "many columns": (",".join(f"c{n}" for n in range(20_000)) + "\n1,2\n", "has 20000 names, and at most"),
+    "control": ("arm,threads,value\na,1,100\nb\x1b[31m,1,90\n", r"row 3, column arm is 'b\\x1b\[31m': leave"),
+    "direction": ("test,threads,value\n\u202ea,1,100\n", r"row 2, column test is '\\u202ea': leave out"),
+    "two lines": ('arm,threads,value\n"a\nb",1,100\n', r"row 2, column arm is 'a\\nb': leave out control"),
     "long unit": ("threads,value,unit\n1,100," + 10**5 * "x" + "\n", "row 2, column unit: 'xxx"),
     "nothing but NUL": (4000 * b"\0", "is a binary file"),
     "all profiled": ("threads,value,profiled\n1,100,True\n", "has no rows"),
@@ -80,6 +83,11 @@ def test_a_bad_file_is_refused_in_one_sentence(name: str, tmp_path: Path):
 def test_a_name_that_can_only_be_a_file_is_looked_for_as_one(where: str, inside: Path):
     with pytest.raises(BadInput, match="No such file or directory; give the path of a CSV file"):
         read_columns(where)
+
+
+def test_a_file_without_end_is_read_no_further_than_a_table_can_go():
+    with pytest.raises(BadInput, match=r"^/dev/zero has more than 64 MiB: keep a row for each rate$"):
+        read_columns("/dev/zero")
 
 
 @pytest.mark.parametrize("where", ["none.csv", ".", "folder/none.csv"])

@@ -11,13 +11,14 @@ from synthetic_rows import rates
 
 from command import Lockscale
 from lockscale import paths
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.measure import target_local as place_local
 from lockscale.measure.power import detection, earlier_rows, noise_of
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan, so_far, time_text
 from lockscale.measure.run_folder import Run
 from lockscale.programs import need
+from lockscale.show import pipeline
 from lockscale.show.pipeline import iterations_to_detect
 from lockscale.study.file import LocalTarget, load_study
 
@@ -132,6 +133,20 @@ def test_the_command_measures_shows_how_to_repeat_and_knows_the_noise(lockscale:
         iterations_to_detect("inode-claim", "local", points, "900%")
     with pytest.raises(BadInput, match="leave out -p iterations"):
         iterations_to_detect("inode-claim", "local", SMALL, "3%")
+
+
+def test_a_disk_that_is_still_full_says_again_how_to_go_on(
+    lockscale: Lockscale, monkeypatch: pytest.MonkeyPatch
+):
+    done = lockscale("study", "run", "inode-claim", "--target", "local", *parameters(), "--json")
+
+    def full(*_: object) -> None:
+        raise FullDisk("the disk is full: free some space")
+
+    monkeypatch.setattr(pipeline, "keep_study", full)
+    said = lockscale("study", "resume", done.value["run"])
+    again = f"`lockscale study resume {done.value['run']}` continues the run\n"
+    assert said.status == 2 and said.err.endswith(f"no finished step is lost, {again}")
 
 
 def test_detect_asks_for_as_many_iterations_as_the_noise_needs(

@@ -133,9 +133,37 @@ def test_no_flipped_bit_of_a_line_passes(begun: Run):
 
 
 def test_a_line_of_a_lockscale_that_wrote_no_hash_is_read(begun: Run):
-    lines = [without_hash(line) for line in begun.journal.read_bytes().splitlines()]
-    begun.journal.write_bytes(b"\n".join(lines) + b"\n")
-    assert len(open_journal(begun, STUDY).entries) == 3
+    lines = begun.journal.read_bytes().splitlines()
+    for old in (3, 1):  # the run began with that one, and went on with this one
+        bare = [without_hash(line) for line in lines[:old]]
+        begun.journal.write_bytes(b"\n".join([*bare, *lines[old:], b""]))
+        assert len(open_journal(begun, STUDY).entries) == 3
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        lambda line: without_hash(line),
+        lambda line: line.replace(b"line_sha256", b"line_sha"),
+        lambda line: json.dumps(json.loads(line), separators=(",", ":")).encode(),
+        lambda line: json.dumps(json.loads(line), sort_keys=True).encode(),
+        lambda line: line + b"\r",
+    ],
+    ids=["cut off", "renamed", "written anew", "sorted", "by an editor"],
+)
+def test_a_line_that_lost_its_hash_is_no_older_one(begun: Run, edited: Callable[[bytes], bytes]):
+    first, line, last = begun.journal.read_bytes().splitlines()
+    begun.journal.write_bytes(b"\n".join([first, edited(line), last, b""]))
+    with pytest.raises(BadInput, match=f"{begun.journal} line 2 was changed after it was written: delete"):
+        open_journal(begun, STUDY)
+
+
+def test_a_hash_in_another_form_is_a_change_from_the_first_line_on(begun: Run):
+    first, *lines = begun.journal.read_bytes().splitlines()
+    again = json.dumps(json.loads(first), separators=(",", ":")).encode()
+    begun.journal.write_bytes(b"\n".join([again, *lines, b""]))
+    with pytest.raises(BadInput, match=f"{begun.journal} line 1 was changed after it was written: delete"):
+        open_journal(begun, STUDY)
 
 
 def test_a_step_that_is_there_twice_is_refused(begun: Run):

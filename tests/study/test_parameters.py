@@ -188,3 +188,13 @@ def test_a_function_to_profile_is_a_name_or_a_pattern(value: str):
 def test_a_parameter_by_its_name_of_earlier_versions_says_its_present_one(changes: dict[str, object]):
     with pytest.raises(BadInput, match=r"creates_\w+:? is called operations_\w+ now: rename it$"):
         load_study("inode-claim", changes)
+
+
+@pytest.mark.parametrize("name", ["operations_at", "loads_at"])
+def test_a_number_of_processes_is_given_once_with_or_without_quotes(name: str):
+    for text in ("{'4': 2}", "{4: 2}"):
+        given = parse_parameter(f"guests=[{{cpus: 4, processes: [4], {name}: {text}}}]")
+        assert getattr(load_study("inode-claim", dict([given])).parameters.guests[0], name) == {4: 2}
+    given = parse_parameter(f"guests=[{{cpus: 4, processes: [4], {name}: {{'4': 2, 4: 3}}}}]")
+    with pytest.raises(BadInput, match=rf"parameter guests\.0\.{name}: a number of processes is given twice"):
+        load_study("inode-claim", dict([given]))

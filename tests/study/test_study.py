@@ -185,6 +185,7 @@ def test_a_file_is_named_as_its_study(tmp_path: Path, monkeypatch: pytest.Monkey
         ("mkfs", ["$(reboot)"]),
         ("mount", ["noatime; reboot"]),
         ("mount", ["-o"]),
+        ("mount", ["X-mount.subdir=.."]),
         ("mkfs_asserts", ["a b"]),
         ("question", "red \x1b[31m"),
         ("metric", "a\nb"),
@@ -194,6 +195,80 @@ def test_what_would_reach_beyond_the_disk_or_steer_a_terminal_is_refused(studies
     said = {**yaml.safe_load(SHIPPED), name: value}
     (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
     with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: {name}") as refused:
+        load_study("inode-claim")
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (
+            "name: get_write_access",
+            "name: retries",
+            "two counters are called 'retries': give each a different",
+        ),
+        ("{processes: 8,", "{processes: 1000000000,", "check.processes: write a number of at most 4096"),
+        ("300, cpus: 4}", "300, cpus: 65}", "check.cpus: write a number of at most 64"),
+        ("items_per_process: 300", "items_per_process: 1000000001", "write a number of at most 100000000"),
+        (
+            "role: patched",
+            "role: patched\n    knobs: {x: 18446744073709551616}",
+            "knobs.x: write a number below",
+        ),
+        (
+            'kernel_source: ""',
+            f"kernel_source: /{'a' * 4096}",
+            "kernel_source: write at most 4096 characters",
+        ),
+        (
+            "search-locked = 0",
+            f"search-locked{' ' * 60_000}x",
+            "counter 'retries': expect 'search-locked ",
+        ),
+        (
+            "arms:\n",
+            "arms:\n" + "".join(f"  - {{name: a{n}, role: variant}}\n" for n in range(999)),
+            "arms: it has 1001 entries: write at most 1000",
+        ),
+    ],
+)
+def test_what_no_run_could_use_is_refused_when_it_is_read(studies: Path, old: str, new: str, why: str):
+    assert old in SHIPPED
+    (studies / "inode-claim.yaml").write_text(SHIPPED.replace(old, new))
+    with pytest.raises(BadInput) as refused:
+        load_study("inode-claim")
+    assert why in str(refused.value) and str(refused.value).isprintable()
+
+
+ESCAPES = "x\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ESCAPES},
+        {"unit": ESCAPES},
+        {"count": [f"trace:{ESCAPES}"]},
+        {"expect": [f"steal-retry > {ESCAPES}"]},
+        {"not_shown": {"steal-retry > search-locked": ESCAPES}},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_nothing_that_a_counter_says_steers_a_terminal(studies: Path, changes):
+    said = yaml.safe_load(SHIPPED)
+    said["counters"][0] |= changes
+    (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^inode-claim\.yaml: counters\.0\.{next(iter(changes))}") as refused:
+        load_study("inode-claim")
+    assert str(refused.value).isprintable()
+
+
+def test_nothing_that_a_variant_is_called_steers_a_terminal(studies: Path):
+    said = {**yaml.safe_load(SHIPPED), "check": {"variants": {ESCAPES: ["noatime"]}}}
+    (studies / "inode-claim.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(
+        BadInput, match=r"^inode-claim\.yaml: check\.variants\.x\?\[31m: write one"
+    ) as refused:
         load_study("inode-claim")
     assert str(refused.value).isprintable()
 

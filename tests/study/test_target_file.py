@@ -15,6 +15,7 @@ from lockscale.study.file import LocalTarget, QemuTarget, SshTarget, guest_targe
 from lockscale.study.target_file import with_disk
 
 SERVER = yaml.safe_load((paths.TARGETS / "example-server.yaml").read_text())
+MANYCORE = (paths.TARGETS / "manycore.yaml").read_text()
 PLACES = [
     ("host",), ("user",), ("identity_file",), ("known_hosts",), ("disk", "by_id"), ("disk", "serial"),
     ("boot", "guard"), ("boot", "method"), ("name",), ("kind",),
@@ -134,6 +135,7 @@ def test_a_password_is_refused_without_repeating_it(targets: Path, key: str):
 def test_the_value_of_what_no_server_has_is_not_repeated(targets: Path, value: object):
     assert "hunter2" not in refused(targets, {**SERVER, "login": value})
     assert "hunter2" not in refused(targets, {"password": value, "name": "example-server"})
+    assert "hunter2" not in refused(targets, {**SERVER, "bob:hunter2secret@server": value})
     assert "hunter2" not in refused(targets, {**SERVER, "host": "ssh://bob:hunter2secret@server"})
 
 
@@ -210,6 +212,32 @@ def test_any_value_is_a_target_or_a_sentence(tmp_path_factory, place, value):
             return
     assert isinstance(target, SshTarget)
     assert not target.host.startswith("-") and target.host.isprintable() and " " not in target.host
+
+
+@pytest.mark.parametrize("name", ["quantum_ns", "live_ns"])
+def test_a_time_of_no_picosecond_is_none(targets: Path, name: str):
+    said = {**yaml.safe_load(MANYCORE), name: 1e-320}
+    (targets / "manycore.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^manycore\.yaml: {name}: write a number of at least 0\.01"):
+        load_target("manycore")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("high_ns", "inf", "write a number of at most 1000000000"),
+        ("high_ns", "nan", "write a number"),
+        ("high_ns", 1e300, "write a number of at most 1000000000"),
+        ("source", "cycles\x1b[31m of a pause", "write one line of text"),
+    ],
+)
+def test_a_price_is_a_number_with_a_printable_source(targets: Path, name: str, value: object, why: str):
+    said = yaml.safe_load(MANYCORE)
+    said["prices"]["pause"][name] = value
+    (targets / "manycore.yaml").write_text(yaml.safe_dump(said))
+    with pytest.raises(BadInput, match=rf"^manycore\.yaml: prices\.pause\.{name}: {why}") as refused:
+        load_target("manycore")
+    assert str(refused.value).isprintable()
 
 
 def test_what_is_public_of_a_server_does_not_say_where_it_is(targets: Path):

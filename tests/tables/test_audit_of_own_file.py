@@ -78,6 +78,16 @@ def test_function_costs_of_ones_own(tmp_path):
         (HEADER + RATES.replace(",8,", ",9,") + change_of("1"), "not 0 and 0"),
         (HEADER + RATES + "patch,8\n", "more or fewer cells"),
         (HEADER + RATES + "patch,8,rate,vs_base,%,1,2\n", "more or fewer cells"),
+        (HEADER + RATES + "\n\npatch,8\n", "row 6 has more or fewer cells"),
+        (HEADER + "\n\n" + RATES + change_of("nan"), "row 6: 'nan' is not a number"),
+        (
+            HEADER.replace("\n", ",value\n") + "base,8,rate,mean,ops/s,200,7\n",
+            "row 1 names column 'value' twice",
+        ),
+        (HEADER + RATES.replace("200", '"12,5"') + change_of("1"), "row 2: '12,5' is not a number"),
+        (HEADER + RATES + change_of("50.5").replace("vs_base", "vs_"), "not 0 and 1"),
+        (HEADER + RATES + change_of("1").replace("rate", "\x1b[31mrate"), r"needs one \?\[31mrate at 8"),
+        (HEADER + RATES + change_of("1").replace("rate", "r" * 9999), r"needs one r{77}\.\.\. at 8"),
         (HEADER + RATES + '"patch,8', "not CSV"),
         (b"\xff\xfe\x00", "not CSV in UTF-8"),
         ("function,total_us,count,avg_us\nf,1,0,1\n", "no calls"),
@@ -87,7 +97,7 @@ def test_function_costs_of_ones_own(tmp_path):
 def test_a_file_that_cannot_be_checked_is_refused(tmp_path, text, reason):
     with pytest.raises(BadInput, match=reason) as refused:
         checked(tmp_path, text)
-    assert "my.csv" in str(refused.value) and "\n" not in str(refused.value)
+    assert "my.csv" in str(refused.value) and str(refused.value).isprintable()
 
 
 @pytest.mark.parametrize("digits", ["50.5", "51.5"])
@@ -96,6 +106,12 @@ def test_an_audit_has_done_its_work_where_claims_fail(digits, tmp_path, lockscal
     said = lockscale("audit", f"{tmp_path}/my.csv", "--json")
     assert (said.status, said.err) == (0, "")
     assert {row["verdict"] for row in said.value} == {"holds" if digits == "50.5" else "fails"}
+
+
+def test_no_name_of_a_function_steers_the_terminal(tmp_path, lockscale):
+    (tmp_path / "my.csv").write_text("function,total_us,count,avg_us\n\x1b[31mf,100,10,12\n")
+    said = lockscale("audit", f"{tmp_path}/my.csv")
+    assert said.status == 0 and "not ?[31mf (printed 12.00 us" in said.out and "\x1b" not in said.out
 
 
 @pytest.mark.parametrize("name", ["data.txt", "UPPER.CSV", "noext"])

@@ -17,7 +17,7 @@ from lockscale.cli.predict import casebook, whatif
 from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
-from lockscale.errors import BadInput, RunFailed
+from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.files import need_root, refused_write
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _end(sentence: str, status: int) -> None:
-    click.echo(f"lockscale: {' '.join(sentence.split())}", err=True)
+    shown = printable(" ".join(sentence.split()), len(sentence))  # a name in it may steer a terminal
+    click.echo(f"lockscale: {shown}", err=True)
     sys.exit(status)
 
 

@@ -19,6 +19,7 @@ class Btrfs(FsType):
     versions = (("mkfs.btrfs", "--version"), ("btrfs", "--version"))
     # Not -L, nor -r, which copies a folder in, nor -b, which is the size.
     option = re.compile(r"-[dmnsOR].*|-[MK]|--(?:data|metadata|nodesize|sectorsize|checksum|csum)")
+    flags = ("-M", "-K")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.btrfs", "-q", "-f", "-L", label, *options, *(["-b", size] if size else []), device]

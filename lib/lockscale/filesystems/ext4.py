@@ -16,6 +16,7 @@ class Ext4(FsType):
     versions = (("mkfs.ext4", "-V"), ("e2fsck", "-V"))
     # Not -L, -n, -t, nor any that reads a file.
     option, elsewhere = re.compile(r"-[bCEGgIiJmNOTUeor].*|-[DKj]"), ("device",)
+    flags = ("-D", "-K", "-j")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
         return ["mkfs.ext4", "-q", "-F", "-L", label, *options, device, *([size] if size else [])]

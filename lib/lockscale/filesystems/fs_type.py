@@ -60,6 +60,7 @@ class Made:
 
 SIZE = re.compile(r"[0-9]+[KMGTkmgts]?")
 _LETTER = re.compile(r"^-.")  # what it says may follow without a blank: -Jdevice=...
+_BARE = re.compile(r"-.|--[^=]+")  # an option whose value, if it takes one, is the next word
 _WORDS = re.compile(r"[,=]")
 
 
@@ -80,6 +81,7 @@ class FsType:
         Sequence[str]
     ] = ()  # print the version of a tool that decides a result in their first line
     option: re.Pattern[str] = re.compile(r"(?!)")  # the options of mkfs that are taken
+    flags: Collection[str] = ()  # those of them that no value follows
     elsewhere: Collection[str] = ()  # words in them that are followed by another device or file, or mean one
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:
@@ -88,11 +90,16 @@ class FsType:
 
     def refuse_options(self, options: Sequence[str], size: str) -> None:
         """Raises BadInput for an mkfs option that reaches beyond the disk, or a size that is none."""
+        value_follows = False
         for option in options:
-            dashed = option.startswith("-") and not self.option.fullmatch(option)
+            unknown = option.startswith("-") and not self.option.fullmatch(option)
+            device = not (option.startswith("-") or value_follows)  # or a file, which mkfs takes for one
             words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
-            if dashed or "/" in option or not words.isdisjoint(self.elsewhere):
+            value_follows = not value_follows and option not in self.flags and bool(_BARE.fullmatch(option))
+            if unknown or device or "/" in option or not words.isdisjoint(self.elsewhere):
                 raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
+        if value_follows:
+            raise BadInput(f"the mkfs option {options[-1]!r} lacks its value: write it as the next word")
         if size and not SIZE.fullmatch(size):
             raise BadInput(f"{printable(size)!r} is not a file system size: give a number with K, M, G or T")
 

@@ -18,7 +18,7 @@ class Xfs(FsType):
     trace_header = "fs/xfs/xfs_trace.h"
     versions = (("mkfs.xfs", "-V"), ("xfs_repair", "-V"))
     # Not -L, -N, -p, -c, nor a log, a realtime section or data in another device or a file.
-    option = re.compile(r"-[bdilmnrs].*|-K")
+    option, flags = re.compile(r"-[bdilmnrs].*|-K"), ("-K",)
     elsewhere = ("name", "file", "logdev", "rtdev", "options")
 
     def mkfs(self, options: Sequence[str], label: str, device: str, size: str) -> list[str]:

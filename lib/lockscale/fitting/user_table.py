@@ -8,6 +8,7 @@ import csv
 import datetime
 import io
 import operator
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import SupportsIndex
@@ -26,6 +27,7 @@ from lockscale.tables.audit_file import own_path
 SHAPE = "write a header and rows such as threads,value and 8,12500"
 PLAIN = "quote text with commas, and write 1234.5 for a number"
 MOST_COLUMNS = 1000
+MOST_BYTES = 64 << 20
 _NO_NAME = "Unnamed:"  # pandas' own word where it writes or reads an index
 
 
@@ -56,7 +58,10 @@ def read_cells(path: Path) -> pd.DataFrame:
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise BadInput(f"{path} has more than {MOST_BYTES >> 20} MiB: keep a row for each rate")
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not a CSV file in UTF-8: {SHAPE}") from error
@@ -85,7 +90,8 @@ def _header(path: Path, row: Sequence[str]) -> list[str]:
 
 def _named(path: Path, cells: pd.DataFrame) -> pd.DataFrame:
     """Without the columns that a trailing comma or a data frame's index makes."""
-    for name in [name for name in cells if str(name).startswith(_NO_NAME)]:
+    without = [name for name in cells if str(name).startswith(_NO_NAME)]
+    for name in without:
         column = cells[name]
         counts = name == f"{_NO_NAME} 0" and column.str.isdecimal().all() and column.is_unique
         if not counts and (column != "").any():
@@ -93,8 +99,7 @@ def _named(path: Path, cells: pd.DataFrame) -> pd.DataFrame:
             raise BadInput(
                 f"{path} row 1 has no name for column {place}: name it like a known column, or drop it"
             )
-        cells = cells.drop(columns=name)
-    return cells
+    return cells.drop(columns=without)  # all at once: each time copies the table
 
 
 NUMBERS = ("threads", "value", "runs")
@@ -127,6 +132,7 @@ APART = ("study", "arm", "target", "cpus", "tool", "test", "metric", "statistic"
 """Rows that differ in one of these are of different curves."""
 REPEATS = ("run", "table", "arm_published", "kernel", "tool_version", "pair", "block", "iteration")
 ASIDE = ("printed", "starred", "build_id", "started_utc")
+_STEERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _YES, _NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "")
 KNOWN = (*NEEDED, "runs", "profiled", *APART, *REPEATS, *ASIDE)
 
@@ -144,6 +150,9 @@ def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
     if cells.empty:
         raise BadInput(f"{where} has no rows: add one for each thread count")
     _check_arms(cells, where)
+    for name in (name for name in APART if name in cells):
+        steers = cells[name].astype(str).str.contains(_STEERS)
+        _refuse(steers, cells[name], where, "leave out control characters, as they would reach a terminal")
     cells, scale = _in_one_unit(cells, where)
     threads = _numbers(cells, "threads", where)
     _refuse(

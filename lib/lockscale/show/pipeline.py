@@ -58,15 +58,14 @@ def run_study(
             pass
     run = resume or new_run(study.name)
     try:
-        with locked(run.folder / "pipeline.lock", f"run {run.id}"):
+        with locked(run.folder / "pipeline.lock", f"run {run.id}"), says_how_to_go_on(run):
             keep_study(run, study, where.name)
-            with says_how_to_go_on(run):
-                if local:  # workloads only: no arm is booted, so there is no story to tell
-                    run_plan(run, study, where)
-                else:
-                    ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
-                    parameters = {"study": study.name, "target": where.name, "run": str(run.folder)}
-                    _tell_story(run, parameters, ends_s)
+            if local:  # workloads only: no arm is booted, so there is no story to tell
+                run_plan(run, study, where)
+            else:
+                ends_s = HOME_S if isinstance(where, SshTarget) else ENDS_S
+                parameters = {"study": study.name, "target": where.name, "run": str(run.folder)}
+                _tell_story(run, parameters, ends_s)
     except BaseException:
         if not resume:
             forget_unbegun(run)

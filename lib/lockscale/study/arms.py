@@ -6,12 +6,11 @@ from typing import Annotated, Literal
 import pydantic
 
 from lockscale.filesystems import Options
-from lockscale.study.checks import MountOption
+from lockscale.study.checks import MountOption, Text
 from lockscale.study.target_file import Name
 from lockscale.yaml_text import spelt
 
 # Nothing of them reaches a command line as a path, a second option or a control character.
-Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
 MkfsWord = Annotated[str, spelt(r"[A-Za-z0-9_^=,.:%-]+", "write one word for mkfs, such as -O")]
 Feature = Annotated[str, spelt(r"\^?[a-z0-9_-]+", "write a feature, with ^ where it must be off")]
 
@@ -39,7 +38,7 @@ class Arm(pydantic.BaseModel):
     mkfs: list[MkfsWord] = []
     mkfs_asserts: list[Feature] = []
     mount: list[MountOption] = []
-    knobs: dict[Name, int] = {}
+    knobs: dict[Name, Annotated[int, pydantic.Field(ge=-(2**63), lt=2**64)]] = {}
     model: Name | None = None
     model_parameters: dict[str, bool | float] = {}
     simulated: Annotated[bool, pydantic.Field(strict=True)] = True

@@ -2,24 +2,29 @@
 """What a study's arms are checked by: the load, and the counters that must then differ."""
 
 import re
+from collections import Counter as Tally
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
 import pydantic
 
-from lockscale.study.target_file import Count
 from lockscale.yaml_text import spelt
 
+# No control character of it reaches a terminal.
+Text = Annotated[str, spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line without control characters", 65536)]
 Source = Annotated[
     str,
     spelt(
-        r"(trace|calls|acquisitions|contentions):\S.*",
+        r"(trace|calls|acquisitions|contentions):[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*",
         "write trace:, calls:, acquisitions: or contentions: before the name of what is counted",
     ),
 ]
-MountOption = Annotated[str, spelt(r"[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option, such as noatime")]
-_SIGN = re.compile(r"\s+(>=|>|=)\s+")
+# X-mount.subdir=.. of mount(8) mounts a folder of the machine's own.
+MountOption = Annotated[
+    str, spelt(r"(?![Xx]-)[A-Za-z0-9_][A-Za-z0-9_=.:-]*", "write one option of the kernel, such as noatime")
+]
+_SIGN = re.compile(r"(?<=\s)(>=|>|=)(?=\s)")
 
 
 class _Strict(pydantic.BaseModel):
@@ -38,9 +43,13 @@ class Relation:
         return f"{self.left} {self.sign} {self.right}"
 
 
+def _names(chain: str) -> list[str]:
+    return [name.strip() for name in _SIGN.split(chain)[::2]]
+
+
 def relations(chain: str, arms: Iterable[str]) -> list[Relation]:
     """The links of a chain; ValueError for an arm that is not there or a sign that is none."""
-    names, signs = _SIGN.split(chain.strip())[::2], _SIGN.split(chain.strip())[1::2]
+    names, signs = _names(chain), _SIGN.split(chain)[1::2]
     known = set(arms)
     found = [Relation(a, sign, b) for a, sign, b in zip(names, signs, names[1:], strict=False)]
     for one in found:
@@ -60,11 +69,11 @@ class CheckLoad(_Strict):
     each on a new file system.
     """
 
-    processes: Count = 8
-    items_per_process: Count = 300
-    cpus: Count = 4
+    processes: Annotated[int, pydantic.Field(gt=0, le=4096, strict=True)] = 8  # what fsload takes
+    items_per_process: Annotated[int, pydantic.Field(gt=0, le=100_000_000, strict=True)] = 300
+    cpus: Annotated[int, pydantic.Field(gt=0, le=64, strict=True)] = 4  # of a guest
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
-    variants: Annotated[dict[str, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
+    variants: Annotated[dict[Text, list[MountOption]], pydantic.Field(min_length=1)] = {"": []}
 
 
 class Counter(_Strict):
@@ -76,18 +85,18 @@ class Counter(_Strict):
     contrary shows.
     """
 
-    name: str
+    name: Text
     count: Annotated[list[Source], pydantic.Field(min_length=1)]
     per: Annotated[list[Source], pydantic.Field(min_length=1)]
-    unit: str
-    expect: Annotated[list[str], pydantic.Field(min_length=1)]
+    unit: Text
+    expect: Annotated[list[Text], pydantic.Field(min_length=1)]
     variants: list[str] = [""]
-    not_shown: dict[str, str] = {}
+    not_shown: dict[str, Text] = {}
 
     @property
     def arms(self) -> list[str]:
         """The arms that it compares, each once, in the order in which `expect` names them."""
-        named = [name for chain in self.expect for name in _SIGN.split(chain.strip())[::2]]
+        named = [name for chain in self.expect for name in _names(chain)]
         return [name for name in dict.fromkeys(named) if name != "0"]
 
     @property
@@ -98,7 +107,9 @@ class Counter(_Strict):
 
 def refuse_unknown(counters: Iterable[Counter], check: CheckLoad, arms: Iterable[str]) -> None:
     """ValueError for a counter that names an arm, a variant or a relation that there is not."""
-    known_arms = list(arms)
+    known_arms, counters = list(arms), list(counters)
+    if twice := [name for name, times in Tally(one.name for one in counters).items() if times > 1]:
+        raise ValueError(f"two counters are called {twice[0]!r}: give each a different name")
     for counter in counters:
         for variant in sorted(set(counter.variants) - set(check.variants)):
             raise ValueError(f"counter {counter.name!r} names variant {variant!r}, which check lacks")

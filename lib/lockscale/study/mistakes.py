@@ -31,6 +31,7 @@ WRITE = {
     "string_too_short": "write at least {min_length} characters",
     "string_too_long": "write at most {max_length} characters",
     "too_short": "it has {actual_length} entries: write at least {min_length}",
+    "too_long": "it has {actual_length} entries: write at most {max_length}",
     "list_type": "write a list, such as [a, b]",
     **dict.fromkeys(("dict_type", "model_type"), _NAMES),
     **dict.fromkeys(("bool_type", "bool_parsing"), _FLAG),
@@ -115,7 +116,7 @@ def _place(said: Any, error: ErrorDetails) -> str:
         keys.append(error["loc"][-1])
     if error["type"] == "union_tag_invalid":
         keys.append("kind")
-    return ".".join(map(printable, keys))
+    return ".".join("..." if _WITH_PASSWORD.search(str(key)) else printable(key) for key in keys)
 
 
 def why_of(error: ErrorDetails) -> str:

@@ -68,7 +68,15 @@ def _key(said: object) -> object:
     return int(said) if isinstance(said, str) and said.isdecimal() else said
 
 
+def _no_key_twice(said: object) -> object:
+    """`said`, in which no number is a key twice, as 16 and as "16"; ValueError is pydantic's."""
+    if isinstance(said, dict) and len({_key(key) for key in said}) < len(said):
+        raise ValueError("a number of processes is given twice, with and without quotes: keep one")
+    return said
+
+
 Processes = Annotated[Count, pydantic.BeforeValidator(_key)]
+OncePerPoint = pydantic.BeforeValidator(_no_key_twice)
 
 
 def _path(source: str) -> str:
@@ -93,10 +101,12 @@ class GuestPoints(_Strict):
     # Of these points' rates, in place of the study's own number; counts and profiles need no more than that.
     operations_per_point: Count | None = None
     # Of some of them, by their number of processes, in place of that.
-    operations_at: dict[Processes, Count] = {}
+    operations_at: Annotated[dict[Processes, Count], OncePerPoint] = {}
     # Loads one after another that give one rate, at some numbers of processes; at others one load does. The
     # order in which many processes start decides the rate of a load for as long as it lasts.
-    loads_at: dict[Processes, Annotated[int, pydantic.Field(gt=0, le=1000, strict=True)]] = {}
+    loads_at: Annotated[
+        dict[Processes, Annotated[int, pydantic.Field(gt=0, le=1000, strict=True)]], OncePerPoint
+    ] = {}
     # Each process is a container: it runs in a cgroup v2 of its own, which fsload makes.
     containers: Annotated[bool, pydantic.Field(strict=True)] = False
 
@@ -172,7 +182,9 @@ class Parameters(_Strict):
     latency: Annotated[bool, pydantic.Field(strict=True)] = False  # costs each operation two clock reads
     # The line of the base that the arms are built from, as in kernel-patches/base.toml; empty: its first.
     kernel_base: Annotated[str, pydantic.Field(strict=True)] = ""
-    kernel_source: Annotated[str, pydantic.Field(strict=True), pydantic.AfterValidator(_path)]
+    kernel_source: Annotated[
+        str, pydantic.Field(strict=True, max_length=4096), pydantic.AfterValidator(_path)
+    ]
 
     @pydantic.model_validator(mode="after")
     def _with_a_tool_that_can(self) -> "Parameters":

@@ -11,8 +11,8 @@ import pydantic
 from lockscale.errors import BadInput
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, read_series
-from lockscale.study.arms import STRICT, Arm, Feature, MkfsWord, Text, with_two_sides
-from lockscale.study.checks import CheckLoad, Counter, MountOption, refuse_unknown
+from lockscale.study.arms import STRICT, Arm, Feature, MkfsWord, with_two_sides
+from lockscale.study.checks import CheckLoad, Counter, MountOption, Text, refuse_unknown
 from lockscale.study.mistakes import near
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
@@ -99,7 +99,7 @@ class Study(pydantic.BaseModel):
     aa_counter: Function | Literal[""] = ""
     own_lines: list[Function] = []
     model: Name
-    arms: Annotated[list[Arm], pydantic.Field(min_length=2)]
+    arms: Annotated[list[Arm], pydantic.Field(min_length=2, max_length=1000)]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
     mkfs: list[MkfsWord]
     mount: list[MountOption]

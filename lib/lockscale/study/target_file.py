@@ -86,13 +86,18 @@ class QemuTarget(_Strict):
     disk: TargetDisk
 
 
+Nanoseconds = Annotated[float, pydantic.Field(ge=0.001, le=1_000_000_000)]  # the machine counts whole ps
+
+
 class Price(_Strict):
     """What something costs in ns, the range in which published measurements of it lie, and whose they are."""
 
-    ns: Annotated[float, pydantic.Field(ge=0.001)]  # the machine counts whole ps
-    low_ns: Annotated[float, pydantic.Field(ge=0.001)]
-    high_ns: Annotated[float, pydantic.Field(ge=0.001)]
-    source: Annotated[str, pydantic.Field(min_length=10, max_length=600)]
+    ns: Nanoseconds
+    low_ns: Nanoseconds
+    high_ns: Nanoseconds
+    source: Annotated[
+        str, pydantic.Field(min_length=10), spelt(r"[^\x00-\x1f\x7f-\x9f]*", "write one line of text", 600)
+    ]
 
     @pydantic.model_validator(mode="after")
     def _in_its_range(self) -> "Price":
@@ -145,9 +150,9 @@ class ManycoreTarget(_Strict):
     boot_timeout_s: BootTime
     most_cpus: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
     cpus_per_socket: Annotated[int, pydantic.Field(ge=1, le=64, strict=True)]
-    quantum_ns: Annotated[float, pydantic.Field(gt=0, le=100_000)]
+    quantum_ns: Annotated[float, pydantic.Field(ge=0.01, le=100_000)]
     order_ns: Annotated[float, pydantic.Field(ge=0, le=1000)]
-    live_ns: Annotated[float, pydantic.Field(gt=0, le=1_000_000)]
+    live_ns: Annotated[float, pydantic.Field(ge=0.01, le=1_000_000)]
     prices: Prices
     disk: MemoryDisk
 

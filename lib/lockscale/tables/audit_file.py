@@ -17,9 +17,10 @@ from lockscale.tables.percentages import PercentChange, change, how_printed
 
 _LONG = ("arm", "threads", "metric", "statistic", "unit", "value")
 _COSTS = ("function", "total_us", "count", "avg_us")
-_NUMBER = re.compile(r"[+-]?[0-9][0-9,]{0,30}(\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"[+-]?([0-9]{1,31}|[0-9]{1,3}(,[0-9]{3}){1,9})(\.[0-9]{1,15})?")
 
 Record = dict[str, str]
+Records = dict[int, Record]  # by the row as an editor counts it, header and all
 Point = tuple[str, str, str]  # arm, threads, metric
 
 
@@ -40,55 +41,65 @@ def audit_file(path: Path) -> list[AuditRow]:
     Raises BadInput where the file is neither, or a change has no two numbers to come from.
     """
     records = _read(path)
-    if set(_COSTS) <= set(records[0]):
+    columns = set(next(iter(records.values())))
+    if set(_COSTS) <= columns:
         return [total_is_count_times_average(path.name, _costs(path, records))]
-    if not set(_LONG) <= set(records[0]):
-        raise BadInput(f"{path} {_lacks(records[0])}")
+    if not set(_LONG) <= columns:
+        raise BadInput(f"{path} {_lacks(columns)}")
     changes = _changes(path, records)
     if not changes:
         raise BadInput(f"{path} has no change to check: a row with unit % and statistic vs_ARM")
     return how_printed(path.name, changes)
 
 
-def _lacks(record: Record) -> str:
-    has = [", ".join(name for name in wanted if name not in record) for wanted in (_LONG, _COSTS)]
+def _lacks(columns: set[str]) -> str:
+    has = [", ".join(name for name in wanted if name not in columns) for wanted in (_LONG, _COSTS)]
     return (
         f"lacks the columns {has[0]} of a table of changes, and {has[1]} of function costs: add those of one "
         "kind as in data/published, or use `lockscale fit` for rates against threads"
     )
 
 
-def _read(path: Path) -> list[Record]:
+def _read(path: Path) -> Records:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            records = list(csv.DictReader(file, strict=True))
+            names, *rows = list(csv.reader(file, strict=True)) or [[]]
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; name a published table or a CSV file") from error
     except (ValueError, csv.Error) as error:
         raise BadInput(f"{path} is not CSV in UTF-8 ({error})") from error
-    if not records:
+    if twice := [name for name, times in Counter(names).items() if name and times > 1]:
+        raise BadInput(
+            f"{path}, row 1 names column {printable(twice[0])!r} twice: give each a different name"
+        )
+    for number, cells in enumerate(rows, start=2):
+        if cells and len(cells) != len(names):
+            raise BadInput(
+                f"{path}, row {number} has more or fewer cells than the header: quote text with commas"
+            )
+    found = {n: dict(zip(names, cells, strict=True)) for n, cells in enumerate(rows, start=2) if cells}
+    if not found:
         raise BadInput(f"{path} has no rows below its header")
-    if any(None in record or None in record.values() for record in records):
-        raise BadInput(f"{path}: a row has more or fewer cells than the header")
-    return records
+    return found
 
 
-def _costs(path: Path, records: list[Record]) -> dict[str, Cost]:
+def _costs(path: Path, records: Records) -> dict[str, Cost]:
     found = {}
-    for line, record in enumerate(records, start=2):
+    for line, record in records.items():
         total, count, average = (_digits(path, line, record[column]) for column in _COSTS[1:])
         name = record["function"]
         if name in found or float(count) < 1:
-            raise BadInput(f"{path}, row {line}: {name!r} has no calls, or appears twice")
+            raise BadInput(f"{path}, row {line}: {printable(name)!r} has no calls, or appears twice")
         found[name] = Cost(round(float(total)), round(float(count)), float(average))
     return found
 
 
-def _changes(path: Path, records: list[Record]) -> list[PercentChange]:
+def _changes(path: Path, records: Records) -> list[PercentChange]:
     values: dict[Point, list[str]] = defaultdict(list)
-    arm_of = {record.get("arm_published", "").casefold(): record["arm"] for record in records}
+    published = {record.get("arm_published", "").casefold(): record["arm"] for record in records.values()}
+    arm_of = {name: arm for name, arm in published.items() if name}
     asked = []
-    for line, record in enumerate(records, start=2):
+    for line, record in records.items():
         text = _digits(path, line, (record.get("printed") or record["value"]).removesuffix("%"))
         point = (record["arm"], record["threads"], record["metric"].removesuffix("_change"))
         if record["unit"] == "%" and record["statistic"].startswith("vs_"):
@@ -105,10 +116,13 @@ def _change(
     arm, threads, metric = point
     of_base, of_arm = values[base, threads, metric], values[point]
     if len(of_base) != 1 or len(of_arm) != 1:
-        wanted = f"one {metric} at {threads} for {base} and one for {arm}"
+        said = [printable(one) for one in (metric, threads, base, arm)]
+        wanted = "one {} at {} for {} and one for {}".format(*said)
         raise BadInput(f"{path}, row {line}: a change needs {wanted}, not {len(of_base)} and {len(of_arm)}")
     if float(of_base[0]) <= 0:
-        raise BadInput(f"{path}, row {line}: {base} is {of_base[0]}; a change needs a base above 0")
+        raise BadInput(
+            f"{path}, row {line}: {printable(base)} is {of_base[0]}; a change needs a base above 0"
+        )
     return change(f"{metric} of {arm} at {threads}", text, of_base[0], of_arm[0])
 
 
@@ -143,14 +157,23 @@ def _block(table: str, rows: list[AuditRow]) -> str:
 
 
 def _lines(row: AuditRow) -> str:
-    claim, *more = textwrap.wrap(row["claim"], _CLAIM, break_on_hyphens=False)
+    claim, *more = textwrap.wrap(_shown(row["claim"]), _CLAIM, break_on_hyphens=False)
     ends = "-" if row["low"] is None else f"{_number(row['low'])} .. {_number(row['high'])}"
     cells = (row["verdict"], claim, _number(row["printed"]), _number(row["recomputed"]), ends, row["unit"])
     first = _LINE.format(*cells).rstrip()
     note = textwrap.wrap(
-        row["note"], WIDTH - 13, initial_indent=" " * 13, subsequent_indent=" " * 13, break_on_hyphens=False
+        _shown(row["note"]),
+        WIDTH - 13,
+        initial_indent=" " * 13,
+        subsequent_indent=" " * 13,
+        break_on_hyphens=False,
     )
     return "\n".join([first, *(" " * 9 + part for part in more), *note])
+
+
+def _shown(text: str) -> str:
+    """A claim or a note without what would steer a terminal: a function in it may be called anything."""
+    return printable(text, 4000)
 
 
 def _number(value: float | None) -> str:
