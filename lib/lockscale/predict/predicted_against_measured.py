@@ -113,17 +113,21 @@ def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
 
 
 def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """judge_bounds() of what a run counted."""
+    return judge_bounds(prediction, proof_of(rows, study), extra_calls(rows, study))
+
+
+def judge_bounds(prediction: dict[str, Any], counter: str, extra: pd.DataFrame) -> pd.DataFrame:
     """Predicted bounds of more of the proof's counter, the measured interval, and whether the bounds hold.
 
-    holds: YES, NO or CANNOT_BE_TOLD. Where no bound of that counter was predicted it is empty, as the
-    bounds are.
+    `counter` is the run's proof_of(), `extra` its extra_calls(). holds: YES, NO or CANNOT_BE_TOLD. Where
+    no bound of that counter was predicted it is empty, as the bounds are.
     """
-    counter = proof_of(rows, study)
     bounds_of = [one for one in prediction["guests"] if one.get("kind", "bound") == "bound"]
     said = [one for one in bounds_of if one["metric"] == f"{EXTRA}{counter}"]
     bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
-    found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
+    found = extra[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
     table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
     if bounds.empty:
         return table.assign(holds=None)
@@ -131,7 +135,7 @@ def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -
 
 
 def _held(row: Any) -> str:
-    """Of one point of judge_guests(): its bounds, and the measured extra with interval and base's spread.
+    """Of one point of judge_bounds(): its bounds, and the measured extra with interval and base's spread.
 
     More than `predicted_low` is what was predicted, so an interval that reaches down into the spread
     of the base's own repeats shows neither more nor none.
