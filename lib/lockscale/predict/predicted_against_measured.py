@@ -155,9 +155,9 @@ RATES = [
 def judge_rates(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """Predicted rates beside those that the run measured, where the base's were of the same origin.
 
-    Columns RATES. inside: the measured mean lies in the predicted interval. measured_low and _high are the
-    least and the most of the repeats. There are no rows where the base is of another machine: what is
-    predicted from a published table says nothing of a run's own.
+    Columns RATES. inside: the predicted interval held, the measured mean lies in it. measured_low and _high
+    are the least and the most of the repeats. There are no rows where the base is of another machine: what
+    is predicted from a published table says nothing of a run's own.
     """
     said = prediction.get("predictions", [])
     if prediction.get("origin", "published") != origin_of(rows):
@@ -194,8 +194,8 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """What was predicted from the unpatched arm's rates, beside the gains that the run then measured.
 
     Columns GAINS; a gain is an arm's mean rate over the unpatched arm's at the same point, measured_low and
-    _high that of the extreme repeats. inside: the measured gain lies in the predicted interval. Where an arm
-    was not measured there is no row.
+    _high that of the extreme repeats. inside: the predicted interval held, the measured gain lies in it.
+    Where an arm was not measured there is no row.
     """
     said = prediction.get("run")
     if said is None:
@@ -272,7 +272,7 @@ JUDGED = [
 def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """What one arm's counts said of the others' beside what these counted, an interval of 95% each.
 
-    Columns JUDGED. inside: the measured mean lies in the predicted interval. What was not counted is
+    Columns JUDGED. inside: the predicted interval held, the measured mean lies in it. What was not counted is
     empty, as is the measured interval of fewer than FEWEST_BLOCKS; there are no rows where nothing was
     predicted.
     """

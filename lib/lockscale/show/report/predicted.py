@@ -58,7 +58,8 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     )  # fmt: skip
     for title, origin, frame, columns in found:
         if len(frame):
-            yield ReportTable(title, origin, frame[columns].dropna(axis="columns", how="all"))
+            shown = frame[columns].dropna(axis="columns", how="all")
+            yield ReportTable(title, origin, shown.rename(columns={"inside": "held"}))
 
 
 def _figures(
