@@ -55,12 +55,12 @@ def test_it_counts_the_predictions_for_guests_that_held():
     measured = [
         study for study in list_studies() if any(run.id.startswith(f"{study}-2") for run in curated_runs())
     ]
-    inside = {study: int(judged(study).inside.astype(bool).sum()) for study in measured}
+    held = {study: int(judged(study).inside.astype(bool).sum()) for study in measured}
     told = {study: len(judged(study)) for study in measured}
-    assert f"{inside['group-trylock']} of {told['group-trylock']} of group-trylock lie in their 95%" in SAID
-    assert f"{inside['inode-claim']} of {told['inode-claim']} of inode-claim and" in SAID
-    assert f"and {inside['orphan-file']} of {told['orphan-file']} of orphan-file. The last six" in SAID
-    missed, all_told = sum(told.values()) - sum(inside.values()), sum(told.values())
+    assert f"{held['group-trylock']} of {told['group-trylock']} of group-trylock lie in their 95%" in SAID
+    assert f"{held['inode-claim']} of {told['inode-claim']} of inode-claim and" in SAID
+    assert f"and {held['orphan-file']} of {told['orphan-file']} of orphan-file. The last six" in SAID
+    missed, all_told = sum(told.values()) - sum(held.values()), sum(told.values())
     readme = " ".join((paths.ROOT / "README.md").read_text().split())
     assert f"in QEMU, {missed} of {all_told} counts missed their intervals" in readme
 
@@ -94,9 +94,9 @@ def test_it_tells_what_the_present_method_says_of_the_same_runs():
     for study in dict.fromkeys(row.study for row in rows):
         of = again_totals([row for row in rows if row.study == study])
         assert f"{study} {of.holds} of {of.gains}, {of.width:.1f}" in SAID
-    inside = counts.inside.astype(bool)
-    assert f"{inside.sum()} of these {len(counts)} counts lie in their intervals" in SAID
-    (missed,) = counts[~inside].to_dict("records")
+    held = counts.inside.astype(bool)
+    assert f"{held.sum()} of these {len(counts)} counts lie in their intervals" in SAID
+    (missed,) = counts[~held].to_dict("records")
     assert (missed["arm"], missed["threads"]) == ("inode-goal-scan0", 4)
     assert f"4 processes waited {missed['measured']:.4f} times per allocation" in SAID
     assert f"where at most {missed['predicted_high']:.4f} were predicted" in SAID

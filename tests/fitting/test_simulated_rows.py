@@ -109,8 +109,8 @@ def test_a_row_says_what_its_column_depends_on_and_what_was_predicted_from_few_t
         assert not row["calibrated"] and row["met"] is None
         assert row["mape_pct"] < row["loo_pct"] < 10
         assert [one["threads"] for one in row["extrapolated"]] == [16, 32, 64]
-        inside = [one["low"] <= point["value"] <= one["high"] for one, point in _ahead(row)]
-        assert row["coverage_pct"] == 100 * np.mean(inside)
+        held = [one["low"] <= point["value"] <= one["high"] for one, point in _ahead(row)]
+        assert row["coverage_pct"] == 100 * np.mean(held)
         errors = [abs(1 - one["value"] / point["value"]) for one, point in _ahead(row)]
         assert row["extrapolation_pct"] == pytest.approx(100 * np.mean(errors))
 

@@ -80,7 +80,7 @@ def test_the_hindcast_of_three_patches_to_the_handle_stands_beside_our_own() -> 
     for name in HINDCAST:
         (line,) = [line for line in told if line.startswith(f"| `{name}` |")]
         one = cases[name]
-        ends, held = f"{one['low']:.2f} to {one['high']:.2f}", "hit" if one["held"] else "miss"
+        ends, held = f"{one['low']:.2f} to {one['high']:.2f}", "held" if one["held"] else "missed"
         cells = (f"`{name}`", one["threads"], f"{one['value']:.2f} ({ends})", f"{one['published']:.2f}", held)
         assert line == f"| {' | '.join(map(str, cells))} |"
 

@@ -195,11 +195,11 @@ def rate_said(low: float, high: float) -> dict[str, object]:
     return {"origin": "virtual", "predictions": [{**said, "metric": "create_rate", "naive_value": 200.0}]}
 
 
-@pytest.mark.parametrize(("low", "high", "inside"), [(99.0, 130.0, True), (101.0, 130.0, False)])
-def test_a_rate_is_judged_by_the_mean_of_its_repeats(low: float, high: float, inside: bool):
+@pytest.mark.parametrize(("low", "high", "held"), [(99.0, 130.0, True), (101.0, 130.0, False)])
+def test_a_rate_is_judged_by_the_mean_of_its_repeats(low: float, high: float, held: bool):
     (row,) = judge_rates(rate_said(low, high), rate_rows("virtual")).to_dict("records")
     assert (row["measured"], row["measured_low"], row["measured_high"]) == (100.0, 90.0, 110.0)
-    assert (row["repeats"], row["inside"]) == (2, inside)
+    assert (row["repeats"], row["inside"]) == (2, held)
     assert row["error_pct"] == pytest.approx(20.0)
 
 

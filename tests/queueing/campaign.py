@@ -35,11 +35,11 @@ SPREADS = (0.0, 0.5, 1.5, 3.0)  # of the starts about the truth, standard deviat
 
 @dataclass(frozen=True)
 class Outcome:
-    """One parameter of one table: did the interval cover, was it called identified, was it so?"""
+    """One parameter of one table: did the interval hold it, was it called identified, was it so?"""
 
     model: str
     parameter: str
-    covered: bool
+    held: bool
     identified: bool
     truly_unidentified: bool
 

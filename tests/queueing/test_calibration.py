@@ -17,10 +17,10 @@ CHUNK = 5
 
 
 def shares(found: list[Outcome]) -> tuple[list[bool], list[bool]]:
-    """Of identified parameters: covered or not; of truly unidentified ones: flagged or not."""
-    covered = [one.covered for one in found if one.identified]
+    """Of identified parameters: held or not; of truly unidentified ones: flagged or not."""
+    held = [one.held for one in found if one.identified]
     flagged = [not one.identified for one in found if one.truly_unidentified]
-    return covered, flagged
+    return held, flagged
 
 
 def may_be(hits: int, tries: int, low: float, high: float) -> bool:
@@ -30,8 +30,8 @@ def may_be(hits: int, tries: int, low: float, high: float) -> bool:
 
 def check_each_parameter(found: list[Outcome]) -> None:
     for name in {one.parameter for one in found}:
-        covered, flagged = shares([one for one in found if one.parameter == name])
-        assert may_be(sum(covered), len(covered), *COVER), name
+        held, flagged = shares([one for one in found if one.parameter == name])
+        assert may_be(sum(held), len(held), *COVER), name
         assert may_be(sum(flagged), len(flagged), FLAGGED, 1.0), name
 
 
@@ -63,6 +63,6 @@ def test_five_hundred_tables_of_every_model(model, pool):
     parts = pool.starmap(outcomes, [(model, first, CHUNK) for first in range(0, 100, CHUNK)])
     found = [one for part in parts for one in part]
     check_each_parameter(found)
-    covered, flagged = shares(found)
-    assert COVER[0] <= np.mean(covered) <= COVER[1]
+    held, flagged = shares(found)
+    assert COVER[0] <= np.mean(held) <= COVER[1]
     assert not flagged or np.mean(flagged) >= FLAGGED

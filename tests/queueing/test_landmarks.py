@@ -81,16 +81,14 @@ def test_the_interval_of_the_ceiling_is_that_of_the_parameter_it_is():
 def test_intervals_cover_the_true_landmarks():
     rng = np.random.default_rng(2)
     truth = {name: one.value for name, one in landmarks(USL, TRUTH).items()}
-    covered = []
+    held = []
     for _ in range(8):
         table = USL(THREADS, **TRUTH) * np.exp(rng.normal(0, 0.03, 9))
         found = diagnose(fit_model((THREADS, table), USL))
-        covered.append(
-            [one.low <= truth[one.name] <= one.high for one in found if one.status == "identified"]
-        )
-        assert len(covered[-1]) == 4
-    for hits in np.sum(covered, axis=0):
-        assert hits >= binom.ppf(0.001, 8, 0.95)
+        held.append([one.low <= truth[one.name] <= one.high for one in found if one.status == "identified"])
+        assert len(held[-1]) == 4
+    for count in np.sum(held, axis=0):
+        assert count >= binom.ppf(0.001, 8, 0.95)
 
 
 def test_calibrated_and_fixed_fits_have_landmarks_without_intervals():

@@ -167,15 +167,15 @@ def test_no_point_of_a_run_stands_twice():
 OURS = ("goal-fold", "handle-start")
 
 
-def test_our_own_arms_are_told_at_16_32_and_64_with_hit_or_miss():
+def test_our_own_arms_are_told_at_16_32_and_64_with_what_held():
     """kernel-patches/README.md: the gain in virtual time, what was predicted, and whether it held."""
     said = (paths.KERNEL_PATCHES / "README.md").read_text()
     rows = {(row.study, row.arm, row.threads): row for row in gain_rows() if row.inside is not None}
     told = {f"{study}/{arm}" for study, arm, _ in rows if study in OURS}
     assert {one.partition("/")[0] for one in told} == set(OURS)
     for name in told:
-        line = next(line for line in said.splitlines() if line.startswith(f"| {name} |") and "hit" in line)
+        line = next(line for line in said.splitlines() if line.startswith(f"| {name} |") and "held" in line)
         for threads, cell in zip((16, 32, 64), line.strip("| ").split(" | ")[1:], strict=True):
             row = rows[(*name.split("/"), threads)]  # type: ignore[index]
             ends = f"{row.predicted_low:.2f} to {row.predicted_high:.2f}"
-            assert cell == f"{row.virtual:.2f} ({ends}), {'hit' if row.inside else 'miss'}"
+            assert cell == f"{row.virtual:.2f} ({ends}), {'held' if row.inside else 'missed'}"

@@ -5,12 +5,16 @@ import contextlib
 import json
 import re
 import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 
 from lockscale import paths
+from lockscale.measure.compare_arms import compared_rates, extra_calls
 from lockscale.measure.run_folder import Run
 from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report import write_report
@@ -63,3 +67,19 @@ def test_the_prediction_is_drawn_beside_what_is_known_of_the_arms_that_have_it()
     assert list(predicted.error_y.array) == [10.0, 20.0, 40.0]
     assert list(predicted.error_y.arrayminus) == [5.0, 10.0, 20.0]
     assert drawn.layout.meta["says"] == "says"
+
+
+@pytest.mark.parametrize("made_up", ["inode-claim"], indirect=True)
+@pytest.mark.parametrize("table", [compared_rates, extra_calls])
+def test_one_table_is_computed_once(
+    made_up: Run,  # noqa: F811
+    table: Callable[..., pd.DataFrame],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+):
+    asked = Mock(side_effect=table)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("lockscale.") and getattr(module, table.__name__, None) is table:
+            monkeypatch.setattr(module, table.__name__, asked)
+    write_report(str(made_up.folder), tmp_path / "page.html")
+    assert asked.call_count == 1

@@ -100,8 +100,8 @@ def test_totals_count_what_they_say():
     assert (totals.gains, totals.held, totals.holds, totals.wrong_side) == (2, 2, 1, 1)
     assert totals.width == pytest.approx(1.5) and totals.first_width == pytest.approx(2.5)
     said = again_text([good, wrong], pd.DataFrame({"arm": ["a", "b"], "inside": [True, False]}))
-    assert "not blind: 1 in their intervals, median width 1.50, 1 entirely on the wrong side of 1" in said
-    assert "from those of one arm: 1 of 2 in their 95% intervals" in said
+    assert "not blind: 1 of the intervals held, median width 1.50, 1 entirely on the wrong side of 1" in said
+    assert "from those of one arm: 1 of the 2 intervals of 95% held" in said
     assert re.search(r"1\.00 to 2\.00 +yes", said) and re.search(r"1\.20 to 1\.80 +no", said)
     assert "True" not in said and "again_low" not in said and "wrong_side" not in said
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """fio: tests/samples/fio-*.json were printed by Debian's fio 3.33 and by 3.42, built from its sources."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.tools import fio
 from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -90,26 +88,3 @@ def test_notes_around_the_json_are_pointed_out():
     parsed = parse(f"fio: pid=0, err=0\n{CREATE}")
     assert parsed.warnings == ("fio printed messages around its JSON: read them",)
     assert len(parsed.rows) == len(parse(CREATE).rows)
-
-
-def test_the_command_makes_a_directory_for_each_process(tmp_path):
-    place = f"{tmp_path}/a b:$x"
-    argv = fio.command(place, processes=3, items=10, executable="echo")
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    assert sorted(made.name for made in Path(place).iterdir()) == [
-        "lockscale.0",
-        "lockscale.1",
-        "lockscale.2",
-    ]
-    assert f"--directory={tmp_path}/a b\\:$x" in said
-    engines = [word for word in argv if word.startswith("--ioengine")]
-    assert engines == ["--ioengine=filecreate", "--ioengine=filestat", "--ioengine=filedelete"]
-    assert argv.count("--stonewall") == 2
-
-
-def test_strange_phases_are_refused():
-    for phases in ((), ("create", "create"), ("write",)):
-        with pytest.raises(BadInput, match="phases"):
-            fio.command("/mnt", processes=1, items=1, phases=phases)
-    with pytest.raises(BadInput, match="at least one"):
-        fio.command("/mnt", processes=0, items=1)

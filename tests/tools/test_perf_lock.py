@@ -202,7 +202,6 @@ def test_commands():
         "/run/x",
     ]
     assert perf_lock.contention("/run/x", csv=True)[-2:] == ["-x", ","]
-    assert "report" in perf_lock.report("/run/x")
     assert perf_lock.has_csv("    -x, --field-separator <separator>\n")
     assert not perf_lock.has_csv(sample("6.1.187-bpf-failed"))
 

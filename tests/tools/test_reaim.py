@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools import reaim
 from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -99,23 +98,6 @@ def test_any_multi_user_run_is_read(jobs, runs):
     found = of(f"{out}Max Jobs per Minute {most:.2f}\n", "rate")
     for users, ms, _ in runs:
         assert found["multiuser", users][0] == pytest.approx(jobs * 60000 / ms * users, abs=0.006, rel=1e-9)
-
-
-def test_the_command_and_its_files():
-    argv = reaim.command([1, 3, 5], "/x/workfile", "/x/reaim.config", jobs=60)
-    assert argv[-15:] == [
-        "reaim", "-m", "-s", "1", "-e", "5", "-i", "2", "-j", "60", "-t", "-f", "/x/workfile", "-c",
-        "/x/reaim.config",
-    ]  # fmt: skip
-    assert argv[4] == f"$ {' '.join(argv[-15:])}"
-    assert reaim.files("/mnt/test", {"creat_clo": 100}) == {
-        "reaim.config": "FILESIZE 1k\nPOOLSIZE 0k\nDISKDIR /mnt/test\n",
-        "workfile": "FILESIZE: 1k\nPOOLSIZE: 0k\n100 creat_clo\n",
-    }
-    with pytest.raises(BadInput, match="equal steps"):
-        reaim.command([1, 2, 4], "w", "c", jobs=1)
-    with pytest.raises(BadInput, match="has a space"):
-        reaim.files("/mnt/my test", {"creat_clo": 1})
 
 
 def test_two_runs_are_refused():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools import will_it_scale
-from lockscale.tools.parsed_rows import shown
 from lockscale.tools.registry import parse
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -122,36 +121,6 @@ def test_any_run_is_read(seconds):
     assert rows["total_min", tasks] == min(map(sum, seconds))
 
 
-def test_the_command_mounts_the_tested_file_system_over_tmp():
-    argv = will_it_scale.command("/opt/wis/fallocate2_processes", "/mnt/test", "ext4", tasks=4)
-    assert argv[:3] == ["unshare", "-m", "sh"] and argv[6:8] == ["/mnt/test", "ext4"]
-    assert argv[-5:] == ["/opt/wis/fallocate2_processes", "-t", "4", "-s", "5"]
-    free = will_it_scale.command("/opt/wis/open1_threads", "/mnt/test", "ext4", tasks=1, affinity=False)
-    assert free[-1] == "-n"
-    for executable, tasks in (("/tmp/fallocate2_processes", 1), ("fallocate2_processes", 1), ("/opt/x", 0)):
-        with pytest.raises(BadInput):
-            will_it_scale.command(executable, "/mnt", "ext4", tasks=tasks)
-
-
-def run_without_mounting(tmp_path, mounted, wanted):
-    """The command's script, with a mount and a findmnt that only say what they were asked."""
-    (tmp_path / "mount").write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\n')
-    (tmp_path / "findmnt").write_text(f"#!/bin/sh\necho tmpfs\necho {mounted}\n")
-    for name in ("mount", "findmnt"):
-        (tmp_path / name).chmod(0o755)
-    argv = will_it_scale.command("/bin/echo", "/mnt/a b;$(false)", wanted, tasks=2, seconds=3)
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    return subprocess.run(argv[2:], capture_output=True, text=True, env=env, check=False)
-
-
-def test_nothing_runs_unless_tmp_is_the_wanted_file_system(tmp_path):
-    done = run_without_mounting(tmp_path, "ext4", "ext4")
-    assert done.stdout == "$ /bin/echo -t 2 -s 3\n-t 2 -s 3\n" and done.returncode == 0
-    assert (tmp_path / "asked").read_text() == "--bind /mnt/a b;$(false) /tmp\n"
-    other = run_without_mounting(tmp_path, "xfs", "ext4")
-    assert (other.returncode, other.stdout, other.stderr) == (3, "", "/tmp is xfs, not ext4\n")
-
-
 def test_a_built_test_case_is_found(tmp_path):
     find = will_it_scale.find_command("fallocate2")
     env = {"PATH": os.environ["PATH"], "WILL_IT_SCALE": str(tmp_path), "HOME": str(tmp_path)}
@@ -160,8 +129,3 @@ def test_a_built_test_case_is_found(tmp_path):
     assert (
         subprocess.run(find, capture_output=True, text=True, env=env, check=False).stdout == f"{tmp_path}\n"
     )
-
-
-def test_a_shown_command_line_comes_back_as_it_was():
-    done = subprocess.run(shown(["echo", "a  b", "$HOME", "'"]), capture_output=True, text=True, check=True)
-    assert done.stdout == "$ echo 'a  b' '$HOME' ''\"'\"''\na  b $HOME '\n"

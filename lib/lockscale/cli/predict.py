@@ -265,7 +265,7 @@ def _summed(of: dict[str, Any]) -> dict[str, Any]:
 
 _SUMMED = {
     "n": "cases",
-    "held_pct": "interval holds (%)",
+    "held_pct": "coverage of intervals (%)",
     "median_width": "median width (high/low)",
     "sign_pct": "above 5% or not: right (%)",
     "wrong_side": "on the wrong side",

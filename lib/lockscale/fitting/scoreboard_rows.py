@@ -244,16 +244,16 @@ def _mean_of(errors_pct: Any) -> float:
 
 
 def _ahead(whole: Fit, small: Fit | None, column: str) -> dict[str, Any]:
-    """Error at more than SMALL_N threads of the fit to fewer, and how many rates are in its intervals."""
+    """Error at more than SMALL_N threads of the fit to fewer, and the coverage of its intervals."""
     points = whole.points
     there = points.keep((points.column == points.names.index(column)) & (points.threads > SMALL_N))
     if small is None or not len(there):
         return {"extrapolation_pct": None, "coverage_pct": None, "extrapolated": []}
     ahead = small.predict(there.threads, column)
-    inside = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
+    held = (ahead.low <= there.rate_per_s) & (there.rate_per_s <= ahead.high)
     return {
         "extrapolation_pct": _mean_of(error_pct(np.log(ahead.value) - there.log_rate)),
-        "coverage_pct": 100 * float(np.mean(inside)),
+        "coverage_pct": 100 * float(np.mean(held)),
         "extrapolated": _rows(vars(ahead)),
     }
 

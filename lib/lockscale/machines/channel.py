@@ -14,7 +14,7 @@ from typing import IO
 
 from lockscale.files import write_text
 from lockscale.machines.machine import Completed, Step, Write, argv_of, refuse_much
-from lockscale.machines.starved import Unserved
+from lockscale.machines.run_delay import RunDelay
 
 AGENT = """\
 #!/bin/sh
@@ -33,7 +33,7 @@ POLL_S = 0.01
 class Channel:
     """The host's end. `alive` raises when the guest is gone, so that no wait outlives it.
 
-    unserved: the guest's processes, for which the time does not count in which they had no processor.
+    delay: the guest's processes, for which the time does not count in which they had no processor.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,8 +47,8 @@ class Channel:
         """What the guest has to run as its only script."""
         return shlex.join(["sh", str(self.folder / "agent.sh"), str(self.folder)])
 
-    def wait_ready(self, alive: Callable[[], None], timeout_s: float, unserved: Unserved) -> None:
-        self._wait(self.folder / "ready", alive, timeout_s, "boot", unserved)
+    def wait_ready(self, alive: Callable[[], None], timeout_s: float, delay: RunDelay) -> None:
+        self._wait(self.folder / "ready", alive, timeout_s, "boot", delay)
 
     def run_all(
         self,
@@ -56,7 +56,7 @@ class Channel:
         doorbell: IO[bytes],
         alive: Callable[[], None],
         timeout_s: float,
-        unserved: Unserved,
+        delay: RunDelay,
     ) -> list[Completed]:
         """Run `steps` in order in the guest and return what each printed and its status."""
         self.jobs += 1
@@ -64,7 +64,7 @@ class Channel:
         write_text(self.folder / f"job.{n}", "".join(_job_line(n, k, s) for k, s in enumerate(steps)))
         doorbell.write(f"{n}\n".encode())
         doorbell.flush()
-        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])), unserved)
+        self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])), delay)
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
     def _completed(self, n: int, k: int, step: Step) -> Completed:
@@ -74,14 +74,14 @@ class Channel:
         return Completed(tuple(argv_of(step)), int(status), out, err)
 
     def _wait(
-        self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str, unserved: Unserved
+        self, sign: Path, alive: Callable[[], None], timeout_s: float, what: str, delay: RunDelay
     ) -> None:
         ends_s = began_s = time.monotonic()
         ends_s += timeout_s
         while not sign.exists():
             alive()
             if (now_s := time.monotonic()) > ends_s:
-                lost_s = unserved.seconds()
+                lost_s = delay.seconds()
                 ends_s = began_s + timeout_s + lost_s
                 if now_s > ends_s:
                     starved = f", plus {lost_s:.0f} s without a CPU" if lost_s >= 1 else ""

@@ -15,9 +15,9 @@ from typing import Protocol, Self
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.channel import Channel
-from lockscale.machines.last_will import LastWill
+from lockscale.machines.guest_reaper import GuestReaper
 from lockscale.machines.machine import Completed, Machine, Step
-from lockscale.machines.starved import Unserved
+from lockscale.machines.run_delay import RunDelay
 from lockscale.machines.virtual_time import (
     KERNEL_ARGUMENTS,
     SECTIONS,
@@ -126,9 +126,9 @@ class QemuMachine(Machine):
         self.guest = guest
         # in virtual time one thread runs all CPUs: none patches what another executes
         self.emulated = guest.accel == "tcg" and guest.virtual_time is None
-        # the will knows the name before the folder is there: nothing is left, whenever we are killed
+        # the reaper knows the name before the folder is there: nothing is left, whenever we are killed
         self.room = Path(room or tempfile.gettempdir()) / f"lockscale-guest-{secrets.token_hex(8)}"
-        self.will = LastWill(self.room)
+        self.reaper = GuestReaper(self.room)
         self.room.mkdir(mode=0o700)
         self.console = self.room / "console.log"
         self.channel = Channel(self.room / "shared")
@@ -152,28 +152,28 @@ class QemuMachine(Machine):
 
     def _boot(self) -> None:
         argv = command(self.guest, self.channel.folder, self.channel.guest_command)
-        if self.will.is_revoked:  # of the boot before
-            self.will = LastWill(self.room)
+        if self.reaper.is_dismissed:  # of the boot before
+            self.reaper = GuestReaper(self.room)
         # Append: qemu opens the same file again, and two offsets would overwrite each other. Not close_fds:
-        # between here and covers() the guest itself holds the machine's lock.
+        # between here and watches() the guest itself holds the machine's lock.
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.PIPE, stdout=console, stderr=console, start_new_session=True,
                 env={**environment(), "TMPDIR": str(self.room)}, close_fds=False,
             )  # fmt: skip
-        self.will.covers(self.process.pid)
+        self.reaper.watches(self.process.pid)
         if self.abandoned:  # before there was a process to kill
             raise self._end("the guest was killed while it started")
         try:
-            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, Unserved(self.process.pid))
+            self.channel.wait_ready(self._boots, self.guest.boot_timeout_s, RunDelay(self.process.pid))
         except TimeoutError as late:
             raise self._end(f"the guest did not boot {str(late).partition(' did not end ')[2]}") from None
 
     def run_all(self, steps: Sequence[Step], *, timeout_s: float = 60) -> list[Completed]:
         assert self.process and self.process.stdin
         try:
-            unserved = Unserved(self.process.pid)
-            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s, unserved)
+            delay = RunDelay(self.process.pid)
+            return self.channel.run_all(steps, self.process.stdin, self._alive, timeout_s, delay)
         except TimeoutError as late:
             raise self._end(f"the guest hangs: {late}") from None
         except BrokenPipeError:
@@ -238,4 +238,4 @@ class QemuMachine(Machine):
                 self.process.wait()
             if self.process.stdin and not self.process.stdin.closed:
                 self.process.stdin.close()
-        self.will.revoke()
+        self.reaper.dismiss()

@@ -199,8 +199,8 @@ def starred(
     alike = aa_pairs(values, study, keys, gap).set_index(keys).alike
     rows = pd.MultiIndex.from_frame(table[keys])
     known = alike.to_dict()
-    held = table.assign(p_holm=holm(table.p.tolist()), aa_alike=[known.get(tuple(row), True) for row in rows])
-    return held.assign(significant=(held.p_holm < ALPHA) & held.aa_alike)
+    told = table.assign(p_holm=holm(table.p.tolist()), aa_alike=[known.get(tuple(row), True) for row in rows])
+    return told.assign(significant=(told.p_holm < ALPHA) & told.aa_alike)
 
 
 def aa_pairs(values: pd.DataFrame, study: Study, keys: list[str], gap: Gap) -> pd.DataFrame:

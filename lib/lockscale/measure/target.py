@@ -21,7 +21,7 @@ from lockscale.kernels.package import ServerKernel
 from lockscale.machines.disk_guard import NamedDisk
 from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import Machine
-from lockscale.machines.starved import Times
+from lockscale.machines.run_delay import Times
 from lockscale.machines.virtual_time import Section
 from lockscale.measure.build_arms import build_arms
 from lockscale.measure.load import CREATES

@@ -15,7 +15,7 @@ from lockscale.machines.guest_disks import InMemory
 from lockscale.machines.machine import assert_runs
 from lockscale.machines.qemu import Attached, Guest, QemuMachine, qemu_line
 from lockscale.machines.qemu_backport import find_qemu
-from lockscale.machines.starved import Times, times_of
+from lockscale.machines.run_delay import Times, times_of
 from lockscale.machines.virtual_time import (
     VirtualTime,
     build_library,

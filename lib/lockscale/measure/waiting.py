@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from lockscale.machines.starved import Times, share_waited
+from lockscale.machines.run_delay import Times, share_waited
 from lockscale.progress import Progress, tell
 
 TELL_EVERY_S = 10.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How often the interval of a gain holds the published one, beside two simpler ways to tell it.
+"""How often the interval of a gain held the published one, beside two simpler ways to tell it.
 
 Each case is predicted from its unpatched side and from cases of other families alone. `delete_waits` takes
 the promise itself, within a quarter; `history` is a line through the origin from promises to gains (both as
@@ -8,7 +8,7 @@ one. Of a case with several loads at its most threads each is a row, and counts 
 
 `hindsight` predicts nothing: of the cases whose change leaves the same of the lock it is the shortest
 interval that holds nine in ten of their own gains, all of them known. Who knows of a case only what its
-change leaves is no narrower and holds as many.
+change leaves is no narrower for the same coverage.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -101,8 +101,8 @@ def _shortest(alike: Sequence[CaseLoad]) -> GainInterval:
     gains, reached = [gain for gain, _ in known], np.cumsum([0.0, *(weight for _, weight in known)])
     wanted = HOLDS * reached[-1] - 1e-9
     ends = [(low, int(np.searchsorted(reached, reached[low] + wanted))) for low in range(len(known))]
-    held = [(gains[low], gains[high - 1]) for low, high in ends if high <= len(known)]
-    low, high = min(held, key=lambda pair: pair[1] / pair[0])
+    enough = [(gains[low], gains[high - 1]) for low, high in ends if high <= len(known)]
+    low, high = min(enough, key=lambda pair: pair[1] / pair[0])
     middle = _weighted_median(gains, np.array([weight for _, weight in known]))
     return GainInterval(low, middle, high)
 

@@ -3,7 +3,7 @@
 
 Two things end a gain, whatever the model says. N processes do no more than N times one. And a cache line
 that the patch does not touch: where it is on its way to a CPU for nearly all of the time, the patch gives
-nearly nothing (predict/other_lines.py).
+nearly nothing (predict/untouched_cache_lines.py).
 
 One thing is in no rate. Two processes hardly wait; what they lose is cache-line transfers. Whether those
 are the lock's, which the patch takes away, or those of every operation, looks the same to the unpatched rate:
@@ -38,7 +38,7 @@ class SimulatedGain:
     mean, sd: of the logarithm, over what the fit leaves open; alone, alone_sd: the same where processes meet
     nobody, or the fewest. off: ln(simulated / measured) of the unpatched rate. naive: the gain of deleting
     all waiting; beside: the same for the fewest processes above one. changes: the largest |mean| of the arm.
-    full: the share of the time in which the fullest of other lines is on its way, 0 where none is known.
+    full: the share of the time in which the fullest untouched line is on its way, 0 where none is known.
     """
 
     arm: str

@@ -186,8 +186,8 @@ def of_locks(profile: Profile, locks: Sequence[str], threads: int) -> list[Obser
 
 def named_in(name: str, locks: Mapping[str, LockUse]) -> LockUse | None:
     """The profile's lock whose name holds that of the model's; the one lock there is, if it has one."""
-    held = [use for said, use in locks.items() if name.lower() in said.lower()]
-    return held[0] if held else None
+    named = [use for said, use in locks.items() if name.lower() in said.lower()]
+    return named[0] if named else None
 
 
 def _of_lock(

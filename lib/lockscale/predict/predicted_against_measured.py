@@ -113,17 +113,21 @@ def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
 
 
 def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """judge_bounds() of what a run counted."""
+    return judge_bounds(prediction, proof_of(rows, study), extra_calls(rows, study))
+
+
+def judge_bounds(prediction: dict[str, Any], counter: str, extra: pd.DataFrame) -> pd.DataFrame:
     """Predicted bounds of more of the proof's counter, the measured interval, and whether the bounds hold.
 
-    holds: YES, NO or CANNOT_BE_TOLD. Where no bound of that counter was predicted it is empty, as the
-    bounds are.
+    `counter` is the run's proof_of(), `extra` its extra_calls(). holds: YES, NO or CANNOT_BE_TOLD. Where
+    no bound of that counter was predicted it is empty, as the bounds are.
     """
-    counter = proof_of(rows, study)
     bounds_of = [one for one in prediction["guests"] if one.get("kind", "bound") == "bound"]
     said = [one for one in bounds_of if one["metric"] == f"{EXTRA}{counter}"]
     bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
-    found = extra_calls(rows, study)[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
+    found = extra[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
     table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
     if bounds.empty:
         return table.assign(holds=None)
@@ -131,7 +135,7 @@ def judge_guests(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -
 
 
 def _held(row: Any) -> str:
-    """Of one point of judge_guests(): its bounds, and the measured extra with interval and base's spread.
+    """Of one point of judge_bounds(): its bounds, and the measured extra with interval and base's spread.
 
     More than `predicted_low` is what was predicted, so an interval that reaches down into the spread
     of the base's own repeats shows neither more nor none.
@@ -151,9 +155,9 @@ RATES = [
 def judge_rates(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """Predicted rates beside those that the run measured, where the base's were of the same origin.
 
-    Columns RATES. inside: the measured mean lies in the predicted interval. measured_low and _high are the
-    least and the most of the repeats. There are no rows where the base is of another machine: what is
-    predicted from a published table says nothing of a run's own.
+    Columns RATES. inside: the predicted interval held, the measured mean lies in it. measured_low and _high
+    are the least and the most of the repeats. There are no rows where the base is of another machine: what
+    is predicted from a published table says nothing of a run's own.
     """
     said = prediction.get("predictions", [])
     if prediction.get("origin", "published") != origin_of(rows):
@@ -190,8 +194,8 @@ def judge_gains(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     """What was predicted from the unpatched arm's rates, beside the gains that the run then measured.
 
     Columns GAINS; a gain is an arm's mean rate over the unpatched arm's at the same point, measured_low and
-    _high that of the extreme repeats. inside: the measured gain lies in the predicted interval. Where an arm
-    was not measured there is no row.
+    _high that of the extreme repeats. inside: the predicted interval held, the measured gain lies in it.
+    Where an arm was not measured there is no row.
     """
     said = prediction.get("run")
     if said is None:
@@ -268,7 +272,7 @@ JUDGED = [
 def judge_counters(prediction: dict[str, Any], rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     """What one arm's counts said of the others' beside what these counted, an interval of 95% each.
 
-    Columns JUDGED. inside: the measured mean lies in the predicted interval. What was not counted is
+    Columns JUDGED. inside: the predicted interval held, the measured mean lies in it. What was not counted is
     empty, as is the measured interval of fewer than FEWEST_BLOCKS; there are no rows where nothing was
     predicted.
     """

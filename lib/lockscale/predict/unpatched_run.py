@@ -26,8 +26,8 @@ from lockscale.predict.gain_interval import (
     tell_gains,
 )
 from lockscale.predict.observed import Profile
-from lockscale.predict.other_lines import fullest_other_line
 from lockscale.predict.posterior import Posterior, of_one_machine, posterior
+from lockscale.predict.untouched_cache_lines import fullest_untouched_line
 from lockscale.predict.user_case import LONGER, REST, TIMES, Case, case_of, free_numbers, with_others
 from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
@@ -160,7 +160,7 @@ def _curves(study: Study, rows: pd.DataFrame) -> list[_Curve]:
                 origin=origin_of(rows),
             ),
             wait_shares(rows, study.unpatched.name, int(str(cpus))),
-            fullest_other_line(rows, study, int(str(cpus))),
+            fullest_untouched_line(rows, study, int(str(cpus))),
         )
         for cpus, here in repeats.groupby("cpus")
     ]

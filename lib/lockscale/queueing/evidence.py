@@ -141,21 +141,21 @@ def extrapolation_pct(one: Fit) -> float | None:
 
 
 def coverage_pct(one: Fit) -> float | None:
-    """Share of thread counts whose rate is in the 95% interval that a fit without it predicts there.
+    """Share of thread counts where the 95% interval held that a fit without them predicts there.
 
     None where a fit without one of them has no degree of freedom, and so no interval.
     """
     if not one.left_out:
         return None
-    inside = []
+    held = []
     for apart in one.left_out:
         problem, best = apart.problem, apart.best
         refit = Fit(problem, best, noise(problem.points, best.ss, one.free_parameters), ())
         out = one.points.keep(apart.out)
         for n, k, rate in zip(out.threads, out.column, out.rate_per_s, strict=True):
             ahead = refit.predict([n], one.points.names[k])
-            inside.append(ahead.low[0] <= rate <= ahead.high[0])
-    return float(100 * np.mean(inside))
+            held.append(ahead.low[0] <= rate <= ahead.high[0])
+    return float(100 * np.mean(held))
 
 
 @dataclass(frozen=True)

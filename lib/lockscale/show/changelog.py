@@ -15,8 +15,6 @@ import pandas as pd
 from lockscale.kernels.mail import cover_letter, read_mail
 from lockscale.measure.compare_arms import (
     aa_apart_pct,
-    compared_rates,
-    extra_calls,
     function_costs,
     most_extra,
     proof_of,
@@ -49,15 +47,16 @@ ENOUGH_BOOTS = 3
 def measurement_of(story: Story) -> Measurement:
     """Of the story's unpatched and patched arm; rates of an emulated machine are not read at all."""
     rows, study = story.rows, story.study
-    extra = extra_calls(rows, study)
     sides = [study.unpatched.name, study.patched.name]
-    costs = {arm: function_costs(rows, arm, *most_extra(extra)) for arm in sides}
+    costs = {arm: function_costs(rows, arm, *most_extra(story.extra)) for arm in sides}
     compared, apart = None, None
     if is_benchmark(story.provenance["origin"]):
-        compared, apart = compared_rates(rows, study), aa_apart_pct(rows, study)
+        compared, apart = story.compared, aa_apart_pct(rows, study)
         compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
     counter = _counter(study, proof_of(rows, study))
-    return Measurement(story.provenance, extra, counter, compared, costs, story.read_prediction(), apart)
+    return Measurement(
+        story.provenance, story.extra, counter, compared, costs, story.read_prediction(), apart
+    )
 
 
 def _counter(study: Study, counter: str) -> str:

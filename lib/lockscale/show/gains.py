@@ -33,7 +33,7 @@ class GainRow:
     """One arm at one number of threads; what is not known is None. low, high: of the extreme repeats.
 
     simulated: by the study's model as it is calibrated to published tables, from the exported figure. inside:
-    the gain in virtual time lies in the predicted interval, 90%.
+    the predicted interval, 90%, held: the gain in virtual time lies in it.
     """
 
     study: str
@@ -215,8 +215,8 @@ def gains_text(rows: list[GainRow]) -> str:
         )
     if totals.width:
         said.append(
-            f"predicted from the unpatched arm alone, {totals.predicted} gains: {totals.held} in their 90% "
-            f"intervals, whose median width is {totals.width:.2f} (high over low)"
+            f"predicted from the unpatched arm alone, {totals.predicted} gains: {totals.held} of the 90% "
+            f"intervals held, median width {totals.width:.2f} (high over low)"
         )
     return "\n".join(said)
 

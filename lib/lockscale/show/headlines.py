@@ -109,9 +109,9 @@ def judged(
     says = [f"{holds} of {len(bounds)} predicted bounds hold{undecided}"] * (len(bounds) > 0)
     numbers: dict[str, float] = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
     for what, judgements in (("counts", counts), ("rates", rates), ("gains", gains)):
-        inside, total = int(judgements.inside.astype(bool).sum()), len(judgements)
-        says += [f"{inside} of {total} predicted {what} lie in their intervals"] * (total > 0)
-        numbers |= {what: total, f"{what}_inside": inside}
+        held, total = int(judgements.inside.astype(bool).sum()), len(judgements)
+        says += [f"{held} of {total} predicted {what} lie in their intervals"] * (total > 0)
+        numbers |= {what: total, f"{what}_inside": held}
     says = says or ["nothing was predicted that was counted"]
     if best := found.comparison and found.comparison.best:
         says += [_law(best, found.column.name)]

@@ -58,7 +58,10 @@ class CountsAgain:
 
 @dataclass(frozen=True)
 class GainAgain:
-    """A measured gain, what was predicted before it was measured, and what is told now; 90% intervals."""
+    """A measured gain, what was predicted before it was measured, and what is told now; 90% intervals.
+
+    held, holds: the gain lies in the first and in the later interval.
+    """
 
     study: str
     arm: str
@@ -228,20 +231,19 @@ def again_text(rows: Sequence[GainAgain], counts: pd.DataFrame) -> str:
     """Each gain, each study, each count, and a sentence on both."""
     names = dict.fromkeys(row.study for row in rows)
     by_study = {name: again_totals([row for row in rows if row.study == name]) for name in names}
-    totals, inside = again_totals(rows), counts.inside.astype(bool)
+    totals, held = again_totals(rows), counts.inside.astype(bool)
     return "\n".join(
         [
             text_table(pd.DataFrame(map(_in_words, rows)).round(2)),
             text_table(pd.DataFrame([{"study": n, **_totals_in_words(of)} for n, of in by_study.items()])),
-            f"predicted before they were measured, {totals.gains} gains: {totals.held} in their 90% "
-            f"intervals, median width {totals.first_width:.2f} (high over low)",
+            f"predicted before they were measured, {totals.gains} gains: {totals.held} of the 90% "
+            f"intervals held, median width {totals.first_width:.2f} (high over low)",
             "predicted again by the present method from the unpatched arm alone, using what other studies "
-            f"show about model errors, so not blind: {totals.holds} in their intervals, median width "
+            f"show about model errors, so not blind: {totals.holds} of the intervals held, median width "
             f"{totals.width:.2f}, {totals.wrong_side} entirely on the wrong side of 1",
             text_table(_counts_in_words(counts)),
-            f"counts at 4 CPUs, predicted again from those of one arm: {inside.sum()} of {len(counts)} in "
-            f"their 95% "
-            "intervals",
+            f"counts at 4 CPUs, predicted again from those of one arm: {held.sum()} of the "
+            f"{len(counts)} intervals of 95% held",
         ]
     )
 
@@ -257,7 +259,7 @@ def _in_words(row: GainAgain) -> dict[str, Any]:
         "held": yes_no(row.held),
         "again": row.again,
         "its 90% interval": from_to(row.again_low, row.again_high),
-        "holds": yes_no(row.holds),
+        "held again": yes_no(row.holds),
     }
 
 
@@ -266,7 +268,7 @@ def _totals_in_words(of: AgainTotals) -> dict[str, Any]:
         "gains": of.gains,
         "held": of.held,
         "median width": round(of.first_width, 2),
-        "hold again": of.holds,
+        "held again": of.holds,
         "its median width": round(of.width, 2),
         "on the wrong side of 1": of.wrong_side,
     }

@@ -171,7 +171,7 @@ def with_how(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 HEADER = (
     "table", "column", "model", "points", "free", "in sample %", "leave-one-out %", "small N to large %",
-    "covered %", "noise %", "target %", "met",
+    "coverage %", "noise %", "target %", "met",
 )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def _cells(row: dict[str, Any], figures: dict[str, Any], name: str) -> list[str]
 def _simulated_notes(rows: Sequence[dict[str, Any]], why_short: Mapping[str, str]) -> list[str]:
     notes = [
         "All columns of a table are fitted at once and share their parameters; free are those on which the "
-        "column depends. Small N to large: fitted to N <= 8, the error beyond; covered: how many of those "
+        "column depends. Small N to large: fitted to N <= 8, the error beyond; coverage: how many of those "
         "rates are in the 95% intervals of that fit, which are wide where N <= 8 leaves a parameter open. "
         "The form of each model was chosen with all its points in view.",
     ]
@@ -243,7 +243,7 @@ def _notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     notes = [
         "Mean absolute errors. Small N to large: fitted to the smaller half of thread counts, the error at "
         "the others; - where that half has no more thread counts than the model has parameters, or does not "
-        "determine the rates. Covered: how many rates are in the 95% interval of a fit without them. "
+        "determine the rates. Coverage: how many rates are in the 95% interval of a fit without them. "
         "Noise: the error of a perfect model; - where there are no repeats.",
         f"Each row has the model with the smallest leave-one-out error of up to {most}: as the best of "
         f"many, that error is smaller than it would be for a new thread count.",

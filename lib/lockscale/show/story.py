@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json, write_json
+from lockscale.measure.compare_arms import compared_rates, extra_calls
 from lockscale.measure.count_calls import (
     ArmToCount,
     FirstCounts,
@@ -84,6 +85,16 @@ class Story:
         counts = observed(self.measured).rows
         parts = [self.measured.rows, *([counts] if counts.is_file() else [])]
         return pd.concat([read_rows(path) for path in parts], ignore_index=True)
+
+    @cached_property
+    def compared(self) -> pd.DataFrame:
+        """The rates of each arm against the unpatched one's, as compared_rates() has them."""
+        return compared_rates(self.rows, self.study)
+
+    @cached_property
+    def extra(self) -> pd.DataFrame:
+        """What the unpatched arm counts more than the patched one, as extra_calls() has it."""
+        return extra_calls(self.rows, self.study)
 
     @cached_property
     def provenance(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
-from lockscale.tools.seal import sealed, unsealed
+from lockscale.tools.seal import unsealed
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 
 _FIELD = re.compile(r"\\\{(\w+):(u|d|lu|llu|ld|lld)(?:\\ (\w+))?(?:\\ (mean|max))?\\\}")
@@ -124,7 +124,6 @@ _SYSFS = (
     "lifetime_write_kbytes", "session_write_kbytes", "delayed_allocation_blocks",
     "sra_exceeded_retry_limit", "errors_count", "warning_count",
 )  # fmt: skip
-_PROC = ("mb_stats", "mb_groups", "es_shrinker_info", "fc_info")
 _CRITERION = (
     "\tcr_{0}_stats:\n\t\thits: {{{0}_hits:llu}}\n\t\tgroups_considered: {{{0}_groups_considered:llu}}\n"
     "\t\textents_scanned: {{{0}_extents_scanned:u}}\n\t\tuseless_loops: {{{0}_useless_loops:llu}}\n"
@@ -178,7 +177,6 @@ _HEADS = {"jbd2_info": r"\d+ transactions \(", "mb_stats": "mballoc:", "mb_group
           "es_shrinker_info": r"stats:\n  \d+ objects", "fc_info": "fc stats:"}  # fmt: skip
 _OFF = 'mballoc:\n\tmb stats collection turned off.\n\tTo enable, please write "1" to sysfs file mb_stats.\n'
 MB_STATS_OFF = "mb_stats is off: write 1 to /sys/fs/ext4/<device>/mb_stats before the load"
-_READ = """for file; do [ -r "$file" ] && set -- "$@" "$file"; shift; done; exec tail -v -n +1 "$@" """
 _FILE = re.compile(r"^==> (\S+) <==\n", re.MULTILINE)
 
 
@@ -190,24 +188,14 @@ class Ext4Stats:
     warnings: tuple[str, ...]
 
 
-def read(device: str) -> list[str]:
-    """argv that prints the files of the ext4 file system on `device` that this kernel has.
-
-    The journal is on inode 8 of the same device.
-    """
-    paths = [f"/proc/fs/ext4/{device}/{name}" for name in _PROC]
-    paths += [f"/proc/fs/jbd2/{device}-8/info", *(f"/sys/fs/ext4/{device}/{name}" for name in _SYSFS)]
-    return sealed(["sh", "-c", _READ, "sh", *paths])
-
-
 def recognise(text: str) -> bool:
-    """Whether it is one of these files, or what read() prints."""
+    """Whether it is one of these files, or several as `tail -v -n +1` prints them."""
     heads = "|".join(_HEADS.values())
     return re.match(rf"(?:==> /(?:proc|sys)/fs/(?:ext4|jbd2)/\S+ <==|{heads})", text) is not None
 
 
 def parse(text: str) -> Ext4Stats:
-    """The numbers of one such file, or of all that read() prints.
+    """The numbers of one such file, or of several as `tail -v -n +1` prints them.
 
     BadInput where a file was cut or changed or is of a kernel that prints it otherwise, and where none
     is left: mb_stats is left out, with a warning, while it is off.

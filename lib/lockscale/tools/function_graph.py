@@ -12,12 +12,11 @@ import re
 from dataclasses import dataclass, field
 
 from lockscale.errors import BadInput
-from lockscale.tools.ftrace_cost import TRACING, duration_ns
+from lockscale.tools.ftrace_cost import duration_ns
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
-from lockscale.tools.seal import sealed, unsealed
+from lockscale.tools.seal import unsealed
 
 TOOL = "function_graph"
-READ = sealed(["cat", f"{TRACING}/trace"])
 # What a mark says: the call took longer than this.
 MARKS_NS = {"$": 10**9, "@": 10**8, "*": 10**7, "#": 10**6, "!": 10**5, "+": 10**4}
 

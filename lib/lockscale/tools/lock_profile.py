@@ -178,11 +178,6 @@ class LockProfile:
     disjoint: bool = False
 
     @cached_property
-    def covered_pct(self) -> float | None:
-        """Percent of the samples of which the profile says what ran; None where it lists callers alone."""
-        return _pct(self._once([one for one in self.entries if one.counts == "self"]))
-
-    @cached_property
     def idle_pct(self) -> float | None:
         """Percent of the samples of CPUs with nothing to do; None where no idle function is listed."""
         found = [one for one in self.entries if any(map(IDLE.fullmatch, one.path))]

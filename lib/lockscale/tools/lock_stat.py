@@ -194,11 +194,6 @@ def start() -> list[tuple[str, str]]:
     return [(SWITCH, "1\n"), (FILE, "0\n")]
 
 
-def stop() -> list[tuple[str, str]]:
-    """(file, value) that ends the counting; the counts stay until the next start()."""
-    return [(SWITCH, "0\n")]
-
-
 def recognise(text: str) -> bool:
     """Whether it begins as the file does, in any version."""
     return text.startswith("lock_stat version ")

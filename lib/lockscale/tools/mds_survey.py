@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""mds-survey (lustre-iokit): find it, run it on an MDS, read its summary or its .detail file.
+"""mds-survey (lustre-iokit): find it, read its summary or its .detail file.
 
-It prints no version and not what it was asked to do: command() prints the command line above its output.
+It prints no version and not what it was asked to do: that is taken from the command line above its output,
+where there is one after a shell's prompt.
 
 The summary is also its standard output. A line is a number of threads; in it each test has a rate and
 [slowest, fastest] second of any MDT. Over several MDTs the rate is the mean of theirs
@@ -14,9 +15,7 @@ lines, rate, slowest and fastest second.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from lockscale.errors import BadInput
 from lockscale.tools.parsed_rows import (
@@ -26,7 +25,6 @@ from lockscale.tools.parsed_rows import (
     after_prompt,
     parsed,
     rate_row,
-    shown,
     whole,
 )
 from lockscale.tools.target_tools import Part, TargetTool, on_path, printed
@@ -42,25 +40,6 @@ ON_TARGET = TargetTool(
     get="install lustre-iokit on a Lustre MDS",
     parts=[Part("lctl", on_path("lctl"), "mds-survey exits at once")],
 )
-
-
-def command(
-    threads: Sequence[int], files: int, dirs: int, *, tests: Sequence[str] = ("create", "destroy")
-) -> list[str]:
-    """argv of a survey, as root on the MDS: `files` in all, in `dirs` directories, by each of `threads`.
-
-    mds-survey doubles the threads and leaves out numbers below `dirs`; its first test has to be create
-    and its last destroy. It leaves .summary, .detail and others under /tmp.
-    """
-    if not threads or any(after != 2 * before for before, after in pairwise(threads)):
-        raise BadInput("mds-survey doubles its threads: give numbers such as 4, 8, 16")
-    if not 1 <= dirs <= threads[0] or files < threads[-1]:
-        raise BadInput("mds-survey needs at least one thread per directory and one file per thread")
-    if len(tests) < 2 or (tests[0], tests[-1]) != ("create", "destroy") or not set(tests) <= set(TESTS):
-        raise BadInput(f"mds-survey begins with create and ends with destroy: choose from {', '.join(TESTS)}")
-    variables = {"thrlo": threads[0], "thrhi": threads[-1], "file_count": files, "dir_count": dirs}
-    words = [f"{name}={value}" for name, value in variables.items()]
-    return shown(["env", *words, f"tests_str={' '.join(tests)}", "mds-survey"])
 
 
 _NUMBER = r"[0-9]{1,12}\.[0-9]{2}"

@@ -31,7 +31,6 @@ def command(
     directory: str,
     *,
     phase: str = "both",
-    executable: str = "mdtest",
     as_root: bool | None = None,
     preload: str = "",
 ) -> list[str]:
@@ -45,7 +44,7 @@ def command(
     if phase not in flags:
         raise BadInput(f"mdtest has no phase {phase}: use create, remove or both")
     root = os.geteuid() == 0 if as_root is None else as_root
-    rank = ["env", f"LD_PRELOAD={preload}", executable] if preload else [executable]
+    rank = ["env", f"LD_PRELOAD={preload}", TOOL] if preload else [TOOL]
     return [
         "mpirun", *(["--allow-run-as-root"] if root else []), "--oversubscribe",
         "-np", str(processes), *rank, "-n", str(items), "-d", directory,

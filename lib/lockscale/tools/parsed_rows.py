@@ -17,7 +17,6 @@ MOST_EVENTS = 10**14  # no machine counts so many in its life
 
 _RUNS = re.compile(r"\baverage of ([0-9]{1,4}) runs\b", re.IGNORECASE)
 _PROMPT = re.compile(r"(?:\[[^\]]*\] ?)?[#$] +(\S.*)")
-_SHOW = r"""printf '%s\n' "$1"; shift; exec "$@" """.strip()
 
 
 @dataclass(frozen=True)
@@ -117,11 +116,6 @@ def event_rows(counts: Iterable[tuple[str, int]]) -> tuple[ParsedRow, ...]:
     return tuple(
         row for name, count in counts for row in rows_of(name, Number("events", "total", "events", count))
     )
-
-
-def shown(argv: Sequence[str]) -> list[str]:
-    """The command that prints `$ argv`, as a shell would have shown it, and then becomes `argv`."""
-    return ["sh", "-c", _SHOW, "sh", f"$ {shlex.join(argv)}", *argv]
 
 
 def after_prompt(line: str) -> list[str] | None:

@@ -82,11 +82,6 @@ def contention(data: str, *, csv: bool) -> list[str]:
     return sealed(plain(["perf", "lock", "contention", "-i", data, *separated]), with_errors=True)
 
 
-def report(data: str) -> list[str]:
-    """argv that prints the waits in the file `data` by lock, or by caller where a lock has no name."""
-    return sealed(plain(["perf", "lock", "report", "-i", data]), with_errors=True)
-
-
 def recognise(text: str) -> bool:
     """Whether there is the head of such a table, or the words of one that failed."""
     lines = [one.text for one in lines_of(text)]

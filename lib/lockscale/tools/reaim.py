@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""reaim (AIM7 and AIM9 in one): find it, run it, read its standard output.
+"""reaim (AIM7 and AIM9 in one): find it, read its standard output.
 
 Multi-user: N children do equal jobs at once; single-user (-o): one test after the other, for a period.
 reaim calls itself 0.1.0 in its log file only.
 """
 
 import re
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from lockscale.errors import BadInput
@@ -17,7 +16,6 @@ from lockscale.tools.parsed_rows import (
     after_prompt,
     parsed,
     rate_row,
-    shown,
     whole,
 )
 from lockscale.tools.target_tools import TargetTool, on_path
@@ -42,39 +40,6 @@ _OTHER = re.compile(
     r"Forked +Time |Loop number |Job (?:rate|drop) |Current std |Crossover |Max sustained |"
     r"Projected |Actual |Difference: "
 )
-
-
-def command(
-    users: Sequence[int], workfile: str, config: str, *, jobs: int, executable: str = "reaim"
-) -> list[str]:
-    """argv of a multi-user run: `jobs` by each user, for each number of `users` (evenly spaced).
-
-    `workfile` names the tests and their weights (`100 creat_clo`), `config` the folder on the tested
-    file system (DISKDIR). -t turns the adaptive timer off, which would choose other numbers of users.
-    """
-    steps = {after - before for before, after in pairwise(users)} or {1}
-    if not users or users[0] < 1 or len(steps) != 1 or min(steps) < 1 or jobs < 1:
-        raise BadInput(
-            "reaim increases its users in equal steps and needs at least one job: give numbers "
-            "such as 1, 3, 5"
-        )
-    counts = ["-s", str(users[0]), "-e", str(users[-1]), "-i", str(min(steps)), "-j", str(jobs)]
-    return shown([executable, "-m", *counts, "-t", "-f", workfile, "-c", config])
-
-
-def files(directory: str, tests: Mapping[str, int]) -> dict[str, str]:
-    """The two files of a run, by name: `tests` with their weights, in `directory` of the tested file system.
-
-    reaim also wants data/fakeh.tgz where it runs, or in /usr/local/share/reaim.
-    """
-    place = f"DISKDIR {directory}\n"
-    if len(place) >= 80 or len(place.split()) != 2:
-        raise BadInput(f"reaim cannot use {directory}, which is too long or has a space: use another folder")
-    mix = "".join(f"{weight} {name}\n" for name, weight in tests.items())
-    return {
-        "reaim.config": f"FILESIZE 1k\nPOOLSIZE 0k\n{place}",
-        "workfile": f"FILESIZE: 1k\nPOOLSIZE: 0k\n{mix}",
-    }
 
 
 def recognise(text: str) -> bool:

@@ -24,7 +24,7 @@ from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
 TOOL = "robot_mail"
 
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *(\d+)%)?"
+_SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *\d+%)?"
 _NUMBERS = rf" *({_NUMBER}){_SPREAD} +([+-]{_NUMBER}%?) +({_NUMBER}){_SPREAD}"
 _ROW = re.compile(rf"{_NUMBERS} +([A-Za-z][\w-]*(?:\.\S+)+)", re.ASCII)
 _BEGUN = re.compile(rf" *{_NUMBER}{_SPREAD}(?: +[+-]{_NUMBER}%?(?: +{_NUMBER}{_SPREAD})?)?", re.ASCII)
@@ -45,14 +45,12 @@ _MOST_LINES = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """One row: base and patched as printed, with their standard deviations in percent where printed."""
+    """One row: base and patched as printed."""
 
     name: str
     line: int
     base: float
     patched: float
-    base_sd_pct: float | None = None
-    patched_sd_pct: float | None = None
 
 
 @dataclass(frozen=True)
@@ -226,14 +224,13 @@ def _metrics(lines: Sequence[TextLine]) -> tuple[dict[str, Metric], tuple[str, .
                     f"line {number} is left out, it is not a complete row: {printable(line.strip())}"
                 )
             continue
-        base, base_sd, change, patched, patched_sd, name = row.groups()
+        base, change, patched, name = row.groups()
         if not _change_fits(base, change, patched):
             warnings.append(f"line {number} is left out, {change} is not the change from {base} to {patched}")
         elif name in found:
             warnings.append(f"line {number} is left out, {printable(name)} appears above")
         else:
-            spread = (float(base_sd) if base_sd else None, float(patched_sd) if patched_sd else None)
-            found[name] = Metric(name, number, float(base), float(patched), *spread)
+            found[name] = Metric(name, number, float(base), float(patched))
     return found, tuple(warnings)
 
 

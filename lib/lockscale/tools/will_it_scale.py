@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""will-it-scale: find a test case, run it on the file system under test, read what it prints.
+"""will-it-scale: find it, read what its test cases print.
 
-Its output names neither a version nor the number of tasks; command() prints the command line above it,
-from which the reader takes the tasks and whether they are processes or threads.
+Its output names neither a version nor the number of tasks: the tasks, and whether they are processes or
+threads, are taken from the command line above it, where there is one after a shell's prompt.
 
 A test case prints 6 seconds of warm-up, the measured seconds and their average. main.c: of each second
 the fewest and the most operations of one task, and those of all tasks together. A text may hold several
@@ -12,7 +12,6 @@ In the CSV of its runtest.py `linear` is what 1 task did, processes or threads, 
 tasks. It is a wish and not a measurement, so it makes no row.
 """
 
-import posixpath
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -27,14 +26,12 @@ from lockscale.tools.parsed_rows import (
     after_prompt,
     parsed,
     rate_row,
-    shown,
     whole,
 )
 from lockscale.tools.target_tools import Part, TargetTool
 
 TOOL = "will-it-scale"
 WARM_UP = 6
-MAX_TASKS = 2048  # main.c takes no more
 # The test cases that exercise a file system's metadata, and how each one calls itself.
 CASES = {
     "fallocate1": "Separate file fallocate ",
@@ -46,11 +43,6 @@ CASES = {
     "unlink2": "Separate file open/close/unlink in different directories",
 }
 PLACES = ('"$WILL_IT_SCALE"', "/opt/will-it-scale", "/usr/lib/will-it-scale", '"$HOME/will-it-scale"')
-# The file tests write to /tmp/willitscale.XXXXXX, whatever /tmp is: it has to be the tested file system.
-_IN_PRIVATE_TMP = r"""mount --bind "$1" /tmp || exit 3
-found=$(findmnt -n -o FSTYPE --mountpoint /tmp | tail -n 1)
-[ "$found" = "$2" ] || { echo "/tmp is ${found:-not mounted}, not $2" >&2; exit 3; }
-shift 2; exec "$@" """
 
 _CSV_HEAD = re.compile(r"^tasks,processes,processes_idle,threads,threads_idle,linear\r?$", re.MULTILINE)
 _CSV_ZERO = "0,0,100,0,100,0"
@@ -69,30 +61,6 @@ def find_command(testcase: str = "fallocate2") -> list[str]:
     wanted = shlex.quote(f"{testcase}_processes")
     tries = "; ".join(f"if [ -x {place}/{wanted} ]; then echo {place}; exit; fi" for place in PLACES)
     return ["sh", "-c", tries]
-
-
-def command(
-    executable: str,
-    directory: str,
-    fs_type: str,
-    *,
-    tasks: int,
-    seconds: int = 5,
-    affinity: bool = True,
-) -> list[str]:
-    """argv of a test case (`.../fallocate2_processes`) with `directory` mounted on /tmp; run it as root.
-
-    The mount is private to the command, and nothing starts unless /tmp is then an `fs_type`. `seconds`
-    are measured after 6 of warm-up. Without `affinity` the tasks are not pinned to cores (-n).
-    """
-    if not 1 <= tasks <= MAX_TASKS or seconds < 1:
-        raise BadInput(f"will-it-scale takes 1 to {MAX_TASKS} tasks and at least 1 second")
-    if not posixpath.isabs(executable) or posixpath.normpath(executable).startswith("/tmp/"):
-        raise BadInput(
-            f"{executable}: give an absolute path outside /tmp, over which the test file system is mounted"
-        )
-    argv = [executable, "-t", str(tasks), "-s", str(seconds), *([] if affinity else ["-n"])]
-    return ["unshare", "-m", "sh", "-c", _IN_PRIVATE_TMP, "sh", directory, fs_type, *shown(argv)]
 
 
 def recognise(text: str) -> bool:

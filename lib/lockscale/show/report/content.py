@@ -8,9 +8,7 @@ import pandas as pd
 
 from lockscale.measure.compare_arms import (
     aa_rates,
-    compared_rates,
     counted_arms,
-    extra_calls,
     function_costs,
     most_extra,
     proof_of,
@@ -23,9 +21,9 @@ from lockscale.measure.virtual_time import gains_at_price_ends
 from lockscale.predict.predicted_against_measured import (
     fit_rates,
     fullest_guest,
+    judge_bounds,
     judge_counters,
     judge_gains,
-    judge_guests,
     judge_rates,
 )
 from lockscale.show.changelog import letter_of
@@ -70,13 +68,13 @@ def _headlines(story: Story) -> Iterator[ReportText]:
         yield ReportText(_gain(story))
     else:
         worth = ". The counts are the proof; the rates are not a benchmark"
-    extra = extra_calls(rows, study)
-    yield ReportText(str(counted(extra, proof_of(rows, study), story.where)))
+    counter = proof_of(rows, study)
+    yield ReportText(str(counted(story.extra, counter, story.where)))
     yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
         fit_rates(rows, study, fullest_guest(study)),
-        judge_guests(prediction, rows, study),
+        judge_bounds(prediction, counter, story.extra),
         judge_counters(prediction, rows, study),
         judge_rates(prediction, rows),
         judge_gains(prediction, rows),
@@ -86,7 +84,7 @@ def _headlines(story: Story) -> Iterator[ReportText]:
 
 def _gain(story: Story) -> str:
     """The patched arm against the unpatched one at the most processes."""
-    compared = compared_rates(story.rows, story.study)
+    compared = story.compared
     here = compared[compared.arm == story.study.patched.name]
     most: Any = here.iloc[here.threads.argmax()]
     interval = f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%]" if pd.notna(most.low_pct) else ""
@@ -118,7 +116,7 @@ def _arms(story: Story) -> Iterator[ReportTable]:
 def _figures(story: Story) -> Iterator[ReportFigure]:
     for stem, drawn, _ in study_drawings(story):
         yield ReportFigure.of(stem, drawn)
-    most = most_extra(extra_calls(story.rows, story.study))
+    most = most_extra(story.extra)
     costs = [function_costs(story.rows, arm, *most) for arm in _sides(story)]
     if all(map(len, costs)):
         says = f"measured {story.where}, profiled; {most[0]} CPUs, {most[1]} processes"
@@ -135,7 +133,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     counter = proof_of(rows, study)
     counts = counted_arms(rows, study)
     yield ReportTable(
-        f"Rates of all processes, {study.metric}", timed, _only(compared_rates(rows, study), RATES),
+        f"Rates of all processes, {study.metric}", timed, _only(story.compared, RATES),
         f"Against {study.unpatched.name}, by blocks, with the interval of the change; significant: p < 5% "
         f"over all rows together, at points where the A/A pair does not differ.{_more_boots(story)}",
     )  # fmt: skip
@@ -143,7 +141,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         f"The proof: {counter}, {unit_of(study, counter)}", counts_in_words(story),
         _only(counts[counts.counter == counter], COUNTS), "Rank-based intervals, each row by itself.",
     )  # fmt: skip
-    most = most_extra(extra_calls(rows, study))
+    most = most_extra(story.extra)
     waits = lock_waits_of(rows, _sides(story), *most).groupby("arm", sort=False)
     yield from _unless_empty(
         f"Longest waits for locks, {most[0]} CPUs, {most[1]} processes", timed,
@@ -159,7 +157,7 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
 
 def _more_boots(story: Story) -> str:
     """On rates that leave a change of the patched arm open; nothing on those of an emulated machine."""
-    compared = compared_rates(story.rows, story.study)
+    compared = story.compared
     said = least_known(compared[compared.arm == story.study.patched.name])
     if not said or not is_benchmark(story.provenance["origin"]):
         return ""

@@ -6,10 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from lockscale.measure.compare_arms import proof_of
 from lockscale.measure.rows import is_benchmark, origin_in_words
 from lockscale.predict.predicted_against_measured import (
+    judge_bounds,
     judge_counters,
-    judge_guests,
     judge_published,
     judge_rates,
 )
@@ -50,14 +51,15 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"]),
         ("Bounds of the extra counts", f"predicted; {here}",
-         judge_guests(prediction, rows, study).dropna(subset=["holds"]), BOUNDS),
+         judge_bounds(prediction, proof_of(rows, study), story.extra).dropna(subset=["holds"]), BOUNDS),
         ("Counts, from those of one arm", f"predicted, from one arm as {here}; {here}",
          judge_counters(prediction, rows, study),
          [*COUNTS, "predicted_high", "measured", "measured_low", "measured_high", "inside"]),
     )  # fmt: skip
     for title, origin, frame, columns in found:
         if len(frame):
-            yield ReportTable(title, origin, frame[columns].dropna(axis="columns", how="all"))
+            shown = frame[columns].dropna(axis="columns", how="all")
+            yield ReportTable(title, origin, shown.rename(columns={"inside": "held"}))
 
 
 def _figures(

@@ -14,7 +14,7 @@ import pytest
 
 from lockscale.errors import BadInput
 from lockscale.files import locked
-from lockscale.machines.last_will import LastWill
+from lockscale.machines.guest_reaper import GuestReaper
 
 # Each is given a folder, holds the lock there, and writes the process id of its guest into `pid`.
 BEGINS = """
@@ -22,7 +22,7 @@ import os, signal, subprocess, sys, time
 from pathlib import Path
 from lockscale.files import locked
 from lockscale.machines import qemu
-from lockscale.machines.last_will import LastWill
+from lockscale.machines.guest_reaper import GuestReaper
 from lockscale.machines.machine import LocalMachine
 home = Path(sys.argv[1])
 room = home / "room"
@@ -32,19 +32,19 @@ def told(name, pid):
 with locked(home / "lock", "this machine"):
 """
 BUSY = f"""{BEGINS}
-    will = LastWill(room)
+    reaper = GuestReaper(room)
     guest = subprocess.Popen(["sh", "-c", "trap '' TERM HUP; while :; do :; done"], start_new_session=True)
-    will.covers(guest.pid)
-    told("will", will.process.pid)
+    reaper.watches(guest.pid)
+    told("reaper", reaper.process.pid)
     told("pid", guest.pid)
     time.sleep(600)
 """
-KILLED_WITH_A_GUEST_OF_NO_WILL = f"""{BEGINS}
-    def covers(will, group):
-        told("will", will.process.pid)
+KILLED_WITH_A_GUEST_OF_NO_REAPER = f"""{BEGINS}
+    def watches(reaper, group):
+        told("reaper", reaper.process.pid)
         told("pid", group)
         signal.pause()
-    LastWill.covers = covers
+    GuestReaper.watches = watches
     qemu.command = lambda *_: ["sh", "-c", "mktemp -d; exec sleep 600"]
     qemu.environment = dict
     with qemu.QemuMachine(qemu.Guest(Path("bzImage"), 1, 64, "tcg", 20), home):
@@ -112,20 +112,20 @@ def test_a_busy_guest_does_not_outlive_its_killed_controller(tmp_path: Path):
 
 def test_the_machine_is_held_until_the_guest_is_gone(tmp_path: Path):
     with killed(BUSY, tmp_path) as guest:
-        will = int((tmp_path / "will").read_text())
-        os.kill(will, signal.SIGSTOP)  # as where the machine is too busy to carry it out
+        reaper = int((tmp_path / "reaper").read_text())
+        os.kill(reaper, signal.SIGSTOP)  # as where the machine is too busy to run it
     try:
         assert not is_gone(guest) and not is_free(tmp_path)
     finally:
-        os.kill(will, signal.SIGCONT)
+        os.kill(reaper, signal.SIGCONT)
     wait_for(lambda: is_free(tmp_path))
     assert is_gone(guest)
 
 
-def test_a_guest_that_no_will_covers_yet_holds_the_machine_itself(tmp_path: Path):
-    with killed(KILLED_WITH_A_GUEST_OF_NO_WILL, tmp_path) as guest:
-        will = int((tmp_path / "will").read_text())
-    wait_for(lambda: is_gone(will))
+def test_a_guest_that_no_reaper_watches_yet_holds_the_machine_itself(tmp_path: Path):
+    with killed(KILLED_WITH_A_GUEST_OF_NO_REAPER, tmp_path) as guest:
+        reaper = int((tmp_path / "reaper").read_text())
+    wait_for(lambda: is_gone(reaper))
     held_until_killed(guest, tmp_path)
 
 
@@ -149,7 +149,7 @@ def test_a_controller_killed_before_its_guest_began_leaves_no_folder(
     """Nor one that virtme-ng made."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    with killed(KILLED_WITH_A_GUEST_OF_NO_WILL, tmp_path) as guest:
+    with killed(KILLED_WITH_A_GUEST_OF_NO_REAPER, tmp_path) as guest:
         (room,) = tmp_path.glob("lockscale-guest-*")
         wait_for(lambda: bool(list(room.glob("tmp.*"))))
     os.kill(guest, signal.SIGKILL)
@@ -163,17 +163,17 @@ def test_a_guest_whose_controller_is_killed_as_it_makes_its_folder_leaves_none(t
     wait_for(lambda: not list(tmp_path.glob("lockscale-guest-*")))
 
 
-def test_a_revoked_will_kills_nobody_and_leaves_no_process(tmp_path: Path):
+def test_a_dismissed_reaper_kills_nobody_and_leaves_no_process(tmp_path: Path):
     guest = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         for named in (True, False):
-            will = LastWill(tmp_path)
+            reaper = GuestReaper(tmp_path)
             if named:
-                will.covers(guest.pid)
-            will.revoke()
-            will.revoke()
-            will.covers(guest.pid)
-            assert will.process.poll() == 0 and guest.poll() is None and tmp_path.exists()
+                reaper.watches(guest.pid)
+            reaper.dismiss()
+            reaper.dismiss()
+            reaper.watches(guest.pid)
+            assert reaper.process.poll() == 0 and guest.poll() is None and tmp_path.exists()
     finally:
         guest.kill()
         guest.wait()

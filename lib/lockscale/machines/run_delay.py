@@ -33,7 +33,7 @@ def share_waited(before: Times, after: Times) -> float:
     return waited_ns / (ran_ns + waited_ns) if ran_ns + waited_ns > 0 else 0.0
 
 
-class Unserved:
+class RunDelay:
     """How long a process group was kept from a processor since this was made."""
 
     def __init__(self, group: int) -> None:

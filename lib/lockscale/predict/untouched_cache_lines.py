@@ -14,7 +14,7 @@ MOST = 0.999
 """Of the time: what is counted as more is full as well."""
 
 
-def fullest_other_line(rows: pd.DataFrame, study: Study, cpus: int) -> dict[int, float]:
+def fullest_untouched_line(rows: pd.DataFrame, study: Study, cpus: int) -> dict[int, float]:
     """By number of processes, the share of the time; empty where the study names no lines of its own."""
     if not study.own_lines:
         return {}

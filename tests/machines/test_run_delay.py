@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.machines.channel import Channel
-from lockscale.machines.starved import Unserved, share_waited, times_of
+from lockscale.machines.run_delay import RunDelay, share_waited, times_of
 
 LOOP = "trap '' HUP; while :; do :; done"
 WANTED_NS = 200_000_000  # enough to have been asked for, however busy the machine is
@@ -59,7 +59,7 @@ def test_threads_that_came_or_went_count_for_nothing():
     assert share_waited({1: (10, 10), 2: (0, 500)}, {1: (20, 40), 3: (0, 900)}) == 0.75
 
 
-class Kept(Unserved):
+class Kept(RunDelay):
     """A guest that has been kept from a processor for so many seconds when it is asked."""
 
     def __init__(self, *seconds: float) -> None:
@@ -93,9 +93,9 @@ def test_the_rest_of_the_time_is(lost_s: tuple[float, ...], said: str, tmp_path:
     assert str(late.value) == said
 
 
-def test_unserved_is_what_was_waited_since_it_was_made(two_on_one_processor: tuple[int, int]):
-    kept = Unserved(two_on_one_processor[0])
+def test_run_delay_is_what_was_waited_since_it_was_made(two_on_one_processor: tuple[int, int]):
+    kept = RunDelay(two_on_one_processor[0])
     first = kept.seconds()
     while kept.seconds() < first + 0.1:
         time.sleep(0.02)
-    assert Unserved(two_on_one_processor[0]).seconds() < kept.seconds()
+    assert RunDelay(two_on_one_processor[0]).seconds() < kept.seconds()
