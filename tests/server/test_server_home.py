@@ -21,10 +21,9 @@ from lockscale.kernels.source import find_source
 from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.resume import read_entries
 from lockscale.measure.run_folder import Run
-from lockscale.measure.server_recovery import disk_of, host_of, on_own_kernel, server_lock
+from lockscale.measure.server_recovery import disk_of, on_own_kernel, server_lock
 from lockscale.measure.target_ssh import install, prepare_disk, recipe_of
 from lockscale.study.file import SshTarget
-from lockscale.study.target_file import TargetFile
 from loopback_sshd import Proxy
 from server.controller import WAIT_S, Controller, asked_of, wait_for_load, wait_until, whole
 from server.machine import Server
@@ -232,19 +231,22 @@ def proxy(server: Server) -> Iterator[Proxy]:
     made.close()
 
 
-def test_a_run_whose_network_is_gone_for_ten_minutes_is_let_in_again(
-    server: Server, targets: Path, target: SshTarget, proxy: Proxy, installed: ServerKernel, short_run: Run,
-    run: Run, tmp_path: Path,
-):  # fmt: skip
-    """Nothing passes and nothing is closed, as when a switch loses its power."""
-    prepare_disk(target, disk_of(target).token, dry_run=False)
+@pytest.fixture
+def behind(server: Server, target: SshTarget, proxy: Proxy, tmp_path: Path) -> SshTarget:
+    """The server as it is reached through the proxy."""
     known = tmp_path / "known_hosts"
     known.write_text(server.known_hosts.read_text().replace(str(server.port), str(proxy.port)))
+    return target.model_copy(update={"port": proxy.port, "known_hosts": str(known)})
+
+
+def test_a_run_whose_network_is_gone_for_ten_minutes_is_let_in_again(
+    server: Server, targets: Path, proxy: Proxy, behind: SshTarget, short_run: Run, run: Run
+):
+    """Nothing passes and nothing is closed, as when a switch loses its power."""
+    prepare_disk(behind, disk_of(behind).token, dry_run=False)
     file = targets / f"{NAME}.yaml"
-    said = yaml.safe_load(file.read_text()) | {"port": proxy.port, "known_hosts": str(known)}
-    file.write_text(yaml.safe_dump(said))
-    behind = TargetFile.model_validate(said).root
-    assert isinstance(behind, SshTarget) and host_of(behind).port == proxy.port
+    through = {"port": behind.port, "known_hosts": behind.known_hosts}
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | through))
     asked = asked_of(short_run)
     cut = Controller(run, targets, asked)
     wait_until(lambda: cut.steps() == 1, cut)
@@ -265,12 +267,9 @@ def test_a_run_whose_network_is_gone_for_ten_minutes_is_let_in_again(
 
 
 def test_a_run_is_let_in_from_elsewhere_soon_after_its_network_is_gone(
-    server: Server, target: SshTarget, proxy: Proxy, tmp_path: Path
+    target: SshTarget, behind: SshTarget, proxy: Proxy, tmp_path: Path
 ):
     """The first connection stands for two hours on the server, and its holder is not heard."""
-    known = tmp_path / "known_hosts"
-    known.write_text(server.known_hosts.read_text().replace(str(server.port), str(proxy.port)))
-    behind = target.model_copy(update={"port": proxy.port, "known_hosts": str(known)})
     run = Run(tmp_path / "run")
     with server_lock(behind, run.id, run=run.id):
         proxy.held.set()
