@@ -16,7 +16,7 @@ from lockscale.machines.server_kernels import (
     remove_kernel,
 )
 from lockscale.measure.target_ssh import install
-from machines.told_server import MENU, NEW, OLD, SOUND, ToldServer
+from machines.told_server import MENU, NEW, OLD, SOUND, ToldServer, files_in_boot
 
 DEB = Path("linux.deb")
 INSTALL = f"env DEBIAN_FRONTEND=noninteractive dpkg --install /var/tmp/{DEB}"
@@ -112,9 +112,7 @@ def test_the_running_the_default_and_other_peoples_kernels_are_not_removed():
 def test_a_package_is_purged_and_an_image_is_deleted():
     rest = {LOOK: "", FORGET: ""}
     for release, purged in ((OTHER, [f"{PURGE}-{OTHER}"]), (NEW, [])):
-        files = " ".join(
-            f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")
-        )
+        files = " ".join(files_in_boot(release))
         gone = {f"rm -f {files}": "", f"rm -rf /lib/modules/{release}": ""} | dict.fromkeys(purged, "")
         server = ToldServer(WITH_OURS | rest | gone)
         remove_kernel(server, release)
@@ -154,8 +152,12 @@ def test_one_that_no_package_brought_is_left_as_it_is():
 
 
 def test_with_the_last_of_ours_the_default_is_saved_as_it_was_found():
-    files = [f"/boot/{kind}-{NEW}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
-    gone = {f"rm -f {' '.join(files)}": "", f"rm -rf /lib/modules/{NEW}": "", LOOK: "", FORGET: ""}
+    gone = {
+        f"rm -f {' '.join(files_in_boot(NEW))}": "",
+        f"rm -rf /lib/modules/{NEW}": "",
+        LOOK: "",
+        FORGET: "",
+    }
     asks = "cat /var/lib/lockscale/default"
     for listed, asked in ((f"vmlinuz-{NEW}\n", 1), (f"vmlinuz-{NEW}\nvmlinuz-{OTHER}\n", 0)):
         server = ToldServer(WITH_OURS | gone | {"ls /boot": listed})

@@ -20,7 +20,7 @@ from lockscale.machines.server_lock import ServerLock
 from lockscale.measure import server_recovery
 from loopback_sshd import Sshd
 from machines.test_boot import HOME, ON_TRIAL, READY, Built
-from machines.told_server import NEW, OLD, ToldServer
+from machines.told_server import NEW, OLD, ToldServer, files_in_boot
 
 START, STOP = f"systemctl start {HOME_TIMER}", f"systemctl stop {boot_watchdog.TIMER}"
 STATE = f"dpkg-query --show --showformat=${{db:Status-Status}} linux-image-{NEW}"
@@ -107,9 +107,8 @@ def test_target_home_brings_a_server_home_from_whatever_was_left(
     server = ToldServer(READY | {"ls /boot": f"vmlinuz-{OLD}\n"} | found, [HOME])
     monkeypatch.setattr(server, "end_others", lambda: server.asked.append("end others"), raising=False)
     monkeypatch.setattr(server_recovery, "machine_of", lambda _: nullcontext(server))
-    files = [f"/boot/{kind}-{NEW}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
     units = [f"{boot_watchdog.UNITS}/{name}" for name in boot_watchdog._UNITS]
-    for line in (["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{NEW}"]):
+    for line in (["rm", "-f", *files_in_boot(NEW)], ["rm", "-rf", f"/lib/modules/{NEW}"]):
         server.answers[" ".join(line)] = ""
     server.answers[" ".join(["rm", "-f", boot_watchdog.NOTE, *units])] = ""
 

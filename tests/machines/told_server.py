@@ -24,6 +24,12 @@ SOUND = {
 }
 
 
+def files_in_boot(release: str) -> list[str]:
+    """What a kernel has in /boot, and what an update-initramfs leaves there that was killed."""
+    kinds = ("vmlinuz", "initrd.img", "config", "System.map")
+    return [*(f"/boot/{kind}-{release}" for kind in kinds), f"/boot/initrd.img-{release}.new"]
+
+
 class ToldServer(Machine):
     """`answers`: a command line's standard output; any other command fails. `boots`: the answers that
     change at each further boot; when they are used up, the server never comes back.

@@ -131,6 +131,7 @@ def remove_kernel(server: SshMachine, release: str) -> None:
     if found.package:
         must(server, _purge(found.package), timeout_s=INSTALL_S)
     files = [f"/boot/{kind}-{release}" for kind in ("vmlinuz", "initrd.img", "config", "System.map")]
+    files.append(f"/boot/initrd.img-{release}.new")  # of an update-initramfs that was killed
     must_all(server, [["rm", "-f", *files], ["rm", "-rf", f"/lib/modules/{release}"]])
     must(server, ["update-grub"], timeout_s=INSTALL_S)
     disarm(server)
