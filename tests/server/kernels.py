@@ -13,7 +13,7 @@ from lockscale.kernels.build import Kernel, build_folder
 from lockscale.kernels.config import configure
 from lockscale.kernels.source import find_source, version_in
 from lockscale.machines.machine import must
-from lockscale.machines.server_kernels import INSTALL_S
+from lockscale.machines.server_kernels import INSTALL_S, installed_kernels, remove_kernel
 from lockscale.machines.ssh import SshMachine
 from lockscale.programs import need
 from server.boot_sector import run
@@ -51,6 +51,12 @@ def install_image(machine: SshMachine, kernel: Kernel) -> None:
     machine.put(kernel.folder / "config", f"/boot/config-{kernel.release}")
     machine.put(kernel.image, f"/boot/vmlinuz-{kernel.release}")
     must(machine, ["update-grub"], timeout_s=INSTALL_S)
+
+
+def remove_ours(machine: SshMachine) -> None:
+    """Every kernel of ours taken off the server."""
+    for ours in installed_kernels(machine):
+        remove_kernel(machine, ours.release)
 
 
 def broken_initrd(folder: Path, *, ends: bool) -> Path:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A real server whose controller died, was cut off, or lost its network: it comes home, and goes on."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from lockscale.errors import BadInput
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
-from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.resume import read_entries
 from lockscale.measure.run_folder import Run
 from lockscale.measure.server_recovery import disk_of, on_own_kernel, server_lock
@@ -26,6 +24,7 @@ from lockscale.measure.target_ssh import install, prepare_disk, recipe_of
 from lockscale.study.file import SshTarget
 from loopback_sshd import Proxy
 from server.controller import WAIT_S, Controller, asked_of, wait_for_load, wait_until, whole
+from server.kernels import remove_ours
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
@@ -88,8 +87,7 @@ def targets(
 def kernel(target: SshTarget) -> ServerKernel:
     """Built here and not installed; the server holds none of ours."""
     with on_own_kernel(target, "remove") as (machine, _):
-        for ours in installed_kernels(machine):
-            remove_kernel(machine, ours.release)
+        remove_ours(machine)
         return recipe_of(machine, target, find_source()).build(read_series(*ARM.split("/")))
 
 
@@ -99,8 +97,7 @@ def installed(target: SshTarget, kernel: ServerKernel) -> Iterator[ServerKernel]
         install(machine, [kernel])
     yield kernel
     with on_own_kernel(target, "remove") as (machine, _):
-        for ours in installed_kernels(machine):
-            remove_kernel(machine, ours.release)
+        remove_ours(machine)
 
 
 @pytest.fixture
@@ -112,14 +109,7 @@ def run(tmp_path: Path) -> Run:
 
 def controller(targets: Path, dies: str) -> "subprocess.Popen[bytes]":
     """`lockscale target boot` in a process that is killed."""
-    return subprocess.Popen([sys.executable, "-c", BOOTS, str(targets), dies], env=dict(os.environ))
-
-
-def until(what: Callable[[], bool], why: str) -> None:
-    deadline_s = time.monotonic() + WAIT_S
-    while not what():
-        assert time.monotonic() < deadline_s, why
-        time.sleep(0.2)
+    return subprocess.Popen([sys.executable, "-c", BOOTS, str(targets), dies])
 
 
 def come_home(lockscale: Lockscale, target: SshTarget) -> Said:
@@ -209,8 +199,7 @@ def test_a_package_whose_installation_was_cut_short_is_taken_off(
     lockscale: Lockscale, state: str, power_cut: bool,
 ):  # fmt: skip
     with on_own_kernel(target, "remove") as (machine, _):
-        for ours in installed_kernels(machine):
-            remove_kernel(machine, ours.release)
+        remove_ours(machine)
     installs = controller(targets, "by somebody else")
     server.must("timeout", "600", "sh", "-c", UNTIL, "sh", kernel.release, state, timeout_s=660)
     installs.kill()

@@ -12,7 +12,6 @@ from lockscale.errors import BadInput
 from lockscale.kernels.package import ServerKernel
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
-from lockscale.machines.server_kernels import installed_kernels, remove_kernel
 from lockscale.measure.file_system import MOUNT_POINT
 from lockscale.measure.resume import read_entries
 from lockscale.measure.run_folder import Run
@@ -20,7 +19,7 @@ from lockscale.measure.server_recovery import disk_of, machine_of, on_own_kernel
 from lockscale.measure.target_ssh import install, prepare_disk, recipe_of
 from lockscale.study.file import SshTarget
 from server.controller import WAIT_S, Controller, asked_of, wait_for_load, wait_until, whole
-from server.kernels import breaking
+from server.kernels import breaking, remove_ours
 from server.machine import Server
 from server.target import NAME, target_of, target_text
 
@@ -51,8 +50,7 @@ def installed(target: SshTarget) -> Iterator[dict[str, ServerKernel]]:
         install(machine, kernels.values())
     yield kernels
     with on_own_kernel(target, "remove") as (machine, _):
-        for kernel in installed_kernels(machine):
-            remove_kernel(machine, kernel.release)
+        remove_ours(machine)
 
 
 @pytest.fixture
