@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -43,7 +44,17 @@ def _address(runtime: Path, process: "subprocess.Popen[bytes]", log: Path) -> st
     deadline_s = time.monotonic() + UP_S
     while time.monotonic() < deadline_s and process.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
-            if text := path.read_text():
-                return f"http://127.0.0.1:{json.loads(text)['port']}"
+            if (text := path.read_text()) and _listens(port := json.loads(text)["port"]):
+                return f"http://127.0.0.1:{port}"
         time.sleep(0.1)
     raise AssertionError(f"JupyterLab gave no server: {log.read_text()[-500:]}")
+
+
+def _listens(port: int) -> bool:
+    """Jupyter writes down its port first, and listens on it later."""
+    with (
+        contextlib.suppress(ConnectionRefusedError),
+        socket.create_connection(("127.0.0.1", port), timeout=60),
+    ):
+        return True
+    return False

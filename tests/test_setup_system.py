@@ -46,7 +46,7 @@ def start(policy: Path, seconds: str, torn: str = "", lacks: bool = True) -> sub
         f'#!/bin/sh\necho "$*" >> {policy.parent}/asked\n'
         f'[ "$1" != install ] || {{ {policy}; echo $? > {policy.parent}/policy_said; }}\n'
         f'[ "$1" != download ] || exec cp -r {archive(policy.parent)} .\n'
-        f"trap '{ends}' INT\nsleep {seconds} &\nwait $!\n"
+        f"trap '{ends}' INT\ntouch {policy.parent}/works\nsleep {seconds} &\nwait $!\n"
     )
     (tools / "dpkg").write_text(f'#!/bin/sh\necho "dpkg $*" >> {policy.parent}/asked\necho {torn}\n')
     for tool in ("apt-get", "dpkg"):
@@ -81,9 +81,9 @@ def start_and_wait_for_policy(policy: Path) -> subprocess.Popen[bytes]:
 
 
 def wait_for_apt(policy: Path) -> None:
-    """Until the package manager runs, which is told how long it takes."""
+    """Until apt-get runs, and has its trap; dpkg was asked before."""
     deadline_s = time.monotonic() + WAIT_S
-    while not (policy.parent / "asked").exists():
+    while not (policy.parent / "works").exists():
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
 
@@ -106,7 +106,6 @@ def test_the_package_manager_is_told_to_end_and_ends_its_step(number: signal.Sig
     """Killed amid a step it would leave packages torn, and services could start without the policy."""
     running = start_and_wait_for_policy(policy)
     wait_for_apt(policy)
-    time.sleep(0.2)  # it has its trap
     end(running, number)
     deadline_s = time.monotonic() + WAIT_S
     while not (policy.parent / "ended_before_policy").exists():
