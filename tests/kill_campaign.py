@@ -17,7 +17,7 @@ from lockscale.errors import BadInput
 from lockscale.journal import whole_part
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
-from lockscale.measure.virtual_time import LINE
+from lockscale.measure.where_time_went import LINE
 from lockscale.programs import need
 
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]

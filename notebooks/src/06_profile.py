@@ -75,7 +75,7 @@ story.show_flame_graph(names[1], *point, says)
 # %%
 from IPython.display import display
 
-from lockscale.measure.virtual_time import gains_at_price_ends, moved_lines, quantum_errors, time_shares
+from lockscale.measure.where_time_went import gains_at_price_ends, moved_lines, quantum_errors, time_shares
 
 display(time_shares(story.rows), quantum_errors(story.rows))
 

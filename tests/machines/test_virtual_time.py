@@ -19,7 +19,7 @@ from lockscale.machines.qemu_backport import find_qemu, is_enough, version_of
 from lockscale.machines.virtual_time import PARTS, read_sections, refuse_broken
 from lockscale.measure.provenance import run_command
 from lockscale.measure.target import refuse_too_large
-from lockscale.measure.virtual_time import gains_at_price_ends
+from lockscale.measure.where_time_went import gains_at_price_ends
 from lockscale.show.pipeline import study_on
 from lockscale.study.file import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
 from lockscale.study.target_file import HALF_QUANTUM, TargetFile

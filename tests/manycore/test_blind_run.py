@@ -12,7 +12,7 @@ from lockscale.kernels.build import Kernel
 from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run, keep_study
-from lockscale.measure.virtual_time import moved_lines
+from lockscale.measure.where_time_went import moved_lines
 from lockscale.predict.predicted_against_measured import GAINS, judge_gains
 from lockscale.show.prediction import predict
 from lockscale.show.story import Story

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.measure.virtual_time import read_system_map
+from lockscale.measure.where_time_went import read_system_map
 
 TEXT = """\
 0000000000000000 D __per_cpu_start

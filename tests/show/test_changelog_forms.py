@@ -19,7 +19,7 @@ from lockscale.show.exports import export
 from lockscale.show.prediction import predict
 from lockscale.show.protocol import Measurement
 from lockscale.show.story import open_story
-from lockscale.study.compared_arms import patches_between, submitted
+from lockscale.study.arms_of_a_text import patches_between, submitted
 from lockscale.study.file import list_studies, load_study
 
 STUDY = load_study("inode-claim")

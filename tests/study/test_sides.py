@@ -4,7 +4,7 @@
 import pytest
 
 from lockscale.errors import BadInput
-from lockscale.study.compared_arms import change_of, submitted
+from lockscale.study.arms_of_a_text import change_of, submitted
 from lockscale.study.file import load_study
 
 STUDY = load_study("group-trylock")

@@ -23,7 +23,7 @@ from lockscale.measure.plan import Step, items_each, loads_of, profiled
 from lockscale.measure.profiling import UNDER_PROFILER, profile, profilers
 from lockscale.measure.rows import STATISTICS
 from lockscale.measure.target import Booted
-from lockscale.measure.virtual_time import half_quantum, price_ends, read_system_map, where_time_went
+from lockscale.measure.where_time_went import half_quantum, price_ends, read_system_map, where_time_went
 from lockscale.progress import Progress
 from lockscale.study.file import Study
 from lockscale.tools import lock_events

@@ -7,7 +7,7 @@ A line that is on its way for a share u of the time ends what a patch of other l
 
 import pandas as pd
 
-from lockscale.measure.virtual_time import moved_lines
+from lockscale.measure.where_time_went import moved_lines
 from lockscale.study.file import Study
 
 MOST = 0.999

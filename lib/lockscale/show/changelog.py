@@ -32,7 +32,7 @@ from lockscale.show.commit_text import (
 )
 from lockscale.show.protocol import Measurement, boots_of, marked, noise_of, protocol_blocks
 from lockscale.show.story import Story
-from lockscale.study.compared_arms import change_of, patches_between, subjects_of, submitted
+from lockscale.study.arms_of_a_text import change_of, patches_between, subjects_of, submitted
 from lockscale.study.file import Study
 
 LINES = 30

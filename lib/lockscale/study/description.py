@@ -6,8 +6,8 @@ import textwrap
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.kernels.mail import read_mail, subject_of
+from lockscale.study.arms_of_a_text import patches_between
 from lockscale.study.checks import CheckLoad, Counter
-from lockscale.study.compared_arms import patches_between
 from lockscale.study.file import RATES_TARGET, Arm, GuestPoints, Study
 from lockscale.text_table import text_table
 

@@ -17,7 +17,7 @@ from lockscale.measure.compare_arms import (
 from lockscale.measure.profiling import lock_waits_of
 from lockscale.measure.rows import is_benchmark
 from lockscale.measure.steadiness import steady_lines
-from lockscale.measure.virtual_time import gains_at_price_ends
+from lockscale.measure.where_time_went import gains_at_price_ends
 from lockscale.predict.predicted_against_measured import (
     fit_rates,
     fullest_guest,
