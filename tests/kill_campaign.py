@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Controllers killed with SIGKILL at random moments of runs until each run is whole, on any target."""
 
+import json
 import os
 import random
 import subprocess
@@ -15,10 +16,12 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.journal import whole_part
+from lockscale.measure.plan import plan
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
 from lockscale.measure.where_time_went import LINE
 from lockscale.programs import need
+from lockscale.study.file import load_study
 
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 WAIT_S = 1200
@@ -62,7 +65,6 @@ class Campaign:
 
     def carry_out(self, kills: int) -> str:
         """So many kills and one undisturbed run before; the figures, for a log. Each fact is asserted."""
-        (self.home / "tmp").mkdir()
         began_s = time.monotonic()
         first = self._new_run()
         assert self._start(first).wait(WAIT_S) == 0, self._said(first)
@@ -70,14 +72,29 @@ class Campaign:
         self.undisturbed = keys(read_rows(first.rows))
         while self.kills < kills:
             self.runs += 1
-            self._one_run(kills, whole_s)
+            found = keys(read_rows(self._one_run(kills, whole_s).rows))
+            assert found == self.undisturbed and len(set(found)) == len(found)
         return (
             f"{self.arguments[1]}: {self.kills} kills in {self.runs} runs of {len(self.undisturbed)} rows, "
             f"{whole_s:.0f} s each undisturbed: the next was refused first after {self.refused}, and found "
             f"nothing left after all; rows as undisturbed in {self.runs} of {self.runs}"
         )
 
+    def kill_one_run(self, kills: int, whole_s: float) -> None:
+        """So many kills of one run that would take about `whole_s`; in the end each boot of the plan has the
+        rows of every other.
+        """
+        study, _, parameters = self.arguments
+        steps = plan(load_study(study, json.loads(parameters)))
+        run = self._one_run(kills, whole_s)
+        assert self.kills == kills
+        found = keys(read_rows(run.rows))
+        boots = [(step.arm, step.cpus, step.pair, step.block, step.iteration) for step in steps]
+        rows_of_a_boot = {key[len(boots[0]) :] for key in found}
+        assert found == sorted((*boot, *row) for boot in boots for row in rows_of_a_boot) and found
+
     def _new_run(self) -> Run:
+        (self.home / "tmp").mkdir(exist_ok=True)
         run = Run(self.home / f"run-{self.runs}")
         run.folder.mkdir()
         return run
@@ -86,7 +103,7 @@ class Campaign:
         with (self.home / "log").open("a") as log:
             log.write(f"{text}\n")
 
-    def _one_run(self, kills: int, whole_s: float) -> None:
+    def _one_run(self, kills: int, whole_s: float) -> Run:
         """A run from its begin to its end, its controllers killed as long as there are kills left."""
         run, ended = self._new_run(), False
         while not ended:
@@ -94,9 +111,8 @@ class Campaign:
             controller = self._start(run)
             ended = self._ends(controller, run, whole_s if self.kills < kills else 0)
             assert whole_part(run.journal).startswith(before), "a line of the journal was changed"
-        found = keys(read_rows(run.rows))
-        assert found == self.undisturbed and len(set(found)) == len(found)
         assert not list(run.folder.rglob("*.part")) and not list(run.folder.rglob("scratch.img"))
+        return run
 
     def _start(self, run: Run) -> "subprocess.Popen[bytes]":
         argv = [sys.executable, "-c", self.code, str(run.folder), *self.arguments]

@@ -45,7 +45,6 @@ def page(request: pytest.FixtureRequest, lab: Any, chromium: Any) -> Iterator[An
         page.add_init_script(f"({LATE})()")
     page.goto(lab.page(NOTEBOOK, f"strain-{width}-{late}"))
     page.wait_for_function(READY)
-    page.evaluate(LISTEN)
     page.evaluate(RUN_ALL)
     page.wait_for_function(DRAWN)
     page.wait_for_function("() => document.querySelectorAll('.noUi-handle').length >= 5")
@@ -87,6 +86,7 @@ def test_a_kernel_that_is_behind_takes_no_key_back(page: Any):
 
 
 def test_a_move_raises_nothing_in_the_kernel_and_offers_no_upload(page: Any):
+    page.evaluate(LISTEN)  # not before: Lab asks a new kernel for widgets, and one without any says so
     before = page.evaluate(THREADS_DRAWN)
     press(page, "ArrowLeft", 3)
     page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 3}")
