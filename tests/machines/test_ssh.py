@@ -172,6 +172,16 @@ def test_time_out_ends_every_process_of_the_command(machine: SshMachine, tmp_pat
     assert machine.run(["true"]).status == 0
 
 
+@pytest.mark.slow
+def test_a_command_that_ended_has_its_result_though_nobody_wrote_down_how(sshd: Sshd, jobs: Path) -> None:
+    """On a starved server systemd kills the process that would."""
+    dies = f"for one in {jobs}/*/*/steps; do echo 'kill -KILL $$' > $one.new; mv $one.new $one; done"
+    with SshMachine(sshd.host(), jobs_folder=str(jobs)) as machine:
+        done = machine.run(["sh", "-c", f"{dies}; echo said; exit 3"])
+        assert (done.status, done.stdout) == (3, "said\n")
+        assert machine.run(["true"]).status == 0
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """Whoever runs the tests may have turned interrupts off, as pytest-xdist does in its workers."""
