@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Before a kernel is compiled: it is not in the cache, and its tools are there."""
 
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 from toy_source import tarball
 
 from lockscale.errors import BadInput, RunFailed
-from lockscale.kernels.build import Kernel, build, cached_kernel, cached_kernels, keep
+from lockscale.kernels.build import Kernel, build, build_folder, cached_kernel, cached_kernels, keep
+from lockscale.kernels.build_cache import keep_files
 from lockscale.kernels.series import read_series
+from lockscale.kernels.source import find_source
 from lockscale.kernels.steps import run_step
 
 KERNEL = Kernel("k", "6.12.99", "6.12.99-x", "ab" * 20, "s/a", "1", "2", "3", "gcc", "queued")
@@ -48,6 +52,40 @@ def test_a_damaged_file_of_a_kept_kernel_is_as_if_it_had_never_been_built(name: 
 def test_a_damaged_record_or_one_of_another_version_is_no_traceback(text: str, kept: Path):
     (kept / "kernel.json").write_text(text)
     assert cached_kernel("k") is None and cached_kernels() == []
+
+
+def test_the_record_is_on_disk_after_all_that_it_vouches_for(
+    own_cache: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    synced: list[bytes] = []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}")
+        if not path.is_dir():
+            synced.append(path.read_bytes())
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    files = {name: tmp_path / name for name in ("bzImage", "config")}
+    for path in files.values():
+        path.write_text(path.name)
+    keep_files(tmp_path / "kept", files, {"key": "k"})
+    assert synced == [b"bzImage", b"config", (tmp_path / "kept" / "kernel.json").read_bytes()]
+
+
+def test_a_second_build_on_one_cache_waits_for_the_first(tmp_path: Path):
+    source, had = find_source(str(tarball(tmp_path)), ""), []
+
+    def builds() -> None:
+        with build_folder(source):
+            had.append("second")
+
+    second = threading.Thread(target=builds)
+    with build_folder(source):
+        second.start()
+        second.join(0.5)
+        had.append("first")
+    second.join()
+    assert had == ["first", "second"]
 
 
 @pytest.mark.parametrize("missing", ["gcc", "ld", "flex", "bc", "xz"])

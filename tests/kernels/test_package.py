@@ -87,6 +87,11 @@ def test_a_package_is_built_once(config, monkeypatch):
     first = built("base", config)
     monkeypatch.setattr(package_module, "run_step", lambda *_: pytest.fail("built again"))
     assert built("base", config) == first == cached_package(first.key)
+    whole = first.package.read_bytes()
+    first.package.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))  # a bit that flipped
+    assert cached_package(first.key) is None
+    first.package.write_bytes(whole)
+    assert cached_package(first.key) == first
     first.package.unlink()
     assert cached_package(first.key) is None
 

@@ -17,7 +17,9 @@ from lockscale.measure.power import detection, earlier_rows, noise_of
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run import run_plan, so_far, time_text
 from lockscale.measure.run_folder import Run
+from lockscale.measure.target_local import HeldMachine
 from lockscale.programs import need
+from lockscale.scratch import NAME
 from lockscale.show import pipeline
 from lockscale.show.pipeline import iterations_to_detect
 from lockscale.study.file import LocalTarget, load_study
@@ -38,7 +40,20 @@ def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):
     assert set(rows.origin) in ({"vm"}, {"hardware"})
     said = json.loads(run.provenance.read_text())
     assert said["kernels"] == {} and said["accel"] is None and said["host"] == said["controllers"][-1]
-    assert not (run.folder / "load").exists()
+    assert not list(run.folder.glob(NAME))
+
+
+def test_a_second_controller_of_one_run_leaves_the_folder_of_the_firsts_load(run: Run):
+    """As two have it that name different locks of the machine; a killed one's folder goes."""
+    held = HeldMachine(run, load_study("inode-claim", SMALL), HERE)
+    killed = run.folder / "lockscale-load.12345678"
+    killed.mkdir()
+    with held.boot("as-found", 1) as first:
+        assert not killed.exists()
+        (Path(first.folder) / "file").touch()
+        with held.boot("as-found", 1) as second:
+            assert not list(Path(second.folder).iterdir())
+        assert (Path(first.folder) / "file").exists() and not Path(second.folder).exists()
 
 
 def test_latencies_are_rows_where_the_study_asks_for_them(run: Run):

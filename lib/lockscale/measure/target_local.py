@@ -6,7 +6,6 @@ what this machine does, and compare no kernels.
 """
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from lockscale.measure.rows import Origin
 from lockscale.measure.run_folder import Run
 from lockscale.measure.target import Booted, HeldTarget, hold_this_machine, refuse_too_large
 from lockscale.programs import find
+from lockscale.scratch import ScratchFolder
 from lockscale.study.file import LocalTarget, Study
 from lockscale.tools import fsload
 
@@ -36,7 +36,7 @@ def hold_local(run: Run, study: Study, target: LocalTarget) -> Iterator["HeldMac
 
 
 class HeldMachine(HeldTarget):
-    """Loads in a folder of the run's own, which is empty at each step and gone after it."""
+    """Loads in a folder of each step's own, gone after it; a killed controller's goes with the next step."""
 
     @property
     def arms(self) -> list[str]:
@@ -47,22 +47,22 @@ class HeldMachine(HeldTarget):
         choose_load(LocalMachine(), study.parameters.tool, "", workload=study.workload)  # or a sentence
         self.label = target.name
         self.origin: Origin = "vm" if _is_virtual() else "hardware"
-        self.folder = target.room / f"lockscale-{run.id}" if target.room else run.folder / "load"
+        self.home = target.room or run.folder
 
     @contextmanager
     def boot(self, arm: str, cpus: int) -> Iterator[Booted]:
         machine, allowed = LocalMachine(), os.sched_getaffinity(0)
-        shutil.rmtree(self.folder, ignore_errors=True)  # of a controller that was killed
-        with full_disk_is_one_sentence(self.folder.parent):
-            self.folder.mkdir(parents=True)
+        with full_disk_is_one_sentence(self.home):
+            self.home.mkdir(parents=True, exist_ok=True)
+            folder = ScratchFolder("load", self.home)
         os.sched_setaffinity(0, sorted(allowed)[:cpus])
         try:
             release = os.uname().release
             program = str(fsload.build(paths.CACHE / "bin"))
-            yield Booted(machine, release, _build_id(), str(self.folder), program, None)
+            yield Booted(machine, release, _build_id(), str(folder.path), program, None)
         finally:
             os.sched_setaffinity(0, allowed)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            folder.remove()
 
 
 def _build_id() -> str:
