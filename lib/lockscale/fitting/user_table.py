@@ -151,7 +151,8 @@ def own_columns(cells: pd.DataFrame, where: str) -> list[Column]:
         raise BadInput(f"{where} has no rows: add one for each thread count")
     _check_arms(cells, where)
     for name in (name for name in APART if name in cells):
-        steers = cells[name].astype(str).str.contains(_STEERS)
+        # not str.contains(): where pyarrow is installed, pandas asks it, which knows no \u in a pattern
+        steers = cells[name].map(lambda one: _STEERS.search(str(one)) is not None).astype(bool)
         _refuse(steers, cells[name], where, "leave out control characters, as they would reach a terminal")
     cells, scale = _in_one_unit(cells, where)
     threads = _numbers(cells, "threads", where)
