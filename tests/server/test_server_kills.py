@@ -53,7 +53,7 @@ class OwnKernel(target_ssh.HeldServer):
     @contextmanager
     def boot(self, arm, cpus):
         self.lock.keep()
-        self.server.run(["umount", MOUNT_POINT])  # a killed controller's: with an arm a boot would have done it
+        self.server.run(["umount", MOUNT_POINT])  # a killed controller's, which a boot would have done
         release = must(self.server, ["uname", "-r"]).strip()
         with only(self.server, cpus), prepared(self.server, self.target.prepare) as quiet:
             found = {"prepared": quiet}

@@ -54,6 +54,24 @@ def test_a_job_that_failed_is_left_out():
     assert parsed.warnings == ("job 1 is left out: fio reported an error for it",)
 
 
+def test_a_job_without_its_options_is_no_read_of_data():
+    parsed = parse(FILES.replace('        "name" : "stat",\n        "ioengine" : "filestat"\n', "", 1))
+    assert {row.test for row in parsed.rows} == {"create", "remove"}
+    assert parsed.warnings == ("job 2 is left out: its options have another name or none",)
+
+
+def test_two_jobs_without_the_lines_between_are_not_the_second():
+    between = '      "latency_window" : 0\n    },\n    {\n'
+    assert between in FILES
+    with pytest.raises(BadInput, match="this is not fio's JSON, or not all of it"):
+        parse(FILES.replace(between, "", 1))
+
+
+def test_an_option_that_was_given_twice_has_its_last_value():
+    twice = CREATE.replace('"nrfiles" : "500"', '"nrfiles" : "7",\n"nrfiles" : "500"')
+    assert values(twice) == values(CREATE)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -124,6 +124,8 @@ def _options(value: Value, job: Value) -> dict[str, str]:
     shared, own = value.get("global options", {}), job.get("job options", {})
     if not isinstance(shared, dict) or not isinstance(own, dict):
         raise _Damaged("its options are not a JSON object")
+    if own.get("name") != job.get("jobname"):  # written first; the engine last
+        raise _Damaged("its options have another name or none")
     return {name: str(option) for name, option in {**shared, **own}.items()}
 
 

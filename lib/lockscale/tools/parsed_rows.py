@@ -163,11 +163,19 @@ def runs_averaged(text: str) -> str:
 
 
 def strict_json(text: str, **numbers: Any) -> Any:
-    """The value of a JSON text; ValueError also for NaN and Infinity, which JSON has not.
+    """The value of a JSON text; ValueError also for NaN and Infinity, which JSON has not, and for lost lines.
 
-    numbers: parse_int and parse_float of json.loads().
+    Without those between two objects one is left, which names a key twice. Options alone, which are all text,
+    may be given twice, and the last counts. numbers: parse_int and parse_float of json.loads().
     """
-    return json.loads(text, parse_constant=_refuse_constant, **numbers)
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_of_one_object, **numbers)
+
+
+def _of_one_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs) and not all(isinstance(one, str) for _, one in pairs):
+        raise ValueError("a key is there twice")
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
