@@ -119,8 +119,8 @@ def test_waits_follow_littles_law(storm: View):
 def test_words_say_simulated_and_what_sim_says(storm: View):
     first = numbers(storm)[0]
     assert first.startswith("steal-retry at 48 threads, simulated: 80,001 creates/s ["), first
-    assert "calibrated" in layout(storm)["title_text"]
-    other = layout(view(changed(STORM, hold=100.0)))["title_text"]
+    assert "calibrated" in layout(storm)["title"]["text"]
+    other = layout(view(changed(STORM, hold=100.0)))["title"]["text"]
     assert "no longer calibrated" in other
 
 
@@ -152,7 +152,7 @@ def test_what_is_not_wanted_any_more_is_not_simulated_to_its_end():
 
 
 def test_the_figure_says_how_published_rates_were_made():
-    title = {one.scene: layout(view(one))["title_text"] for one in OF_SCENES}
+    title = {one.scene: layout(view(one))["title"]["text"] for one in OF_SCENES}
     assert title["group-trylock"].endswith("published, containers x rate of one</span>")
     assert "scaled to orphan-off at 1 thread" in title["orphan-file"]
     assert title["inode-claim"].endswith("open marks: published</span>")
@@ -160,7 +160,7 @@ def test_the_figure_says_how_published_rates_were_made():
 
 def test_no_wait_is_called_none_on_a_scale_that_has_no_zero(storm: View):
     axis = layout(storm)["xaxis2"]
-    assert axis["title_text"] == "wait or hold at group lock (ns)"
+    assert axis["title"]["text"] == "wait or hold at group lock (ns)"
     assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True))[1.0] == "none"
 
 

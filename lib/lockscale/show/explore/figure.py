@@ -73,26 +73,26 @@ def traces(view: View) -> list[Data]:
 
 
 def layout(view: View) -> Data:
-    """Titles, axes' names and ranges."""
+    """Titles, axes' names and ranges, as plotly writes a layout down."""
     setting, at = view.setting, view.at
     arms = (setting.arm, setting.of.after(setting.arm))
     printed = [rate for arm in arms for _, rate in published_points(setting.scene, arm)]
     top = max([*(r.high or r.rate_per_s for r in (*view.curve, *view.other)), *printed])
     end_us = view.timeline.to_ps / PS_PER_US
     return {
-        "title_text": _title(view),
-        "xaxis": {"title_text": "threads", "range": [0, max(setting.counts()) + 2]},
-        "yaxis": {"title_text": at.unit, "range": [0, 1.05 * top]},
+        "title": {"text": _title(view)},
+        "xaxis": {"title": {"text": "threads"}, "range": [0, max(setting.counts()) + 2]},
+        "yaxis": {"title": {"text": at.unit}, "range": [0, 1.05 * top]},
         "xaxis2": {
-            "title_text": f"wait or hold at {setting.of.lock_of(setting.arm)} (ns)",
+            "title": {"text": f"wait or hold at {setting.of.lock_of(setting.arm)} (ns)"},
             "type": "log",
             "tickmode": "array",
             **_ticks(),
             "range": _reach(view),
         },
-        "yaxis2": {"title_text": "share (%)", "rangemode": "tozero"},
-        "xaxis3": {"title_text": "time after the warm-up (us)", "range": [0, end_us]},
-        "yaxis3": {"title_text": "thread", "range": [at.threads - 0.5, -0.5]},
+        "yaxis2": {"title": {"text": "share (%)"}, "rangemode": "tozero"},
+        "xaxis3": {"title": {"text": "time after the warm-up (us)"}, "range": [0, end_us]},
+        "yaxis3": {"title": {"text": "thread"}, "range": [at.threads - 0.5, -0.5]},
     }
 
 

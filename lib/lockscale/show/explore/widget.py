@@ -14,9 +14,10 @@ from typing import Any
 import anywidget
 import ipywidgets as w  # type: ignore[import-untyped]
 import numpy as np
+import plotly.graph_objects as go
 
 from lockscale.errors import BadInput
-from lockscale.show.explore.figure import Data, explorer_figure, layout, traces
+from lockscale.show.explore.figure import explorer_figure, layout, traces
 from lockscale.show.explore.plot import Plot
 from lockscale.show.explore.setting import (
     LOCK_KINDS,
@@ -147,6 +148,8 @@ class AtRest:
             then(found)
 
 
+UNMEASURED = {"ticklabeloverflow": "allow"}
+"""Of an axis that is drawn again and again: the browser lays out the page anew for each label it measures."""
 WIDE = {"description_width": "140px"}
 LEFT_PX, RIGHT_PX = 490, 430
 WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
@@ -168,9 +171,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
-        self.figure = explorer_figure(first)
-        self.plot = Plot(self.figure, "lock-explorer")
-        self._drawn, self._laid = traces(first), layout(first)
+        figure = explorer_figure(first).update_xaxes(**UNMEASURED).update_yaxes(**UNMEASURED)
+        self.plot = Plot(figure, "lock-explorer")
         self.words, self.kept = w.HTML(), w.HTML()
         buttons = [
             self._button("Write model parameters", keep_parameters),
@@ -188,6 +190,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.add_class(EXPLORER)
         self._show_words(first)
         self._at_rest()
+
+    @property
+    def figure(self) -> go.Figure:
+        """What is drawn now."""
+        return go.Figure(self.plot.drawn)
 
     def move(self, **changes: Any) -> None:
         """Move controls; the last value given is the one that is shown. A quick look: `refine` says more."""
@@ -234,21 +241,12 @@ class Explorer(w.VBox):  # type: ignore[misc]
         try:
             found = view(self.setting)
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
-            self._apply([{"x": NOTHING, "y": NOTHING}] * len(self.figure.data), {})
+            self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
             self.words.value = f"<p role='alert'>{html.escape(str(error))}</p>"
             return
         self.recompute_ms = 1000 * (time.perf_counter() - started_s)
-        self._apply(traces(found), layout(found))
+        self.plot.show(traces(found), layout(found))
         self._show_words(found)
-
-    def _apply(self, data: list[Data], laid: Data) -> None:
-        """Change what differs from what is drawn, and send it in one message: nothing half new is seen."""
-        for trace, new, old in zip(self.figure.data, data, self._drawn, strict=True):
-            trace.update(_differing(new, old))
-        self.figure.update_layout(_differing(laid, self._laid))
-        self.plot.show(self.figure)
-        self._drawn = [{**old, **new} for new, old in zip(data, self._drawn, strict=True)]
-        self._laid = {**self._laid, **laid}
 
     def _set_controls(self) -> None:
         """Set the controls to the setting, without hearing of it again."""
@@ -297,16 +295,6 @@ def _left_out(setting: Setting) -> str:
     most, asked = OPERATIONS_FINE, setting.operations
     note = f"; it cannot ask for {asked:,} operations: a study simulates {most:,} per run"
     return "" if asked == most else note
-
-
-def _differing(new: Data, old: Data) -> Data:
-    return {name: value for name, value in new.items() if not _same(value, old.get(name))}
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=True)
-    return bool(one == other)
 
 
 def _controls() -> dict[str, Any]:
