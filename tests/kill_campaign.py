@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Controllers killed with SIGKILL at random moments of runs until each run is whole, on any target."""
 
-import json
 import os
 import random
 import subprocess
@@ -16,12 +15,10 @@ import pandas as pd
 
 from lockscale.errors import BadInput
 from lockscale.journal import whole_part
-from lockscale.measure.plan import plan
 from lockscale.measure.rows import read_rows
 from lockscale.measure.run_folder import Run
 from lockscale.measure.where_time_went import LINE
 from lockscale.programs import need
-from lockscale.study.file import load_study
 
 KEY = ["arm", "cpus", "pair", "block", "iteration", "threads", "tool", "test", "metric", "statistic"]
 WAIT_S = 1200
@@ -79,19 +76,6 @@ class Campaign:
             f"{whole_s:.0f} s each undisturbed: the next was refused first after {self.refused}, and found "
             f"nothing left after all; rows as undisturbed in {self.runs} of {self.runs}"
         )
-
-    def kill_one_run(self, kills: int, whole_s: float) -> None:
-        """So many kills of one run that would take about `whole_s`; in the end each boot of the plan has the
-        rows of every other.
-        """
-        study, _, parameters = self.arguments
-        steps = plan(load_study(study, json.loads(parameters)))
-        run = self._one_run(kills, whole_s)
-        assert self.kills == kills
-        found = keys(read_rows(run.rows))
-        boots = [(step.arm, step.cpus, step.pair, step.block, step.iteration) for step in steps]
-        rows_of_a_boot = {key[len(boots[0]) :] for key in found}
-        assert found == sorted((*boot, *row) for boot in boots for row in rows_of_a_boot) and found
 
     def _new_run(self) -> Run:
         (self.home / "tmp").mkdir(exist_ok=True)

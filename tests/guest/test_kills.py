@@ -11,7 +11,6 @@ from lockscale.measure.target import hold_this_machine
 
 KILLS = 50  # of each target in a campaign
 STUDY = "inode-claim"
-WHOLE_S = 120  # about, of a guest's run; a kill comes within a sixth
 
 
 def campaign(home: Path, target: str, cpus: int, operations: int = 40) -> Campaign:
@@ -28,12 +27,6 @@ def campaign(home: Path, target: str, cpus: int, operations: int = 40) -> Campai
         lambda: hold_this_machine("the next", target),
         lambda: processes_with(str(home)),
     )
-
-
-@pytest.mark.guest
-@pytest.mark.usefixtures("kernels")
-def test_a_guests_run_whose_controller_is_killed_is_whole_in_the_end(tmp_path: Path):
-    campaign(tmp_path, "qemu", cpus=2).kill_one_run(kills=2, whole_s=WHOLE_S)
 
 
 @pytest.mark.guest

@@ -16,9 +16,13 @@ NOTEBOOKS = ["04_build_kernels", "05_measure", "06_profile", "08_changelog"]
 STUDIES = sorted(
     {(target_of(find_run(path.parent.name)) or ("", ""))[0] for path in paths.MEASURED.glob("*/rows.csv")}
 )
+SEEN = ("inode-claim", "xfs-create")
+"""Of each origin one, of each file system one; the others in make test-all."""
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize(
+    "study", [pytest.param(study, marks=() if study in SEEN else pytest.mark.long) for study in STUDIES]
+)
 def test_they_tell_a_curated_run(study: str, tmp_path: Path):
     curated = {path: path.stat().st_mtime_ns for path in paths.MEASURED.rglob("*")}
     file = tmp_path / "told.yaml"
