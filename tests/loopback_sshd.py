@@ -174,9 +174,13 @@ class Proxy:
         while True:
             try:
                 near, _ = self.listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.to))
             except OSError:
                 return
+            try:
+                far = socket.create_connection(("127.0.0.1", self.to))
+            except OSError:  # the server boots
+                near.close()
+                continue
             self.accepted += 1
             self.pairs.append((near, far))
             for source, sink, back in ((near, far, False), (far, near, True)):

@@ -61,6 +61,21 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(inside: Pa
     assert names(inside) == ["rows.csv"]
 
 
+def test_what_a_killed_writer_left_goes_with_the_next_and_a_living_ones_stays(inside: Path):
+    writer = (
+        "import os, signal\nfrom pathlib import Path\nfrom lockscale.files import write_text\n"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_text(Path('rows[1].csv'), 'half')\n"
+    )
+    subprocess.run([sys.executable, "-c", writer], cwd=inside, check=False)
+    (left,) = names(inside)
+    assert left.startswith(".rows[1].csv.")
+    living = f".rows[1].csv.{os.getppid()}.part"
+    for other in (living, ".other.csv.999999999.part"):
+        (inside / other).write_text("half")
+    write_text(inside / "rows[1].csv", "whole")
+    assert names(inside) == sorted([living, ".other.csv.999999999.part", "rows[1].csv"])
+
+
 def test_who_reads_the_old_file_goes_on_reading_it_whole(inside: Path):
     write_text(inside / "rows.csv", "old")
     with (inside / "rows.csv").open() as reader:

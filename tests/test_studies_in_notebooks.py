@@ -17,7 +17,7 @@ from lockscale import paths
 from lockscale.files import sha256_of_json, write_json, write_text
 from lockscale.measure.count_calls import OBSERVE, observed, observed_counters
 from lockscale.measure.profiling import UNDER_PROFILER
-from lockscale.measure.rows import Row, write_rows
+from lockscale.measure.rows import Row, keep_hash, write_rows
 from lockscale.measure.run_folder import Run, keep_study
 from lockscale.show.prediction import predict
 from lockscale.show.story import Story
@@ -168,6 +168,7 @@ def test_08_has_stars_at_rates_that_are_a_benchmark(made_up: Run, capsys):
     write_text(made_up.rows, rows.assign(origin="hardware").to_csv(index=False))
     said = json.loads(made_up.provenance.read_text()) | {"origin": "hardware", "accel": None}
     write_json(made_up.provenance, said)
+    keep_hash(made_up.rows)
     run_cells("08", "inode-claim", str(made_up.folder))
     rates = made_up.changelog.read_text().partition("Creates per second on hardware (*")[2]
     assert "   4     8          8002 (  0.00%)            16002 *  99.98%*" in rates

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import fcntl
 import getpass
+import glob
 import hashlib
 import json
 import os
@@ -49,6 +50,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with full_disk_is_one_sentence(path.parent):
         _make_folder(path.parent)
+        _remove_what_the_killed_left(path)
         try:
             with beside.open("wb") as stream:
                 stream.write(content)
@@ -58,6 +60,14 @@ def write_bytes(path: Path, content: bytes) -> None:
             sync_folder(path.parent)
         finally:
             beside.unlink(missing_ok=True)
+
+
+def _remove_what_the_killed_left(path: Path) -> None:
+    """Who is killed while it writes cannot remove its part; one whose process lives may be written now."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        process = part.name.removesuffix(".part").rpartition(".")[2]
+        if process.isdigit() and not Path("/proc", process).exists():
+            part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 """What is kept of a run says nothing of the machine's folders, and all of its numbers."""
 
 import gzip
+import json
 import tempfile
 from pathlib import Path
 
@@ -29,9 +30,9 @@ def test_a_kept_run_has_its_numbers_and_no_path_of_the_machine(
     (run.raw / "001" / "rate-1.txt.gz").write_bytes(gzip.compress(f"{paths.ROOT}/bin 42\n".encode()))
     kept = curate(run)
     assert (kept / "rows.csv").read_text() == "value\n8.0125\n"
-    assert (
-        kept / "provenance.json"
-    ).read_text() == f'{{"line": "GUEST/shared ROOT/.venv GUEST", {OF_KERNELS}}}'
+    said = json.loads((kept / "provenance.json").read_text())
+    del said["rows_sha256"]
+    assert said == json.loads(f'{{"line": "GUEST/shared ROOT/.venv GUEST", {OF_KERNELS}}}')
     assert gzip.decompress((kept / "raw" / "001" / "rate-1.txt.gz").read_bytes()) == b"ROOT/bin 42\n"
 
 

@@ -11,7 +11,7 @@ from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_json
 from lockscale.measure.compare_arms import rates
-from lockscale.measure.rows import read_rows
+from lockscale.measure.rows import keep_hash, read_rows
 from lockscale.measure.run_folder import Run, curated_run, keep_study
 from lockscale.show.runs import (
     batches_table,
@@ -40,6 +40,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows.loc[rows.metric == "rate", "value"] *= 2
     rows["started_utc"] = "2026-12-31T00:00:00Z"
     rows.to_csv(copy.rows, index=False)
+    keep_hash(copy.rows)
     copy.changelog.write_text("what 08 wrote\n")
     copy.notebooks.mkdir()
     (copy.notebooks / "05_measure.ipynb").write_text("{}")
@@ -144,6 +145,7 @@ def test_qemu_and_hardware_are_never_compared(runs: Path):
     rows = read_rows(copy.rows)
     rows["origin"] = "hardware"
     rows.to_csv(copy.rows, index=False)
+    keep_hash(copy.rows)
     with pytest.raises(BadInput, match="no arm and point of the same origin in common"):
         compare_runs(CURATED.id, copy.id)
 

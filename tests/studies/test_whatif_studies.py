@@ -13,6 +13,7 @@ from base_only import BASES, copy_of_data, cut_the_patched_rows, rewrite
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.measure.rows import keep_hash
 from lockscale.measure.run_folder import curated_run
 from lockscale.predict.answer import Answer, Predicted
 from lockscale.show.prediction import ask
@@ -244,6 +245,7 @@ def test_a_run_that_is_kept_later_changes_no_published_prediction(
     calls = rows.metric == "jbd2_journal_get_write_access.calls"
     rows.loc[calls, "value"] *= 1.5
     rows.to_csv(later / "rows.csv", index=False)
+    keep_hash(later / "rows.csv")
     assert curated_run("inode-claim").folder == later
     assert ask("inode-claim") == before
     (calls_read,) = [one for one in before.parameters if one.name == "calls_without_retry"]

@@ -47,6 +47,7 @@ from pathlib import Path
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import write_bytes
+from lockscale.measure.rows import keep_hash, refuse_changed
 from lockscale.measure.run_folder import Run, read_provenance
 from lockscale.tools.seal import seal, unseal
 
@@ -216,13 +217,17 @@ def curate(run: Run) -> Path:
             f"run {run.id} has no kernels of arms, because it measured the kernel that was running: "
             f"data/measured is only for runs that compare arms, so leave this one where it is"
         )
-    into = paths.MEASURED / run.id
+    into, tables = paths.MEASURED / run.id, [pattern for pattern in KEPT if pattern.endswith("rows.csv")]
+    for table in (run.folder / name for name in tables if (run.folder / name).is_file()):
+        refuse_changed(table)
     for pattern in KEPT:
         for path in sorted(run.folder.glob(pattern)):
             content = _scrubbed(path)
             if len(content) > MAX_FILE_BYTES:
                 raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
             write_bytes(into / path.relative_to(run.folder), content)
+    for table in (into / name for name in tables if (into / name).is_file()):
+        keep_hash(table)  # scrubbed, they may be others
     return into
 
 

@@ -3,16 +3,18 @@
 
 import csv
 import io
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from lockscale.errors import BadInput, printable
-from lockscale.files import write_text
+from lockscale.files import sha256_of, write_json, write_text
 
 Origin = Literal["published", "simulated", "qemu", "virtual", "vm", "hardware"]
 """virtual: a real kernel in virtual time. vm: on a virtual machine of which no more is known."""
@@ -54,8 +56,14 @@ class Row:
 COLUMNS = [field.name for field in fields(Row)]
 
 
+SHA256 = "rows_sha256"  # of rows.csv, in the provenance beside it
+KINDS = {"threads": "i", "cpus": "i", "block": "i", "iteration": "i", "value": "fi", "profiled": "b"}
+"""numpy's kinds of the columns that are no text."""
+NEVER_EMPTY = (*KINDS, "run", "arm", "test", "metric", "statistic", "origin", "build_id", "started_utc")
+
+
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """rows.csv, whole or absent; refused without the provenance beside it."""
+    """rows.csv, whole or absent, then its hash; refused without the provenance beside it."""
     if not path.with_name("provenance.json").is_file():
         raise BadInput(f"{path.parent} has no provenance.json: rows are not written without it")
     text = io.StringIO()
@@ -63,16 +71,49 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     table.writeheader()
     table.writerows(asdict(row) for row in rows)
     write_text(path, text.getvalue())
+    keep_hash(path)
+
+
+def keep_hash(path: Path) -> None:
+    """Write the hash of these rows into the provenance beside them."""
+    beside = path.with_name("provenance.json")
+    write_json(beside, {**json.loads(beside.read_text()), SHA256: sha256_of(path)})
+
+
+def refuse_changed(path: Path) -> None:
+    """BadInput where the rows are not those of the hash; a run of before there was one has none."""
+    beside = path.with_name("provenance.json")
+    try:
+        known = json.loads(beside.read_text()).get(SHA256) if beside.is_file() else None
+    except (ValueError, AttributeError):
+        raise BadInput(f"{beside} is damaged: restore the file, or start a new run") from None
+    if known and path.is_file() and known != sha256_of(path):
+        raise _damaged(path, "is not the file that was written, by the sha256 in provenance.json")
+
+
+def _damaged(path: Path, how: str) -> BadInput:
+    again = "`lockscale study resume` writes a run's rows again from its journal"
+    return BadInput(f"{path} {how}: {again}; of a kept run, copy the file again")
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """The rows of a run as a frame with the columns of `Row`."""
+    """The rows of a run as a frame with the columns of `Row`. Raises BadInput for a damaged file."""
     if not path.is_file():
         raise BadInput(f"{path} does not exist: measure first (notebook 05, or lockscale study run)")
-    frame = pd.read_csv(path)
+    refuse_changed(path)
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except ValueError as error:  # pandas's own, and of the text's encoding
+        raise _damaged(path, f"cannot be read ({printable(str(error))})") from None
     lacking = [name for name in COLUMNS if name not in frame.columns]
     if lacking:
         raise BadInput(f"{path} lacks the column {lacking[0]!r}: it is not a rows.csv that lockscale wrote")
+    for name in NEVER_EMPTY:
+        kind_is_right = frame[name].dtype.kind in KINDS.get(name, frame[name].dtype.kind)
+        if len(frame) and (frame[name].isna().any() or not kind_is_right):
+            raise _damaged(path, f"has rows without a right {name!r}")
+    if not np.isfinite(frame.value).all():
+        raise _damaged(path, "has values that are no numbers")
     return frame
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.measure.compare_arms import counted, proof_of, rates, unit_of
-from lockscale.measure.rows import origin_of
+from lockscale.measure.rows import origin_of, refuse_changed
 from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
 from lockscale.measure.significance import POINT
 from lockscale.show.story import open_story
@@ -94,6 +94,7 @@ def _row(run: Run) -> dict[str, Any]:
         study = read_study_file(run.folder)
         row |= {"study": str(study["name"]), "target": str(study["target"])}
         row |= {"origin": str(read_provenance(run.folder)["origin"])} if run.provenance.is_file() else {}
+        refuse_changed(run.rows)
         rows = pd.read_csv(run.rows, usecols=["arm", "started_utc"]) if run.rows.is_file() else None
     except (BadInput, OSError, ValueError):
         return row
