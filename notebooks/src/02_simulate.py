@@ -49,7 +49,7 @@ Patch = Annotated[bool, Note("search again with the lock held", "S1's patch")]
 
 
 # %%
-@model(unit="creates/s")
+@model(unit="creates/s", calibration="calibrated: elsewhere_us and hold_ns, from S1's two creation rates")
 def inode_claim(m, *, elsewhere_us: Rest = 58.54, hold_ns: Hold = 285.3, search_locked: Patch = False):
     """Claim a bit of the inode bitmap that was found without the group lock."""
     group = m.queued_lock("group lock", hold=ns(hold_ns))

@@ -3,8 +3,8 @@
 # # Runs: your own, and the curated ones
 #
 # Every run of a study in `runs/`, every set of a batch, and the curated runs of `data/measured`. A run's
-# name links to its folder, a number to its executed notebook. `make study` adds a run, `lockscale batch` a
-# batch.
+# name links to its changelog text, or else to its study; a number links to its executed notebook.
+# `make study` adds a run, `lockscale batch` a batch.
 # Index: [Notebooks](README.md).
 
 # %% tags=["parameters"]
@@ -18,7 +18,8 @@ second = ""
 # %% [markdown]
 # ## The runs
 #
-# *complete*: measured, and its changelog text is written. *unfinished*: `lockscale study resume RUN`
+# *complete*: measured, and its changelog text is written. *measured*: it has its rows, but no changelog
+# text, like all curated runs; notebook 08 writes one. *unfinished*: `lockscale study resume RUN`
 # continues it. *not measured*: its notebooks ran without a guest or a server.
 
 # %%

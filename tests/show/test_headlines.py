@@ -36,7 +36,7 @@ def test_claims_are_counted_by_verdict():
 def test_the_worst_error_counts_whichever_its_sign():
     errors = pd.DataFrame({"error_pct": [1.0, -7.25, 3.0], "origin": "published"})
     found = simulated(errors)
-    assert found.says == "simulated: up to 7.2% off at 3 published points, some of them calibrated"
+    assert found.says == "simulated: up to 7.2% off at 3 published points, calibrated ones included"
     assert found.numbers["largest_error_pct"] == 7.25
     assert simulated(pd.DataFrame({"error_pct": []})).says == "no point of the table was simulated"
 
@@ -44,7 +44,7 @@ def test_the_worst_error_counts_whichever_its_sign():
 def test_the_error_where_nothing_was_fitted_stands_beside_that_of_calibrated_points():
     errors = pd.DataFrame({"error_pct": [0.1, -0.2], "origin": "published"})
     found = simulated(errors, pd.DataFrame({"error_pct": [4.0, -19.2]}))
-    assert found.says.endswith("some of them calibrated; up to 19.2% off at 2 numbers that were not fitted")
+    assert found.says.endswith("calibrated ones included; up to 19.2% off at 2 numbers that were not fitted")
     assert found.numbers["largest_unfitted_error_pct"] == 19.2
 
 

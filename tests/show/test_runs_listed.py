@@ -2,8 +2,11 @@
 """The runs to look through: what is listed, filtered, linked and compared."""
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -85,6 +88,11 @@ def test_executed_notebooks_are_links_and_names_are_text(runs: Path):
     assert f'<a href="{path}">05</a>' in page
     assert (paths.NOTEBOOKS / path).resolve().is_file()
     assert "<img" not in page and "&lt;img" in page
+    # JupyterLab answers a link to a folder with "File Load Error"
+    linked = [(paths.NOTEBOOKS / unquote(one)).resolve() for one in re.findall(r'href="([^"]+)"', page)]
+    assert linked and all(one.is_file() for one in linked)
+    changelog = runs / "inode-claim-20261231T000000Z/changelog.txt"
+    assert changelog.resolve() in linked
 
 
 def test_what_lies_outside_the_repository_is_named_and_not_linked(
@@ -166,6 +174,22 @@ def test_a_curated_run_is_read_and_never_written_to(runs: Path):
     assert story.measured.folder == CURATED.folder.resolve() and story.run.folder.parent == runs
     assert story.measure("qemu") == story.measured.rows and story.observe("qemu") is None
     assert list(story.kernels("qemu")) == ["steal-retry", "search-locked"]
+
+
+def test_what_a_notebook_by_hand_measured_is_what_the_next_ones_read(runs: Path):
+    """Until a run in runs/ is newer."""
+    for path in runs.glob("inode-claim-2*/rows.csv"):
+        os.utime(path, (1, 1))
+    assert open_story("inode-claim").measured.folder.name == "inode-claim-20261231T000000Z"
+    by_hand = open_story("inode-claim").run
+    by_hand.folder.mkdir()
+    for name in ("rows.csv", "provenance.json"):
+        shutil.copy(CURATED.folder / name, by_hand.folder / name)
+    os.utime(by_hand.rows, (2, 2))
+    assert open_story("inode-claim").measured == by_hand
+    for path in runs.glob("inode-claim-2*/rows.csv"):
+        os.utime(path, (3, 3))
+    assert open_story("inode-claim").measured.folder.name == "inode-claim-20261231T000000Z"
 
 
 def test_a_batchs_set_reads_the_run_that_it_names(runs: Path):

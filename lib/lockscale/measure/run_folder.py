@@ -248,6 +248,20 @@ def curated_run(study: str, *, rates: bool = False) -> Run:
     raise BadInput(f"study {study} has no run in data/measured: `lockscale study keep RUN` copies one there")
 
 
+def run_by_hand(study: str) -> Run:
+    """Where a notebook that is opened in JupyterLab measures and writes."""
+    return Run(paths.RUNS / f"{study}-by-hand")
+
+
+def latest_by_hand(study: str) -> Run:
+    """What such a notebook reads: its own rows unless a run in runs/ is newer, else latest_run()."""
+    mine, latest = run_by_hand(study), next(_of_our_kernels(paths.RUNS, study), None)
+    is_measured = mine.rows.is_file() and names_kernels(mine.folder)
+    if is_measured and (latest is None or mine.rows.stat().st_mtime >= latest.rows.stat().st_mtime):
+        return mine
+    return latest_run(study)
+
+
 def latest_run(study: str, *, rates: bool = False) -> Run:
     """The latest run of `study` here that measured kernels of ours, else the curated one in data/measured.
 

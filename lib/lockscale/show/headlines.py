@@ -50,7 +50,7 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     origins = " and ".join(map(origin_in_words, errors.origin.unique()))
     points = f"points ({origins})"
     if origins == "published":
-        points = "published points, some of them calibrated"
+        points = "published points, calibrated ones included"
     says = f"simulated: up to {worst:.1f}% off at {len(errors)} {points}"
     numbers = {"largest_error_pct": worst, "points": float(len(errors))}
     if check is not None:

@@ -126,7 +126,9 @@ def _state(run: Run) -> str:
 def _cells(run: Run, row: dict[str, Any]) -> dict[str, str]:
     cells = {name: "" if value is None else html.escape(str(value)) for name, value in row.items()}
     links = [_link(path, path.stem.partition("_")[0]) for path in notebooks_of(run)]
-    return {**cells, "run": _link(run.folder, str(row["run"])), "notebooks": " ".join(links)}
+    # JupyterLab follows no link to a folder
+    first = run.changelog if run.changelog.is_file() else run.folder / "study.json"
+    return {**cells, "run": _link(first, str(row["run"])), "notebooks": " ".join(links)}
 
 
 def _link(path: Path, text: str) -> str:

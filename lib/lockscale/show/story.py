@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.files import sha256_of_json, write_json
 from lockscale.measure.compare_arms import compared_rates, extra_calls
@@ -29,10 +28,11 @@ from lockscale.measure.run_folder import (
     Run,
     find_run,
     is_curated,
-    latest_run,
+    latest_by_hand,
     read_prediction,
     read_provenance,
     read_study_file,
+    run_by_hand,
 )
 from lockscale.measure.target import kernels_ahead
 from lockscale.show.figures.formats import save
@@ -71,7 +71,7 @@ class Story:
         """The run whose rows are read: `reads`, or this one, or by hand the latest measured one."""
         if self.reads is not None:
             return self.reads
-        return latest_run(self.study.name) if self.by_hand else self.run
+        return latest_by_hand(self.study.name) if self.by_hand else self.run
 
     @cached_property
     def tables(self) -> list[StudyTable]:
@@ -160,7 +160,7 @@ def open_story(study: str, run: str = "", **changes: Any) -> Story:
     by hand writes. Raises BadInput where it is of another study.
     """
     given = {name: value for name, value in changes.items() if value is not None}
-    by_hand = Run(paths.RUNS / f"{study}-by-hand")
+    by_hand = run_by_hand(study)
     if not run:
         return Story(load_study(study, given), by_hand, by_hand=True)
     found = find_run(run)

@@ -131,7 +131,8 @@ def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
 
 def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     create, spin = read.costs["ext4_create"], read.costs["_raw_spin_lock"]
-    naive = 1e6 * THREADS / (create.avg_us - spin.total_us / create.calls)
+    # a ratio: the traced run made half as many creates as the one whose rates were published
+    naive = read.rate_per_s[0] * create.avg_us / (create.avg_us - spin.total_us / create.calls)
     low, high = (read.rate_per_s[1] * read.gain[0], read.rate_per_s[2] * read.gain[1])
     value = read.rate_per_s[0] * sum(read.gain) / 2
     # A claim spread over groups waits for no one; the cured lock's queue is all that it can save.

@@ -15,6 +15,11 @@
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #
+# *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer, so
+# that the host stops an owner or the next spinner in the middle, for a time slice of 3 ms. On bare metal the
+# owner of a spin lock is never preempted. *Start skew* spreads the threads' first operations. Both, and the
+# lock kind, are for S1 alone.
+#
 # Keyboard: Tab goes to the next control, Shift+Tab back. The arrow keys move a slider by one step, Page Up
 # and Page Down by five, Home and End to its ends; in a list, Up and Down or the first letters of a name
 # select; Space ticks a box or presses a button. These keys stay in the explorer; combinations with Ctrl or

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lockscale.show.explore.setting import REPLICATIONS
+from lockscale.show.explore.setting import LOCK_KINDS, REPLICATIONS
 from lockscale.show.explore.view import PER_CONTAINER, View, published_points
 from lockscale.show.figures.template import COLOURS, PAGE_PX, panels, style
 from lockscale.show.timeline import COLOUR
@@ -98,6 +98,8 @@ def layout(view: View) -> Data:
 
 def _title(view: View) -> str:
     calibrated = "calibrated" if view.at.calibration else "no longer calibrated"
+    if view.setting.of.any_kind and view.setting.kind != LOCK_KINDS[0]:
+        calibrated = f"calibrated for a {LOCK_KINDS[0]} lock"
     runs = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
     simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: simulated, the first of them"
     says = f"{simulated}<br>open marks: published{_made_of(view.setting.of)}"

@@ -28,10 +28,11 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     shown = rows[rows.published <= MOST_SHOWN]
     says = (
         f"published gains; predicted from the base and cases of other families: {score['held_pct']:.0f}% of "
-        f"intervals hold, median width {score['median_width']:.1f}"
+        f"intervals hold (each case counts once), median width {score['median_width']:.1f}"
     )
-    if beyond := len(rows) - len(shown):
-        says += f"; {beyond} gains above {MOST_SHOWN} are not shown"
+    beyond = rows[rows.published > MOST_SHOWN]
+    if len(beyond):
+        says += f"; {len(beyond)} gains above {MOST_SHOWN} are not shown, {beyond.held.sum()} of them held"
     drawn = figure(
         "Published gain of each patch against its prediction", says, "published gain", "predicted gain"
     )
