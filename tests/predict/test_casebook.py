@@ -218,3 +218,8 @@ def test_the_shipped_cases_name_a_source_and_a_family_each() -> None:
     for case in read_casebook():
         assert case.source.get("url"), case.id
         assert case.family and case.kind, case.id
+
+
+def test_a_casebook_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"there is no casebook .*mine\.yaml"):
+        read_casebook(tmp_path / "mine.yaml")

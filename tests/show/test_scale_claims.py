@@ -3,12 +3,19 @@
 
 import pytest
 
-from lockscale.show.scale import kept_scale
+from lockscale.errors import BadInput
+from lockscale.show.scale import kept_scale, most_time
 from lockscale.sim import simulate
 from lockscale.sim.models import group_goals
 from lockscale.studies.group_trylock_tables import GROUPS
 
 FOUND = kept_scale()
+
+
+def test_a_path_that_was_not_swept_is_refused_with_those_that_were():
+    assert set(most_time(FOUND, "allocate").threads) >= {64, 1024}
+    with pytest.raises(BadInput, match=r"no path 'alocate' was swept \(known: allocate, create"):
+        most_time(FOUND, "alocate")
 
 
 def rate(arm: str, threads: int, path: str = "allocate") -> float:

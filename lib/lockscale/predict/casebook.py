@@ -135,6 +135,8 @@ class CaseLoad(NamedTuple):
 
 def read_casebook(path: Path = CASEBOOK) -> list[PublishedCase]:
     """Every case of a file. Raises BadInput, which names the file, the case and the key."""
+    if not path.is_file():
+        raise BadInput(f"there is no casebook {path}: docs/any-lock.md says what such a file holds")
     data = read_yaml(path)
     entries = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:

@@ -156,6 +156,17 @@ def keep_scale(found: pd.DataFrame) -> None:
     write_text(KEPT, found.to_csv(index=False))
 
 
+FROM_THREADS = 64  # below, no path of ext4 saturates
+SHOWN = ["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]
+
+
+def most_time(found: pd.DataFrame, path: str) -> pd.DataFrame:
+    """Where the CPUs of each arm of a path spend their time, from FROM_THREADS on. BadInput for no path."""
+    if path not in set(found.path):
+        raise BadInput(f"no path {path!r} was swept (known: {', '.join(sorted(set(found.path)))})")
+    return found[(found.path == path) & (found.threads >= FROM_THREADS)][SHOWN]
+
+
 def kept_scale() -> pd.DataFrame:
     """Those rows; raises BadInput where the file cannot be read."""
     try:

@@ -130,9 +130,10 @@ class Story:
 
     def count_base(self, target: str, base: ArmToCount | None) -> FirstCounts:
         """Count one arm, before any is measured; by hand, and where a run is read, only what it has."""
+        asked = load_target(target)
         if self.reads is not None or self.by_hand:
             return read_first_counts(self.reads or self.run)
-        return count_first_arm(self.run, self.study, load_target(target), base)
+        return count_first_arm(self.run, self.study, asked, base)
 
     def measure_unpatched(self, target: str) -> pd.DataFrame | None:
         """Rows of the unpatched arm, measured before any other where the target's rates count; else None."""

@@ -16,7 +16,7 @@ path = "allocate"
 # %%
 from lockscale.show.figures import scale_figure
 from lockscale.show.readable import show_tables_whole
-from lockscale.show.scale import kept_scale
+from lockscale.show.scale import kept_scale, most_time
 
 show_tables_whole()
 found = kept_scale()
@@ -39,8 +39,7 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 # bounces between them, or a search that they repeat; `share_pct` of all CPUs are there.
 
 # %%
-here = found[(found.path == path) & (found.threads >= 64)]
-here[["arm", "threads", "value", "low", "high", "most_time_at", "share_pct"]]
+most_time(found, path)
 
 # %% [markdown]
 # ## What it says

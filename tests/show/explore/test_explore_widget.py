@@ -181,7 +181,7 @@ def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, mon
         button.click()
         assert f"wrote {said[-1][0]}" in explorer.kept.value
         assert said[-1][1].startswith("# SPDX-License-Identifier: MIT\n")
-    assert "cannot ask for 500 operations: a study simulates 20,000" in explorer.kept.value
+    assert "a study simulates 20,000 operations per run, this quick look 500" in explorer.kept.value
     explorer.move(threads=20)
     assert explorer.kept.value == "", "that is not what was written"
     explorer.refine()

@@ -2,6 +2,7 @@
 """Shots and the film of them: what is drawn is the trace, what is counted is what the simulator counts."""
 
 import math
+from typing import Any
 
 import plotly.graph_objects as go
 import pytest
@@ -56,6 +57,12 @@ def test_a_film_of_places_has_a_row_for_each_lock_and_a_line_for_each_who_comes(
     (holding,) = [data for data in frame.data if len(data.x) == 3 * len(holds)]
     drawn = sorted((start, round(y)) for start, _, y in strokes(holding))
     assert drawn == sorted((hold.start_ps / 1e6, rows.index(hold.lock)) for hold in holds)
+
+
+@pytest.mark.parametrize("threads", [[], ["x"], [4.5]])
+def test_what_is_no_number_of_threads_is_refused(threads: list[Any]):
+    with pytest.raises(BadInput, match="give one or several whole numbers"):
+        shots("inode-claim", ["steal-retry"], threads)
 
 
 def test_the_slider_names_what_differs():

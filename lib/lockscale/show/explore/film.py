@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
+from lockscale.errors import BadInput
 from lockscale.show.explore.figure import Data, strokes
 from lockscale.show.explore.setting import SEED, Setting, model_of
 from lockscale.show.figures.template import PAGE_PX, figure
@@ -70,6 +71,8 @@ def shots(
 
     Raises BadInput for a scene, an arm or a number of threads that the explorer does not have.
     """
+    if not threads or not all(isinstance(n, int) for n in threads):
+        raise BadInput(f"threads are {list(threads)}: give one or several whole numbers, as 4 or 48")
     return [_shot(Setting(name, arm, n), stretch_us) for arm in arms for n in threads]
 
 

@@ -293,7 +293,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
 def _left_out(setting: Setting) -> str:
     """What a study file has no place for."""
     most, asked = OPERATIONS_FINE, setting.operations
-    note = f"; it cannot ask for {asked:,} operations: a study simulates {most:,} per run"
+    note = f"; a study simulates {most:,} operations per run, this quick look {asked:,}"
     return "" if asked == most else note
 
 
