@@ -11,7 +11,8 @@
 #
 # 1. Move *threads* from 24 to 40. At 24 all is well; at 40 most of the work is retries.
 # 2. Go on to 48 and set the lock kind to *unfair*, as in x86 guests without paravirtual spin locks. The
-#    storm is gone: it needs a fair queue.
+#    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
+#    of *unfair*: they differ in the traffic of cache lines, which this model does not price.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #

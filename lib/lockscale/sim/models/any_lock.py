@@ -13,7 +13,7 @@ from lockscale.sim.primitives import Lock
 WAKE = Note("from a wake-up to running, of locks whose waiters sleep", "assumed: an idle CPU, no deep sleep")
 SPIN = Note("mutex: how long a waiter spins before it sleeps", "assumed: about two context switches")
 SKEW = Note("each thread starts at a random time from 0 to this", "free; 0: all start together")
-CPUS = Note("CPUs that the threads share; 0: each its own", "free")
+CPUS = Note("CPUs of a host whose virtual CPUs the threads are; 0: enough", "free")
 SLICE = Note("how long a thread keeps a CPU for which others wait", "kernel/sched: 3 ms from 8 CPUs on")
 
 
