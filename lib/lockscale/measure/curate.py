@@ -217,17 +217,18 @@ def curate(run: Run) -> Path:
             f"run {run.id} has no kernels of arms, because it measured the kernel that was running: "
             f"data/measured is only for runs that compare arms, so leave this one where it is"
         )
-    into, tables = paths.MEASURED / run.id, [pattern for pattern in KEPT if pattern.endswith("rows.csv")]
-    for table in (run.folder / name for name in tables if (run.folder / name).is_file()):
-        refuse_changed(table)
+    into = paths.MEASURED / run.id
+    tables = [name for name in KEPT if name.endswith("rows.csv") and (run.folder / name).is_file()]
+    for name in tables:
+        refuse_changed(run.folder / name)
     for pattern in KEPT:
         for path in sorted(run.folder.glob(pattern)):
             content = _scrubbed(path)
             if len(content) > MAX_FILE_BYTES:
                 raise BadInput(f"{path} is larger than 2 MB: to keep a run, use fewer iterations or points")
             write_bytes(into / path.relative_to(run.folder), content)
-    for table in (into / name for name in tables if (into / name).is_file()):
-        keep_hash(table)  # scrubbed, they may be others
+    for name in tables:
+        keep_hash(into / name)  # scrubbed, they may be others
     return into
 
 

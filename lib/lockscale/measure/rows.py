@@ -15,6 +15,7 @@ import pandas as pd
 
 from lockscale.errors import BadInput, printable
 from lockscale.files import sha256_of, write_json, write_text
+from lockscale.measure.run_folder import rows_sha256
 
 Origin = Literal["published", "simulated", "qemu", "virtual", "vm", "hardware"]
 """virtual: a real kernel in virtual time. vm: on a virtual machine of which no more is known."""
@@ -56,7 +57,6 @@ class Row:
 COLUMNS = [field.name for field in fields(Row)]
 
 
-SHA256 = "rows_sha256"  # of rows.csv, in the provenance beside it
 KINDS = {"threads": "i", "cpus": "i", "block": "i", "iteration": "i", "value": "fi", "profiled": "b"}
 """numpy's kinds of the columns that are no text."""
 NEVER_EMPTY = (*KINDS, "run", "arm", "test", "metric", "statistic", "origin", "build_id", "started_utc")
@@ -77,16 +77,12 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def keep_hash(path: Path) -> None:
     """Write the hash of these rows into the provenance beside them."""
     beside = path.with_name("provenance.json")
-    write_json(beside, {**json.loads(beside.read_text()), SHA256: sha256_of(path)})
+    write_json(beside, {**json.loads(beside.read_text()), "rows_sha256": sha256_of(path)})
 
 
 def refuse_changed(path: Path) -> None:
     """BadInput where the rows are not those of the hash; a run of before there was one has none."""
-    beside = path.with_name("provenance.json")
-    try:
-        known = json.loads(beside.read_text()).get(SHA256) if beside.is_file() else None
-    except (ValueError, AttributeError):
-        raise BadInput(f"{beside} is damaged: restore the file, or start a new run") from None
+    known = rows_sha256(path.parent)
     if known and path.is_file() and known != sha256_of(path):
         raise _damaged(path, "is not the file that was written, by the sha256 in provenance.json")
 

@@ -63,6 +63,10 @@ class _PredictionFile(_File):
     sha256: str
 
 
+class _HashOfRows(_File):
+    rows_sha256: str | None = None
+
+
 def read_study_file(folder: Path) -> dict[str, Any]:
     """What the run in `folder` is of: `name`, `target`, `parameters` and the rest of its study.
 
@@ -78,6 +82,13 @@ def read_provenance(folder: Path) -> dict[str, Any]:
     """
     found = _read(folder / "provenance.json", _ProvenanceFile)
     return {**found, "study": with_current_names(found["study"])} if "study" in found else found
+
+
+def rows_sha256(folder: Path) -> str | None:
+    """The hash of the rows in `folder` by the provenance beside them; None where none was written."""
+    path = folder / "provenance.json"
+    found: str | None = _read(path, _HashOfRows).get("rows_sha256") if path.is_file() else None
+    return found
 
 
 def prediction_sha256(folder: Path) -> str | None:
