@@ -22,6 +22,8 @@ from short_study import SHORT
 
 pytestmark = [pytest.mark.guest, pytest.mark.alone]
 STUDY = load_study("inode-claim")
+# One process of the kept runs: 19251, 19259, 19267 or 19275 calls for 2400 creates.
+CALLS_OF_A_LEAF_SPLIT = 8
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,13 @@ def test_steal_retry_calls_get_write_access_more_often_than_the_base_varies(rows
 
 
 def test_one_process_loses_no_claim(rows: pd.DataFrame):
-    alone = calls_per_operation(rows, STUDY.called_function).query("threads == 1").value
-    assert alone.max() - alone.min() < 0.02
+    alone = rows[(rows.metric == f"{STUDY.called_function}.calls") & (rows.threads == 1)].value
+    creates = rows[(rows.metric == "creates") & (rows.threads == 1) & rows.profiled].value
+    assert len(alone) == len(creates) == 6 and creates.nunique() == 1
+    # A lost claim is one call more. The random hash seed of each mkfs also changes the count: a directory
+    # splits a leaf more or less, and a split asks for write access eight times.
+    assert (alone % CALLS_OF_A_LEAF_SPLIT).nunique() == 1
+    assert alone.max() - alone.min() <= 8 * CALLS_OF_A_LEAF_SPLIT
 
 
 def test_profiled_iterations_give_no_rate_and_rates_are_not_profiled(rows: pd.DataFrame):
