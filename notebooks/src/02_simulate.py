@@ -146,7 +146,9 @@ found
 #
 # A table to which nothing was fitted, if the study has one. For S1 it is the function cost table: it was
 # measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
-# calls, the attempts and the mean spin time.
+# calls, the attempts and the mean spin time. S1 did not print the attempts: they are its calls less those
+# of a create that loses no bit, 8.03, counted by us on Linux 6.12 (`calls_without_retry` in the study
+# file).
 
 # %%
 display(sentences(story.study.limits))

@@ -2,8 +2,9 @@
 # %% [markdown]
 # # 07 Fit: models against the measurement, prediction against the result
 #
-# A few points on an emulated machine prove little, and the intervals show how little. A parameter marked
-# `open` is not identified by these data.
+# Rates of a plain guest (target qemu) are not a benchmark, and a few points prove little: the intervals
+# show how little. In virtual time rates can be compared. A parameter marked `open` is not identified by
+# these data.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -13,8 +14,11 @@ cpus = None  # None: the guest with the most points
 # %% [markdown]
 # ## The models
 #
-# Every queueing model, fitted to the rates of the patched arm and ranked by how well it predicts points that
-# it was not fitted to.
+# Every queueing model, fitted to the rates of the patched arm and ranked by how well it predicts points
+# that it was not fitted to. `free`: the parameters that are fitted. `in sample`: the mean error at the
+# points it was fitted to; `leave-one-out`: at each point in turn, when fitted to the others; `from small
+# N`: at the larger half of the numbers of processes, when fitted to the smaller half. `-`: too few points
+# for that.
 
 # %%
 from IPython.display import display
@@ -35,7 +39,7 @@ show_tables_whole()
 story = open_story(study, run)
 
 # %%
-cpus = cpus or fullest_guest(story.study)
+cpus = cpus or fullest_guest(story.rows)
 found = fit_rates(story.rows, story.study, cpus)
 found.comparison
 
@@ -96,9 +100,12 @@ if best:
 # %% [markdown]
 # ## The prediction
 #
-# The prediction that notebook 03 wrote, next to what was published and what was measured. A bound holds or
-# it does not. It is *undecided* where the patch was predicted to reduce the counter, and the counted
-# difference is no larger than the scatter between repeats of the patched arm.
+# The prediction that was written before the run was measured, next to what was published and what was
+# measured. It is kept with the run; what you write with 03 by hand afterwards does not replace it.
+# `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
+# from the profile suggests. A bound holds or it does not. It is *undecided* where the patch was predicted
+# to reduce the counter, and the counted difference is no larger than the scatter between repeats of the
+# patched arm.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)

@@ -77,7 +77,9 @@ def test_it_runs_from_its_first_cell_and_shows_all(lab: Any, page: Any, said: li
     if name == MEASURES:
         copy = lab.root / path
         copy.write_text(
-            copy.read_text().replace('run = \\"\\"', f'run = \\"{curated_run("inode-claim").id}\\"')
+            copy.read_text().replace(
+                'run = \\"\\"', f'run = \\"{curated_run("inode-claim", rates=True).id}\\"'
+            )
         )
     page.goto(lab.page(str(path), f"by-hand-{path.stem}"))
     page.wait_for_function(READY)

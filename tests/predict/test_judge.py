@@ -36,7 +36,7 @@ def test_one_number_of_processes_fits_no_model(rows: pd.DataFrame):
 
 @pytest.mark.slow
 def test_the_whole_run_is_compared_with_the_noise_of_its_repeats(rows: pd.DataFrame):
-    found = fit_rates(rows, STUDY, fullest_guest(STUDY))
+    found = fit_rates(rows, STUDY, fullest_guest(rows))
     assert found.comparison is not None
     errors = [one.loo_pct for one in found.comparison.fits if one.loo_pct is not None]
     assert errors == sorted(errors)

@@ -162,8 +162,12 @@ def test_the_browser_shows_what_the_table_does(runs: Path):
     browser = browse_runs()
     assert [one.value for one in browser.two] == [CURATED.id, "inode-claim-20261231T000000Z"]
     assert "change_pct" in browser.found.value
+    browser.filters["study"].value = "inode-claim"
+    assert browser.two[0].value == CURATED.id and "change_pct" in browser.found.value
     browser.filters["study"].value = "orphan-file"
     assert browser.table.value == runs_table(study="orphan-file")._repr_html_()
+    first = browser.two[0]
+    assert first.value == "any" and all(name.startswith("orphan-file-") for name in first.options[1:])
     browser.text.value = "no such"
     assert browser.table.value == "<p>None.</p>"
     assert "Browser(" in repr(browser)  # JupyterLab asks for it before it shows a widget

@@ -143,7 +143,7 @@ def test_a_figure_of_counts_names_the_counter_and_where_it_was_counted():
         ]
     )
     drawn = counted_against_unpatched(study, counts, "in QEMU (tcg)")
-    assert [trace.name for trace in drawn.data] == ["orphan-lockless", "orphan-off"]
+    assert [trace.name for trace in drawn.data] == ["orphan-lockless (patched)", "orphan-off"]
     assert "waits for an orphan lock" in drawn.layout.title.text and "QEMU" in drawn.layout.title.text
     assert drawn.layout.yaxis.title.text == "per orphan"
 

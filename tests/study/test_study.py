@@ -24,6 +24,7 @@ from lockscale.study.file import (
 )
 
 SHIPPED = (paths.STUDIES / "inode-claim.yaml").read_text()
+COUNTED = {"unit": "calls/create", "source": "one process"}
 OPTIONAL = {"calls_without_retry", "check", "counters", "problem"}
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(),
@@ -125,6 +126,14 @@ def test_a_yaml_tag_that_would_run_code_is_refused_and_runs_nothing(inside: Path
         (
             {"filesystem": "zfs"},
             "filesystem: there is no file system 'zfs': use one of btrfs, ext4, tmpfs, xfs",
+        ),
+        (
+            {"calls_without_retry": COUNTED | {"value": True}},
+            "calls_without_retry.value: write a number (got True)",
+        ),
+        (
+            {"calls_without_retry": COUNTED | {"value": -1}},
+            "calls_without_retry.value: write a number of at least 0.0 (got -1)",
         ),
         ({5: "x"}, "5: a key must be text: quote it, or correct its name (got 5)"),
     ],

@@ -139,7 +139,9 @@ def test_the_value_of_what_no_server_has_is_not_repeated(targets: Path, value: o
     assert "hunter2" not in refused(targets, {**SERVER, "host": "ssh://bob:hunter2secret@server"})
 
 
-@pytest.mark.parametrize("folder", ["../../rel", "rel", "~nobody-here/x", "~", "", "/a\nb", "/a\x1b[31m", 5])
+@pytest.mark.parametrize(
+    "folder", ["../../rel", "rel", "~nobody-here/x", "~", "", "/a\nb", "/a\x1b[31m", 5, "/a/../b", "~/../b"]
+)
 def test_the_folder_of_loads_is_a_whole_path(targets: Path, folder: object):
     (targets / "here.yaml").write_text(yaml.safe_dump({"name": "here", "kind": "local", "folder": folder}))
     with pytest.raises(BadInput, match=r"^here\.yaml: folder: "):
@@ -246,3 +248,10 @@ def test_what_is_public_of_a_server_does_not_say_where_it_is(targets: Path):
     (targets / "example-server.yaml").write_text(yaml.safe_dump({**SERVER, **planted}))
     said = str(load_target("example-server").public())
     assert "secret" not in said and "2222" not in said and SERVER["disk"]["serial"] not in said
+
+
+def test_a_local_target_is_never_disposable_in_the_words_of_yaml(targets: Path):
+    here = {"name": "here", "kind": "local", "disposable": True}
+    (targets / "here.yaml").write_text(yaml.safe_dump(here))
+    with pytest.raises(BadInput, match=r"^here\.yaml: disposable: write false \(got True\)$"):
+        load_target("here")

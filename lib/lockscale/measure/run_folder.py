@@ -265,12 +265,12 @@ def run_by_hand(study: str) -> Run:
 
 
 def latest_by_hand(study: str) -> Run:
-    """What such a notebook reads: its own rows unless a run in runs/ is newer, else latest_run()."""
+    """What such a notebook reads: its own rows unless a run in runs/ is newer, then latest_run()."""
     mine, latest = run_by_hand(study), next(_of_our_kernels(paths.RUNS, study), None)
     is_measured = mine.rows.is_file() and names_kernels(mine.folder)
     if is_measured and (latest is None or mine.rows.stat().st_mtime >= latest.rows.stat().st_mtime):
         return mine
-    return latest_run(study)
+    return latest_run(study, rates=True)
 
 
 def latest_run(study: str, *, rates: bool = False) -> Run:

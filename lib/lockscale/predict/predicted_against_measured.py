@@ -68,9 +68,9 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
         return Fitted(column, None)
 
 
-def fullest_guest(study: Study) -> int:
-    """The virtual CPUs of the guest that is measured at the most numbers of processes."""
-    return max(study.parameters.guests, key=lambda guest: len(guest.processes)).cpus
+def fullest_guest(rows: pd.DataFrame) -> int:
+    """The CPUs of the guest, or of the server, that was measured at the most numbers of processes."""
+    return int(rows.groupby("cpus").threads.nunique().idxmax())
 
 
 def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:

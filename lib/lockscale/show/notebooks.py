@@ -109,7 +109,7 @@ def made_from(notebook: Any, run: str) -> str:
 def run_read_by(notebook: Any) -> str:
     """The run of data/measured that the committed outputs show: that of the study in the parameters cell."""
     study = parameters_in(_code(notebook)).get("study")
-    return curated_run(study).id if study else ""
+    return curated_run(study, rates=True).id if study else ""
 
 
 def committed(source: Path) -> str:

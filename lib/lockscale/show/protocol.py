@@ -245,7 +245,9 @@ def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
     if (origin := prediction.get("origin", "published")) != "published":
         says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
         outside = f", which do not determine {p['open'][0].partition(':')[0]}" if p.get("open") else ""
-    gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, " if "gain_low" in p else ""
+    gain = ""
+    if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
+        gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "
     naive = p.get("naive_value")
     return [
         Paragraph(

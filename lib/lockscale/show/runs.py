@@ -257,6 +257,11 @@ def browse_runs() -> "Browser":
     return Browser()
 
 
+def _measured(frame: pd.DataFrame) -> list[str]:
+    """What two runs to compare are chosen from."""
+    return [ANY, *frame.run[frame.rows.fillna(0) > 0]]
+
+
 class Browser(w.VBox):  # type: ignore[misc]
     """Filters, the runs that are left, and two of them compared."""
 
@@ -268,8 +273,7 @@ class Browser(w.VBox):  # type: ignore[misc]
         }
         self.text = w.Text(description="contains")
         self.table, self.found = w.HTML(), w.HTML()
-        measured = [ANY, *frame.run[frame.rows.fillna(0) > 0]]
-        self.two = [w.Dropdown(options=measured, description=name) for name in ("first", "second")]
+        self.two = [w.Dropdown(options=_measured(frame), description=name) for name in ("first", "second")]
         for control, name in zip(self.two, latest_two() or (), strict=False):
             control.value = name
         for control in (*self.filters.values(), self.text):
@@ -284,7 +288,11 @@ class Browser(w.VBox):  # type: ignore[misc]
 
     def _show_table(self) -> None:
         chosen = {name: control.value for name, control in self.filters.items() if control.value != ANY}
-        self.table.value = runs_table(**chosen, text=self.text.value)._repr_html_()
+        listed = runs_table(**chosen, text=self.text.value)
+        self.table.value = listed._repr_html_()
+        for control in self.two:
+            name, control.options = control.value, _measured(listed.frame)
+            control.value = name if name in control.options else ANY
 
     def _show_two(self) -> None:
         names = [control.value for control in self.two]

@@ -131,7 +131,8 @@ def why_of(error: ErrorDetails) -> str:
         return f"{error['input']} is called {role} now: rename it"
     if error["type"] == "value_error":
         return printable(error["msg"].removeprefix("Value error, "), 200)
-    return WRITE.get(error["type"], "this is not allowed here: fix it").format(**error.get("ctx", {}))
+    said = WRITE.get(error["type"], "this is not allowed here: fix it").format(**error.get("ctx", {}))
+    return said.lower() if said in ("write True", "write False") else said  # as YAML spells them
 
 
 def _got(error: ErrorDetails, why: str) -> str:

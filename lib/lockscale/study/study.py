@@ -63,7 +63,7 @@ class Constant(pydantic.BaseModel):
 
     model_config = STRICT
 
-    value: pydantic.FiniteFloat
+    value: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False, strict=True)]
     unit: Text
     source: Text
     run: Annotated[str, spelt(r"[a-z0-9][A-Za-z0-9_-]*", "name a run of data/measured")] | None = None

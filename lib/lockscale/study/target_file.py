@@ -21,6 +21,8 @@ def _whole_path(folder: str) -> str:
         raise ValueError("write the absolute path, which begins with / or ~/")
     if not folder.isprintable():
         raise ValueError("it contains a control character: write the path without it")
+    if ".." in Path(folder).parts:
+        raise ValueError("it goes up by ..: write the path without it")
     return folder
 
 

@@ -36,7 +36,8 @@ casebook_figure(score)
 # ## Deleting the waits
 #
 # If a share *w* of the samples goes away and nothing else changes, the rate grows by a factor of 1 / (1 -
-# *w*). That is what a profile promises. How much of the promise is kept?
+# *w*). That is what a profile promises. How much of the promise is kept? `within 2`: the share of the gains
+# that are no more than a factor of two off the promise; `too high`: of those that are smaller than it.
 
 # %%
 asked = [one for case in cases for one in asked_of(case) if one.base.promise and one.published]
@@ -66,9 +67,11 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # %% [markdown]
 # ## The score
 #
-# Each case is predicted from other families alone. `held_pct`: how often the 90% interval contains the
-# published gain; `sign_pct`: whether a change of more than 5% was predicted with the right sign;
-# `wrong_side`: intervals that say faster where the patch made it slower.
+# Each case is predicted from other families alone. `n`: how many gains were predicted; `held_pct`: how
+# often the 90% interval contains the published gain; `median_width`: its upper over its lower end;
+# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals
+# that say faster where the patch made it slower. `delete_waits` is the promise, give or take a quarter, and
+# `history` a line from promises to gains; both need a profile.
 
 # %%
 summed = ["n", "held_pct", "median_width", "sign_pct", "wrong_side"]
@@ -77,6 +80,8 @@ pd.DataFrame(rows).T.round(2)
 
 # %% [markdown]
 # ## What was missed
+#
+# `value` is the predicted gain, `low` to `high` its 90% interval. A case with one gain has no `label`.
 
 # %%
 found = pd.DataFrame(score["cases"])

@@ -28,7 +28,8 @@
 #
 # While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point is
 # simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads: the
-# short run ends before the storm begins.
+# short run ends before the storm begins. With *host CPUs* there is no short run: the curves come a second
+# after you stop.
 #
 # Everything here is simulated except the open marks, which were published. The command below the figure
 # prints the same numbers in a terminal. The calibration is only valid for the model's default times.

@@ -36,7 +36,8 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 # ## Where the CPUs then spend their time
 #
 # `most_time_at` is where the CPUs spend most of their time: a lock that they wait for, a cache line that
-# bounces between them, or a search that they repeat; `share_pct` of all CPUs are there.
+# bounces between them, or a search that they repeat; `share_pct` of all CPUs are there. `value` is the
+# rate, in operations per second.
 
 # %%
 most_time(found, path)

@@ -164,6 +164,14 @@ def test_no_wait_is_called_none_on_a_scale_that_has_no_zero(storm: View):
     assert dict(zip(axis["tickvals"], axis["ticktext"], strict=True))[1.0] == "none"
 
 
+def test_an_arm_keeps_its_colours_whichever_is_chosen():
+    looks = []
+    for arm in ("steal-retry", "search-locked"):
+        found = explorer_figure(view(Setting(arm=arm, threads=8))).data[1:5]
+        looks.append({one.name: (one.line.color, one.line.dash, one.marker.color) for one in found})
+    assert looks[0] == looks[1] and len(set(looks[0].values())) == len(looks[0]) == 4
+
+
 @pytest.mark.parametrize("setting", OF_SCENES, ids=lambda s: s.scene)
 def test_traces_keep_their_order_from_scene_to_scene(setting: Setting):
     found = traces(view(setting))

@@ -122,6 +122,8 @@ def test_the_slow_access_puts_creators_to_sleep_and_the_cheap_one_lets_them_queu
     assert fast.creates < slow.creates and fast.turns_per_operation > slow.turns_per_operation > 1
     cured = told("write-access").tally.loc[["slow-search", "fast-search"]]
     assert set(cured.turns_per_operation) == {1}
+    (created,) = told("write-access").of(pd.Series)
+    assert created["fast-retry"] < created["slow-retry"] / 2 < created["slow-search"] < created["fast-search"]
 
 
 def test_old_writers_wait_for_one_group_and_new_ones_spread():

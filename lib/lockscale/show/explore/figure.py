@@ -37,11 +37,11 @@ def explorer_figure(view: View) -> go.Figure:
     )  # fmt: skip
     drawn.update_layout(hovermode="closest", legend={"entrywidth": 0}, margin={"t": 95, "r": 35})
     looks: list[Data] = [
-        {"mode": "none", "fill": "toself", "fillcolor": "rgba(213,94,0,0.18)", "hoverinfo": "skip"},
-        {"mode": "lines+markers", **style(0)},
-        {"mode": "lines+markers", **style(1)},
-        {"mode": "markers", "marker": _open(0)},
-        {"mode": "markers", "marker": _open(1)},
+        {"mode": "none", "fill": "toself", "hoverinfo": "skip"},
+        {"mode": "lines+markers"},
+        {"mode": "lines+markers"},
+        {"mode": "markers"},
+        {"mode": "markers"},
         {"mode": "markers", "marker": {"color": "#222", "symbol": "star", "size": 15}},
     ]
     for look in looks:
@@ -57,15 +57,17 @@ def explorer_figure(view: View) -> go.Figure:
 
 
 def traces(view: View) -> list[Data]:
-    """x, y and name of each trace, in the figure's order."""
-    arm, other = view.setting.arm, view.setting.of.after(view.setting.arm)
-    lock = view.at.locks.get(view.setting.of.lock_of(arm))
+    """x, y, name and look of each trace, in the figure's order. An arm has its colour whichever is chosen."""
+    known, arm = view.setting.of, view.setting.arm
+    other = known.after(arm)
+    place = list(known.arms).index
+    lock = view.at.locks.get(known.lock_of(arm))
     return [
-        _band(view.curve),
-        _curve(arm, view.curve),
-        _curve(other, view.other),
-        _published(view, arm),
-        _published(view, other if view.other else ""),
+        {**_band(view.curve), "fillcolor": _pale(COLOURS[place(arm)])},
+        {**_curve(arm, view.curve), **style(place(arm))},
+        {**_curve(other, view.other), **style(place(other))},
+        {**_published(view, arm), "marker": _open(place(arm))},
+        {**_published(view, other if view.other else ""), "marker": _open(place(other))},
         {**as_arrays([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
         *map(_histogram, STEMS, (lock.wait_histogram, lock.hold_histogram) if lock else ((), ())),
         *(_lines(state, [s for s in view.timeline.spans if s.state == state]) for state in STATES),
@@ -169,6 +171,11 @@ def strokes(x0: Floats, x1: Floats, y0: Floats, y1: Floats) -> Data:
 def as_arrays(x: Any, y: Any) -> Data:
     """As arrays, which plotly neither checks one by one nor sends as text."""
     return {"x": np.asarray(x, float), "y": np.asarray(y, float)}
+
+
+def _pale(colour: str) -> str:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"
 
 
 def _open(k: int) -> Data:

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from lockscale.show.explore.setting import OPERATIONS_FINE, REPLICATIONS, SEED, Setting, model_of, scene
+from lockscale.show.explore.setting import (
+    OPERATIONS_FINE,
+    REPLICATIONS,
+    SEED,
+    TIMES,
+    Setting,
+    model_of,
+    scene,
+)
 from lockscale.sim import Result, simulate
 from lockscale.sim.trace import Trace, trace
 from lockscale.tables import published
@@ -155,12 +163,18 @@ def numbers(view: View) -> list[str]:
 def runs(view: View) -> str:
     """How long the runs are of which the numbers and the 95% are, and whether longer ones follow."""
     long = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
-    if view.setting.fine:
+    if not view.setting.is_quick:
         return f"{long} each; the 95% interval is over these runs."
     return (
         f"Quick look: {long} each; a storm can begin after they end. "
         f"It is redrawn with {OPERATIONS_FINE:,} once you stop."
     )
+
+
+def sliders(setting: Setting) -> str:
+    """What the two times mean to the model; a lock can be held for more than `hold`, and more than once."""
+    meanings = {one.name: one.meaning for one in model_of(setting.of.model).parameters}
+    return "; ".join(f"slider {slider}: {meanings[name]}" for slider, name in TIMES.items())
 
 
 def removes(view: View) -> str:

@@ -2,7 +2,6 @@
 """The explorer in JupyterLab: controls that make a setting, and the figure of its view. No more."""
 
 import asyncio
-import contextlib
 import functools
 import html
 import time
@@ -33,7 +32,7 @@ from lockscale.show.explore.setting import (
     rounded,
     scenes,
 )
-from lockscale.show.explore.view import View, numbers, removes, runs, view, view_while
+from lockscale.show.explore.view import View, numbers, removes, runs, sliders, view, view_while
 
 EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
 """CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
@@ -132,13 +131,19 @@ class AtRest:
         self.task: asyncio.Task[None] | None = None
         """The last that was asked for; an event loop alone keeps no task alive."""
 
-    def ask(self, work: Work, then: Callable[[Any], None]) -> None:
-        """After REST_S work in a thread, then hand over what it found, in the loop's own thread."""
+    def ask(self, work: Work, then: Callable[[Any], None]) -> bool:
+        """After REST_S work in a thread, then hand over what it found, in the loop's own thread.
+
+        False where there is no loop, so that nothing will be done.
+        """
         if self.task:
             self.task.cancel()
-        with contextlib.suppress(RuntimeError):  # there is no loop
+        try:
             loop = asyncio.get_running_loop()
-            self.task = loop.create_task(self._rest(work, then))
+        except RuntimeError:
+            return False
+        self.task = loop.create_task(self._rest(work, then))
+        return True
 
     async def _rest(self, work: Work, then: Callable[[Any], None]) -> None:
         mine = asyncio.current_task()
@@ -201,17 +206,20 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.setting = replace(changed(self.setting, **changes), fine=False)
         self.kept.value = ""  # what was written is not what is set any more
         self._set_controls()
-        self._draw()
-        self._at_rest()
+        if self._at_rest() and not self.setting.is_quick:
+            self._wait()
+        else:
+            self._draw()
 
     def refine(self) -> None:
         """Draw the same with as many operations as a study takes; in JupyterLab it comes by itself."""
         self.setting = replace(self.setting, fine=True)
         self._draw()
 
-    def _at_rest(self) -> None:
+    def _at_rest(self) -> bool:
+        """Whether a finer view follows: not if this is one, nor in a script."""
         if self.setting.fine:
-            return
+            return False
         fine = replace(self.setting, fine=True)
 
         def work(wanted: Callable[[], bool]) -> View | BadInput | None:
@@ -224,7 +232,14 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self._send_again()
             self.refine()  # what was found is remembered
 
-        self._rest.ask(work, then)
+        return self._rest.ask(work, then)
+
+    def _wait(self) -> None:
+        """No curve rather than a wrong one, where a quick look would tell nothing."""
+        self._clear(
+            f"Simulating {OPERATIONS_FINE:,} operations a run: threads that share host CPUs are preempted so "
+            "seldom that a quick look tells nothing."
+        )
 
     def _send_again(self) -> None:
         """Where the controls stand, once more: if the hand moved two at once, the browser may have heard of
@@ -241,12 +256,15 @@ class Explorer(w.VBox):  # type: ignore[misc]
         try:
             found = view(self.setting)
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
-            self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
-            self.words.value = f"<p role='alert'>{html.escape(str(error))}</p>"
+            self._clear(str(error))
             return
         self.recompute_ms = 1000 * (time.perf_counter() - started_s)
         self.plot.show(traces(found), layout(found))
         self._show_words(found)
+
+    def _clear(self, says: str) -> None:
+        self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
+        self.words.value = f"<p role='alert'>{html.escape(says)}</p>"
 
     def _set_controls(self) -> None:
         """Set the controls to the setting, without hearing of it again."""
@@ -269,7 +287,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self._moving = False
 
     def _show_words(self, found: Any) -> None:
-        lines = [html.escape(line) for line in (*numbers(found), removes(found), runs(found)) if line]
+        lines = [
+            html.escape(line)
+            for line in (*numbers(found), sliders(self.setting), removes(found), runs(found))
+            if line
+        ]
         self.words.value = (
             f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
         )

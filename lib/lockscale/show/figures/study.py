@@ -89,15 +89,16 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     """Rates of the study's operation; those of a guest are a direction at most, never a benchmark."""
     low, high = rates.value - rates.sd, rates.value + rates.sd
     worth = "" if is_benchmark(origin_of(rates)) else ": not a benchmark"
-    says = f"measured {where}{worth}; bars: 1 standard deviation{_cut(low)}"
+    guests = sorted(rates.cpus.unique())
+    one = f", {guests[0]:g} CPUs" if len(guests) == 1 else ""
+    says = f"measured {where}{one}{worth}; bars: 1 standard deviation{_cut(low)}"
     drawn = figure(f"{study.name}: measured rates{rate_note(rates)}", says, TASKS, study.metric)
-    series = [(name, cpus) for name in study.arm_names for cpus in sorted(rates.cpus.unique())]
-    for k, (arm, cpus) in enumerate(series):
+    for k, (arm, cpus) in enumerate((name, cpus) for name in study.arm_names for cpus in guests):
         at = (rates.arm == arm) & (rates.cpus == cpus)
         bars = _rate_bars(rates.value[at], low[at], high[at])
         drawn.add_scatter(
-            x=rates.threads[at], y=rates.value[at], error_y=bars, name=f"{arm}, {cpus} CPU",
-            mode="lines+markers", **_style(k),
+            x=rates.threads[at], y=rates.value[at], error_y=bars, mode="lines+markers", **_style(k),
+            name=_with_role(study, arm) + ("" if one else f", {cpus:g} CPUs"),
         )  # fmt: skip
     drawn.update_yaxes(rangemode="nonnegative")
     return name_log_axes(drawn.update_xaxes(type="log", tickvals=sorted(rates.threads.unique())))
@@ -117,8 +118,16 @@ def counted_against_unpatched(study: Study, counts: pd.DataFrame, where: str) ->
         bars, marker = error_bars(arm.change, arm.low, arm.high), dict(_style(k)["marker"])
         filled = marker["symbol"].removesuffix("-open")
         marker["symbol"] = [filled if sure else f"{filled}-open" for sure in arm.significant]
-        drawn.add_scatter(x=label, y=arm.change, error_y=bars, mode="markers", name=name, marker=marker)
+        drawn.add_scatter(
+            x=label, y=arm.change, error_y=bars, mode="markers", name=_with_role(study, name), marker=marker
+        )
     return drawn.update_layout(scattermode="group", showlegend=True).update_xaxes(tickangle=0)
+
+
+def _with_role(study: Study, arm: str) -> str:
+    """An arm's name does not tell a reader on which side of the patch it is."""
+    roles = {study.unpatched.name: " (unpatched)", study.patched.name: " (patched)"}
+    return f"{arm}{roles.get(arm, '')}"
 
 
 def _verdicts(significant: "pd.Series[bool]") -> str:
@@ -140,7 +149,8 @@ def function_shares(
     """Time in each traced function per arm, in seconds; times include callees and waits."""
     wide = 1.4 * WIDTH_PX  # beside long names of functions a legend in two columns is cut off
     drawn = figure("Where the time goes", says, "total time (s)", "", round(wide))
-    for k, (name, cost) in enumerate(zip(names, (before, after), strict=True)):
+    sides = [f"{name} ({role})" for name, role in zip(names, ("unpatched", "patched"), strict=True)]
+    for k, (name, cost) in enumerate(zip(sides, (before, after), strict=True)):
         seconds, colour = cost.total_us / 1e6, COLOURS[k]
         drawn.add_bar(y=cost.function, x=seconds, orientation="h", name=name, marker_color=colour)
     return drawn.update_yaxes(autorange="reversed", automargin=True)

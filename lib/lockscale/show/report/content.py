@@ -73,7 +73,7 @@ def _headlines(story: Story) -> Iterator[ReportText]:
     yield ReportText(str(measured(rows, story.where)) + worth)
     yield ReportText(str(predicted(prediction)))
     judgements = (
-        fit_rates(rows, study, fullest_guest(study)),
+        fit_rates(rows, study, fullest_guest(rows)),
         judge_bounds(prediction, counter, story.extra),
         judge_counters(prediction, rows, study),
         judge_rates(prediction, rows),
