@@ -69,7 +69,7 @@ def test_every_committed_figure_says_where_its_numbers_are_from():
         where = r"published|simulated|measured (in QEMU|in virtual time|on hardware)"
         assert re.search(where, says), path.name
         if "measured" in says and not path.stem.endswith("-simulated"):  # those may have a file's points
-            (run,) = re.findall(r"run (\S+?)[;:]", says)
+            (run,) = re.findall(r"run (\S+?)[,;:]", says)
             assert (paths.MEASURED / run).is_dir()
 
 
