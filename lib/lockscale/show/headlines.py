@@ -35,8 +35,17 @@ def audited(claims: pd.DataFrame) -> Headline:
         return Headline("no table of the study prints a claim that could be recomputed")
     counts = claims.verdict.value_counts()
     holds, fails, unknown = (int(counts.get(verdict, 0)) for verdict in ("holds", "fails", "unknown"))
-    says = f"of {len(claims)} claims {holds} hold, {fails} fail and {unknown} unknown"
+    says = f"of {len(claims)} claims {holds} hold, {fails} fail{_of_ours(claims)} and {unknown} unknown"
     return Headline(says, {"claims_hold": holds, "claims_fail": fails, "claims_unknown": unknown})
+
+
+def _of_ours(claims: pd.DataFrame) -> str:
+    """That a failing claim was never made: it is one that a reader could take from the tables."""
+    failing = claims[claims.verdict == "fails"].note
+    ours = int(failing.str.startswith("not claimed").sum())
+    if not ours:
+        return ""
+    return f" ({'' if ours == len(failing) else f'{ours} '}not claimed by the source)"
 
 
 def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headline:

@@ -71,8 +71,8 @@ def is_the_rate_run(
     found = Interval(sum(busy) / len(busy), min(busy), max(busy)) if len(busy) > 1 else busy[0]
     ends = f", with the extremes of {len(busy)} iterations" if len(busy) > 1 else ""
     note = (
-        f"threads in {function} at those rates{ends}; with {threads} of them the profiled run made at "
-        f"most {threads * count / total_us * 1e6:.0f} creates/s"
+        f"not claimed; threads in {function} at those rates{ends}; with {threads} of them the profiled run "
+        f"made at most {threads * count / total_us * 1e6:.0f} creates/s"
     )
     claim = f"the function-cost run is the run of {rates_table}"
     line = row(table, claim, threads, found, "threads", "fails", note)
