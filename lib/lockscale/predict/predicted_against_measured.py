@@ -70,7 +70,8 @@ def fit_rates(rows: pd.DataFrame, study: Study, cpus: int) -> Fitted:
 
 def fullest_guest(rows: pd.DataFrame) -> int:
     """The CPUs of the guest, or of the server, that was measured at the most numbers of processes."""
-    return int(rows.groupby("cpus").threads.nunique().idxmax())
+    points = rows[["cpus", "threads"]].drop_duplicates().cpus
+    return int(points.mode().iloc[0])
 
 
 def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
