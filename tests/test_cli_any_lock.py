@@ -156,6 +156,7 @@ def test_the_tool_is_also_named_for_a_model(lockscale: Lockscale, tmp_path: Path
         (["whatif", "--profile", REPORT, "--tool", "fio"], "the output of fio is not a profile"),
         (["whatif", "inode-claim", "--tool", "perf_lock"], "takes either a study's name, or --profile"),
         (["whatif", "inode-claim", "--letter"], "do not work with STUDY or --model"),
+        (["whatif", "--share", "60", "--patch", "shrink L 0.5"], "Write 50% or 0.5%"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
         (["casebook", "add", REPORT, "--id", "x"], "this is not a report of the test robot"),

@@ -74,6 +74,15 @@ def test_a_new_study_is_whole_as_it_stands(own_tree: Path, lockscale: Lockscale)
     assert {("dir-lock", "as-is"), ("dir-lock", "with-patch")} <= arms
 
 
+@pytest.mark.parametrize("name", ["1", "0x10", "true", "null", "no", "2024-01-01", "1e3"])
+def test_a_name_that_yaml_takes_for_a_number_or_a_date_is_read_back(
+    name: str, own_tree: Path, lockscale: Lockscale
+):
+    assert lockscale("new", "study", name).status == 0
+    assert load_study(name).name == name
+    assert lockscale("study", "list").status == 0
+
+
 def test_a_patch_that_is_put_in_is_the_arms(own_tree: Path, lockscale: Lockscale):
     folder = Path(lockscale("new", "study", "dir-lock", "--json").value["folder"])
     patch = next((paths.ROOT / "docs/own-study/look-again").glob("*.patch"))

@@ -6,6 +6,7 @@ its threads wait for the lock; half of them have a second lock, which no profile
 simulated as well. Nothing of the predictor is in the simulator.
 """
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -186,6 +187,29 @@ def test_what_two_changes_have_in_common_is_gained_once() -> None:
     for text in ("lockless a_lock + lockless a_lock", "lockless a_lock + lockless b_path"):
         (found,) = ask_lock(UnpatchedData({}, profile(slow), 64), [text], [], history()).candidates
         assert found.promise == pytest.approx(1 / 0.6, rel=0.01), text
+
+
+def test_two_changes_of_one_lock_do_not_beat_its_removal_where_only_rates_are_known() -> None:
+    measured = UnpatchedData(rates_per_s={1: 35e3, 64: 140e3})
+    both = ["split L 4 + batch L 8", "split L 4 + split L 8", "split L 4 + split OTHER 8"]
+    found = {one.patch: one for one in ask_lock(measured, ["lockless L", *both], []).candidates}
+    assert all(found[text].value <= found["lockless L"].value for text in both)
+    halves, quarter = ask_lock(measured, ["shrink L 50% + shrink L 50%", "shrink L 75%"], []).candidates
+    assert halves.value == pytest.approx(quarter.value)
+
+
+def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
+    every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
+    assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every
+    assert "Hardly anybody waits here" in nobody and "33.33" not in nobody
+
+
+def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:
+    answer = ask_lock(UnpatchedData(rates_per_s={1: 35e3, 64: 140e3}), [], [])
+    assert any(0.895 <= one.over_5_pct < 0.9 for one in answer.candidates)
+    shown = re.findall(r"(\d+)% +(yes|no)", lock_text(answer))
+    assert shown and all((int(chance) >= 90) == (worth == "yes") for chance, worth in shown)
+    assert "needs a third one, as any two fit" in lock_text(answer)
 
 
 def test_rates_that_grow_faster_than_the_threads_bound_nothing_below_one() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from lockscale.predict.history import GainInterval, History
 
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
+WORTH_IT = 0.95
+"""What a measurement has to leave of an interval at most, on average, to be proposed."""
 ONE_THREAD = "the same load with one thread: -r 1:RATE,N:RATE"
 
 
@@ -41,12 +43,13 @@ def advice(
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width
         options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))
-    useful = [option for option in options if option[2] < now.width]
+    useful = [option for option in options if option[2] < WORTH_IT * now.width]
     if not useful:
+        may = "" if np.isfinite(most) else ". The rate of one thread (-r 1:RATE,N:RATE) can narrow it"
         return Advice(
-            "no measurement of the unpatched kernel narrows the interval: the next limit shows only once "
-            "the lock is gone",
-            "measure a draft without the lock, on a file system whose data may be lost",
+            "to narrow the interval, measure a draft without the lock, on a file system whose data may be "
+            "lost",
+            f"what limits the rate next shows only once the lock is gone{may}",
             now.width,
             now.width,
         )

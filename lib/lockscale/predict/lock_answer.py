@@ -129,12 +129,13 @@ def _usual(measured: UnpatchedData) -> list[str]:
 
 def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple[PatchGain, NextLimit | None]:
     """And who waits longest once it is there."""
-    matches = [measured.profile.match(change.lock) for change in patch.changes] if measured.profile else []
-    found: list[Match | None] = [*matches] or [None] * len(patch.changes)
+    changes = patch.changes if measured.profile else patch.of_each_lock()
+    matches = [measured.profile.match(change.lock) for change in changes] if measured.profile else []
+    found: list[Match | None] = [*matches] or [None] * len(changes)
     shares = [_waiting(measured, match) for match in found]
     promises = [
         _promise(measured, change, match, share)
-        for change, match, share in zip(patch.changes, found, shares, strict=True)
+        for change, match, share in zip(changes, found, shares, strict=True)
     ]
     promise = _together(measured, promises, matches)
     most, following = measured.most_gain, _next_limit(measured, matches)
@@ -205,6 +206,8 @@ def _together(
         return known[0]
     gone = sum(1 - 1 / promise for promise in known)
     most = measured.wait_share if measured.wait_share is not None else measured.share_together(matches)
+    if most is None and not matches:  # of rates alone, as each of them
+        return min(promise_of(gone), float(np.exp(TYPICAL)))
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 
@@ -237,6 +240,8 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     else:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
+    if waiting is None and len(rates) == 2:
+        return "check against the unpatched rates: needs a third one, as any two fit", None
     said = f"check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
     if off > FAR_PCT:
         said += ": lock waits do not explain this curve"
@@ -248,6 +253,13 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         elif waiting is not None:
             said += ". Something else limits the rates, or the profile is from another run"
     return said, off
+
+
+def _which(measured: UnpatchedData) -> str:
+    """What would tell the lock; perf report leaves out callers below its percent limit."""
+    if measured.profile and any(entry.callers for entry in measured.profile.entries):
+        return "its callers are below perf report's limit: print it again with --percent-limit 0"
+    return "without call graphs the profile cannot tell which one it is: record it with -g"
 
 
 def _notes(measured: UnpatchedData) -> list[str]:
@@ -272,10 +284,7 @@ def _notes(measured: UnpatchedData) -> list[str]:
     if measured.profile:
         waits = measured.profile.waits
         if waits and kind_of(waits[0].name):
-            notes.append(
-                f"{waits[0].name} is where every lock of its kind waits, and without call graphs the profile "
-                "cannot tell which one it is: record it with -g"
-            )
+            notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
         notes += measured.profile.warnings
         if measured.profile.of != SAMPLES and not measured.seconds:
             notes.append(

@@ -6,11 +6,14 @@ from textwrap import fill
 import pandas as pd
 
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.history import HOLDS
-from lockscale.predict.lock_answer import LockAnswer, PatchGain
+from lockscale.predict.history import HOLDS, MOST_SHARE
+from lockscale.predict.lock_answer import SURE, UNLIKELY, LockAnswer, PatchGain
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
+MOST_PROMISED = 1 / (1 - MOST_SHARE)
+NOBODY_WAITS = 1.02
+"""A promise below: under 2% of the time."""
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
@@ -28,7 +31,7 @@ def lock_text(answer: LockAnswer) -> str:
             "low": f"{one.low:.2f}",
             "gain": f"{one.value:.2f}",
             "high": f"{one.high:.2f}",
-            "chance of > 5%": f"{one.over_5_pct:.0%}",
+            "chance of > 5%": _chance(one.over_5_pct),
             "worth writing": one.worth,
         }
         for one in answer.candidates
@@ -40,7 +43,9 @@ def lock_text(answer: LockAnswer) -> str:
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
         "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
-        "larger, because waiters also slow down the others.",
+        "larger, because waiters also slow down the others. worth writing: yes from a chance of "
+        f"{SURE:.0%} on, no below {UNLIKELY:.0%}.",
+        _at_its_limit(answer),
         _next(answer),
         _advice(answer),
         *answer.notes,
@@ -49,8 +54,29 @@ def lock_text(answer: LockAnswer) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _chance(chance: float) -> str:
+    """Rounded, but not up to what a "yes" needs."""
+    shown = round(100 * chance)
+    return f"{shown - 1 if chance < SURE <= shown / 100 else shown}%"
+
+
 def _times(gain: float | None) -> str:
-    return "not known" if gain is None else f"{gain:.2f}"
+    if gain is None:
+        return "not known"
+    return f"{gain:.2f}{'+' * (gain >= MOST_PROMISED)}"
+
+
+def _at_its_limit(answer: LockAnswer) -> str:
+    """What a promise leaves unsaid at either end."""
+    promises = [one.promise for one in answer.candidates if one.promise is not None]
+    if any(one >= MOST_PROMISED for one in promises):
+        return f"{MOST_PROMISED:.2f}+: a share above {MOST_SHARE:.0%} counts as {MOST_SHARE:.0%}."
+    if promises and max(promises) < NOBODY_WAITS:
+        return (
+            "Hardly anybody waits here. What is left of the gains is that of published patches, which nobody "
+            "writes for such a lock: take them for too high."
+        )
+    return ""
 
 
 def _next(answer: LockAnswer) -> str:

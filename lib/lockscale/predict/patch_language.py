@@ -7,7 +7,7 @@ the function that takes it, and how much. Two that are written with ` + ` betwee
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockscale.errors import BadInput, printable
 from lockscale.predict.change_kind import BY_NAME, GONE
@@ -39,6 +39,8 @@ WORDS: Mapping[str, Word] = {
     "algorithm": Word("algorithm", "", "algorithm LOCK"),
     "unshare": Word("layout", "", "unshare FUNCTION"),
 }
+ACT_TOGETHER = ("split", "trylock", "shrink", "batch", "fewer")
+"""Of one lock, each leaves a part of what the other leaves."""
 EXAMPLES = ", ".join(word.example for word in WORDS.values())
 
 
@@ -65,6 +67,17 @@ class Change:
     def left(self) -> str:
         return BY_NAME[self.kind].left
 
+    def and_then(self, other: "Change") -> "Change":
+        """Both, of one lock; the word is that which leaves less of it."""
+        first = self if self.left == GONE else other
+        return replace(
+            first,
+            parts=self.parts * other.parts,
+            hold=self.hold * other.hold,
+            visits=self.visits * other.visits,
+            pooled=self.pooled or other.pooled,
+        )
+
 
 @dataclass(frozen=True)
 class Patch:
@@ -78,6 +91,18 @@ class Patch:
         """Of several changes the one that leaves least of its lock."""
         lefts = [change.left for change in self.changes]
         return GONE if GONE in lefts else lefts[0]
+
+    def of_each_lock(self) -> tuple[Change, ...]:
+        """With those that make one lock shorter, rarer or several put together: they act on what is left."""
+        merged: dict[str, Change] = {}
+        others = []
+        for one in self.changes:
+            if one.word not in ACT_TOGETHER:
+                others.append(one)
+                continue
+            before = merged.get(one.lock)
+            merged[one.lock] = one if before is None else before.and_then(one)
+        return (*merged.values(), *others)
 
 
 def read_patch(text: str) -> Patch:
@@ -104,6 +129,11 @@ def _change(text: str) -> Change:
         )
     if word.number == "percent":
         default = 100.0 if first == "avoid" else SHARE_PCT
+        if number is not None and number < 1 and not text.rstrip().endswith("%"):
+            raise BadInput(
+                f"patch {printable(text)}: is {number:g} a share or {number:g} percent? Write "
+                f"{100 * number:g}% or {number:g}%"
+            )
         left = 1 - _between(default if number is None else number, SMALLEST_PCT, 100, text, word) / 100
         return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
     return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)

@@ -240,7 +240,7 @@ def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
     p = prediction["published_machine"]
     if p is None or p["arm"] != study.patched.name:
         return []
-    says = "Predicted for the published machine from its base profile and rate"
+    says = "Predicted for the published machine from what was published of its unpatched kernel"
     outside = f", and one external constant ({p['open'][0]})" if p.get("open") else ""
     if (origin := prediction.get("origin", "published")) != "published":
         says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
@@ -248,12 +248,10 @@ def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
     gain = ""
     if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
         gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "
-    naive = p.get("naive_value")
     return [
         Paragraph(
             f"{says}{outside}: {p['arm']} "
-            f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes"
-            + (f"; subtracting the spin time would suggest {naive:.0f}." if naive is not None else ".")
+            f"{gain}{p['low']:.0f} to {p['high']:.0f} {p['unit']} at {p['threads']} processes."
         )
     ]
 

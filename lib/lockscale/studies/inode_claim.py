@@ -121,7 +121,7 @@ def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
         ParameterEstimate.between(
             "attempts", "attempts/create", read.in_loop, "identified", f"{COST} less these calls"
         ),
-        ParameterEstimate.between("gain", "x", read.gain, "identified", "N / (N - attempts)"),
+        ParameterEstimate.between("gain", "x", read.gain, "identified", "N / (N - attempts), the middle"),
         ParameterEstimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
         ParameterEstimate.between(
             "attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"

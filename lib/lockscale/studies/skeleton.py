@@ -7,6 +7,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+import yaml
+
 from lockscale import paths
 from lockscale.errors import BadInput, printable
 from lockscale.files import need_clone, write_text
@@ -113,11 +115,16 @@ def write_study(name: str) -> NewStudy:
     try:
         for path, text in _files(name).items():
             write_text(new.folder / path, text)
-        write_text(new.file, Template(STUDY_FILE).substitute(name=name))
+        write_text(new.file, Template(STUDY_FILE).substitute(name=_as_text(name)))
     except BaseException:
         shutil.rmtree(new.folder, ignore_errors=True)
         raise
     return new
+
+
+def _as_text(name: str) -> str:
+    """As YAML reads it back: 1, true and 2024-01-01 are no texts to it unless they are quoted."""
+    return name if yaml.safe_load(name) == name else f'"{name}"'
 
 
 def _files(name: str) -> dict[str, str]:
