@@ -299,7 +299,7 @@ def test_a_person_reads_what_waits_what_is_open_and_what_to_write(lockscale: Loc
     for head in (
         "Who waits for what",
         "Predictions",
-        "Not in the base",
+        "Not in the data of the unpatched kernel",
         "Worth writing",
         "nothing of it was",
     ):

@@ -72,7 +72,9 @@ def test_a_prediction_is_told_whether_it_held(curated: Path):
 
 def test_the_table_is_in_words_and_not_in_names_of_fields(curated: Path):
     text = gains_text(gain_rows())
-    assert text.startswith("Gain: the rate of an arm over that of another arm; 1 is no change.\n")
+    assert text.startswith(
+        "Gain: the rate of an arm over that of another arm; 1 is no change.\nLowest to highest: "
+    )
     head, *rows = [line for line in text.splitlines() if line.startswith(("study ", f"{STUDY.name} "))]
     assert {"over", "virtual time", "lowest to highest", "90% interval", "held"} <= set(
         re.split(r" {2,}", head)

@@ -117,6 +117,10 @@ def test_what_has_no_report_is_refused_in_one_sentence(copied, inside, lockscale
     said = lockscale("report", "no-such-run")
     assert said.status == 2 and "there is no run 'no-such-run'" in said.err
     assert "is a folder" in lockscale("report", str(copied), "--output", str(inside)).err
+    mine = inside / "mine.csv"
+    mine.write_text("my data\n")
+    assert "ends in .html" in lockscale("report", str(copied), "--output", str(mine)).err
+    assert mine.read_text() == "my data\n"
     assert lockscale("report", str(copied), "--output", "not/there/page.html").status == 2
     provenance = json.loads((copied / "provenance.json").read_text())
     (copied / "provenance.json").write_text(json.dumps({**provenance, "kernels": {}}))

@@ -177,7 +177,11 @@ def target_home(name: str) -> None:
 @click.argument("name", metavar="TARGET", shell_complete=targets)
 @click.argument("which", metavar="STUDY/ARM", shell_complete=arms)
 @click.option("--cpus", default=4, show_default=True, type=click.IntRange(1, 64), help="Virtual CPUs.")
-@click.option("--show-command", is_flag=True, help="Print the exact QEMU command line; boot nothing.")
+@click.option(
+    "--show-command",
+    is_flag=True,
+    help="Print the QEMU command line; boot nothing. The temporary folder in it is gone by then.",
+)
 @on_base
 @as_json
 def target_boot(name: str, which: str, cpus: int, show_command: bool) -> None:

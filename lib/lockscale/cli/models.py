@@ -179,4 +179,7 @@ def sim(
     show(value, "\n\n".join(parts))
 
 
-UNFITTED = "The published function costs, to which nothing was fitted (run of the base with tracing on)"
+UNFITTED = (
+    "The published function costs, to which nothing was fitted (the unpatched kernel's run with tracing on, "
+    "at the number of threads of that table)"
+)

@@ -146,6 +146,10 @@ def _of_model(
 
         held = read_parameters(parameters)
         found = ask_files(profile, Path(rates), model, held=held, given=measured, tool=tool)
+    elif study is None:
+        asked = {"--profile": profile, "--rates": rates, "--model": model}
+        missing = " and ".join(option for option, value in asked.items() if not value)
+        raise BadInput(f"--model, --profile and --rates go together: add {missing}")
     else:
         raise BadInput(
             "whatif takes either a study's name, or --profile, --rates and --model: leave out one of them"

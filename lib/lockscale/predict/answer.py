@@ -146,16 +146,22 @@ def idea_by_gain(arm: str, gain: tuple[float, float], threads: int, argument: st
     return Idea(arm, worth_writing(*gain), f"{why}: {argument}" if argument else why)
 
 
+STATUSES = (
+    "identified by the data of the unpatched kernel; open, where low to high is what is possible; outside, "
+    "from elsewhere"
+)
+
+
 def answer_text(answer: Answer) -> str:
     """What was read, what it says, who waits, the predictions, what is open, and what is worth writing."""
     predictions = _table([asdict(one) for one in answer.predictions])
     missing = _list(f"{one.parameter}: {one.why}; closed by: {one.measurement}" for one in answer.open)
     parts = [
         f"From {'; '.join(answer.used)}.",
-        f"Parameters\n{_table([asdict(one) for one in answer.parameters])}",
+        f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",
         f"Who waits for what, by Little's law\n{_table([asdict(one) for one in answer.waits])}",
         f"Predictions, low to high at 95%; naive_value: {answer.naive_reason}\n{predictions}",
-        f"Not in the base\n{missing}",
+        f"Not in the data of the unpatched kernel\n{missing}",
         f"Worth writing\n{_list(f'{i.arm}: {i.worth}; {i.why}' for i in answer.ideas)}",
         *answer.notes,
     ]

@@ -26,6 +26,8 @@ from lockscale.tools.lock_profile import Match
 SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 
+LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
+
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
 
@@ -219,7 +221,7 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
     taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
     for wait in profile.waits:
         share = measured.share(wait, waits=True)
-        if share and not taken & {*wait.entries, *wait.waits}:
+        if share and share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
             busy = busy_of_waiting(share * measured.most_threads)
             another = profile.of == "lock waits" and not wait.as_caller
             another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}

@@ -43,8 +43,8 @@ def lock_text(answer: LockAnswer) -> str:
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
         "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
-        "larger, because waiters also slow down the others. worth writing: yes from a chance of "
-        f"{SURE:.0%} on, no below {UNLIKELY:.0%}.",
+        "larger, because waiters also slow down the others. low: 0.95 is a patch that only costs its own "
+        f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}.",
         _at_its_limit(answer),
         _next(answer),
         _advice(answer),

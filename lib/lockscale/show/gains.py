@@ -206,12 +206,16 @@ def gains_text(rows: list[GainRow]) -> str:
             "there is no curated run in virtual time: `lockscale study keep RUN` copies one to data/measured"
         )
     totals = gain_totals(rows)
-    said = ["Gain: the rate of an arm over that of another arm; 1 is no change.\n", _table(rows)]
+    said = [
+        "Gain: the rate of an arm over that of another arm; 1 is no change.",
+        "Lowest to highest: the repeats in virtual time. Held: their mean is in the predicted interval.\n",
+        _table(rows),
+    ]
     if totals.off:
         said.append(
             f"in virtual time against published, {totals.compared} gains: off by a factor of "
             f"{totals.off:.2f} (geometric mean); {totals.same_sign} of the {totals.significant} gains "
-            f"other than 1 have the same direction"
+            f"other than 1 have the same direction (published within {SOURCE_STAYS:.0%} counts as 1)"
         )
     if totals.width:
         said.append(

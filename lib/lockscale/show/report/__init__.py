@@ -32,6 +32,8 @@ def write_report(name: str, output: Path | None = None) -> Path:
     path = output or Path(f"{run.id}.html")
     if path.is_dir():
         raise BadInput(f"{path} is a folder: give --output the name of a file in it, as {path / run.id}.html")
+    if path.suffix.lower() not in (".html", ".htm"):  # a typing error would replace the user's own data
+        raise BadInput(f"{path}: a report is HTML: give --output a name that ends in .html")
     need_place_for_file(path, "with --output")
     text = report_of(open_story(study, str(run.folder)))
     if (size := len(text.encode())) > MOST_BYTES:
