@@ -6,14 +6,12 @@ from textwrap import fill
 import pandas as pd
 
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.history import HOLDS, MOST_SHARE
+from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
 from lockscale.predict.lock_answer import SURE, UNLIKELY, LockAnswer, PatchGain
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
-MOST_PROMISED = 1 / (1 - MOST_SHARE)
-NOBODY_WAITS = 1.02
-"""A promise below: under 2% of the time."""
+MOST_PROMISED, NOBODY_WAITS = promise_of(1.0), promise_of(0.02)
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
