@@ -204,10 +204,8 @@ def test_s1s_calls_are_those_of_the_table_and_not_attempts_that_nobody_published
     """The untraced run makes fewer calls, but what was published of them is of the traced one."""
     table = costs("s1_function_cost")
     calls = table["jbd2_journal_get_write_access"].calls / table["ext4_create"].calls
-    assert (
-        f"; {calls:.1f} calls of `jbd2_journal_get_write_access` per create in the traced run"
-        in (results()["S1"][1])
-    )
+    said = f"; {calls:.1f} calls of `jbd2_journal_get_write_access` per create in the traced run"
+    assert said in results()["S1"][1]
 
 
 @pytest.mark.slow

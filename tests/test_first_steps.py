@@ -74,7 +74,9 @@ def test_a_new_study_is_whole_as_it_stands(own_tree: Path, lockscale: Lockscale)
     assert {("dir-lock", "as-is"), ("dir-lock", "with-patch")} <= arms
 
 
-@pytest.mark.parametrize("name", ["1", "0x10", "true", "null", "no", "2024-01-01", "1e3"])
+@pytest.mark.parametrize(
+    "name", ["1", "0x10", "010", "1e3", "true", "null", "no", "2024-01-01", "2024-99-99"]
+)
 def test_a_name_that_yaml_takes_for_a_number_or_a_date_is_read_back(
     name: str, own_tree: Path, lockscale: Lockscale
 ):

@@ -10,7 +10,8 @@ from lockscale.predict.history import GainInterval, History
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
-ONE_THREAD = "the same load with one thread: -r 1:RATE,N:RATE"
+RATES = "-r 1:RATE,N:RATE"
+ONE_THREAD = f"the same load with one thread: {RATES}"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def advice(
         options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))
     useful = [option for option in options if option[2] < WORTH_IT * now.width]
     if not useful:
-        may = "" if np.isfinite(most) else ". The rate of one thread (-r 1:RATE,N:RATE) can narrow it"
+        may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
         return Advice(
             "to narrow the interval, measure a draft without the lock, on a file system whose data may be "
             "lost",

@@ -26,6 +26,8 @@ from lockscale.tools.lock_profile import Match
 SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 
+MOST_OF_RATES = float(np.exp(TYPICAL))
+"""The highest promise where only rates are known, which do not say what the lock's share is."""
 LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
 
 THE_LOCK = "LOCK"  # where no profile names one
@@ -194,7 +196,7 @@ def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
     if len(measured.ladder) < 2 or not (change.parts > 1 or change.hold < 1 or 0 < change.visits < 1):
         return None
     base, n = from_rates(measured.ladder), measured.most_threads
-    return min(base.gain(n, change), float(np.exp(TYPICAL)))
+    return min(base.gain(n, change), MOST_OF_RATES)
 
 
 def _together(
@@ -209,7 +211,7 @@ def _together(
     gone = sum(1 - 1 / promise for promise in known)
     most = measured.wait_share if measured.wait_share is not None else measured.share_together(matches)
     if most is None and not matches:  # of rates alone, as each of them
-        return min(promise_of(gone), float(np.exp(TYPICAL)))
+        return min(promise_of(gone), MOST_OF_RATES)
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-import yaml
-
 from lockscale import paths
 from lockscale.errors import BadInput, printable
 from lockscale.files import need_clone, write_text
@@ -17,7 +15,7 @@ from lockscale.yaml_text import NAME
 STUDY_FILE = """\
 # SPDX-License-Identifier: MIT
 # A study to begin with: change what is here to what you ask. CONTRIBUTING.md says what else it can have.
-name: $name
+name: "$name"  # in quotes, as 1, true and 2024-01-01 are no texts to YAML
 question: What does my patch of a lock give?
 problem: >-  # what hurts, for whom, and how much: it begins the commit message
   Many processes that create files wait for one lock.
@@ -115,16 +113,11 @@ def write_study(name: str) -> NewStudy:
     try:
         for path, text in _files(name).items():
             write_text(new.folder / path, text)
-        write_text(new.file, Template(STUDY_FILE).substitute(name=_as_text(name)))
+        write_text(new.file, Template(STUDY_FILE).substitute(name=name))
     except BaseException:
         shutil.rmtree(new.folder, ignore_errors=True)
         raise
     return new
-
-
-def _as_text(name: str) -> str:
-    """As YAML reads it back: 1, true and 2024-01-01 are no texts to it unless they are quoted."""
-    return name if yaml.safe_load(name) == name else f'"{name}"'
 
 
 def _files(name: str) -> dict[str, str]:
