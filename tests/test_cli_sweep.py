@@ -204,7 +204,7 @@ def test_without_distributed_the_extra_is_named(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["inode_clam"], "did you mean 'inode_claim'"),
+        (["inode_clam"], "did you mean inode_claim"),
         (["inode_claim", "--grid", "hold_us=1"], "no parameter 'hold_us'"),
         (["inode_claim", "--grid", "hold_ns"], "--grid 'hold_ns' is not of the form NAME="),
         (["inode_claim", "--grid", "hold_ns="], "'hold_ns' is '': give a plain number"),

@@ -4,6 +4,9 @@
 Text that others wrote is cut and made printable before it stands in such a sentence.
 """
 
+import difflib
+from collections.abc import Iterable
+
 MOST_PRINTABLE = 80
 
 
@@ -27,3 +30,10 @@ def printable(text: object, most: int = MOST_PRINTABLE) -> str:
     start = str(text)[: most + 1]
     shown = "".join(one if one.isprintable() else "?" for one in start)
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The known name that was meant, or all of them, as the end of a sentence."""
+    names = sorted(known)
+    found = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {found[0]}?" if found else f" (known: {', '.join(names) or 'none'})"

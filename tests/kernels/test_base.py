@@ -50,7 +50,7 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(file: Path, text: str, s
 
 def test_without_the_kind_that_gives_rates_nothing_is_built(file: Path):
     file.write_text(WHOLE.replace("[kinds.rate]", "[kinds.rates]"))
-    with pytest.raises(BadInput, match=r"^there is no kind of build 'rate' \(known: rates, observe,"):
+    with pytest.raises(BadInput, match=r"^there is no kind of build 'rate': did you mean rates\?$"):
         build_kind("rate")
 
 

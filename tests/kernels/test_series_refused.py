@@ -67,7 +67,7 @@ def test_a_series_file_that_is_no_utf_8_is_refused(kernel: Kernel):
     for read in (lambda: read_series("S", "A"), all_series):
         with pytest.raises(BadInput, match=r"S/A/series is not UTF-8 text \(byte 4\): save it as UTF-8$"):
             read()
-    with pytest.raises(BadInput, match=r"no series S/B under .* \(known: S/A\)$"):
+    with pytest.raises(BadInput, match=r"no series S/B under .*: did you mean S/A\?$"):
         read_series("S", "B")
 
 
@@ -76,7 +76,7 @@ def test_a_series_that_is_a_folder_is_refused(kernel: Kernel):
     for read in (lambda: read_series("S", "A"), all_series):
         with pytest.raises(BadInput, match=r"S/A/series cannot be read \(Is a directory\): put a text file"):
             read()
-    with pytest.raises(BadInput, match=r"no series S/B under .* \(known: S/A\)$"):
+    with pytest.raises(BadInput, match=r"no series S/B under .*: did you mean S/A\?$"):
         read_series("S", "B")
 
 

@@ -17,9 +17,11 @@ from lockscale.study.file import named_series
 
 def test_a_series_that_is_not_there_is_refused_with_those_that_are():
     with pytest.raises(
-        BadInput, match=r"no series inode-claim/spread under .* inode-claim/steal-retry, .*\)$"
+        BadInput, match=r"no series zfs/one under .* \(known: .*inode-claim/steal-retry, .*\)$"
     ):
-        read_series("inode-claim", "spread")
+        read_series("zfs", "one")
+    with pytest.raises(BadInput, match=r"did you mean inode-claim/steal-retry\?$"):
+        read_series("inode-claim", "steal-retri")
     for name in ("inode-claim", "/steal-retry", "inode-claim/", ""):
         with pytest.raises(BadInput, match="names no series: write STUDY/ARM"):
             named_series(name)

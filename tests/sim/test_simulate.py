@@ -109,7 +109,7 @@ def test_only_the_calibrated_numbers_are_labelled_calibrated() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"hold_us": 1.0}, "did you mean 'hold_ns'.*it has elsewhere_us, access_ns, hold_ns, sea"),
+        ({"hold_us": 1.0}, r"no parameter 'hold_us': did you mean hold_ns\?"),
         ({"hold_ns": "long"}, "'hold_ns' is 'long': give a number in ns"),
         ({"hold_ns": True}, "give a number in ns"),
         ({"hold_ns": None}, "give a number in ns"),
@@ -155,7 +155,7 @@ def test_bad_numbers_are_named(given: dict[str, Any], message: str) -> None:
 
 
 def test_unknown_model_names_its_neighbour() -> None:
-    with pytest.raises(BadInput, match=r"no model 'inode_clam' \(did you mean 'inode_claim'\?\)"):
+    with pytest.raises(BadInput, match=r"no model 'inode_clam', .*: did you mean inode_claim\?"):
         load_model("inode_clam")
 
 

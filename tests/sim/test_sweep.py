@@ -118,7 +118,7 @@ def test_an_interrupt_keeps_what_is_finished_and_cancels_the_rest(monkeypatch: p
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"model": "inode_clam"}, "did you mean 'inode_claim'"),
+        ({"model": "inode_clam"}, "did you mean inode_claim"),
         ({"design": [{"hold_ns": 1}, {"hold_us": 1}]}, "no parameter 'hold_us'"),
         ({"design": [{"hold_ns": 1}, {"hold_ns": -1}]}, "'hold_ns' is -1: give 0 or more ns"),
         ({"design": [{"hold_ns": 1}, {"hold_ns": 1e300}]}, "0 to 10 seconds"),

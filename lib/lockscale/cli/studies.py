@@ -20,13 +20,24 @@ def study() -> None:
 @study.command("list")
 @as_json
 def study_list() -> None:
-    """List every study with its question, arms, workload and tables."""
+    """List every study with its question; --json also its arms and tables, like `study show`."""
     from lockscale.study.file import list_studies, load_study
 
     found, damaged = loaded(list_studies(), load_study)
-    columns = ("name", "question", "arms", "workload", "tables")
-    rows = [{c: s.arm_names if c == "arms" else getattr(s, c) for c in columns} for s in found]
-    show(rows, table(rows))
+    value = [
+        {
+            "name": one.name,
+            "question": one.question,
+            "arms": one.arm_names,
+            "workload": one.workload,
+            "tables": one.tables,
+        }
+        for one in found
+    ]
+    show(
+        value,
+        table([{"name": one.name, "workload": one.workload, "question": one.question} for one in found]),
+    )
     if damaged:
         raise BadInput(damaged)
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import pydantic
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.kernels.mail import read_text, read_toml
 
 RATE = "rate"
@@ -85,7 +85,7 @@ class _Bases(_Strict):
     def kind(self, name: str) -> Kind:
         """The kind of build that is called `name`."""
         if name not in self.kinds:
-            raise BadInput(f"there is no kind of build {name!r} (known: {', '.join(self.kinds)})")
+            raise BadInput(f"there is no kind of build {name!r}{near(name, self.kinds)}")
         said = self.kinds[name]
         return Kind(name, tuple(paths.KERNEL_PATCHES / config for config in said.configs), said.on_top)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.kernels.base import chosen_line
 from lockscale.kernels.mail import read_mail, read_text, refuse_crlf
 from lockscale.programs import need
@@ -63,7 +63,8 @@ def read_series(study: str, arm: str, folder_name: str | None = None, line: str 
     """
     folder = paths.KERNEL_PATCHES / study / (folder_name or arm)
     if not (folder / "series").exists():
-        raise BadInput(f"no series {study}/{folder.name} under {paths.KERNEL_PATCHES} (known: {_known()})")
+        asked = f"{study}/{folder.name}"
+        raise BadInput(f"no series {asked} under {paths.KERNEL_PATCHES}{near(asked, _known())}")
     line = chosen_line(line)
     patches, comments = _listed(folder, line)
     return Series(study, arm, folder, patches, " ".join(comments), line)
@@ -155,12 +156,12 @@ def chosen_names(which: str | None) -> list[tuple[str, str]]:
     """Study and arm of every series of `which`, readable or not: a study, a study/arm, or None for all."""
     chosen = [(study, arm) for study, arm in _found() if which in (None, study, f"{study}/{arm}")]
     if not chosen:
-        raise BadInput(f"there is no series {which!r} (known: {_known()})")
+        raise BadInput(f"there is no series {which!r}{near(str(which), _known())}")
     return chosen
 
 
-def _known() -> str:
-    return ", ".join("/".join(at) for at in _found()) or "none"
+def _known() -> list[str]:
+    return ["/".join(at) for at in _found()]
 
 
 def chosen_series(which: str | None) -> list[Series]:

@@ -48,8 +48,8 @@ def refuse_unknown_functions(study: Study, symbols: Path) -> None:
     known = {line.rpartition(" ")[2] for line in symbols.read_text().splitlines()}
     for function in study.parameters.profiled_functions:
         if not PATTERN.search(function) and function not in known:
-            near = difflib.get_close_matches(function, known, n=1)
+            meant = difflib.get_close_matches(function, known, n=1)
             raise BadInput(
                 f"{study.name}.yaml: profiled_functions names {function}, which the kernel does not have"
-                f"{f' (did you mean {near[0]}?)' if near else ''}: name a function that is not inlined"
+                f"{f' (did you mean {meant[0]}?)' if meant else ''}: name a function that is not inlined"
             )

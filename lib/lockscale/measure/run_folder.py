@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pydantic
 
 from lockscale import paths
-from lockscale.errors import BadInput, printable
+from lockscale.errors import BadInput, near, printable
 from lockscale.files import (
     full_disk_is_one_sentence,
     need_place_for_folder,
@@ -223,7 +223,8 @@ def find_run(name: str) -> Run:
     """A run by its id, here or in data/measured, or by its folder."""
     for folder in _folders(name):
         return Run(folder.resolve())
-    raise BadInput(f"there is no run {name!r} under {paths.RUNS}: `lockscale study status` lists the runs")
+    known = [run.id for run in (*list_runs(), *curated_runs())]
+    raise BadInput(f"there is no run {name!r} under {paths.RUNS} or {paths.MEASURED}{near(name, known)}")
 
 
 def is_run(name: str) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.files import need_place_for_folder, write_text
 from lockscale.measure.compare_arms import counted_arms, rates
 from lockscale.measure.rows import is_benchmark, origin_of
@@ -100,7 +100,7 @@ def _story(name: str, run: str, *, rates: bool = False) -> Story | None:
     if name in (SCALE, CASES) or name in list_tables():
         return None
     if name not in list_studies():
-        raise BadInput(f"there is no table or study {name!r} (known: {', '.join(export_names())})")
+        raise BadInput(f"there is no table or study {name!r}{near(name, export_names())}")
     if run and (target_of(find_run(run)) or ("", ""))[0] != name:
         raise BadInput(
             f"run {run} is not a run of study {name}: give a run of that study, or export studies one by one"

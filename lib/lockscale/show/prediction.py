@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.measure.count_calls import BY_HAND, ArmToCount, FirstCounts
 from lockscale.predict.answer import Answer, Open, Predicted
 from lockscale.predict.discrepancy import Discrepancy
@@ -17,7 +17,6 @@ from lockscale.predict.unpatched_run import predict_gains
 from lockscale.show.repredicted import KEPT, kept_repredicted, learned_from_others
 from lockscale.studies.registry import studies, study_parts
 from lockscale.study.file import Study, list_studies
-from lockscale.study.mistakes import near
 from lockscale.tables import list_tables, published
 
 NOT_COUNTED = FirstCounts(None, why_none=BY_HAND)

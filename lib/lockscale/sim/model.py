@@ -4,7 +4,6 @@
 A user's own model file is run, its model found, and the line named that is wrong.
 """
 
-import difflib
 import functools
 import hashlib
 import inspect
@@ -16,7 +15,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.sim.builder import Builder
 from lockscale.sim.program import Program
 from lockscale.user_code import located, run_file
@@ -79,10 +78,7 @@ class Model:
         known = [p.name for p in self.parameters]
         for name in given:
             if name not in known:
-                raise BadInput(
-                    f"model {self.name} has no parameter '{name}'{near(str(name), known)}; "
-                    f"it has {', '.join(known) or 'none'}"
-                )
+                raise BadInput(f"model {self.name} has no parameter '{name}'{near(str(name), known)}")
         return {p.name: p.check(given.get(p.name, p.default)) for p in self.parameters}
 
     def calibration_of(self, values: Mapping[str, Value]) -> str:
@@ -135,12 +131,6 @@ def read_parameters(texts: Iterable[str]) -> dict[str, Value]:
 def plain(value: Any) -> Any:
     """A number of numpy's as Python's own, which JSON and whole numbers without bound need."""
     return value.item() if isinstance(value, np.bool_ | np.integer | np.floating) else value
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for the nearest known name, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
 def _parameters(model: str, write: Callable[..., None]) -> tuple[Parameter, ...]:

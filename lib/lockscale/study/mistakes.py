@@ -88,12 +88,6 @@ def place_in(path: Path, where: str, given: Collection[str]) -> str:
     return f"{path.name}: {where}: " if where else f"{path.name}: "
 
 
-def near(name: str, known: Collection[str]) -> str:
-    """The known name that was meant, or all of them, as the end of a sentence."""
-    found = difflib.get_close_matches(name, sorted(known), n=1)
-    return f": did you mean {found[0]}?" if found else f" (known: {', '.join(sorted(known)) or 'none'})"
-
-
 def short(value: Any) -> str:
     """What was said, cut to a readable length; YAML's aliases can make it enormous."""
     if isinstance(value, str) and _WITH_PASSWORD.search(value):

@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.filesystems import Options, fs_type
 from lockscale.kernels.series import Series, read_series
 from lockscale.study.arms import STRICT, Arm, Feature, MkfsWord, with_two_sides
 from lockscale.study.checks import CheckLoad, Counter, MountOption, Text, refuse_unknown
-from lockscale.study.mistakes import near
 from lockscale.study.parameters import Function, Parameters
 from lockscale.study.target_file import Name
 from lockscale.tools.fsload import PHASES

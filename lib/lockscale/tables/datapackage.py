@@ -2,7 +2,6 @@
 """data/published through its Frictionless package: nothing is read that does not match it."""
 
 import csv
-import difflib
 import hashlib
 import io
 import json
@@ -13,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 
 
 def list_tables() -> list[str]:
@@ -141,7 +140,5 @@ def _resources() -> dict[str, dict[str, Any]]:
 def _resource(name: str) -> dict[str, Any]:
     resources = _resources()
     if name not in resources:
-        near = " or ".join(difflib.get_close_matches(name, resources, cutoff=0.4))
-        known = f"did you mean {near}?" if near else f"name one of {', '.join(resources)}"
-        raise BadInput(f"no published table is called {name!r}; {known}")
+        raise BadInput(f"no published table is called {name!r}{near(name, resources)}")
     return resources[name]

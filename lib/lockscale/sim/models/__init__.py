@@ -6,7 +6,7 @@ import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 
 if TYPE_CHECKING:
     from lockscale.sim.model import Model
@@ -22,7 +22,7 @@ def list_models() -> list[str]:
 
 def load_model(model: AnyModel) -> "Model":
     """The model of that name or in that file, which is run for it; raises BadInput if there is none."""
-    from lockscale.sim.model import Model, near, read_model  # imports the compiler, which names do without
+    from lockscale.sim.model import Model, read_model  # imports the compiler, which names do without
 
     if isinstance(model, Model):
         return model
@@ -30,10 +30,7 @@ def load_model(model: AnyModel) -> "Model":
         return read_model(Path(model))
     known = list_models()
     if model not in known:
-        raise BadInput(
-            f"no model '{model}'{near(str(model), known)}: use one of {', '.join(known)}, "
-            "or the path of your own .py file"
-        )
+        raise BadInput(f"no model '{model}', and no path of your own .py file{near(str(model), known)}")
     found: Model = getattr(importlib.import_module(f"{__name__}.{model}"), model)
     return found
 
