@@ -79,14 +79,16 @@ class GainInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """Coefficients (k,) and their covariance (k, k); cases: how many they are from.
+    """Coefficients (k,) and their covariance (k, k); gains: how many they are learned from; patches:
+    how many patches gave those.
 
     promises: quartiles of what profiles promised, where there was one.
     """
 
     mode: Floats
     covariance: Floats
-    cases: int
+    gains: int
+    patches: int
     promises: tuple[float, ...] = (float(np.exp(TYPICAL)),)
 
     def gain(
@@ -137,9 +139,10 @@ def learn(cases: Sequence[Past]) -> History:
     step = 1e-4 * np.eye(len(mode))
     curvature = np.array([loss(mode + one)[1] - loss(mode - one)[1] for one in step]) / 2e-4
     covariance = np.asarray(np.linalg.inv((curvature + curvature.T) / 2))
+    patches = round(sum(case.weight for case in cases))
     known = [case.promise for case in cases if case.promise is not None] or [float(np.exp(TYPICAL))]
     quartiles = tuple(float(one) for one in np.quantile(known, [0.25, 0.5, 0.75]))
-    return History(mode, covariance, len(cases), quartiles)
+    return History(mode, covariance, len(cases), patches, quartiles)
 
 
 def promise_of(share: float, idle: float = 0.0) -> float:

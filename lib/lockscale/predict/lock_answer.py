@@ -70,7 +70,7 @@ class NextLimit:
 
 @dataclass(frozen=True)
 class LockAnswer:
-    """Candidates, the best first; predicted, nothing measured. cases: how many it was learned from."""
+    """Candidates, the best first; predicted, nothing measured. learned from so many gains of so many patches."""
 
     used: list[str]
     against_itself: str
@@ -79,7 +79,8 @@ class LockAnswer:
     next_limit: NextLimit | None
     advice: Advice
     notes: list[str]
-    cases: int
+    gains: int
+    patches: int
     origin: str = "predicted"
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +113,8 @@ def ask_lock(
             history, first.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)
         ),
         notes=_notes(measured),
-        cases=history.cases,
+        gains=history.gains,
+        patches=history.patches,
     )
 
 

@@ -39,7 +39,7 @@ def lock_text(answer: LockAnswer) -> str:
         answer.against_itself,
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
-        f"{answer.cases} published gains\n{text_table(pd.DataFrame(rows)).rstrip()}",
+        f"{answer.gains} gains of {answer.patches} published patches\n{text_table(pd.DataFrame(rows)).rstrip()}",
         "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
         "larger, because waiters also slow down the others. low: 0.95 is a patch that only costs its own "
         f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}.",
@@ -125,7 +125,8 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
         f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that "
-        f"{_LEAVES[best.left]} turned out among {answer.cases} published gains."
+        f"{_LEAVES[best.left]} turned out among {answer.gains} gains of {answer.patches} "
+        "published patches."
     )
 
 
