@@ -100,7 +100,7 @@ def test_one_looks_before_one_builds(tmp_path: Path):
     said = {command.split()[1]: typed(command, where, home) for command in LOOK}
     assert "rates.csv" in said["compare"] and said["study"].lstrip().startswith("look-again: ")
     assert "in the fit: calls of jbd2_journal_get_write_access" in said["whatif"].splitlines()[0]
-    worth = re.findall(r"search_locked: yes; ([\d.]+) to ([\d.]+) times the base at 32", said["whatif"])
+    worth = re.findall(r"search_locked: yes; ([\d.]+) to ([\d.]+) times the unpatched rate", said["whatif"])
     low, high = map(float, worth[0])
     rate, naive = _last(said["whatif"])
     claimed = [float(x) for x in re.findall(r"([\d.]+) to ([\d.]+) times", SECTION)[0]]

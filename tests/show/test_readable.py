@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from lockscale.show.readable import MOST_ROWS, cell, facts, html_of, sentences, show_tables_whole
 
-LONG = "8.59 to 11.91 times the base at 48: it removes the retries, and what is left is the lock itself " * 3
+LONG = "8.59 to 11.91 times the unpatched rate at 48: it removes retries, and what is left is the lock " * 3
 
 
 def texts(html: str) -> list[str]:

@@ -142,7 +142,7 @@ def worth_writing(least: float, most: float) -> str:
 
 def idea_by_gain(arm: str, gain: tuple[float, float], threads: int, argument: str = "") -> Idea:
     """Worth writing by its gain over the base; the argument stands behind the gain."""
-    why = f"{gain[0]:.2f} to {gain[1]:.2f} times the base at {threads}"
+    why = f"{gain[0]:.2f} to {gain[1]:.2f} times the unpatched rate at {threads}"
     return Idea(arm, worth_writing(*gain), f"{why}: {argument}" if argument else why)
 
 

@@ -70,7 +70,10 @@ class NextLimit:
 
 @dataclass(frozen=True)
 class LockAnswer:
-    """Candidates, the best first; predicted, nothing measured. learned from so many gains of so many patches."""
+    """Candidates, the best first; predicted, nothing measured.
+
+    gains, patches: how many gains of how many published patches it is learned from.
+    """
 
     used: list[str]
     against_itself: str

@@ -39,7 +39,8 @@ def lock_text(answer: LockAnswer) -> str:
         answer.against_itself,
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
-        f"{answer.gains} gains of {answer.patches} published patches\n{text_table(pd.DataFrame(rows)).rstrip()}",
+        f"{answer.gains} gains of {answer.patches} published patches\n"
+        f"{text_table(pd.DataFrame(rows)).rstrip()}",
         "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
         "larger, because waiters also slow down the others. low: 0.95 is a patch that only costs its own "
         f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}.",

@@ -32,7 +32,7 @@ MOVED = Open(
 )
 TRIED = (
     f"{SHARE} leaves out cache-line transfers: the value is what this queue alone allows, and the low end "
-    f"stays at the base's rate. Tried on S3's own patched column, 7 published values of a goal per inode: "
+    f"stays at the unpatched rate. Tried on S3's own patched column, 7 published values of a goal per inode: "
     f"with 0.2, "
     "which fits that of 64 containers, all 7 lie in the interval, but for 2 containers the value is 2.4 "
     "times too high; with 0.5 only 4 lie in it."
@@ -110,7 +110,7 @@ def estimates(base: UnpatchedCurve, given: Mapping[str, float], prefix: str = ""
     waiting = n - rate / alone(base)
     # The base passes that queue too: it takes no more than the base's own time for one operation.
     low, high = given.get(SHARE, 0.0), given.get(SHARE, min(alone(base) / max(base.values[1:]), 1.0))
-    said = "given" if given else "not in the rates: up to all of the base's time for an operation"
+    said = "given" if given else "not in the rates: up to all of the unpatched kernel's time for an operation"
     return [
         ParameterEstimate(
             f"{prefix}waiting", f"threads of {n}", waiting, waiting, waiting, "identified", "N - X(N) / X(1)"
@@ -141,8 +141,8 @@ def open_share(given: Mapping[str, float], locks: Sequence[str], prefix: str = "
     return [
         Open(
             prefix + SHARE,
-            f"no profile of the base is published: what waits behind {' and '.join(locks)} is not known",
-            "lock_stat on the base with two threads: of the busiest other lock, hold and wait of a contended "
+            f"no unpatched profile is published: what waits behind {' and '.join(locks)} is not known",
+            "lock_stat, unpatched, with two threads: of the busiest other lock, hold and wait of a contended "
             "acquisition, times its acquisitions for one operation, over one thread's time of an operation",
             prefix + SHARE,
         )

@@ -64,7 +64,7 @@ def ask_files(
     if apart and given:
         raise BadInput(f"{apart}: profile the run of the rates, or leave out --given and use the rates alone")
     start = free_numbers(known, case.held)
-    with progress(f"fit {known.name} to the base") as shown:
+    with progress(f"fit {known.name} to the unpatched kernel") as shown:
         longer = partial(case.misses, longer=LONGER)
         found = posterior(
             start, case.misses, longer, lambda n: shown.update(n, f"{n} sets of parameters simulated")
@@ -145,7 +145,7 @@ def _open(
     rows = [
         Open(
             name,
-            f"not known from the base: {notes[name].meaning}",
+            f"not known from the unpatched kernel: {notes[name].meaning}",
             f"measure it separately, and fix it with -p {name}=VALUE",
         )
         for name, sd in zip(found.names, found.spread, strict=True)
@@ -163,8 +163,8 @@ def _open(
         why = "no function or lock in the profile has the name of a step or lock of the model"
         rows.append(Open("the profile", why, "a profile with locks or functions of the model"))
     if not switches(case):
-        why = "the model has no switch that is off in the base, so it has no patch"
-        rows.append(Open("patches", why, "a model file with a parameter that is false in the base"))
+        why = "the model has no switch that is off, so it has no patch"
+        rows.append(Open("patches", why, "a model file with a parameter that is false when unpatched"))
     return rows
 
 

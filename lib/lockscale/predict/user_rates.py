@@ -39,7 +39,7 @@ def one_curve(path: Path) -> Column:
     found = read_columns(path)
     if len(found) != 1:
         names = ", ".join(one.name for one in found)
-        raise BadInput(f"{path} has {len(found)} curves ({names}): give only the base's rates")
+        raise BadInput(f"{path} has {len(found)} curves ({names}): give only the unpatched kernel's")
     return found[0]
 
 

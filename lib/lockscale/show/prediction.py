@@ -32,7 +32,7 @@ def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
     if not (answer := parts.whatif):
         if study in list_studies():
             raise BadInput(
-                f"study {study} predicts nothing from its base alone: give your own --profile, --rates and "
+                f"study {study} predicts nothing from its unpatched arm: give --profile, --rates and "
                 f"--model, or write a whatif into its study.py"
             )
         known = {one.name: one for one in studies() if one.whatif}
@@ -55,8 +55,8 @@ def answer_for(study: Study) -> Answer:
         return ask(study.name)
     rates = next(iter(study.own_tables), "CSV")
     command = f"lockscale whatif --profile FILE --rates {rates} --model {study.model}"
-    how = f"{command}, with a profile and the rates of your base"
-    unknown = Open("everything", "nothing of this study's base is published", how)
+    how = f"{command}, with a profile and rates of your unpatched kernel"
+    unknown = Open("everything", "nothing of its unpatched kernel is published", how)
     return Answer(study.name, [], [], [], [], [unknown], [], naive_reason="")
 
 

@@ -26,7 +26,7 @@ FREE_OF_ONE = ("trylock", "inode-goal-scan1")  # s_md_lock stays; the lists of g
 
 NAIVE = (
     "it subtracts all waiting, as if each container were as fast as one alone. But the waiters then meet "
-    "at the next queue, which the base's rates do not show"
+    "at the next queue, which the unpatched rates do not show"
 )
 
 
@@ -72,7 +72,7 @@ def _ideas(each: UnpatchedCurve, predictions: list[Predicted]) -> list[Idea]:
     alone = n * base / each.values[0]
     arguments = dict.fromkeys(FREE_OF_BOTH, f"{n} containers work as {alone:.1f} do alone")
     arguments["trylock"] = "all still take s_md_lock twice for an allocation"
-    arguments["inode-goal-scan1"] = "its shared lists of groups are not in the base"
+    arguments["inode-goal-scan1"] = "its shared lists of groups are not in the unpatched kernel"
     return [
         idea_by_gain(p.arm, gains_over(p.low, p.high, base), n, arguments[p.arm])
         for p in predictions
@@ -98,7 +98,7 @@ def guests(study: Study) -> GuestCase:
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),
         ),
-        limits="A truncate holds a group's lock once for each extent, as many in every arm as the base's "
+        limits="A truncate holds a group's lock once for each extent, as many in every arm as unpatched "
         "counts say; other users of the locks are left out. No model has the lists of groups, so arms with "
         "them are not predicted.",
         read_off=_extents,

@@ -26,7 +26,7 @@ GAINS = SimulatedGains(
         Open(
             "one_visit",
             "whether a cache line that was fetched for one atomic operation is still there for the next one",
-            "count-per-cpu against the base on real hardware: no gain means that it is",
+            "count-per-cpu against the unpatched kernel on real hardware: no gain means that it is",
         )
     ],
     arguments={

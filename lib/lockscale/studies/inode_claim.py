@@ -152,8 +152,8 @@ def _open() -> list[Open]:
         ),
         Open(
             "the queue behind the group lock",
-            "what would limit creates at ten times the rate has no queue yet in the base",
-            "none on the base: it shows in the patched profile",
+            "what would limit creates at ten times the rate shows no queue in the unpatched kernel",
+            "none on the unpatched kernel: it shows in the patched profile",
         ),
     ]
 

@@ -120,7 +120,7 @@ def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: Unpatched
         (last,) = [p for p in of_lockless if (p.metric, p.threads) == (metric, n)]
         gains.append(gains_over(last.low, last.high, value, is_time=metric == "time"))
         least, most = gains[-1]
-        said.append(f"{table}: {least:.2f} to {most:.2f} times the base at {n}")
+        said.append(f"{table}: {least:.2f} to {most:.2f} times the unpatched rate at {n}")
     both = worth_writing(min(least for least, _ in gains), max(most for _, most in gains))
     return [
         Idea(LOCKLESS, both, "; ".join(said)),

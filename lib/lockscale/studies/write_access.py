@@ -177,8 +177,8 @@ def _open(given: Mapping[str, float]) -> list[Open]:
         ),
         Open(
             "the queue behind the group lock",
-            "what would limit creates without retries has no queue yet in the base",
-            "none on the base: it shows in the patched profile",
+            "what would limit creates without retries shows no queue in the unpatched kernel",
+            "none on the unpatched kernel: it shows in the patched profile",
         ),
     ]
     return others if given else [contended, *others]
