@@ -27,8 +27,9 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
     rows = casebook_numbers(score)
     shown = rows[rows.published <= MOST_SHOWN]
     says = (
-        f"published gains; predicted from unpatched sides and cases of other families: "
-        f"{score['held_pct']:.0f}% of intervals hold (each case counts once), median width {score['median_width']:.1f}"
+        "published gains; predicted from unpatched sides and cases of other families: "
+        f"{score['held_pct']:.0f}% of intervals hold (each case counts once), "
+        f"median width {score['median_width']:.1f}"
     )
     beyond = rows[rows.published > MOST_SHOWN]
     if len(beyond):
