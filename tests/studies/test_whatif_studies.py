@@ -208,6 +208,16 @@ def test_s2_rate_is_within_20_percent_once_the_contended_cost_is_given():
     assert not any(one.option for one in answer.open)
 
 
+def test_s1_with_its_calls_counted_elsewhere_has_the_narrower_interval_of_those():
+    """The 8.028 of another kernel leave 0.19 calls open; a count of the profile's own kernel none."""
+    wide, exact = the(ask("inode-claim"), "search-locked"), ask("inode-claim", {"calls_without_retry": 8.028})
+    narrow = the(exact, "search-locked")
+    assert wide.low < narrow.low < 812479.93 < narrow.high < wide.high
+    assert narrow.value == pytest.approx(wide.value, rel=0.02)
+    assert not any(one.option for one in exact.open)
+    assert any(text.startswith("given: calls_without_retry=8.028") for text in exact.used)
+
+
 def test_s2_a_cheap_attempt_brings_no_storm():
     answer = ask("write-access", {"contended_us": 0.1})
     assert the(answer, "fast-retry").sign == "faster"
@@ -218,6 +228,7 @@ def test_s2_a_cheap_attempt_brings_no_storm():
     ("study", "given", "said"),
     [
         ("inode-claims", {}, "did you mean inode-claim"),
+        ("inode-claim", {"calls_without_retry": 50.8}, "makes 50.7 calls: give fewer"),
         ("write-access", {"contended": 1.0}, "did you mean contended_us"),
         ("write-access", {"contended_us": -1.0}, "above 0"),
         ("write-access", {"contended_us": 1e308}, "below 1e9"),

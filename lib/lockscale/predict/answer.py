@@ -155,7 +155,7 @@ STATUSES = (
 def answer_text(answer: Answer) -> str:
     """What was read, what it says, who waits, the predictions, what is open, and what is worth writing."""
     predictions = _table([asdict(one) for one in answer.predictions])
-    missing = _list(f"{one.parameter}: {one.why}; closed by: {one.measurement}" for one in answer.open)
+    missing = _list(map(_closed_by, answer.open))
     parts = [
         f"From {'; '.join(answer.used)}.",
         f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",
@@ -172,6 +172,11 @@ def answer_text(answer: Answer) -> str:
 
 def _table(rows: list[dict[str, Any]]) -> str:
     return text_table(pd.DataFrame(rows)).rstrip() if rows else "none"
+
+
+def _closed_by(one: Open) -> str:
+    given = f"; then --given {one.option}=NUMBER" if one.option else ""
+    return f"{one.parameter}: {one.why}; closed by: {one.measurement}{given}"
 
 
 def _list(lines: Any) -> str:

@@ -57,6 +57,8 @@ WHY_SHORT = (
     "of 48 wait in jbd2__journal_start. A model with that wait cannot meet both figures: its attempts could "
     "not exceed the 40 threads that are left, and the table has 43.7 (data/README.md)."
 )
+CALLS = "calls_without_retry"
+GIVEN = {CALLS: "get_write_access calls of a create by one process, on the profile's own kernel"}
 _NOT_COMPARED = ("create", "raw_spin_lock", ACCESS)
 
 
@@ -82,16 +84,16 @@ class _Read(NamedTuple):
 def whatif(given: Mapping[str, float]) -> Answer:
     """The patched creation rate of S1's machine: an interval, and why."""
     base = UnpatchedColumns(BEFORE)
-    read = _read(base)
+    read = _read(base, given)
     storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
     predictions = _predictions(read, storms)
     return Answer(
         study=NAME,
-        used=[*base.used, f"data/measured: {read.calls.source}"],
+        used=[*base.used, read.calls.source],
         parameters=_parameters(read, storms),
         waits=waits(read.costs, "ext4_create", THREADS, _WAITS_FOR),
         predictions=predictions,
-        open=_open(),
+        open=_open(given),
         ideas=_ideas(storms, predictions[0], read.rate_per_s[0]),
         naive_reason=NAIVE,
         notes=[
@@ -101,10 +103,10 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _read(base: UnpatchedColumns) -> _Read:
+def _read(base: UnpatchedColumns, given: Mapping[str, float]) -> _Read:
     costs = base.costs(COST)
-    calls = calls_without_retry(BEFORE, costs)
     found = costs[ACCESS].calls / costs["ext4_create"].calls
+    calls = _given_calls(given[CALLS], found) if CALLS in given else calls_without_retry(BEFORE, costs)
     # Of the loop's threads those that lost are surely in it; whether the first attempt counts is open.
     in_loop = (found - calls.high, found - calls.low + 1)
     low, high = (gain_from_attempts(THREADS, w) for w in in_loop)
@@ -115,9 +117,7 @@ def _read(base: UnpatchedColumns) -> _Read:
 def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
     rates = f"{RATES}: N - W threads make the creates"
     return [
-        ParameterEstimate(
-            "calls_without_retry", "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]
-        ),
+        ParameterEstimate(CALLS, "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]),
         ParameterEstimate.between(
             "attempts", "attempts/create", read.in_loop, "identified", f"{COST} less these calls"
         ),
@@ -143,19 +143,19 @@ def _predictions(read: _Read, storms: list[Storm]) -> list[Predicted]:
     ]
 
 
-def _open() -> list[Open]:
-    return [
-        Open(
-            "calls_without_retry",
-            "the profile counts get_write_access without saying which calls are attempts at the bitmap",
-            "profile one process on the same kernel, and subtract",
-        ),
-        Open(
-            "the queue behind the group lock",
-            "what would limit creates at ten times the rate shows no queue in the unpatched kernel",
-            "none on the unpatched kernel: it shows in the patched profile",
-        ),
-    ]
+def _open(given: Mapping[str, float]) -> list[Open]:
+    calls = Open(
+        CALLS,
+        "the profile counts get_write_access without saying which calls are attempts at the bitmap",
+        "profile one process on the same kernel, and subtract",
+        CALLS,
+    )
+    behind = Open(
+        "the queue behind the group lock",
+        "what would limit creates at ten times the rate shows no queue in the unpatched kernel",
+        "none on the unpatched kernel: it shows in the patched profile",
+    )
+    return [behind] if given else [calls, behind]
 
 
 def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[Idea]:
@@ -182,6 +182,12 @@ def _interval(ends: Iterable[float]) -> str:
     return f"{low:.3f} to {high:.3f}"
 
 
+def _given_calls(calls: float, found: float) -> Calls:
+    if calls >= found:
+        raise BadInput(f"{CALLS} is {calls:g}: a create of the profile makes {found:.1f} calls: give fewer")
+    return Calls(calls, calls, calls, f"given: {CALLS}={calls:g}")
+
+
 def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     """get_write_access calls of a create that loses no claim: from the run that the study's file names.
 
@@ -205,7 +211,7 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     value, low, high = mean_interval(one.value.tolist())
     other = _differences(function_costs(rows, arm, cpus, 1), costs)
     source = (
-        f"{len(one)} profiles of one process in {path.parent.name} "
+        f"data/measured: {len(one)} profiles of one process in {path.parent.name} "
         f"({origin_of(rows)}; +-{high - value:.3f}), and +-{other:.3f} for another kernel and larger "
         "directories, as other functions' calls differ"
     )
@@ -271,6 +277,7 @@ STUDY = StudyParts(
     name=NAME,
     order=1,
     whatif=whatif,
+    given=GIVEN,
     guest_case=guests,
     guest_bounds=lost_claims,
     scenes=scenes,
