@@ -136,7 +136,7 @@ def _digits(path: Path, line: int, text: str) -> str:
 WIDTH = 100
 _CLAIM = 40
 _LINE = "{:<7}  {:<40}  {:>8}  {:>10}  {:>16}  {}"
-_HEAD = _LINE.format("verdict", "claim", "printed", "recomputed", "low .. high", "unit").rstrip()
+_HEAD = _LINE.format("verdict", "claim", "claimed", "recomputed", "low .. high", "unit").rstrip()
 
 
 def audit_text(rows: Iterable[AuditRow]) -> str:
