@@ -89,7 +89,7 @@ def _preamble(study: Study, provenance: dict[str, Any], boots: int) -> list[Para
             f"MEASURED {_where(provenance)}, on {host['cpus']} host CPUs "
             f"({host['cpu_model']}){worth}. "
             f"Averages of {boots} interleaved boots per arm; counts also "
-            "average over the two boots of the A/A pair."
+            f"average over the two boots of {study.patched.name} in the A/A pair."
         ),
         *machine_in_virtual_time(provenance),
         Paragraph("\n".join(lines), fixed=True),

@@ -271,7 +271,7 @@ def guest_target(target: Target) -> QemuTarget:
     """`target` as one that boots guests in real time. Raises BadInput for any other."""
     if not isinstance(target, QemuTarget):
         raise BadInput(
-            f"target {target.name} is of kind {target.kind}: this boots guests in real time: name a target "
-            f"of kind qemu"
+            f"target {target.name} is of kind {target.kind}, and this boots guests in real time: "
+            f"name a target of kind qemu"
         )
     return target

@@ -151,7 +151,8 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
         "The patch's gain with each price at the ends of its range", timed, gains_at_price_ends(rows, study)
     )
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
-    yield from _unless_empty("The A/A pair: the same kernel twice (ops/s)", timed, pair)
+    twice = ", ".join(rows[rows.pair == "aa"].arm.unique())
+    yield from _unless_empty(f"The A/A pair: {twice}, booted twice (ops/s)", timed, pair)
     yield ReportText("Stability: " + "; ".join(steady_lines(rows)) + ".")
 
 
