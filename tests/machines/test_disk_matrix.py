@@ -19,7 +19,7 @@ from lockscale.machines.format import formatting
 from lockscale.machines.machine import must
 from lockscale.machines.ssh import SshMachine
 from server.checksums import checksums
-from server.disk_cases import ALWAYS, CASES, CLEAN, RIGHT, SET_UP, token
+from server.disk_cases import ALWAYS, CASES, CLEAN, RIGHT, set_up, token
 from server.machine import Server
 
 pytestmark = pytest.mark.guest
@@ -32,12 +32,14 @@ CLOSE = "systemctl stop matrix-open; rm /run/matrix.open"
 
 
 @pytest.fixture(scope="module")
-def machine(server: Server) -> Iterator[SshMachine]:
-    """The server with every case set up; a step that failed leaves a case that its own test finds."""
+def machine(server: Server, request: pytest.FixtureRequest) -> Iterator[SshMachine]:
+    """The server with every case that is asked for; a step that failed leaves one that its test finds."""
+    here = [one for one in request.session.items if one.parent is request.node and hasattr(one, "callspec")]
+    script = set_up(one.callspec.params["case"] for one in here if "case" in one.callspec.params)
     server.wait_for_ssh()  # whatever another test left behind
     with SshMachine(server.host) as found:
         found.run(["rm", "-f", TOKENS_TYPED])
-        print(found.run(["sh", "-c", SET_UP], timeout_s=900).stdout)
+        print(found.run(["sh", "-c", script], timeout_s=900).stdout)
         yield found
         print(found.run(["sh", "-c", CLEAN], timeout_s=600).stderr)
 

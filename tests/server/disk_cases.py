@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The disks of the test server as somebody owns them: what sets each case up there, and why it is refused."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from lockscale.machines.disk_guard import NamedDisk
@@ -9,7 +10,7 @@ from lockscale.machines.disk_look import TOKENS_TYPED
 BY_ID = Path("/dev/disk/by-id")
 SIZES_MIB = {"SYSTEM0": 4096, "LOCKSCALE1": 2048, "LOCKSCALE2": 1024, "MEDIUM1": 400, "MEDIUM2": 400}
 
-SET_UP = """
+HEAD = """
 exec 2>&1
 set -ux
 d() { readlink -f "/dev/disk/by-id/virtio-$1"; }
@@ -22,39 +23,76 @@ mbr() { # one partition of 50 MiB behind the first MiB
 }
 for disk in LOCKSCALE1 LOCKSCALE2; do wipefs -q --all "$(d $disk)"; done # a study may have run here before
 mkdir -p /mnt/mounted /mnt/hidden /mnt/part
+"""
+# By the serial of the disk, or by the link that a case names it with.
+SET_UP = {
+    "SMALL01": """
 ours "$(d SMALL01)"; mount -o ro "$(d SMALL01)" /mnt/mounted
+""",
+    "SMALL02": """
 ours "$(d SMALL02)"
 systemd-run --quiet --unit=matrix-hidden unshare --mount \
     sh -c "mount -o ro $(d SMALL02) /mnt/hidden && exec sleep 100000"
+""",
+    "SMALL03": """
 ours "$(d SMALL03)"
 mkdir -p /run/pin; mount --bind /run/pin /run/pin; mount --make-private /run/pin; touch /run/pin/ns
 unshare --mount=/run/pin/ns mount -o ro "$(d SMALL03)" /mnt/hidden
+""",
+    "SMALL04": """
 mbr "$(d SMALL04)"
 ours "$(d SMALL04)1"; mount -o ro "$(d SMALL04)1" /mnt/part
+""",
+    "SMALL05": """
 pvcreate -q "$(d SMALL05)"
+""",
+    "SMALL06": """
 pvcreate -q "$(d SMALL06)"; vgcreate -q matrix "$(d SMALL06)"; lvcreate -q -y -n volume -l 2 matrix
+""",
+    "SMALL07": """
 mdadm --create /dev/md7 --run --force --metadata=1.2 --level=1 --raid-devices=1 "$(d SMALL07)"
 mdadm --readonly /dev/md7
+""",
+    "SMALL08": """
 mdadm --create /dev/md8 --run --force --metadata=1.2 --level=1 --raid-devices=1 "$(d SMALL08)"
 mdadm --stop /dev/md8
+""",
+    "SMALL09": """
 mkswap -q "$(d SMALL09)"; swapon "$(d SMALL09)"
+""",
+    "SMALL10": """
 mbr "$(d SMALL10)"
 mkswap -q "$(d SMALL10)1"; swapon "$(d SMALL10)1"
+""",
+    "SMALL11": """
 printf x | cryptsetup luksFormat -q --type luks1 --pbkdf-force-iterations 1000 "$(d SMALL11)" -
+""",
+    "SMALL12": """
 dmsetup create matrix-path --uuid mpath-matrix --table "0 131072 linear $(d SMALL12) 0"
+""",
+    "MEDIUM1": """
 mkfs.xfs -q -f "$(d MEDIUM1)"
+""",
+    "MEDIUM2": """
 mkfs.btrfs -q -f "$(d MEDIUM2)"
+""",
+    "matrix-loop": """
 modprobe loop
 truncate -s 64M /run/matrix.loop
 losetup /dev/loop0 /run/matrix.loop
+ln -s ../../loop0 /dev/disk/by-id/matrix-loop
+""",
+    "matrix-moved": """
+ln -s "$(d LOCKSCALE1)" /dev/disk/by-id/matrix-moved
+""",
+    "matrix-dangling": """
+ln -s ../../nothing /dev/disk/by-id/matrix-dangling
+""",
+    "matrix-node": """
 cd /dev/disk/by-id
-ln -s ../../loop0 matrix-loop
-ln -s "$(d LOCKSCALE1)" matrix-moved
-ln -s ../../nothing matrix-dangling
 mknod matrix-node b $((0x$(stat -c %t "$(d LOCKSCALE1)"))) $((0x$(stat -c %T "$(d LOCKSCALE1)")))
-sync
-udevadm settle
-"""
+""",
+}
 CLEAN = """
 d() { readlink -f "/dev/disk/by-id/virtio-$1"; }
 systemctl stop matrix-hidden
@@ -78,6 +116,14 @@ def disk(serial: str, by_id: str = "", *, named: str = "", more: int = 0) -> Nam
     """A disk as a target file would name it; `named` and `more` make the file wrong about it."""
     size = (SIZES_MIB.get(serial, 64) << 20) + more
     return NamedDisk(BY_ID / (by_id or f"virtio-{serial}"), named or serial, size)
+
+
+def set_up(cases: Iterable[str]) -> str:
+    """The script that sets these cases up."""
+    wanted = {name for case in cases for name in (CASES[case][0].serial, CASES[case][0].by_id.name)}
+    return "".join(
+        [HEAD, *(text for name, text in SET_UP.items() if name in wanted), "sync\nudevadm settle\n"]
+    )
 
 
 def token(of: NamedDisk) -> str:

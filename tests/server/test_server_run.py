@@ -79,11 +79,11 @@ def test_the_guests_study_runs_on_a_server_and_outlives_its_controller(
 ):
     """The same study file by another target; killed with its first record written, then resumed."""
     home = server.must("uname", "-r").strip()
-    few = asked_of(short_run, guests=[{"cpus": 4, "processes": [1, 8]}])
-    assert Controller(run, targets, few, dies_after="001").ends(WAIT_S)[0] == -signal.SIGKILL
+    asked = asked_of(short_run)
+    assert Controller(run, targets, asked, dies_after="001").ends(WAIT_S)[0] == -signal.SIGKILL
     first = read_entries(run.journal)
     assert len(first) == 1 and server.must("uname", "-r").strip() != home, "nobody was left to take it home"
-    rows = whole(Controller(run, targets, few), run, short_run, [1, 8])
+    rows = whole(Controller(run, targets, asked), run, short_run)
     assert read_entries(run.journal)[:1] == first
     assert server.must("uname", "-r").strip() == home
     assert set(rows.origin) == {"qemu"} and set(rows.target) == {NAME}
