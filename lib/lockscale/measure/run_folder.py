@@ -271,18 +271,19 @@ def latest_by_hand(study: str) -> Run:
     is_measured = mine.rows.is_file() and names_kernels(mine.folder)
     if is_measured and (latest is None or mine.rows.stat().st_mtime >= latest.rows.stat().st_mtime):
         return mine
-    return latest_run(study, rates=True)
+    return latest_run(study)
 
 
-def latest_run(study: str, *, rates: bool = False) -> Run:
-    """The latest run of `study` here that measured kernels of ours, else the curated one in data/measured.
+def latest_run(study: str) -> Run:
+    """The latest run of `study` here that measured kernels of ours, else a curated one.
 
-    A run on a machine as it is, of kind local, has no arms to tell of. Raises BadInput where there is none.
+    Of those rather one in virtual time, whose rates are rates. A run on a machine as it is, of kind local,
+    has no arms to tell of. Raises BadInput where there is none.
     """
     for run in _of_our_kernels(paths.RUNS, study):
         return run
     try:
-        return curated_run(study, rates=rates)
+        return curated_run(study, rates=True)
     except BadInput:
         raise BadInput(f"study {study} has no measured run: run `make study STUDY={study}`") from None
 

@@ -170,7 +170,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
     """Controls, figure and words. `setting`: where the controls stand; `recompute_ms`: what the last took."""
 
     def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+        # a quick look that would tell nothing is not taken, here either
+        self.setting = setting = setting if setting.is_quick else replace(setting, fine=True)
         self.recompute_ms = 0.0
         self._moving = False
         self._rest = AtRest()

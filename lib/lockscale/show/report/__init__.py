@@ -27,7 +27,7 @@ def write_report(name: str, output: Path | None = None) -> Path:
     the latest one in data/measured, if possible one with rates.
     Raises BadInput for a run that measured no arms, or whose prediction was changed.
     """
-    run = latest_run(name, rates=True) if name in list_studies() and not is_run(name) else find_run(name)
+    run = latest_run(name) if name in list_studies() and not is_run(name) else find_run(name)
     study = read_study_file(run.folder)["name"]
     path = output or Path(f"{run.id}.html")
     if path.is_dir():
