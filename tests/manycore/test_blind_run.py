@@ -19,7 +19,7 @@ from lockscale.show.story import Story
 from lockscale.study.file import load_study, load_target
 
 pytestmark = pytest.mark.guest
-POINTS = {"guests": [{"cpus": 8, "processes": [1, 8], "operations_per_point": 800}], "iterations": 1}
+POINTS = {"guests": [{"cpus": 8, "processes": [1, 8], "operations_per_point": 800}], "iterations": 2}
 STUDY = load_study("inode-claim", POINTS)
 UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
 

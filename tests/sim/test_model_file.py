@@ -199,7 +199,7 @@ def test_two_models_in_a_file_are_refused_and_an_imported_one_is_none(inside: Pa
         ("own.py", b"x = '\xff'\n", "own.py line 1: .*utf-8"),
         ("own.py", b"x = 1\0\n", "own.py.*null bytes"),
         ("own.py", b"# coding: nonesuch\n", "own.py line 1: unknown encoding"),
-        ("own", b"", "no model './own': use one of .*the path of your own .py file"),
+        ("own", b"", "no model './own', and no path of your own .py file .known: any_lock, "),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(
@@ -216,7 +216,7 @@ def test_a_file_that_is_no_model_is_refused(
 def test_a_model_without_parameters_says_so(inside: Path) -> None:
     (inside / "own.py").write_text(FILE.split("@model")[0] + BARE)
     assert simulate("own.py", 2, operations=100).rate_per_s == pytest.approx(2e6)
-    with pytest.raises(BadInput, match="has no parameter 'x_us'; it has none"):
+    with pytest.raises(BadInput, match="has no parameter 'x_us' .known: none.$"):
         simulate("own.py", 2, {"x_us": 1})
 
 

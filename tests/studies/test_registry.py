@@ -89,7 +89,7 @@ def test_every_study_is_asked_without_the_compiler():
 def test_a_study_without_a_file_of_its_own_adds_nothing(own: Path):
     assert study_parts("look-again").name == "look-again" and study_parts("look-again").scenes is None
     assert [one.name for one in studies()] == SHIPPED
-    with pytest.raises(BadInput, match="study look-again predicts nothing from its base alone"):
+    with pytest.raises(BadInput, match="study look-again predicts nothing from its unpatched arm"):
         ask("look-again")
 
 
@@ -241,7 +241,7 @@ def test_a_claim_of_ones_own_that_fails_is_one_sentence(own: Path):
 
 
 def test_a_study_that_has_no_whatif_is_told_from_one_that_there_is_not(own: Path):
-    with pytest.raises(BadInput, match="predicts nothing from its base alone: give your own"):
+    with pytest.raises(BadInput, match="predicts nothing from its unpatched arm: give --profile"):
         ask("look-again")
     with pytest.raises(BadInput, match="whatif knows no study 'look-agian'"):
         ask("look-agian")

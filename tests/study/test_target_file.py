@@ -67,7 +67,7 @@ def test_a_study_may_ask_for_a_larger_disk_of_a_guest_and_for_no_smaller_one(nam
 
 
 def test_a_server_boots_no_guests():
-    with pytest.raises(BadInput, match="target example-server is of kind ssh: this boots guests"):
+    with pytest.raises(BadInput, match="target example-server is of kind ssh, and this boots guests"):
         guest_target(load_target("example-server"))
 
 
