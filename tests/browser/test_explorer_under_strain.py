@@ -35,10 +35,18 @@ nagging = asyncio.get_running_loop().create_task(nag())
 """
 
 
-@pytest.fixture
+LATE_MODULES, SMALL, USUAL = (1400, 900, True), (1024, 700, False), (1400, 900, False)
+
+
+def opened(*windows: tuple[int, int, bool]) -> pytest.MarkDecorator:
+    """Each is opened once for all tests that look at it, in the order in which they stand here."""
+    return pytest.mark.parametrize("page", windows, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def page(request: pytest.FixtureRequest, lab: Any, chromium: Any) -> Iterator[Any]:
-    """The explorer, run from its first cell, in a window of the test's own; on a busy machine if `late`."""
-    width, height, late = getattr(request, "param", (1400, 900, False))
+    """The explorer, run from its first cell, in a window of its own; on a busy machine if `late`."""
+    width, height, late = request.param
     page = chromium.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(WAIT_MS)
     if late:
@@ -67,24 +75,14 @@ def shown(page: Any) -> int:
     return int(float(handle.get_attribute("aria-valuenow")))
 
 
-@pytest.mark.parametrize("page", [(1400, 900, True)], indirect=True)
+@opened(LATE_MODULES)
 def test_a_module_that_comes_late_draws_it_and_every_move(page: Any):
     before = page.evaluate(THREADS_DRAWN)
     press(page, "ArrowLeft", 1)
     page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 1}")
 
 
-def test_a_kernel_that_is_behind_takes_no_key_back(page: Any):
-    """It says all the while where it thinks that the controls stand."""
-    assert page.evaluate(EXECUTE, NAG) == "ok"
-    before = shown(page)
-    assert press(page, "ArrowLeft", 12) == before - 12
-    page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 12}")
-    page.wait_for_timeout(1000)
-    assert shown(page) == before - 12
-    assert press(page, "ArrowRight", 5) == before - 7
-
-
+@opened(USUAL)
 def test_a_move_raises_nothing_in_the_kernel_and_offers_no_upload(page: Any):
     page.evaluate(LISTEN)  # not before: Lab asks a new kernel for widgets, and one without any says so
     before = page.evaluate(THREADS_DRAWN)
@@ -111,10 +109,22 @@ CUT_OFF = """() => {
 }"""
 
 
-@pytest.mark.parametrize("page", [(1400, 900, False), (1024, 700, False)], indirect=True)
+@opened(SMALL, USUAL)
 def test_nothing_is_blank_or_cut_off_in_a_window(page: Any):
     page.get_by_role("button", name="Write study file").click()
     page.locator("[role=status]", has_text="wrote").wait_for()  # its length moves what stands beside it
     assert page.evaluate(CUT_OFF) == []
     drawn = page.locator(".js-plotly-plot path.js-line").count()
     assert drawn >= 2
+
+
+@opened(USUAL)
+def test_a_kernel_that_is_behind_takes_no_key_back(page: Any):
+    """It says all the while where it thinks that the controls stand."""
+    assert page.evaluate(EXECUTE, NAG) == "ok"
+    before = shown(page)
+    assert press(page, "ArrowLeft", 12) == before - 12
+    page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 12}")
+    page.wait_for_timeout(1000)
+    assert shown(page) == before - 12
+    assert press(page, "ArrowRight", 5) == before - 7

@@ -216,7 +216,7 @@ def test_a_file_that_is_no_model_is_refused(
 def test_a_model_without_parameters_says_so(inside: Path) -> None:
     (inside / "own.py").write_text(FILE.split("@model")[0] + BARE)
     assert simulate("own.py", 2, operations=100).rate_per_s == pytest.approx(2e6)
-    with pytest.raises(BadInput, match="has no parameter 'x_us' .known: none.$"):
+    with pytest.raises(BadInput, match=r"has no parameter 'x_us' .known: none.$"):
         simulate("own.py", 2, {"x_us": 1})
 
 
