@@ -159,3 +159,47 @@ def test_a_graph_below_an_empty_line_is_of_no_row():
     assert any("line 7: the call graph of foo lost a line above it" in one for one in profile.warnings)
     with pytest.raises(BadInput):
         profile.match("bar2")
+
+
+EXCERPT = """
+# Children      Self  Command  Shared Object      Symbol
+    98.00%     0.00%  mdtest   [kernel.kallsyms]  [k] do_syscall_64
+            |
+            ---do_syscall_64
+               |
+               |--60.00%--ext4_create
+               |          _raw_spin_lock
+               |          native_queued_spin_lock_slowpath
+               |
+                --38.00%--ext4_orphan_add
+                          mutex_spin_on_owner
+
+    50.00%    50.00%  mdtest   [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath
+            |
+            ---do_syscall_64
+               ext4_create
+               _raw_spin_lock
+               native_queued_spin_lock_slowpath
+
+    38.00%    38.00%  mdtest   [kernel.kallsyms]  [k] mutex_spin_on_owner
+            |
+            ---do_syscall_64
+               ext4_orphan_add
+               mutex_spin_on_owner
+"""
+
+
+def test_a_path_that_the_graphs_of_two_rows_show_counts_once():
+    """As in a mail, which leaves out the rows in between."""
+    (profile,) = profiles_of(EXCERPT)
+    assert {one.name: one.wait_pct for one in profile.waits} == {"ext4_create": 60.0, "ext4_orphan_add": 38.0}
+    assert profile.match("ext4_orphan_add").wait_pct == 38.0
+
+
+def test_two_rows_of_one_function_are_of_different_samples():
+    """As of two CPUs: their graphs show the same path."""
+    row = EXCERPT[EXCERPT.index("    50.00%") : EXCERPT.index("    38.00%    38.00%")].replace(
+        "50.00%", "20.00%"
+    )
+    (profile,) = profiles_of(EXCERPT.splitlines()[1] + "\n" + row + row)
+    assert profile.match("ext4_create").wait_pct == 40.0

@@ -200,7 +200,7 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
     direction = _direction(graphs) if graphs else "callee first"
     if direction is None:
         return [], [*warnings, "call graphs are left out: cannot tell whether callers or callees come first"]
-    found: list[Entry] = []
+    found: list[tuple[str, Entry]] = []
     for one in graphs:
         other = _of_other_rows(one, direction)
         over = next((branches for share, branches in _families(one) if _overflows(share, branches)), None)
@@ -212,8 +212,25 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
                 f"line {over[0].line}: the call graph is left out: its branches add up to more than 100%"
             )
         else:
-            found += _entries(one, direction)
-    return found, warnings
+            found += [(one.function, entry) for entry in _entries(one, direction)]
+    return _each_path_once(found), warnings
+
+
+def _each_path_once(found: Sequence[tuple[str, Entry]]) -> list[Entry]:
+    """Of a path that the graphs of two functions show, the larger share: those are the same samples.
+
+    A whole report has the rows of a path's functions too, which hold both; an excerpt may not. Two rows of
+    one function are of different samples, as of two CPUs.
+    """
+    shown: dict[tuple[str | None, tuple[str, ...]], dict[str, float]] = {}
+    for function, one in found:
+        if one.counts == "children":
+            most = shown.setdefault((one.process, one.path), {})
+            most[function] = max(most.get(function, 0.0), one.share_pct or 0.0)
+    of = {key: max(most, key=most.__getitem__) for key, most in shown.items()}
+    return [
+        one for function, one in found if one.counts != "children" or function == of[one.process, one.path]
+    ]
 
 
 def _of_other_rows(graph: Graph, direction: Direction) -> list[Branch]:
