@@ -22,6 +22,29 @@ def test_rates_alone_are_answered(lockscale: Lockscale) -> None:
         assert one["low"] <= one["value"] <= one["high"] <= 16 * 35 / 90 * 1.15 + 1e-6
 
 
+def test_a_share_is_given_with_or_without_its_sign(lockscale: Lockscale) -> None:
+    with_it, without = (
+        lockscale("whatif", "--share", pct, "--threads", "8", "--json") for pct in ("60%", "60")
+    )
+    assert with_it.value == without.value
+
+
+def test_the_threads_of_a_robots_mail_are_those_that_it_says(lockscale: Lockscale) -> None:
+    """nr_threads=50% of 64 CPUs."""
+    found = lockscale("whatif", "--profile", MAIL, "--json").value
+    assert {one["threads"] for one in found["candidates"]} == {32}
+
+
+def test_a_mails_metric_may_have_a_slash(lockscale: Lockscale, tmp_path: Path) -> None:
+    text = Path(MAIL).read_text()
+    name = "stress-ng.example.ops_per_sec"
+    assert name in text
+    mail = tmp_path / "mail.txt"
+    mail.write_text(text.replace(name, "fxmark.example.works/sec"))
+    said = lockscale("casebook", "add", str(mail), "--id", "slash").out
+    assert yaml.safe_load(said)[0]["unit"] == "fxmark.example.works/sec"
+
+
 def test_a_robots_mail_becomes_a_case_that_the_casebook_takes(lockscale: Lockscale, tmp_path: Path) -> None:
     text = lockscale("casebook", "add", MAIL, "--id", "from-mail", "--change", "split lock (per CPU)").out
     (entry,) = yaml.safe_load(text)
@@ -153,14 +176,23 @@ def test_the_tool_is_also_named_for_a_model(lockscale: Lockscale, tmp_path: Path
         (["whatif", "-r", "1:5", "--given", "a=1"], "-p and --given need a model or a study"),
         (["whatif", "-r", "1:5,4:9", "--tool", "perf_lock"], "are about a profile: give --profile FILE too"),
         (["whatif", "-r", "1:5,4:9", "--table", "2"], "are about a profile: give --profile FILE too"),
-        (["whatif", "--profile", REPORT, "--tool", "fio"], "the output of fio is not a profile"),
+        (
+            ["whatif", "--profile", REPORT, "--tool", "fio"],
+            "fio does not say who waits for a lock",
+        ),
         (["whatif", "inode-claim", "--tool", "perf_lock"], "takes either a study's name, or --profile"),
         (["whatif", "inode-claim", "--letter"], "do not work with STUDY or --model"),
+        (["whatif", "-r", "1:35k", "-r", "64:140k"], "is given 2 times: give all rates at once"),
+        (["whatif", "-r", "1:5,4:9", "--threads", "1"], "--threads 1: one thread alone never waits"),
+        (["whatif", "-r", "1:5,4:9", "--letter"], "--letter is about one patch: give one --patch"),
+        (["whatif", "-r", "1:5,4:9", "--patch", "layout L"], "write unshare FUNCTION"),
+        (["whatif", "--profile", REPORT, "--tool", "perf-report"], "did you mean perf_report?"),
+        (["parse", "README.md"], "README.md: "),
         (["whatif", "--share", "60", "--patch", "shrink L 0.5"], "Write 50% or 0.5%"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
         (["casebook", "add", REPORT, "--id", "x"], "this is not a report of the test robot"),
-        (["casebook", "add", MAIL, "--id", "sp\u00e4t"], "id: write it in ASCII"),
+        (["casebook", "add", MAIL, "--id", "sp\u00e4t"], "write it in letters, digits, . _ - only"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(lockscale: Lockscale, arguments: list[str], says: str) -> None:

@@ -187,6 +187,8 @@ ENTRY: dict[str, Any] = {"id": "mine", "points": [{"threads": 8, "base": 10.0, "
         ({"kind": "magic"}, "there is no kind 'magic': use one of"),
         ({"removed_share": {"pct": 130}}, "removed_share.pct"),
         ({"id": "a\x1bb"}, ": id"),
+        ({"points": [{"threads": 8, "bas": 9000, "patched": 1}]}, "no key 'bas': did you mean base?"),
+        ({"removed_shares": {"pct": 3}}, "no key 'removed_shares': did you mean removed_share?"),
     ],
 )
 def test_a_bad_entry_is_one_sentence_with_its_key(tmp_path: Path, change: dict[str, Any], says: str) -> None:

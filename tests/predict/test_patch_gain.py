@@ -7,7 +7,7 @@ simulated as well. Nothing of the predictor is in the simulator.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -135,11 +135,50 @@ def test_another_kind_of_lock_that_is_full_caps_the_gain() -> None:
     assert found.high < 1.4
 
 
+def test_a_next_lock_limits_by_how_long_it_was_held_where_the_tool_says_it() -> None:
+    """Held 0.1 s of one second: ten times as many acquisitions fill it, however long its queue is now."""
+    first = Entry("&a->lock", 1, None, "spin", contentions=9, wait_ns=40e9, mean_ns=4e9, hold_ns=0.9e9)
+    other = Entry("&b->lock", 2, None, "spin", contentions=9, wait_ns=1e9, mean_ns=1e8, hold_ns=0.1e9)
+    seen = LockProfile("lock_stat", "lock waits", (first, other))
+    found = ask_lock(UnpatchedData({}, seen, 64, 1.0), ["lockless &a->lock"], [], history())
+    assert found.next_limit is not None and found.next_limit.gain_ends_at == pytest.approx(10.0)
+
+
+def test_a_function_that_takes_a_lock_is_not_given_the_locks_of_what_it_calls() -> None:
+    own = Entry("rwsem_spin_on_owner", 1, ("down_write", "do_unlinkat"), "rwsem:W", None, "self", 30.0)
+    below = Entry("_raw_spin_lock", 2, ("evict", "do_unlinkat"), "spin", None, "self", 20.0)
+    found = ask_lock(UnpatchedData({}, profile(own, below), 64), [], [], history())
+    assert {one.patch.split()[1] for one in found.candidates} == {"down_write"}
+    assert {one.matched for one in found.candidates} == {
+        "rwsem_spin_on_owner < down_write < do_unlinkat (line 1)"
+    }
+    assert found.candidates[0].promise == pytest.approx(1 / 0.7, rel=0.01)
+
+
+def test_waits_that_the_rates_contradict_leave_open_what_is_worth_writing() -> None:
+    """Threads that wait half of their time make half of 64 times one thread's rate, not four times it."""
+    contradicted = UnpatchedData({1: 35e3, 64: 140e3}, wait_share=0.5)
+    found = ask_lock(contradicted, ["lockless a_lock"], [], history())
+    assert found.candidates[0].worth == "not known" and "contradict the rates" in lock_text(found)
+    explained = UnpatchedData({1: 4375.0, 64: 140e3}, wait_share=0.5)
+    assert ask_lock(explained, ["lockless a_lock"], [], history()).candidates[0].worth == "yes"
+
+
+def test_what_a_profiles_own_text_says_of_its_load_is_taken() -> None:
+    asleep = Entry("schedule", 1, ("down_write", "a_lock"), "rwsem:W", None, "self", 100.0, wait_ns=160e9)
+    seen = LockProfile("stack_counts", "off-CPU time", (asleep,), disjoint=True, threads=32, seconds=10.0)
+    found = ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], history())
+    assert found.candidates[0].threads == 32 and found.notes == []
+    assert found.candidates[0].promise == pytest.approx(2.0)  # 16 of 32 sleep
+    untold = ask_lock(UnpatchedData({}, replace(seen, seconds=None)), ["lockless a_lock"], [], history())
+    assert untold.candidates[0].promise is None and untold.advice.command == "--seconds SECONDS"
+
+
 def test_the_base_is_set_against_itself_first() -> None:
     kernel = blind(2)
     found = ask_lock(kernel.measured, [kernel.patch], [], history())
     assert found.off_by_pct is not None and found.off_by_pct < 10
-    assert lock_text(found).startswith("check against the unpatched rates")
+    assert lock_text(found).startswith("Check against the unpatched rates")
 
 
 def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
@@ -209,7 +248,7 @@ def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:
     assert any(0.895 <= one.over_5_pct < 0.9 for one in answer.candidates)
     shown = re.findall(r"(\d+)% +(yes|no)", lock_text(answer))
     assert shown and all((int(chance) >= 90) == (worth == "yes") for chance, worth in shown)
-    assert "needs a third one, as any two fit" in lock_text(answer)
+    assert "any two fit the model, that needs a third" in lock_text(answer)
 
 
 def test_rates_that_grow_faster_than_the_threads_bound_nothing_below_one() -> None:
@@ -244,5 +283,5 @@ def test_no_more_is_waited_than_there_are_threads_and_seconds() -> None:
     waits = LockProfile(
         "perf_lock", "lock waits", (Entry("i_lock", 1, wait_ns=30e9, contentions=5),), "by hand"
     )
-    with pytest.raises(BadInput, match="i_lock is waited for 30 s, but 2 threads in --seconds 10 have 20 s"):
+    with pytest.raises(BadInput, match="i_lock is waited for 30 s, but 2 threads in 10 s have 20 s"):
         ask_lock(UnpatchedData({}, waits, 2, 10.0), ["lockless i_lock"], [], history())

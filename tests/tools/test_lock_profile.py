@@ -125,5 +125,5 @@ def test_which_functions_wait_for_which_lock(function, kind):
 
 
 def test_a_text_without_a_profile_is_refused():
-    with pytest.raises(BadInput, match="the output of funccost is not a profile"):
+    with pytest.raises(BadInput, match="the output of funccost does not say who waits for a lock"):
         profiles_of("FUNC  TOTAL_TIME(us)  COUNT  AVG(us)\nfoo  100  10  10.0\n", "funccost")

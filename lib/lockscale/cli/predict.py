@@ -13,6 +13,20 @@ from lockscale.errors import BadInput
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+class _Percent(click.FloatRange):
+    """A number of percent, with or without the sign."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        number: Any = value.removesuffix("%") if isinstance(value, str) else value
+        return super().convert(number, param, context)
+
+
+def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    if len(given) > 1:
+        raise BadInput(f"{param.opts[0]} is given {len(given)} times: give all rates at once, 1:35k,64:140k")
+    return given[0] if given else None
+
+
 @click.command()
 @click.argument("study", required=False, shell_complete=studies)
 @click.option(
@@ -24,6 +38,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "-r",
     "--rates",
     metavar="N:RATE,...",
+    callback=_once,
+    multiple=True,
     help="Unpatched rates: 1:35k,64:140k, or a CSV file with threads,value.",
 )
 @click.option(
@@ -45,7 +61,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--share",
-    type=click.FloatRange(0, 100),
+    type=_Percent(0, 100),
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
@@ -120,6 +136,8 @@ def whatif(
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
     measured = UnpatchedData(found_rates, read, threads, seconds, wait_share)
+    if letter and len(patches) != 1:
+        raise BadInput('--letter is about one patch: give one --patch, such as --patch "split LOCK 4"')
     found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 
@@ -232,7 +250,7 @@ def score(file: Path | None, each: bool, figure: Path | None) -> None:
     """Score the predictions: how often the interval contains the published gain, and its width.
 
     Every case of FILE (default: the shipped ones) is predicted from its unpatched side and from shipped
-    cases of other families, and compared with two simpler methods.
+    cases of other families, and compared with simpler methods.
     """
     from lockscale.predict.casebook_score import score_cases
 

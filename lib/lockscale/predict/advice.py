@@ -2,16 +2,28 @@
 """Which one measurement of the base would narrow an interval most, and the command that takes it."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from lockscale.predict.history import GainInterval, History
+from lockscale.predict.lock_data import SAMPLES, UnpatchedData
 
+ASLEEP = "offcputime -K 10  # of bcc, while the load runs; or perf lock contention -ab -- LOAD"
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"
 ONE_THREAD = f"the same load with one thread: {RATES}"
+
+
+class _Candidate(Protocol):
+    """A patch: what it leaves of the lock, and what it promises."""
+
+    @property
+    def left(self) -> str: ...
+    @property
+    def promise(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -24,23 +36,34 @@ class Advice:
     to: float
 
 
+def how_to_share(measured: UnpatchedData) -> tuple[str, str]:
+    """What tells the share of the time that threads wait for the lock, and how it is given."""
+    if measured.waits_unseen:
+        return "the time that threads sleep, waiting for the lock", ASLEEP
+    if measured.profile and measured.profile.of != SAMPLES and not measured.lasted_s:
+        return "how long the profiled load ran", "--seconds SECONDS"
+    return "the share of the time spent waiting for the lock", PROFILE
+
+
 def advice(
     history: History,
-    left: str,
-    promise: float | None,
+    best: _Candidate,
     most: float,
     now: GainInterval,
     usual_most: float,
+    share: tuple[str, str],
 ) -> Advice:
     """Of the measurements that are missing the one that leaves the narrowest interval.
 
-    usual_most: N times one thread's rate over the rate of N, in the middle of published cases.
+    usual_most: N times one thread's rate over the rate of N, in the middle of published cases. share: as
+    how_to_share() says it.
     """
     options = []
+    left, promise = best.left, best.promise
     if promise is None:
         widths = [history.gain(left, one, most).width for one in history.promises]
         typical = float(np.exp(np.mean(np.log(widths))))
-        options.append(("the share of the time spent waiting for the lock", PROFILE, typical))
+        options.append((*share, typical))
     if not np.isfinite(most):
         bounded = history.gain(left, promise, usual_most).width
         options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))

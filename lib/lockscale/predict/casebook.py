@@ -5,6 +5,7 @@ A file is YAML with `cases`; data/casebook/open.yaml is the one that the project
 is described in docs/any-lock.md. A prediction sees a case's `UnpatchedSide` and nothing else of it.
 """
 
+import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -27,6 +28,7 @@ def _text(value: Any) -> Any:
 
 
 Text = Annotated[str, pydantic.BeforeValidator(_text), Field(max_length=1000)]
+NEARLY = 0.8
 IDLE = re.compile(r"\bidle|_idle")
 Positive = Annotated[float, Field(gt=0, le=1e18)]
 
@@ -35,6 +37,17 @@ class _Part(pydantic.BaseModel):
     """Further keys are somebody's notes."""
 
     model_config = pydantic.ConfigDict(extra="ignore", frozen=True)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _no_slip_of_the_pen(cls, given: Any) -> Any:
+        """A key that is nearly one that is lacking is no note; ValueError is pydantic's."""
+        if isinstance(given, dict):
+            lacking = [name for name in cls.model_fields if name not in given]
+            for key in (str(one) for one in given if one not in cls.model_fields):
+                if meant := difflib.get_close_matches(key, lacking, n=1, cutoff=NEARLY):
+                    raise ValueError(f"there is no key {key!r}: did you mean {meant[0]}?")
+        return given
 
 
 class CasePoint(_Part):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.predict.advice import Advice, advice
+from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.history import SUPERLINEAR, TYPICAL, GainInterval, History, learn, promise_of
@@ -21,7 +21,7 @@ from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_PCT, SAMPLES, Unpat
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
 from lockscale.tools.lock_functions import kind_of
-from lockscale.tools.lock_profile import Match
+from lockscale.tools.lock_profile import LockProfile, Match
 
 SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
@@ -101,7 +101,7 @@ def ask_lock(
         )
     cases = read_casebook()
     history = history or learn(past(cases))
-    asked = [read_patch(text) for text in patches or _usual(measured)]
+    asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
     found = [_candidate(measured, patch, history) for patch in asked]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
@@ -113,7 +113,7 @@ def ask_lock(
         candidates=[one for one, _ in found],
         next_limit=following,
         advice=advice(
-            history, first.left, first.promise, measured.most_gain, _interval(first), usual_most(cases)
+            history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
         notes=_notes(measured),
         gains=history.gains,
@@ -133,7 +133,17 @@ def _usual(measured: UnpatchedData) -> list[str]:
             "no lock waits in this profile: name the target of the patch, "
             'such as --patch "avoid FUNCTION 80%"'
         )
-    return [text.format(waits[0].name if waits else THE_LOCK) for text in CANDIDATES]
+    lock = _its_own_name(measured.profile, waits[0]) if measured.profile else THE_LOCK
+    return [text.format(lock) for text in CANDIDATES]
+
+
+def _its_own_name(profile: LockProfile, wait: Match) -> str:
+    """Of a function that takes a lock, and calls another that takes one too: `lock < function`."""
+    if {*profile.match(wait.name).waits} == {*wait.waits}:
+        return wait.name
+    path = max(wait.waits, key=lambda one: one.share_pct or 0.0).path
+    at = path.index(wait.name)
+    return f"{path[at - 1]} < {wait.name}" if at else wait.name
 
 
 def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple[PatchGain, NextLimit | None]:
@@ -161,7 +171,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         value=gain.value,
         high=gain.high,
         over_5_pct=gain.worth,
-        worth=_worth(gain.worth),
+        worth="not known" if measured.contradiction else _worth(gain.worth),
     )
     return candidate, following
 
@@ -230,6 +240,8 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
         share = measured.share(wait, waits=True)
         if share and share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
             busy = busy_of_waiting(share * measured.most_threads)
+            if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
+                busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
             another = profile.of == "lock waits" and not wait.as_caller
             another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}
             return NextLimit(wait.name, 100 * share, 1 / max(busy, 1e-6), another)
@@ -240,7 +252,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
     rates = measured.ladder
     if len(rates) < 2:
-        return "check against the unpatched rates: needs at least two of them", None
+        return "The unpatched rates are not checked: that needs rates at two thread counts or more.", None
     n = max(rates)
     waiting = measured.all_waits
     base: OneLock
@@ -250,8 +262,8 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
     if waiting is None and len(rates) == 2:
-        return "check against the unpatched rates: needs a third one, as any two fit", None
-    said = f"check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
+        return "The unpatched rates are not checked: any two fit the model, that needs a third.", None
+    said = f"Check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
     if off > FAR_PCT:
         said += ": lock waits do not explain this curve"
         if measured.waits_unseen:
@@ -283,19 +295,21 @@ def _notes(measured: UnpatchedData) -> list[str]:
             f"{measured.most_threads} threads together are {one / many:.0f} times slower than one: is a "
             "suffix such as k missing?"
         )
-    if measured.profile is None and measured.wait_share is None and len(measured.ladder) < 2:
+    if measured.profile is None and measured.wait_share is None:
         notes.append(
             "the input does not show how much the lock matters: these are the gains of published patches "
-            "of that kind"
+            "of that kind" + (", bounded by the rates" if len(measured.ladder) > 1 else "")
         )
-    if not measured.rates_per_s and not measured.threads:
+    if measured.contradiction:
+        notes.append("the waits contradict the rates, so whether a patch is worth writing is not known")
+    if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.profile:
         waits = measured.profile.waits
         if waits and kind_of(waits[0].name):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
         notes += measured.profile.warnings
-        if measured.profile.of != SAMPLES and not measured.seconds:
+        if measured.profile.of != SAMPLES and not measured.lasted_s:
             notes.append(
                 "the duration of the load is unknown, so waits cannot be turned into shares of it: give "
                 "--seconds"

@@ -9,7 +9,7 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.predict.history import most_gain, share_of_busy
-from lockscale.predict.one_lock import from_wait_share
+from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.tools.lock_profile import Entry, LockProfile, Match, once
 
 ASSUMED_THREADS = 64
@@ -42,11 +42,32 @@ class UnpatchedData:
             known = ", ".join(map(str, self.rates_per_s))
             raise BadInput(f"--threads {self.threads} has no rate: -r has those of {known}; give one of them")
         if self.most_threads < 2:
-            raise BadInput("one thread alone never waits: give rates or a profile of several threads")
+            whose = "--threads 1: " if self.threads else ""
+            raise BadInput(f"{whose}one thread alone never waits: give a measurement of several threads")
 
     @property
     def most_threads(self) -> int:
-        return self.threads or max(self.rates_per_s, default=ASSUMED_THREADS)
+        return self.threads_said or ASSUMED_THREADS
+
+    @property
+    def threads_said(self) -> int | None:
+        """By whoever asks, by the rates, or by the profile's text; None where nobody says it."""
+        of_profile = self.profile.threads if self.profile else None
+        return self.threads or max(self.rates_per_s, default=None) or of_profile
+
+    @property
+    def lasted_s(self) -> float | None:
+        """How long the profile's load ran, as somebody or its text says."""
+        return self.seconds or (self.profile.seconds if self.profile else None)
+
+    @cached_property
+    def contradiction(self) -> bool:
+        """Whether the waits, as given or timed, are far from what the rates show."""
+        waiting, n = self.all_waits, self.most_threads
+        fewer = {k: rate for k, rate in self.ladder.items() if k != n}
+        if waiting is None or not fewer or self.waits_unseen:
+            return False
+        return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
 
     @cached_property
     def ladder(self) -> dict[int, float]:
@@ -107,14 +128,14 @@ class UnpatchedData:
         return share_of_busy(pct / 100, (idle_pct or 0.0) / 100)
 
     def _of_seconds(self, name: str, wait_ns: float) -> float | None:
-        if not self.seconds:
+        if not self.lasted_s:
             return None
-        share = wait_ns / (1e9 * self.seconds * self.most_threads)
+        there_is_s = self.lasted_s * self.most_threads
+        share = wait_ns / (1e9 * there_is_s)
         if share > MOST_BUSY:
-            there_is_s = self.seconds * self.most_threads
             raise BadInput(
-                f"{name} is waited for {wait_ns / 1e9:.3g} s, but {self.most_threads} threads in --seconds "
-                f"{self.seconds:g} have {there_is_s:.3g} s in all: correct --seconds or --threads"
+                f"{name} is waited for {wait_ns / 1e9:.3g} s, but {self.most_threads} threads in "
+                f"{self.lasted_s:g} s have {there_is_s:.3g} s in all: correct --seconds or --threads"
             )
         return min(share, 1.0)
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
-from lockscale.predict.lock_answer import SURE, UNLIKELY, LockAnswer, PatchGain
+from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, PatchGain
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
@@ -15,7 +15,7 @@ MOST_PROMISED, NOBODY_WAITS = promise_of(1.0), promise_of(0.02)
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
-    GONE: "remove the lock, or split it",
+    GONE: "remove or split the lock",
 }
 
 
@@ -38,6 +38,7 @@ def lock_text(answer: LockAnswer) -> str:
     parts = [
         answer.against_itself,
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
+        *(["Note\n" + "\n".join(f"- {note}" for note in answer.notes)] if answer.notes else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
@@ -47,7 +48,6 @@ def lock_text(answer: LockAnswer) -> str:
         _at_its_limit(answer),
         _next(answer),
         _advice(answer),
-        *answer.notes,
         f"From {'; '.join(answer.used)}.",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -87,7 +87,10 @@ def _next(answer: LockAnswer) -> str:
         )
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
     if limit.is_another_lock:
-        return f"{about}; it alone would limit the gain to {limit.gain_ends_at:.2f}."
+        return (
+            f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}. The intervals go up "
+            f"to {ROOM:.2f} times that, as waits show such a limit only roughly."
+        )
     return (
         f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
         f"{limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
@@ -134,8 +137,8 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
-        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to "
-        f"{limit.gain_ends_at:.2f} times."
+        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
+        f"{limit.gain_ends_at:.2f} times, within {ROOM:.2f} times as far as waits show it."
         if limit
         else "What limits the rate after that cannot be seen in these data."
     )

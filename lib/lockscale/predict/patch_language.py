@@ -39,6 +39,8 @@ WORDS: Mapping[str, Word] = {
     "algorithm": Word("algorithm", "", "algorithm LOCK"),
     "unshare": Word("layout", "", "unshare FUNCTION"),
 }
+OF_KINDS = {word.kind: f"{name} FUNCTION" for name, word in WORDS.items() if word.kind not in WORDS}
+"""What the casebook calls otherwise."""
 ACT_TOGETHER = ("split", "trylock", "shrink", "batch", "fewer")
 """Of one lock, each leaves a part of what the other leaves."""
 EXAMPLES = ", ".join(word.example for word in WORDS.values())
@@ -116,7 +118,9 @@ def _change(text: str) -> Change:
     first = first.lower()
     word = WORDS.get(first)
     if word is None:
-        raise BadInput(f"patch {printable(text)} does not begin with a known word: write {EXAMPLES}")
+        meant = OF_KINDS.get(first)
+        cure = f"write {meant}" if meant else f"write {EXAMPLES}"
+        raise BadInput(f"patch {printable(text)} does not begin with a known word: {cure}")
     lock, number = _lock_and_number(rest.strip(), word)
     if not re.fullmatch(r"\S+( < \S+)*", lock):
         raise BadInput(f"patch {printable(text)} does not name one lock or function: write {word.example}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A report of the kernel test robot as a casebook entry, to be looked over and appended to a file."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,8 @@ SMALLEST_PCT = 1.0
 
 def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
     """One entry; of several tables the first that has the headline's number. Raises BadInput."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        raise BadInput(f"--id {printable(name)!r}: write it in letters, digits, . _ - only")
     try:
         reports = parse(text_of(path))
     except BadInput as said:

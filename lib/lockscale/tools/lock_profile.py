@@ -165,7 +165,8 @@ class LockProfile:
 
     title: what stands above it, or what it is of; unique among the profiles of a text as far as it says so.
     line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
-    disjoint: the entries are whole stacks, so that no sample is in two of them.
+    disjoint: the entries are whole stacks, so that no sample is in two of them. threads, seconds: of the
+    load, where the text says them.
     """
 
     tool: str
@@ -176,6 +177,8 @@ class LockProfile:
     samples: int | None = None
     warnings: tuple[str, ...] = ()
     disjoint: bool = False
+    threads: int | None = None
+    seconds: float | None = None
 
     @cached_property
     def idle_pct(self) -> float | None:

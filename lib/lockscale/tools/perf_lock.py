@@ -108,6 +108,8 @@ def tables(text: str) -> list[PerfLock]:
     above = lines[: heads[0] if heads else None]
     failed = next((one.text.strip() for one in above if _is_failure(one.text)), None)
     if failed or not heads:
+        if not failed and any(one.text.strip() for one in lines):
+            raise BadInput("no table of perf lock contention or report is there: is it of another tool?")
         why = failed or "none is there"
         raise BadInput(f"perf lock printed no table of waits ({why[:70]}): record and report without -b")
     ends = [*heads[1:], len(lines)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near, printable
 from lockscale.tools import (
     bpf_histogram,
     changelog_table,
@@ -129,9 +129,11 @@ _MAY_BEGIN = re.compile(
 _LONGEST_HEAD = 400
 _HEAD_BYTES = 1 << 16
 _IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
+GZIP = b"\x1f\x8b"
 _JSON = "use --output-format=json"
 _FORMS = [
     (r"\A\s*\Z", "the text is empty: if the tool prints to standard error, redirect it (2>&1)"),
+    (r"\APERFILE", "this is perf.data: give what perf report --stdio or perf script prints of it"),
     (r"\0", "the text contains NUL bytes, as UTF-16 does: convert it with iconv -f UTF-16 -t UTF-8"),
     (r"^ Performance counter stats for ", "this is perf stat's human-readable table: count with -j"),
     (
@@ -170,7 +172,7 @@ def parse(text: str, tool: str | None = None, table: str | int | None = None) ->
     """
     name = tool or recognise(text)
     if name not in READERS:
-        raise BadInput(f"tool {name} is not known: use one of {', '.join(READERS)}")
+        raise BadInput(f"tool {printable(name)} is not known{near(name, READERS)}")
     if table is None:
         return READERS[name].parse(text)
     if name == perf_lock.TOOL:
@@ -204,8 +206,13 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     """Each profile in `text`, in its order; BadInput where its tool does not say who waits."""
     name = tool or recognise(text)
     known = {one.name: one.profiles for one in TOOLS if one.profiles}
+    if name not in READERS:
+        raise BadInput(f"tool {printable(name)} is not known{near(name, known)}")
     if name not in known:
-        raise BadInput(f"the output of {name} is not a profile: give that of {', '.join(known)}")
+        raise BadInput(
+            f"the output of {name} does not say who waits for a lock: give that of {', '.join(known)}; for a "
+            "cost per function add --model"
+        )
     return known[name](text)
 
 
@@ -242,6 +249,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     source = nullcontext(sys.stdin.buffer) if piped else path.open("rb")
     with source as stream, tempfile.TemporaryFile() as copy:
         start = stream.read(len(codecs.BOM_UTF8))
+        if start.startswith(GZIP):
+            raise BadInput("this is compressed: unpack it with gunzip")
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise BadInput("the text is UTF-16: convert it with iconv -f UTF-16 -t UTF-8")
         if stream.seekable() and not piped and start != codecs.BOM_UTF8:

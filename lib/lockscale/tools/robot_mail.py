@@ -32,7 +32,7 @@ _NUMBERS_ALONE = re.compile(_NUMBERS, re.ASCII)
 _COLUMNS = re.compile(r" *%stddev +%change +%stddev")
 _MORE_COLUMNS = re.compile(r" *%stddev(?: +%change +%stddev){2,}")
 _COMMIT = re.compile(r" +([0-9a-f]{7,40}|v\d\S*)(?: +\(.*)?", re.ASCII)
-_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(?:improvement|regression)\s+(?:of|in)\s+([\w.-]+)")
+_HEADLINE = re.compile(r"noticed an?\s+-?[\d.]+%\s+(?:improvement|regression)\s+(?:of|in)\s+([\w./-]*\w)")
 _MACHINE = re.compile(r"(?:on test machine|test machine): *(.*)")
 _TESTCASE = re.compile(r"(?:in testcase|testcase): *(.*)")
 _PARAMETER = re.compile(r" +([a-z][\w-]*): +(\S.*)")
@@ -107,7 +107,7 @@ class Report:
             raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
         of: Of = "on-CPU samples" if entries else "lock waits"
         rows = tuple(entries) or _lock_waits(waits)
-        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings)
+        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings, threads=self.threads)
 
 
 def _functions(dotted: str) -> list[str]:

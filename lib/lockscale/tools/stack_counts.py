@@ -8,6 +8,7 @@ their offsets, `]: number`.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
@@ -24,6 +25,7 @@ _PARTS = re.compile(r" +--")
 _MAP = re.compile(r"@(\w*)\[")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
+_LASTED = re.compile(r" for (\d{1,9}) secs?\b", re.ASCII)
 _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$")
 
 
@@ -55,7 +57,9 @@ def profiles(text: str) -> list[LockProfile]:
         if counts and asleep is None and not title.startswith("Sampling"):
             left_out.append("the text does not say what was counted: samples are assumed")
         if counts:
-            found.append(profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep))
+            one = profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep)
+            lasted = _LASTED.search(title)
+            found.append(replace(one, seconds=float(lasted[1])) if lasted else one)
     if not found:
         raise BadInput("the text has no stack with a count: give everything that bcc or bpftrace printed")
     return found
