@@ -37,7 +37,8 @@ def test_a_short_arm_does_not_take_the_others_with_it(command: str, inside: Path
     said = lockscale(command, table(inside, (4, 100)), "--json")
     assert said.status == 0 and {row["column"] for row in said.value} == {"long"}
     (line,) = [line for line in said.err.splitlines() if line.startswith("warning")]
-    assert line == "warning: my.csv, short has 1 thread count and every model needs 2 or more: measure more"
+    cure = "measure more, or leave out fewer (--n-min, --n-max)"
+    assert line == f"warning: my.csv, short has 1 thread count and every model needs 2 or more: {cure}"
 
 
 def test_a_named_model_leaves_out_arms_that_it_cannot_be_of(inside: Path, lockscale: Lockscale):
@@ -66,7 +67,8 @@ def test_a_table_of_one_thread_count_is_named_with_the_remedy(
     said = lockscale(*command.split())
     assert (said.status, said.out) == (2, "")
     assert said.err == (
-        "lockscale: one.csv, value has 1 thread count and every model needs 2 or more: measure more\n"
+        "lockscale: one.csv, value has 1 thread count and every model needs 2 or more: measure more, or "
+        "leave out fewer (--n-min, --n-max)\n"
     )
 
 

@@ -283,8 +283,8 @@ def test_a_run_whose_study_file_is_gone_says_that_its_command_does_not_work(
     write_json(kept.folder / "study.json", {**said, "target": "gone"})
     needs = lockscale("study", "show", kept.id, "--json").value["needs"]
     assert [one.split(" (")[0] for one in needs] == [
-        f"there is no study 'inode-claim' in {tmp_path.name}/",
-        "there is no target 'gone' in targets/",
+        f"there is no study 'inode-claim' in {tmp_path.parent.name}/{tmp_path.name}",
+        "there is no target 'gone' in notebooks/targets",
     ]
     text = lockscale("study", "show", kept.id).out
     assert text.count("This does not work as it is: there is no ") == 2

@@ -115,7 +115,7 @@ def test_a_prediction_that_was_changed_is_refused_and_nothing_is_written(copied,
 
 def test_what_has_no_report_is_refused_in_one_sentence(copied, inside, lockscale):
     said = lockscale("report", "no-such-run")
-    assert said.status == 2 and "there is no run 'no-such-run'" in said.err
+    assert said.status == 2 and "there is no run and no study 'no-such-run'" in said.err
     assert "is a folder" in lockscale("report", str(copied), "--output", str(inside)).err
     mine = inside / "mine.csv"
     mine.write_text("my data\n")

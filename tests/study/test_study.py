@@ -61,7 +61,7 @@ def test_the_shipped_default_has_the_points_of_the_question():
 
 
 def test_an_unknown_study_is_refused_with_the_nearest_one():
-    with pytest.raises(BadInput, match=r"no study 'inode-clam' in studies/: did you mean inode-claim\?"):
+    with pytest.raises(BadInput, match=r"in notebooks/studies: did you mean inode-claim\?"):
         load_study("inode-clam")
 
 
@@ -72,7 +72,7 @@ def test_what_is_no_name_of_a_study_is_refused(name):
 
 
 def test_an_unknown_target_is_refused_with_the_nearest_one():
-    with pytest.raises(BadInput, match=r"no target 'quemu' in targets/: did you mean qemu\?"):
+    with pytest.raises(BadInput, match=r"no target 'quemu' in notebooks/targets: did you mean qemu\?"):
         load_target("quemu")
 
 

@@ -57,7 +57,7 @@ def kernel() -> None:
     metavar="KIND",
     default="rate",
     show_default=True,
-    help="Kind of build: rate, observe (counters), debug (lockdep, KASAN) or kcsan.",
+    help="Kind of build: rate, observe (counters), debug (lockdep, KASAN), kcsan or lockstat.",
 )
 @on_base
 @as_json

@@ -21,7 +21,7 @@ from lockscale.cli.output import (
     threads_list,
     together,
 )
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from lockscale.sim.trace import Trace
@@ -124,7 +124,11 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
     from lockscale.tools.registry import parse_file
 
-    found = parse_file(Path(file), tool, number).to_json()
+    try:
+        found = parse_file(Path(file), tool, number).to_json()
+    except BadInput as said:
+        whence = "standard input" if file == "-" else file
+        raise BadInput(f"{printable(whence)}: {said}") from None
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     show(found, table(found["rows"]))

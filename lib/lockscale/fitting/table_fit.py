@@ -261,7 +261,7 @@ def _check_length(column: Column, model: str | None, fixed: Mapping[str, float])
     counts = len(np.unique(column.threads))
     if counts >= fewest:
         return
-    what, cure = f"every model needs {fewest} or more", "measure more"
+    what, cure = f"every model needs {fewest} or more", "measure more, or leave out fewer (--n-min, --n-max)"
     if model is not None:
         what, cure = f"model {model} has {fewest} free parameters", "measure more, or fix some with --fixed"
     has = f"{counts} thread count{'s' * (counts > 1)}"

@@ -171,7 +171,8 @@ def as_points(table: Table) -> Points:
 def _shared(model: QueueingModel, columns: Mapping[str, Points], share: Collection[str]) -> Shared:
     known = [p.name for p in model.parameters]
     if isinstance(share, str) or not share or not set(share) <= set(known):
-        raise BadInput(f"share = {share!r}: name parameters of {model.name} in a list: {', '.join(known)}.")
+        named = share if isinstance(share, str) else ", ".join(map(str, share)) or "nothing"
+        raise BadInput(f"share names {named}: name parameters of {model.name} in a list: {', '.join(known)}.")
     if len(columns) < 2:
         raise BadInput(f"share needs several columns and the table has {len(columns)}.")
     return Shared(model, tuple(columns), frozenset(share))

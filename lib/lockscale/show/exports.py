@@ -91,7 +91,9 @@ def export(
                 written += _write_texts(story, texts, folder)
             shown.update(done, name)
     if not written:
-        raise BadInput(f"{', '.join(names)} has no measured run to write about: give --run RUN")
+        no_study = [name for name in names if name not in list_studies()]
+        cure = f"{no_study[0]} is not a study: name one" if no_study else "give --run RUN"
+        raise BadInput(f"{', '.join(names)} has no measured run to write about: {cure}")
     return written
 
 

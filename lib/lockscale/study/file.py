@@ -135,10 +135,14 @@ def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
     if not inside or folder.parts[-len(inside) :] == inside:
         name = given.name.removesuffix(".yaml")
     if name not in known:
-        raise BadInput(f"there is no {what} {name!r} in {folder.name}/{near(name, known)}")
+        raise BadInput(
+            f"there is no {what} {name!r} in {folder.parent.name}/{folder.name}{near(name, known)}"
+        )
     return folder / f"{name}.yaml"
 
 
 def _refuse_other_name(path: Path, name: str, what: str) -> None:
     if name != path.stem:
-        raise BadInput(f"{path.name} names its {what} {name!r}: rename the file to {name}.yaml")
+        there = path.with_name(f"{name}.yaml").exists()
+        cure = f"write name: {path.stem}" if there else f"rename the file to {name}.yaml"
+        raise BadInput(f"{path.name} names its {what} {name!r}: {cure}")

@@ -123,7 +123,7 @@ def test_what_decides_a_set_is_in_its_hash(inside: Path):
         ({"grid": {"seed": [float("nan")]}}, "storm.yaml line 5 says .nan, which is not a number"),
         (
             {"grid": {"study": ["inode_claim"]}},
-            "storm.yaml: there is no study 'inode_claim' in studies/: did you mean",
+            "storm.yaml: there is no study 'inode_claim' in notebooks/studies: did you mean",
         ),
         ({"grid": {"study": [["inode-claim"]]}}, "(known: "),
         (
