@@ -297,8 +297,8 @@ def _notes(measured: UnpatchedData) -> list[str]:
         )
     if measured.profile is None and measured.wait_share is None:
         notes.append(
-            "the input does not show how much the lock matters: these are the gains of published patches "
-            "of that kind" + (", bounded by the rates" if len(measured.ladder) > 1 else "")
+            "without a profile these are the gains of published patches of that kind"
+            + (", bounded by the rates" if len(measured.ladder) > 1 else "")
         )
     if measured.contradiction:
         notes.append("the waits contradict the rates, so whether a patch is worth writing is not known")

@@ -36,9 +36,8 @@ def lock_text(answer: LockAnswer) -> str:
     ]
     matched = dict.fromkeys(one.matched for one in answer.candidates if one.matched)
     parts = [
-        answer.against_itself,
+        "\n".join([answer.against_itself, *(f"note: {note}" for note in answer.notes)]),
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
-        *(["Note\n" + "\n".join(f"- {note}" for note in answer.notes)] if answer.notes else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
