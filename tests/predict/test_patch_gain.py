@@ -161,7 +161,9 @@ def test_waits_that_the_rates_contradict_leave_open_what_is_worth_writing() -> N
     found = ask_lock(contradicted, ["lockless a_lock"], [], history())
     assert found.candidates[0].worth == "not known" and "contradict the rates" in lock_text(found)
     explained = UnpatchedData({1: 4375.0, 64: 140e3}, wait_share=0.5)
-    assert ask_lock(explained, ["lockless a_lock"], [], history()).candidates[0].worth == "yes"
+    collapsed = UnpatchedData({1: 35e3, 8: 200e3, 48: 80e3}, wait_share=0.77)  # as S1's, through its lock
+    for measured in (explained, collapsed):
+        assert ask_lock(measured, ["lockless a_lock"], [], history()).candidates[0].worth == "yes"
 
 
 def test_what_a_profiles_own_text_says_of_its_load_is_taken() -> None:

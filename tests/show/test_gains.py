@@ -80,7 +80,7 @@ def test_the_table_is_in_words_and_not_in_names_of_fields(curated: Path):
         re.split(r" {2,}", head)
     )
     assert "_" not in head and "True" not in text and "False" not in text
-    at_48, at_1 = (re.split(r" {2,}", row) for row in rows)
+    at_1, at_48 = (re.split(r" {2,}", row) for row in rows)
     assert (at_48[-2:], at_1[-2:]) == (["4.00 to 7.00", "no"], ["0.90 to 1.10", "yes"])
     assert "8.00 to 8.00" in at_48 and "10.14" in at_48
 

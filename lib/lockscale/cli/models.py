@@ -184,6 +184,6 @@ def sim(
 
 
 UNFITTED = (
-    "The published function costs, to which nothing was fitted (the unpatched kernel's run with tracing on, "
-    "at the number of threads of that table)"
+    "The published function costs, to which nothing was fitted: a run of its own, of the unpatched kernel "
+    "with tracing on, at the number of threads of that table, whatever --threads and -p say"
 )

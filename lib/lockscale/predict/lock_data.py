@@ -62,10 +62,13 @@ class UnpatchedData:
 
     @cached_property
     def contradiction(self) -> bool:
-        """Whether the waits, as given or timed, are far from what the rates show."""
+        """Whether waits, as given or timed, are far too few for rates that grow no more.
+
+        Something else limits them then. Where fewer threads did more, the lock itself may have become slower.
+        """
         waiting, n = self.all_waits, self.most_threads
         fewer = {k: rate for k, rate in self.ladder.items() if k != n}
-        if waiting is None or not fewer or self.waits_unseen:
+        if waiting is None or not fewer or self.waits_unseen or self.ladder[n] < max(fewer.values()):
             return False
         return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
 

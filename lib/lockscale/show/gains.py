@@ -209,7 +209,7 @@ def gains_text(rows: list[GainRow]) -> str:
     said = [
         "Gain: the rate of an arm over that of another arm; 1 is no change.",
         "Lowest to highest: the repeats in virtual time. Held: their mean is in the predicted interval.\n",
-        _table(rows),
+        _table(_by_threads(rows)),
     ]
     if totals.off:
         said.append(
@@ -220,9 +220,20 @@ def gains_text(rows: list[GainRow]) -> str:
     if totals.width:
         said.append(
             f"predicted from the unpatched arm alone, {totals.predicted} gains: {totals.held} of the 90% "
-            f"intervals held, median width {totals.width:.2f} (high over low)"
+            f"intervals held, median width {totals.width:.2f} (high over low); from that arm in virtual "
+            "time: whatif STUDY goes by what was published of it"
         )
     return "\n".join(said)
+
+
+def _by_threads(rows: list[GainRow]) -> list[GainRow]:
+    """Each arm's in ascending order, the published ones too; the arms as they come."""
+    arms = list(dict.fromkeys(_compared(row) for row in rows))
+    return sorted(rows, key=lambda row: (arms.index(_compared(row)), row.threads))
+
+
+def _compared(row: GainRow) -> tuple[str, str, str, str]:
+    return row.study, row.load, row.arm, row.over
 
 
 def _table(rows: list[GainRow]) -> str:
