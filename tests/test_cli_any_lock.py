@@ -29,6 +29,20 @@ def test_a_share_is_given_with_or_without_its_sign(lockscale: Lockscale) -> None
     assert with_it.value == without.value
 
 
+def test_rows_that_cannot_be_read_are_named_where_no_lock_is_left(
+    lockscale: Lockscale, tmp_path: Path
+) -> None:
+    """Decimal commas, as perf prints them in some languages."""
+    report = tmp_path / "report.txt"
+    report.write_text(
+        "# Children      Self  Command  Shared Object      Symbol\n"
+        "    60.00%    60.00%  mdtest   [kernel.kallsyms]  [k] ext4_create\n"
+        "    41,22%    41,22%  mdtest   [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath\n"
+    )
+    said = lockscale("whatif", "--profile", str(report), "--threads", "8")
+    assert said.status == 2 and "no lock waits in this profile (line 3 is left out, " in said.err
+
+
 def test_the_threads_of_a_robots_mail_are_those_that_it_says(lockscale: Lockscale) -> None:
     """nr_threads=50% of 64 CPUs."""
     found = lockscale("whatif", "--profile", MAIL, "--json").value

@@ -31,8 +31,9 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> s
 @click.argument("study", required=False, shell_complete=studies)
 @click.option(
     "--profile",
-    type=_FILE,
-    help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel.",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel, or - "
+    "for a pipe.",
 )
 @click.option(
     "-r",
@@ -131,7 +132,8 @@ def whatif(
 
     found_rates = read_rates(rates) if rates else {}
     read = read_profile(profile, which, tool) if profile else None
-    used = [f"{read.tool} of {profile.name}"] if read and profile else []
+    whence = "standard input" if profile == Path("-") else profile.name if profile else ""
+    used = [f"{read.tool} of {whence}"] if read else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100

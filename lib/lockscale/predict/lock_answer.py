@@ -129,8 +129,9 @@ def _usual(measured: UnpatchedData) -> list[str]:
     """Of the lock for which is waited the longest."""
     waits = measured.profile.waits if measured.profile else ()
     if measured.profile and not waits:
+        left_out = next((f" ({one})" for one in measured.profile.warnings if "left out" in one), "")
         raise BadInput(
-            "no lock waits in this profile: name the target of the patch, "
+            f"no lock waits in this profile{left_out}: name the target of the patch, "
             'such as --patch "avoid FUNCTION 80%"'
         )
     lock = _its_own_name(measured.profile, waits[0]) if measured.profile else THE_LOCK

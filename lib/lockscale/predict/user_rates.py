@@ -48,11 +48,12 @@ def read_profile(path: Path, table: str | None = None, tool: str | None = None) 
 
     tool: that printed it, where the file does not show this or holds output of others too.
     """
-    if not path.is_file():
+    piped = path == Path("-")
+    if not piped and not path.is_file():
         raise BadInput(f"{path} is not a regular file: save the tool's output and name that file")
-    if path.stat().st_size > MOST_BYTES:
+    if not piped and path.stat().st_size > MOST_BYTES:
         raise BadInput(f"{path} is larger than {MOST_BYTES >> 20} MiB: give a report, not raw samples")
     try:
         return profile_of(text_of(path), table, tool)
     except BadInput as said:
-        raise BadInput(f"{path}: {said}") from None
+        raise BadInput(f"{'standard input' if piped else path}: {said}") from None
