@@ -261,7 +261,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         base, whence = from_rates(rates), "one lock and the work outside it, fitted to these rates"
     else:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
-    off = off_by_pct(base, rates if waiting is None else {k: v for k, v in rates.items() if k != n})
+    off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)
     if waiting is None and len(rates) == 2:
         return "The unpatched rates are not checked: any two fit the model, that needs a third.", None
     said = f"Check against the unpatched rates: a model of {whence}, is {off:.0f}% off"

@@ -66,8 +66,7 @@ class UnpatchedData:
 
         Something else limits them then. Where fewer threads did more, the lock itself may have become slower.
         """
-        waiting, n = self.all_waits, self.most_threads
-        fewer = {k: rate for k, rate in self.ladder.items() if k != n}
+        waiting, n, fewer = self.all_waits, self.most_threads, self.fewer_threads
         if waiting is None or not fewer or self.waits_unseen or self.ladder[n] < max(fewer.values()):
             return False
         return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
@@ -76,6 +75,11 @@ class UnpatchedData:
     def ladder(self) -> dict[int, float]:
         """The rates up to the threads in question, ascending."""
         return {n: rate for n, rate in sorted(self.rates_per_s.items()) if n <= self.most_threads}
+
+    @property
+    def fewer_threads(self) -> dict[int, float]:
+        """The rates below the threads in question, by which a model of the waits there is checked."""
+        return {n: rate for n, rate in self.ladder.items() if n != self.most_threads}
 
     @property
     def most_gain(self) -> float:
@@ -89,12 +93,11 @@ class UnpatchedData:
         Tools that time waits see those that sleep too: where they show few, no lock explains the rates.
         """
         waiting, n = self.all_waits, self.most_threads
-        fewer = {k: rate for k, rate in self.ladder.items() if k != n}
         is_timed = self.profile is not None and self.profile.of != SAMPLES
-        if waiting is None or self.wait_share is not None or not fewer or is_timed:
+        if waiting is None or self.wait_share is not None or not self.fewer_threads or is_timed:
             return False
         base = from_wait_share(waiting, n, self.ladder[n])
-        calculated = [base.rate_per_s(k) / rate for k, rate in fewer.items()]
+        calculated = [base.rate_per_s(k) / rate for k, rate in self.fewer_threads.items()]
         return float(np.median(calculated)) < 1 / (1 + FAR_PCT / 100)
 
     @property
