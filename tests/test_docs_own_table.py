@@ -15,6 +15,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 from lockscale import paths
+from lockscale.queueing import MODELS
 from lockscale.queueing.compare import Comparison
 from lockscale.queueing.fitted import Prediction
 
@@ -129,3 +130,9 @@ def test_columns_that_are_named_are_known():
 
 def test_it_is_short():
     assert len(TABLE.splitlines()) == 8 and len(SHELL.splitlines()) == 2
+
+
+def test_each_queueing_model_is_explained_with_its_parameters():
+    rows = [line.split("|") for line in SECTION.splitlines() if line.startswith("| `")]
+    explained = {row[1].strip(" `"): re.findall(r"`(\w+)`", row[3]) for row in rows}
+    assert explained == {name: [one.name for one in model.parameters] for name, model in MODELS.items()}

@@ -80,7 +80,10 @@ def fit(
 @curves
 @as_json
 def compare(name: str, n_min: int, n_max: int | None) -> None:
-    """Rank queueing models on each curve of a table by their error at points left out; TABLE as for fit."""
+    """Rank queueing models on each curve of a table by their error at points left out; TABLE as for fit.
+
+    docs/own-table.md explains the models.
+    """
     from lockscale.fitting.table_fit import compare_each_column
 
     found, warnings = compare_each_column(name, n_min=n_min, n_max=n_max)
