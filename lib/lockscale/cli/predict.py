@@ -124,6 +124,8 @@ def whatif(
         raise BadInput("-p and --given need a model or a study: add --model NAME")
     if not profile and any((tool, which, seconds)):
         raise BadInput("--tool, --table and --seconds are about a profile: give --profile FILE too")
+    if letter and len(patches) != 1:
+        raise BadInput('--letter is about one patch: give one --patch, such as --patch "split LOCK 4"')
     from lockscale.predict.lock_answer import ask_lock
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
@@ -138,8 +140,6 @@ def whatif(
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
     measured = UnpatchedData(found_rates, read, threads, seconds, wait_share)
-    if letter and len(patches) != 1:
-        raise BadInput('--letter is about one patch: give one --patch, such as --patch "split LOCK 4"')
     found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 

@@ -24,20 +24,9 @@ def study_list() -> None:
     from lockscale.study.file import list_studies, load_study
 
     found, damaged = loaded(list_studies(), load_study)
-    value = [
-        {
-            "name": one.name,
-            "question": one.question,
-            "arms": one.arm_names,
-            "workload": one.workload,
-            "tables": one.tables,
-        }
-        for one in found
-    ]
-    show(
-        value,
-        table([{"name": one.name, "workload": one.workload, "question": one.question} for one in found]),
-    )
+    columns = ("name", "question", "arms", "workload", "tables")
+    rows = [{c: s.arm_names if c == "arms" else getattr(s, c) for c in columns} for s in found]
+    show(rows, table([{c: row[c] for c in ("name", "workload", "question")} for row in rows]))
     if damaged:
         raise BadInput(damaged)
 

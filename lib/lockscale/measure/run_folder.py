@@ -223,8 +223,13 @@ def find_run(name: str) -> Run:
     """A run by its id, here or in data/measured, or by its folder."""
     for folder in _folders(name):
         return Run(folder.resolve())
-    known = [run.id for run in (*list_runs(), *curated_runs())]
-    raise BadInput(f"there is no run {name!r} under {paths.RUNS} or {paths.MEASURED}{near(name, known)}")
+    places = f"{paths.RUNS} or {paths.MEASURED}"
+    raise BadInput(f"there is no run {name!r} under {places}{near(name, known_runs())}")
+
+
+def known_runs() -> list[str]:
+    """The ids that find_run() takes."""
+    return [run.id for run in (*list_runs(), *curated_runs())]
 
 
 def is_run(name: str) -> bool:

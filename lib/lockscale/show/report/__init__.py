@@ -8,14 +8,7 @@ from pathlib import Path
 
 from lockscale.errors import BadInput, near
 from lockscale.files import need_place_for_file, write_text
-from lockscale.measure.run_folder import (
-    curated_runs,
-    find_run,
-    is_run,
-    latest_run,
-    list_runs,
-    read_study_file,
-)
+from lockscale.measure.run_folder import find_run, is_run, known_runs, latest_run, read_study_file
 from lockscale.progress import progress
 from lockscale.show.figures.formats import one_browser
 from lockscale.show.report.content import sections_of, title_of
@@ -35,8 +28,7 @@ def write_report(name: str, output: Path | None = None) -> Path:
     Raises BadInput for a run that measured no arms, or whose prediction was changed.
     """
     if not is_run(name) and name not in list_studies():
-        known = [*list_studies(), *(one.id for one in (*list_runs(), *curated_runs()))]
-        raise BadInput(f"there is no run and no study {name!r}{near(name, known)}")
+        raise BadInput(f"there is no run and no study {name!r}{near(name, [*list_studies(), *known_runs()])}")
     run = find_run(name) if is_run(name) else latest_run(name)
     study = read_study_file(run.folder)["name"]
     path = output or Path(f"{run.id}.html")
