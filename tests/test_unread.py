@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockscale.errors import BadInput
+from lockscale.tools import registry
 from lockscale.tools.registry import parse, parse_file
 from lockscale.tools.seal import seal
 
@@ -104,3 +105,23 @@ def test_a_pipe_is_read_whole(tmp_path, name, repeats, monkeypatch):
     writer.join()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert parse_file(Path("-")) == expected
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
+def test_a_device_that_never_ends_is_not_read(device):
+    with pytest.raises(BadInput, match="this is a device: save the tool's output"):
+        parse_file(Path(device))
+
+
+def test_a_pipe_that_never_ends_is_left(monkeypatch):
+    monkeypatch.setattr(registry, "MOST_BYTES", 1 << 22)
+    with Path("/dev/zero").open("rb") as endless:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+        with pytest.raises(BadInput, match="this is larger than 0 GiB"):
+            parse_file(Path("-"))
+
+
+def test_a_text_larger_than_any_report_is_refused(monkeypatch):
+    monkeypatch.setattr(registry, "MOST_TEXT_BYTES", len(MDTEST) - 1)
+    with pytest.raises(BadInput, match="give a report, not raw samples"):
+        parse_file(SAMPLES / "mdtest-3.3.0.txt")

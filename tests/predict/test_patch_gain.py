@@ -239,6 +239,19 @@ def test_two_changes_of_one_lock_do_not_beat_its_removal_where_only_rates_are_kn
     assert halves.value == pytest.approx(quarter.value)
 
 
+@pytest.mark.parametrize("text", ["lockless L + split L 4", "shrink L 50% + percpu L"])
+def test_a_lock_that_one_change_removes_takes_no_other(text: str) -> None:
+    with pytest.raises(BadInput, match="nothing is left of L"):
+        ask_lock(UnpatchedData({8: 100.0, 64: 90.0}), [text], [], history())
+
+
+def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
+    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 40.0)
+    seen = replace(profile(slow), warnings=("line 3 is left out",))
+    said = lock_text(ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], history())).splitlines()
+    assert said[1] == "warning: line 3 is left out" and said[2].startswith("note: 64 threads are assumed")
+
+
 def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
     assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every

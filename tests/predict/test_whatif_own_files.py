@@ -91,7 +91,8 @@ def at(answer: Answer, arm: str, threads: int) -> Predicted:
 
 def test_a_lock_of_another_subsystem_from_its_lock_stat(counter_files: tuple[Path, Path, Path]):
     profile, rates, model = counter_files
-    answer = ask_files(profile, rates, model)
+    typed = ",".join(line.replace(",", ":") for line in rates.read_text().split()[1:])
+    answer = ask_files(profile, typed, model)
     for n in (1, 8, 32):
         truth = simulate(model, n, {**HIDDEN, "batched": True}, seed=5, operations=20_000).rate_per_s
         said = at(answer, "batched", n)

@@ -21,7 +21,7 @@ from lockscale.cli.output import (
     threads_list,
     together,
 )
-from lockscale.errors import BadInput, printable
+from lockscale.errors import BadInput
 
 if TYPE_CHECKING:
     from lockscale.sim.trace import Trace
@@ -122,13 +122,12 @@ def doctor(target: str | None) -> int:
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
-    from lockscale.tools.registry import parse_file
+    from lockscale.tools.registry import file_name, parse_file
 
     try:
         found = parse_file(Path(file), tool, number).to_json()
     except BadInput as said:
-        whence = "standard input" if file == "-" else file
-        raise BadInput(f"{printable(whence)}: {said}") from None
+        raise BadInput(f"{file_name(Path(file))}: {said}") from None
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     show(found, table(found["rows"]))

@@ -131,11 +131,11 @@ def whatif(
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
     from lockscale.predict.user_rates import read_profile, read_rates
+    from lockscale.tools.registry import file_name
 
     found_rates = read_rates(rates) if rates else {}
     read = read_profile(profile, which, tool) if profile else None
-    whence = "standard input" if profile == Path("-") else profile.name if profile else ""
-    used = [f"{read.tool} of {whence}"] if read else []
+    used = [f"{read.tool} of {file_name(Path(profile.name))}"] if profile and read else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
@@ -165,7 +165,7 @@ def _of_model(
         from lockscale.sim.model import read_parameters
 
         held = read_parameters(parameters)
-        found = ask_files(profile, Path(rates), model, held=held, given=measured, tool=tool)
+        found = ask_files(profile, rates, model, held=held, given=measured, tool=tool)
     elif study is None:
         asked = {"--profile": profile, "--rates": rates, "--model": model}
         missing = " and ".join(option for option, value in asked.items() if not value)

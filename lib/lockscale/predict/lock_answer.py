@@ -72,7 +72,8 @@ class NextLimit:
 class LockAnswer:
     """Candidates, the best first; predicted, nothing measured.
 
-    gains, patches: how many gains of how many published patches it is learned from.
+    warnings: what was not read as it stands, or cannot be right; notes: what was assumed. gains, patches: how
+    many gains of how many published patches it is learned from.
     """
 
     used: list[str]
@@ -81,6 +82,7 @@ class LockAnswer:
     candidates: list[PatchGain]
     next_limit: NextLimit | None
     advice: Advice
+    warnings: list[str]
     notes: list[str]
     gains: int
     patches: int
@@ -115,6 +117,7 @@ def ask_lock(
         advice=advice(
             history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
+        warnings=_warnings(measured),
         notes=_notes(measured),
         gains=history.gains,
         patches=history.patches,
@@ -284,32 +287,37 @@ def _which(measured: UnpatchedData) -> str:
     return "without call graphs the profile cannot tell which one it is: record it with -g"
 
 
+def _warnings(measured: UnpatchedData) -> list[str]:
+    found = list(measured.profile.warnings) if measured.profile else []
+    one, many = measured.ladder.get(1), measured.ladder.get(measured.most_threads)
+    if one and many and one / many > COLLAPSE:
+        found.append(
+            f"{measured.most_threads} threads together are {one / many:.0f} times slower than one: is a "
+            "suffix such as k missing?"
+        )
+    if measured.contradiction:
+        found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
+    return found
+
+
 def _notes(measured: UnpatchedData) -> list[str]:
     notes = []
+    if not measured.threads_said:
+        notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.most_gain < 1:
         notes.append(
             "one thread alone is slower than its share of the total, so its rate is not a bound here"
-        )
-    one, many = measured.ladder.get(1), measured.ladder.get(measured.most_threads)
-    if one and many and one / many > COLLAPSE:
-        notes.append(
-            f"{measured.most_threads} threads together are {one / many:.0f} times slower than one: is a "
-            "suffix such as k missing?"
         )
     if measured.profile is None and measured.wait_share is None:
         notes.append(
             "without a profile these are the gains of published patches of that kind"
             + (", bounded by the rates" if len(measured.ladder) > 1 else "")
+            + "; patches that gain nothing are seldom published"
         )
-    if measured.contradiction:
-        notes.append("the waits contradict the rates, so whether a patch is worth writing is not known")
-    if not measured.threads_said:
-        notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.profile:
         waits = measured.profile.waits
         if waits and kind_of(waits[0].name):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
-        notes += measured.profile.warnings
         if measured.profile.of != SAMPLES and not measured.lasted_s:
             notes.append(
                 "the duration of the load is unknown, so waits cannot be turned into shares of it: give "

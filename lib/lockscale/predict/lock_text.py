@@ -35,8 +35,9 @@ def lock_text(answer: LockAnswer) -> str:
         for one in answer.candidates
     ]
     matched = dict.fromkeys(one.matched for one in answer.candidates if one.matched)
+    said = [f"warning: {text}" for text in answer.warnings] + [f"note: {text}" for text in answer.notes]
     parts = [
-        "\n".join([answer.against_itself, *(f"note: {note}" for note in answer.notes)]),
+        "\n".join([answer.against_itself, *said]),
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"

@@ -110,7 +110,14 @@ class Patch:
 def read_patch(text: str) -> Patch:
     """Raises BadInput with what may be written."""
     parts = [part.strip() for part in re.split(r"\s\+\s", text.strip())]
-    return Patch(" + ".join(parts), tuple(_change(part) for part in parts))
+    changes = tuple(_change(part) for part in parts)
+    for part, one in zip(parts, changes, strict=True):
+        if not one.visits and any(other.lock == one.lock and other.visits for other in changes):
+            raise BadInput(
+                f"patch {printable(text)}: after {printable(part)} nothing is left of {printable(one.lock)}: "
+                f"give the others in a --patch of their own"
+            )
+    return Patch(" + ".join(parts), changes)
 
 
 def _change(text: str) -> Change:

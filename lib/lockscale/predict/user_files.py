@@ -26,7 +26,7 @@ from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, pr
 from lockscale.predict.posterior import SD, Posterior, posterior
 from lockscale.predict.unpatched import waits
 from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
-from lockscale.predict.user_rates import one_curve
+from lockscale.predict.user_rates import rate_curve
 from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.sim.model import Model
@@ -43,21 +43,21 @@ NAIVE = (
 
 def ask_files(
     profile: Path,
-    rates: Path,
+    rates: str | Path,
     model: AnyModel,
     *,
     held: Mapping[str, object] | None = None,
     given: Mapping[str, float] | None = None,
     tool: str | None = None,
 ) -> Answer:
-    """What the model's switches would give on the kernel of these files.
+    """What the model's switches would give on the kernel of these files; rates may be typed: `1:35k,4:140k`.
 
     held: parameters and switches of the base that are known. given: calls for one operation of one thread,
     by function. tool: that printed the profile, by default the one that is recognised. The profile is taken
     to be of the most threads in the rates. Raises BadInput for files that cannot be used and for names that
     the model does not have.
     """
-    known, column = load_model(model), one_curve(rates)
+    known, column = load_model(model), rate_curve(str(rates))
     seen, printed_by = _read(profile, tool)
     case = case_of(known, column, seen, held or {}, given or {})
     apart = not_together(seen, case.threads[-1], case.base_per_s[-1])
@@ -73,7 +73,7 @@ def ask_files(
     patched = predictions(case, found, _naive(waiting))
     return Answer(
         study=known.name,
-        used=[f"{profile} ({printed_by}; {_fitted(case)})", str(rates), f"model {known.name}"],
+        used=[f"{profile} ({printed_by}; {_fitted(case)})", f"rates {rates}", f"model {known.name}"],
         parameters=_estimates(known, found),
         waits=waiting,
         predictions=patched,

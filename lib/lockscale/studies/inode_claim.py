@@ -172,7 +172,8 @@ def _ideas(storms: list[Storm], upstream: Predicted, base_per_s: float) -> list[
             OURS,
             worth_writing(1.0, more),
             f"beside {UPSTREAM}: once no claim is lost the group lock costs {THREADS} threads "
-            f"{100 * (more - 1):.1f}% at most; it is the limit from {full[0]} to {full[1]} threads on",
+            f"{100 * (more - 1):.1f}% at most, so there is no patch; it is the limit from {full[0]} to "
+            f"{full[1]} threads on",
         ),
     ]
 

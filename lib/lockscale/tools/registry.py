@@ -7,14 +7,13 @@ A text that no reader reads is several outputs in one file, or a form that is no
 import codecs
 import io
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 from lockscale.errors import BadInput, near, printable
 from lockscale.tools import (
@@ -130,6 +129,8 @@ _LONGEST_HEAD = 400
 _HEAD_BYTES = 1 << 16
 _IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
 GZIP = b"\x1f\x8b"
+MOST_TEXT_BYTES = 128 << 20  # of what is read whole
+MOST_BYTES = 16 << 30  # of a pipe, which is copied
 _JSON = "use --output-format=json"
 _FORMS = [
     (r"\A\s*\Z", "the text is empty: if the tool prints to standard error, redirect it (2>&1)"),
@@ -231,6 +232,11 @@ def parse_file(path: Path, tool: str | None = None, table: str | int | None = No
         return parse(_decoded(stream), tool, table)
 
 
+def file_name(path: Path) -> str:
+    """What messages call a file that a tool's output is read from, `-` too."""
+    return "standard input" if str(path) == "-" else printable(str(path))
+
+
 def text_of(path: Path) -> str:
     """What a tool printed into a file, without the mark of UTF-8. Raises BadInput for UTF-16."""
     with _opened(path) as stream:
@@ -238,14 +244,27 @@ def text_of(path: Path) -> str:
 
 
 def _decoded(stream: BinaryIO) -> str:
+    if stream.seek(0, io.SEEK_END) > MOST_TEXT_BYTES:
+        raise BadInput(f"this is larger than {MOST_TEXT_BYTES >> 20} MiB: give a report, not raw samples")
+    stream.seek(0)
     with io.TextIOWrapper(stream, encoding="utf-8", errors="replace") as text:
         return text.read()
+
+
+def _copy(stream: BinaryIO, copy: IO[bytes]) -> None:
+    """What is left of a pipe, unless it does not end."""
+    while block := stream.read(1 << 20):
+        copy.write(block)
+        if copy.tell() > MOST_BYTES:
+            raise BadInput(f"this is larger than {MOST_BYTES >> 30} GiB: give a report, or a part of it")
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file from their start, to be read again and again, without the mark of UTF-8."""
     piped = str(path) == "-"
+    if not piped and (path.is_char_device() or path.is_block_device()):
+        raise BadInput("this is a device: save the tool's output and name that file")
     source = nullcontext(sys.stdin.buffer) if piped else path.open("rb")
     with source as stream, tempfile.TemporaryFile() as copy:
         start = stream.read(len(codecs.BOM_UTF8))
@@ -258,6 +277,6 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield stream
         else:
             copy.write(start.removeprefix(codecs.BOM_UTF8))
-            shutil.copyfileobj(stream, copy)
+            _copy(stream, copy)
             copy.seek(0)
             yield copy
