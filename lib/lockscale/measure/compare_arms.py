@@ -224,10 +224,15 @@ def aa_rates(rows: pd.DataFrame, study: Study) -> pd.DataFrame:
     return table.rename(columns={"gap": "difference_pct"})
 
 
-def aa_apart_pct(rows: pd.DataFrame, study: Study) -> float | None:
-    """The larger rate of the A/A pair over the smaller, at the point where they differ most, in %."""
-    pair = aa_rates(rows, study)[["first", "second"]].astype(float)
-    return None if pair.empty else float(100 * (pair.max(axis=1) / pair.min(axis=1) - 1).max())
+def boots_apart_pct(rows: pd.DataFrame, study: Study, arms: Sequence[str]) -> float | None:
+    """The highest rate of one kernel's boots over its lowest, where these arms' differ most, in %.
+
+    Of the A/A pair's boots too; None where each kernel was booted once.
+    """
+    rates = of_all_processes(rows[rows.pair.isin(MEASURED)], study.operation)
+    boots = rates[rates.arm.isin(arms)].groupby(["arm", *KEYS]).value
+    apart = (boots.max() / boots.min() - 1)[boots.count() > 1]
+    return None if apart.empty else float(100 * apart.max())
 
 
 def _compared(values: pd.DataFrame, study: Study) -> pd.DataFrame:

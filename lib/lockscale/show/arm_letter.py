@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from lockscale.errors import BadInput
-from lockscale.measure.compare_arms import aa_apart_pct, rate_repeats
+from lockscale.measure.compare_arms import boots_apart_pct, rate_repeats
 from lockscale.measure.rows import is_benchmark, where_measured
 from lockscale.measure.run_folder import curated_run, find_run, target_of
 from lockscale.predict.predicted_against_measured import judge_gains
@@ -54,7 +54,8 @@ def _measured(arm: str, story: Story) -> str:
     table = _table(study, arm, rate_repeats(rows, study.operation), told)
     if not table:
         return ""
-    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *noise_of(aa_apart_pct(rows, study))]
+    apart_pct = boots_apart_pct(rows, study, [study.unpatched.name, arm])
+    said = [_of_what(study, provenance, is_predicted=bool(told)), table, *noise_of(apart_pct)]
     if told and provenance.get("prediction"):
         said.append(_when(study, provenance["prediction"]))
     said += [one.text for one in machine_in_virtual_time(provenance)]

@@ -14,7 +14,7 @@ import pandas as pd
 
 from lockscale.kernels.mail import cover_letter, read_mail
 from lockscale.measure.compare_arms import (
-    aa_apart_pct,
+    boots_apart_pct,
     function_costs,
     most_extra,
     proof_of,
@@ -51,7 +51,7 @@ def measurement_of(story: Story) -> Measurement:
     costs = {arm: function_costs(rows, arm, *most_extra(story.extra)) for arm in sides}
     compared, apart = None, None
     if is_benchmark(story.provenance["origin"]):
-        compared, apart = story.compared, aa_apart_pct(rows, study)
+        compared, apart = story.compared, boots_apart_pct(rows, study, sides)
         compared = compared[compared.arm == study.patched.name].reset_index(drop=True)
     counter = _counter(study, proof_of(rows, study))
     return Measurement(

@@ -23,7 +23,7 @@ class Measurement(NamedTuple):
     """What a run says of two arms. `compared`: rates with what is significant, where they are a benchmark.
 
     `counter`: what `extra` counts, with its unit. `costs`: of each arm, at the point with the most extra
-    calls. `apart_pct`: how far apart the rates of the A/A pair are, the most at any point; None without it.
+    calls. `apart_pct`: how far the rates of one kernel's boots are apart, the most at any point.
     """
 
     provenance: dict[str, Any]
@@ -54,8 +54,8 @@ def boots_of(found: Measurement) -> int:
 
 
 def noise_of(apart_pct: float | None) -> list[str]:
-    """A sentence on the A/A pair; nothing where there is none."""
-    return [] if apart_pct is None else [f"Two boots of the same kernel differ by at most {apart_pct:.1f}%."]
+    """A sentence on the boots of one kernel; nothing where there is one of each."""
+    return [] if apart_pct is None else [f"Boots of one kernel differ by up to {apart_pct:.1f}%."]
 
 
 def _table(head: str, lines: Sequence[str]) -> list[Paragraph]:
