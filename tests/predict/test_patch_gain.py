@@ -252,6 +252,59 @@ def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
     assert said[1] == "warning: line 3 is left out" and said[2].startswith("note: 64 threads are assumed")
 
 
+def test_rates_that_no_threads_explain_give_no_verdict() -> None:
+    """One of the two has lost its k."""
+    for rates in ({1: 35.0, 64: 140e3}, {1: 35e3, 64: 35.0}, {4: 35e3, 64: 140e6}):
+        found = ask_lock(UnpatchedData(rates), [], [], history())
+        assert {one.worth for one in found.candidates} == {"not known"}
+        assert any("is a suffix such as k missing?" in one for one in found.warnings)
+    assert not UnpatchedData({1: 35e3, 64: 64 * 35e3}).off_scale
+
+
+def test_waits_that_a_profile_of_cpus_cannot_show_give_no_verdict() -> None:
+    """A hundredth of the samples waits, where sixteen of seventeen threads must."""
+    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 1.2)
+    work = Entry("memcpy", 2, (), None, None, "self", 98.8)
+    found = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}, profile(slow, work)), [], [], history())
+    assert {one.worth for one in found.candidates} == {"not known"}
+    assert any("the waits contradict the rates" in one for one in found.warnings)
+
+
+def test_a_profile_that_says_no_share_narrows_and_widens_nothing() -> None:
+    rates = {1: 35e3, 64: 140e3}
+    waits = LockProfile("perf_lock", "lock waits", (Entry("a_lock", 1, None, "spin", wait_ns=1e9),))
+    for text in ("shrink a_lock 50%", "split a_lock 4"):
+        (alone,) = ask_lock(UnpatchedData(rates), [text], [], history()).candidates
+        (beside,) = ask_lock(UnpatchedData(rates, waits), [text], [], history()).candidates
+        assert (beside.low, beside.value, beside.high) == (alone.low, alone.value, alone.high)
+
+
+def test_waits_longer_than_all_threads_had_are_told_and_give_no_verdict() -> None:
+    """Each of the locks alone would fit."""
+    two = [Entry(name, n, None, "mutex", wait_ns=60e9) for n, name in enumerate(("a_lock", "b_lock"))]
+    seen = LockProfile("perf_lock", "lock waits", (*two,))
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), [], [], history())
+    assert any("all waits together are 120 s, but 8 threads in 10 s have 80 s" in w for w in found.warnings)
+    assert {one.worth for one in found.candidates} == {"not known"}
+    assert not ask_lock(UnpatchedData({}, seen, 16, 10.0), [], [], history()).warnings
+
+
+def test_the_likeliest_gain_is_not_above_what_the_next_lock_allows() -> None:
+    waits = [("a_lock", 320e9), ("b_lock", 20e9)]
+    entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
+    seen = LockProfile("perf_lock", "lock waits", entries)
+    found = ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history())
+    assert found.next_limit and found.candidates[0].value <= found.next_limit.gain_ends_at
+
+
+def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
+    waits = [("a_lock", 1e9), ("b_lock", 0.9e9)]
+    entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
+    seen = LockProfile("perf_lock", "lock waits", entries)
+    said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history()))
+    assert "too little to limit any of these gains" in said and "it alone would limit" not in said
+
+
 def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
     assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.registry import profile_of, profiles_of
 
 NAMES = ["foo_lock", "foo_lock_irq", "xfoo_lock", "foo_loc", "foo", "lock", "foo_lock2", "__foo_lock"]
@@ -127,3 +128,27 @@ def test_which_functions_wait_for_which_lock(function, kind):
 def test_a_text_without_a_profile_is_refused():
     with pytest.raises(BadInput, match="the output of funccost does not say who waits for a lock"):
         profiles_of("FUNC  TOTAL_TIME(us)  COUNT  AVG(us)\nfoo  100  10  10.0\n", "funccost")
+
+
+def test_a_function_that_takes_a_spin_lock_and_a_mutex_takes_two_locks() -> None:
+    spins = Entry("new_blocks", 3, None, "spin", wait_ns=12e9)
+    sleeps = Entry("new_blocks", 4, None, "mutex", wait_ns=9e9)
+    seen = LockProfile("perf_lock", "lock waits", (spins, sleeps))
+    assert seen.match("new_blocks").waits == (spins,)
+    assert seen.match("mutex:new_blocks").waits == (sleeps,)
+    assert "(spin, line 3)" in seen.match("new_blocks").said()
+
+
+def test_readers_and_writers_of_one_lock_are_one_lock_by_any_of_its_names() -> None:
+    writes = Entry("&journal->j_state_lock", 16, None, None, wait_ns=1e9)
+    reads = Entry("&journal->j_state_lock", 17, None, "read", wait_ns=2e9)
+    seen = LockProfile("lock_stat", "lock waits", (writes, reads))
+    for name in ("&journal->j_state_lock-R", "&journal->j_state_lock-W", "j_state_lock"):
+        assert seen.match(name).waits == (writes, reads), name
+
+
+def test_a_wait_by_the_name_of_every_lock_is_its_callers() -> None:
+    """As the rows of perf lock contention -v with a stack below them."""
+    wait = Entry("_raw_spin_lock", 3, ("ext4_mb_load_buddy", "ext4_mb_new_blocks"), "spin", wait_ns=1e9)
+    (found,) = LockProfile("perf_lock", "lock waits", (wait,)).waits
+    assert found.name == "ext4_mb_load_buddy"

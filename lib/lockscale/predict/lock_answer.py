@@ -7,7 +7,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,6 @@ LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
 
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
-
-
-COLLAPSE = 30
-"""Times slower than one thread; the worst collapse of the casebook is 3.5: a wrong unit is likelier."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +101,8 @@ def ask_lock(
     history = history or learn(past(cases))
     asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
     found = [_candidate(measured, patch, history) for patch in asked]
+    if not patches and _names_no_lock(measured):
+        found = [(replace(one, worth="not known"), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
     first, following = found[0]
@@ -162,8 +160,10 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     ]
     promise = _together(measured, promises, matches)
     most, following = measured.most_gain, _next_limit(measured, matches)
+    most_likely = float("inf")
     if following and following.is_another_lock:
-        most = min(most, following.gain_ends_at * ROOM / SUPERLINEAR)
+        most_likely = following.gain_ends_at
+        most = min(most, most_likely * ROOM / SUPERLINEAR)
     gain = history.gain(patch.left, promise, most)
     candidate = PatchGain(
         patch=patch.text,
@@ -172,17 +172,25 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         matched="; ".join(match.said() for match in matches),
         promise=None if None in shares else promise,
         low=gain.low,
-        value=gain.value,
+        value=min(gain.value, most_likely),
         high=gain.high,
         over_5_pct=gain.worth,
-        worth="not known" if measured.contradiction else _worth(gain.worth),
+        worth=_worth(measured, gain.worth, following),
     )
     return candidate, following
 
 
-def _worth(chance: float) -> str:
-    """By how likely it is that the gain pays for the patch's own code."""
-    return "yes" if chance >= SURE else "no" if chance < UNLIKELY else "not known"
+def _worth(measured: UnpatchedData, chance: float, following: NextLimit | None) -> str:
+    """By how likely it is that the gain pays for the patch's own code.
+
+    Not known where the data contradict each other, and no yes where another lock may leave nothing to gain.
+    """
+    if measured.contradiction or measured.waits_unseen or measured.off_scale or measured.overfull:
+        return "not known"
+    if chance < UNLIKELY:
+        return "no"
+    may_be_in_the_way = following is not None and following.gain_ends_at < ROOM
+    return "yes" if chance >= SURE and not may_be_in_the_way else "not known"
 
 
 def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
@@ -198,8 +206,7 @@ def _promise(
     """Of one change. Where only rates are known, what the change leaves of the lock bounds it."""
     n = measured.most_threads
     if waiting is None:
-        is_seen = match is not None and not measured.waits_unseen
-        return None if is_seen else _promise_of_rates(measured, change)
+        return _promise_of_rates(measured, change)
     if change.word in ("avoid", "unshare"):
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
@@ -248,7 +255,10 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
             another = profile.of == "lock waits" and not wait.as_caller
             another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}
-            return NextLimit(wait.name, 100 * share, 1 / max(busy, 1e-6), another)
+            name = wait.name
+            if any(match.name == name for match in ours):  # of a function that takes two kinds of lock
+                name = f"{wait.entries[0].family}:{name}"
+            return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another)
     return None
 
 
@@ -280,6 +290,12 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     return said, off
 
 
+def _names_no_lock(measured: UnpatchedData) -> bool:
+    """Whether the longest wait is in a function where every lock of its kind waits."""
+    waits = measured.profile.waits if measured.profile else ()
+    return bool(waits and kind_of(waits[0].name))
+
+
 def _which(measured: UnpatchedData) -> str:
     """What would tell the lock; perf report leaves out callers below its percent limit."""
     if measured.profile and any(entry.callers for entry in measured.profile.entries):
@@ -289,13 +305,11 @@ def _which(measured: UnpatchedData) -> str:
 
 def _warnings(measured: UnpatchedData) -> list[str]:
     found = list(measured.profile.warnings) if measured.profile else []
-    one, many = measured.ladder.get(1), measured.ladder.get(measured.most_threads)
-    if one and many and one / many > COLLAPSE:
-        found.append(
-            f"{measured.most_threads} threads together are {one / many:.0f} times slower than one: is a "
-            "suffix such as k missing?"
-        )
-    if measured.contradiction:
+    if measured.overfull:
+        found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
+    if measured.off_scale:
+        found.append(f"{measured.off_scale}: is a suffix such as k missing?")
+    if measured.contradiction or measured.waits_unseen:
         found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
     return found
 
@@ -316,7 +330,7 @@ def _notes(measured: UnpatchedData) -> list[str]:
         )
     if measured.profile:
         waits = measured.profile.waits
-        if waits and kind_of(waits[0].name):
+        if _names_no_lock(measured):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
         if measured.profile.of != SAMPLES and not measured.lasted_s:
             notes.append(

@@ -10,12 +10,14 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.predict.history import most_gain, share_of_busy
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
-from lockscale.tools.lock_profile import Entry, LockProfile, Match, once
+from lockscale.tools.lock_profile import LOCK_WAITS, Entry, LockProfile, Match, once
 
 ASSUMED_THREADS = 64
 FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
 SAMPLES = "on-CPU samples"
+COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5
+SPEED_UP = 8  # times as fast as so many times fewer threads; caches, and batches that fill, explain less
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,31 @@ class UnpatchedData:
         if waiting is None or not fewer or self.waits_unseen or self.ladder[n] < max(fewer.values()):
             return False
         return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
+
+    @property
+    def off_scale(self) -> str:
+        """What a wrong unit is likelier to explain than anything that threads do; empty where nothing is."""
+        few, many = min(self.ladder, default=0), self.most_threads
+        if few in (0, many):
+            return ""
+        ratio = self.ladder[many] / self.ladder[few]
+        whose = f"{few} thread{'s' * (few > 1)}"
+        if ratio < 1 / COLLAPSE:
+            return f"{many} threads together are {1 / ratio:.0f} times slower than {whose}"
+        if ratio > SPEED_UP * many / few:
+            return f"{many} threads together are {ratio:.0f} times as fast as {whose}"
+        return ""
+
+    @property
+    def overfull(self) -> str:
+        """That locks are waited for longer than all threads together had; a lock alone is refused then."""
+        timed = self.profile.entries if self.profile and self.profile.of == LOCK_WAITS else ()
+        waited_s = sum(entry.wait_ns or 0.0 for entry in timed) / 1e9
+        there_is_s = (self.lasted_s or 0.0) * self.most_threads
+        if not there_is_s or waited_s <= MOST_BUSY * there_is_s:
+            return ""
+        load = f"{self.most_threads} threads in {self.lasted_s:g} s"
+        return f"all waits together are {waited_s:.3g} s, but {load} have {there_is_s:.3g} s"
 
     @cached_property
     def ladder(self) -> dict[int, float]:

@@ -72,8 +72,8 @@ def _at_its_limit(answer: LockAnswer) -> str:
         return f"{MOST_PROMISED:.2f}+: a share above {MOST_SHARE:.0%} counts as {MOST_SHARE:.0%}."
     if promises and max(promises) < NOBODY_WAITS:
         return (
-            "Hardly anybody waits here. What is left of the gains is that of published patches, which nobody "
-            "writes for such a lock: take them for too high."
+            "Hardly anybody waits here. The gains shown are those of published patches, and nobody publishes "
+            "one for such a lock: they are too high."
         )
     return ""
 
@@ -86,6 +86,8 @@ def _next(answer: LockAnswer) -> str:
             "published patches ran into."
         )
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
+    if limit.gain_ends_at > max(one.high for one in answer.candidates):
+        return f"{about}: too little to limit any of these gains."
     if limit.is_another_lock:
         return (
             f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}. The intervals go up "

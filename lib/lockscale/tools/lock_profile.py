@@ -33,8 +33,9 @@ from lockscale.tools.lock_functions import IDLE, function_of, kind_of
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
 Counts = Literal["self", "children"]
 
-_LOCK_WAITS: Of = "lock waits"
+LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
+_READ_OR_WRITE = re.compile(r"-[RW]$")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,18 @@ class Entry:
         lock = self.name.removesuffix("->rlock").rstrip(")").rstrip()
         member = re.search(r"(\w+)(?:\[\w+\])?(?:#\d+)?(?:/\d)?$", re.sub(r"\)?->wait_lock$", "", lock))
         own = {member[1]} if member and self.counts is None else set()
-        return frozenset({self.name, *(self.callers or ()), *self.path, *own})
+        of_kind = {f"{self.family}:{self.path[0]}"} if self.of_kind else set()
+        return frozenset({self.name, *(self.callers or ()), *self.path, *own, *of_kind})
+
+    @property
+    def of_kind(self) -> str:
+        """What is said before the line of a wait that was timed."""
+        return f"{self.kind}, " if self.kind and self.counts is None else ""
+
+    @property
+    def family(self) -> str:
+        """The kind of lock, whether taken to read or to write; empty where the tool does not say it."""
+        return "" if self.kind == "read" else (self.kind or "").partition(":")[0]
 
 
 def inside(part: Entry, whole: Entry) -> bool:
@@ -153,7 +165,8 @@ class Match:
         shown = self.waits or self.entries
         of = list(
             dict.fromkeys(
-                f"{' < '.join((one.name, *(one.callers or ())))} (line {one.line})" for one in shown
+                f"{' < '.join((one.name, *(one.callers or ())))} ({one.of_kind}line {one.line})"
+                for one in shown
             )
         )
         return "; ".join(of[:4]) + (f"; and {len(of) - 4} more" if len(of) > 4 else "")
@@ -190,8 +203,8 @@ class LockProfile:
     def waits(self) -> tuple[Match, ...]:
         """Who waits, the longest first: of samples one Match for each function that called for a lock, or for
         each lock function where no callers are known; of lock waits one for each entry."""
-        if self.of == _LOCK_WAITS:
-            found = [_match(one.name, [one], [one], []) for one in self.entries]
+        if self.of == LOCK_WAITS:
+            found = [_match(_of_whom(one), [one], [one], []) for one in self.entries]
             return tuple(sorted(found, key=lambda one: -(one.wait_ns or 0.0)))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
@@ -209,16 +222,21 @@ class LockProfile:
     def match(self, name: str) -> Match:
         """The entries that carry `name`, a lock or function, exactly; BadInput with near names where none do.
 
-        `a < b` asks for `a` where `b` called it, whether at once or not.
+        `a < b` asks for `a` where `b` called it, whether at once or not. Of lock waits in a function that
+        takes locks of several kinds, those of the longest; `mutex:function` asks for others. `lock-R` and
+        `lock-W`, as lock_stat has them, are one lock.
         """
-        first, *above = (function_of(one) or one for one in re.split(r" *< *", name.strip()))
+        name = _READ_OR_WRITE.sub("", name.strip())
+        first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
         found = [one for one in self.entries if first in one.names or name in one.names]
         if above:
             found = [one for one in found if one.callers and _calls(one.path, (first, *above))]
         if not found:
             raise BadInput(f"{printable(name)} is not in the profile ({self._shown()}){self._near(first)}")
-        if self.of == _LOCK_WAITS:
-            return _match(name, found, found, [])
+        if self.of == LOCK_WAITS:
+            family = max(found, key=lambda one: one.wait_ns or 0.0).family
+            of_one_kind = [one for one in found if not family or one.family in ("", family)]
+            return _match(name, of_one_kind, of_one_kind, [])
         own = [one for one in found if one.path[0] == first]
         shares = self._on_stack(own, found)
         waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
@@ -247,6 +265,11 @@ def _caller(path: Sequence[str]) -> str | None:
     """Who called for the outermost lock of a stack, the nearest first."""
     locks = [at for at, name in enumerate(path) if kind_of(name)]
     return next(iter(path[locks[-1] + 1 :]), None) if locks else None
+
+
+def _of_whom(wait: Entry) -> str:
+    """The lock that is waited for, or who asked for it where the name is of every such lock."""
+    return (_caller(wait.path) if kind_of(wait.name) else None) or wait.name
 
 
 def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
