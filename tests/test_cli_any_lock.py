@@ -71,6 +71,19 @@ def test_a_robots_mail_becomes_a_case_that_the_casebook_takes(lockscale: Locksca
     assert case["low"] < case["high"]
 
 
+def test_a_case_says_which_commit_and_mail_it_is_of(lockscale: Lockscale, tmp_path: Path) -> None:
+    """The table has ten digits of the commit, the mail all of them."""
+    body = Path(MAIL).read_text()
+    short = lockscale("casebook", "add", MAIL, "--id", "a", "--json").value["source"]["commit"]
+    whole = short[:10] + "f" * (40 - len(short[:10]))
+    mail = tmp_path / "mail.eml"
+    head = "Date: Tue, 12 Nov 2024 21:01:33 +0800\nMessage-ID: <20241112.x@example.org>\n\n"
+    mail.write_text(f'{head}{body}\ncommit: {whole} ("a")\n')
+    source = lockscale("casebook", "add", str(mail), "--id", "a", "--json").value["source"]
+    assert (source["date"], source["message-id"]) == ("2024-11-12", "20241112.x@example.org")
+    assert source["commit"].startswith(short[:10]) and len(source["commit"]) == 40
+
+
 def test_a_case_of_a_mail_says_what_no_mail_says(lockscale: Lockscale) -> None:
     done = lockscale("casebook", "add", MAIL, "--id", "x", "--change", "a better heuristic")
     (entry,) = yaml.safe_load(done.out)

@@ -148,7 +148,7 @@ found
 # measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
 # calls, the attempts and the mean spin time. S1 did not print the attempts: they are its calls less those
 # of a create that loses no bit, 8.03, counted by us on Linux 6.12 (`calls_without_retry` in the study
-# file).
+# file), and one more, as the first attempt is among those 8.03.
 
 # %%
 display(sentences(story.study.limits))

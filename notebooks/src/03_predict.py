@@ -7,6 +7,10 @@
 # interval. The prediction is stored with its hash; notebook 07 compares it with the measurement. `lockscale
 # whatif` prints the same.
 #
+# This page was executed for the study's latest run in [data/measured](../data/README.md), with today's
+# code: notebook 07 judges the prediction that was recorded before that run was measured, which may differ.
+# Executed by hand as it stands (`run = ""`), the notebook counts in a guest and has no rates.
+#
 # In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
 # of the other arms there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim
 # it is the patched one, and the retries of the unpatched kernel are derived from it: that tests the model,

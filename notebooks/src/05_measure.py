@@ -78,6 +78,8 @@ story.show(drawn, shown, "05-measured-rates")
 #
 # Each arm against the unpatched one within each block: the change from old to new. Significant means p <
 # 5%, corrected for all rows of the table (Holm), at a point where the A/A pair itself does not differ.
+# `unpatched` and `value` are means over the blocks, `change_pct` is the geometric mean of the changes within
+# them: where one boot is far off, the two can contradict each other.
 
 # %%
 compared_rates(story.rows, story.study)

@@ -18,17 +18,19 @@ run = ""
 # `significant`: at 5%, corrected for all points (Holm).
 
 # %%
+from IPython.display import display
+
 from lockscale.measure.compare_arms import counted_arms, extra_calls, function_costs, proof_of
 from lockscale.measure.profiling import UNDER_PROFILER, lock_waits_of, overheads
 from lockscale.show.figures.study import counted_against_unpatched, function_shares
-from lockscale.show.headlines import counted
-from lockscale.show.readable import show_tables_whole
+from lockscale.show.headlines import counted, shown_counter
+from lockscale.show.readable import sentences, show_tables_whole
 from lockscale.show.story import open_story
 
 show_tables_whole()
 story = open_story(study, run)
 extra = extra_calls(story.rows, story.study)
-extra
+display(sentences(shown_counter(story.rows, story.study)), extra)
 
 # %%
 counts = counted_arms(story.rows, story.study)
@@ -59,7 +61,7 @@ story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
 # ## Locks and CPUs
 #
 # Who waits for which lock at that point (perf lock, by caller), and where the CPUs spend their time (perf
-# record), for those arms and points at which the run was profiled.
+# record), for those arms and points at which the run was profiled; nothing where it was not.
 
 # %%
 lock_waits_of(story.rows, names, *point)
@@ -78,8 +80,6 @@ story.show_flame_graph(names[1], *point, says)
 # lower and upper end of its range, if the run has `price_ends`. Empty on other targets.
 
 # %%
-from IPython.display import display
-
 from lockscale.measure.where_time_went import gains_at_price_ends, moved_lines, quantum_errors, time_shares
 
 display(time_shares(story.rows), quantum_errors(story.rows))
@@ -88,10 +88,11 @@ display(time_shares(story.rows), quantum_errors(story.rows))
 gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
-# The cache lines that spent the most time in transfer at the highest number of processes, four of each arm,
-# each with the function that caused most of its transfers. A cache line goes from one CPU to the next, so
+# The cache lines that spent the most time in transfer at the highest number of processes, at most four of
+# each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the next, so
 # it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was in
-# transfer, and near 100% the line is the bottleneck. The first of them that does not belong to the lock in
+# transfer, and near 100% the line is the bottleneck; `queued_pct` is the same of the CPUs that waited for
+# it, summed over them. The first of them that does not belong to the lock in
 # question is probably what limits the kernel once that lock is gone. Empty on other targets, and in older
 # runs, which did not count this.
 

@@ -82,7 +82,7 @@ pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: cr
 
 # %% [markdown]
 # The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ can
-# follow it: they end up at their limits, and the error is large, as in row `usl` of the ranking.
+# follow it: they end up at their limits, and the error is large; row `usl` of the ranking says how large here.
 
 # %% [markdown]
 # ## The best one
@@ -103,7 +103,8 @@ if best:
 # The prediction that was written before the run was measured, next to what was published and what was
 # measured. It is kept with the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
-# from the profile suggests. A bound holds or it does not. It is *undecided* where the patch was predicted
+# from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
+# that was published and that 03 now takes. A bound holds or it does not. It is *undecided* where the patch was predicted
 # to reduce the counter, and the counted difference is no larger than the scatter between repeats of the
 # patched arm.
 
@@ -163,7 +164,8 @@ gains
 # ## How well the published points are explained
 #
 # Errors at the published points, from the fits stored in [data](../data/README.md): the best queueing model
-# of each curve, and the simulator fitted to all columns of a machine at once. There is no stored fit for
+# of each curve, and the simulator fitted to all columns of a machine at once. 02 simulates the same anew,
+# with fewer operations, so its last digits differ. There is no stored fit for
 # your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
 
 # %%

@@ -38,7 +38,8 @@ browse_runs()
 # %% [markdown]
 # ## Two runs
 #
-# The settings that differ, then rates and counters. There is no significance test: a machine drifts from
+# The settings that differ, then rates and counters, if `first` and `second` above name two runs of one study
+# and origin, or if `runs/` has two. There is no significance test: a machine drifts from
 # run to run, and only the arms of one run are interleaved. Rates under emulation are not a benchmark.
 
 # %%

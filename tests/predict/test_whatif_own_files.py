@@ -193,6 +193,7 @@ def test_a_profile_of_another_run_is_no_word_on_who_waits(rate: int, tmp_path: P
     assert answer.waits == [] and all(p.naive_value is None for p in answer.predictions)
     (why,) = [one.why for one in answer.open if one.parameter == "who waits"]
     assert f"means {rate * 1185.72 / 1e6:.1f} threads, not 48" in why
+    assert {one.worth for one in answer.ideas} == {"not known"}
     with pytest.raises(BadInput, match="not from the same run"):
         ask_files(costs, rates, "inode_claim", given={ACCESS: 8.03})
 
@@ -223,6 +224,7 @@ def test_a_model_that_does_not_fit_leaves_no_more_open_than_before(tmp_path: Pat
     rates.write_text("".join(f"{n},{value}\n" for n, value in base))
     answer = ask_files(SAMPLES / "perf_lock-6.12.95-caller.txt", rates, "group_trylock")
     assert any("The model misses them" in note for note in answer.notes)
+    assert all(one.worth == "not known" and "times its scatter" in one.why for one in answer.ideas)
     for one in answer.parameters:
         assert one.high <= 10.01 * one.value and one.low >= one.value / 10.01, one
     alone = float(base[1][1])
@@ -231,7 +233,7 @@ def test_a_model_that_does_not_fit_leaves_no_more_open_than_before(tmp_path: Pat
 
 
 def test_calls_of_a_step_that_the_model_lacks_are_refused(s1_rates: Path):
-    with pytest.raises(BadInput, match="no step 'ext4_create'"):
+    with pytest.raises(BadInput, match="no step ext4_create, whose calls"):
         ask_files(SAMPLES / "funccost-s1.txt", s1_rates, "inode_claim", given={"ext4_create": 1.0})
 
 

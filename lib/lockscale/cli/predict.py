@@ -213,10 +213,13 @@ def list_cases(file: Path | None, kinds: bool) -> None:
 
 @casebook.command("show")
 @click.argument("case")
-@click.option("--file", type=_FILE, help="Your own casebook.")
+@click.argument("file", type=_FILE, required=False)
 @as_json
 def show_case(case: str, file: Path | None) -> None:
-    """Show one case: its numbers, its source, and the prediction from its unpatched side."""
+    """Show one case of FILE, by default of those that ship with lockscale.
+
+    Its numbers, its source, and the prediction from its unpatched side.
+    """
     from lockscale.predict.casebook_score import score_cases
 
     cases = _cases(file)

@@ -11,8 +11,14 @@ from lockscale.cli.completion import studies_and_tables, tables
 from lockscale.cli.output import as_json, named_numbers, show, together
 from lockscale.errors import BadInput
 
+
+def _piped(_context: click.Context, _argument: click.Parameter, name: str) -> str:
+    """As for the other commands, - is a pipe."""
+    return "/dev/stdin" if name == "-" else name
+
+
 curves = together(
-    click.argument("name", metavar="TABLE", shell_complete=tables),
+    click.argument("name", metavar="TABLE", shell_complete=tables, callback=_piped),
     click.option(
         "--n-min",
         default=1,

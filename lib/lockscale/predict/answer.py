@@ -160,7 +160,7 @@ def answer_text(answer: Answer) -> str:
         f"From {'; '.join(answer.used)}.",
         f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",
         f"Who waits for what, by Little's law\n{_table([asdict(one) for one in answer.waits])}",
-        f"Predictions, low to high at 95%; naive_value: {answer.naive_reason}\n{predictions}",
+        f"Predictions; low, high: 95%, unless said below; naive_value: {answer.naive_reason}\n{predictions}",
         f"Not in the data of the unpatched kernel\n{missing}",
         f"Worth writing\n{_list(f'{i.arm}: {i.worth}; {i.why}' for i in answer.ideas)}",
         *answer.notes,

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A report of the kernel test robot as a casebook entry, to be looked over and appended to a file."""
 
+import contextlib
+import email.policy
+import email.utils
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +25,8 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         raise BadInput(f"--id {printable(name)!r}: write it in letters, digits, . _ - only")
     try:
-        reports = parse(text_of(path))
+        text = text_of(path)
+        reports = parse(text)
     except BadInput as said:
         raise BadInput(f"{path}: {said}") from None
     report = next((one for one in reports if _headline(one)), None)
@@ -31,7 +35,7 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
             f"{path}: no table has the number in the headline "
             f"({printable(reports[0].headline) or 'none is given'}): write the entry by hand"
         )
-    entry = _entry(report, name, change)
+    entry = _entry(report, text, name, change)
     read_case(entry, f"{path}: case {printable(name)}")  # what casebook score would refuse is not written
     return entry
 
@@ -67,7 +71,20 @@ def _is(name: str, headline: str) -> bool:
     return name == headline or name.endswith(f".{headline}")
 
 
-def _entry(report: Report, name: str, change: str) -> dict[str, object]:
+def _source(report: Report, text: str) -> dict[str, str]:
+    """Who says so, and where: the commit as far as the mail spells it, and the mail's date and name."""
+    short = report.commits[1]
+    whole = re.findall(r"^commit: +([0-9a-f]{12,40})\b", text, re.MULTILINE)
+    source = {"author": "kernel test robot", "commit": next((c for c in whole if c.startswith(short)), short)}
+    head = email.message_from_string(text.lstrip(), policy=email.policy.compat32)
+    with contextlib.suppress(ValueError):
+        source["date"] = email.utils.parsedate_to_datetime(str(head["Date"])).date().isoformat()
+    if head["Message-ID"]:
+        source["message-id"] = printable(str(head["Message-ID"]).strip(" <>"))
+    return source
+
+
+def _entry(report: Report, text: str, name: str, change: str) -> dict[str, object]:
     headline = _headline(report) or ""
     metric = report.metrics[headline]
     faster_is_less = any(word in headline for word in ("time", "latency", "_ns", "_us", "_ms", "seconds"))
@@ -82,7 +99,7 @@ def _entry(report: Report, name: str, change: str) -> dict[str, object]:
         "family": name,
         "kind": kind_of(change) or "",
         "change": change,
-        "source": {"author": "kernel test robot", "commit": report.commits[1]},
+        "source": _source(report, text),
         "machine": {"cpus": report.cpus},
         "workload": report.title,
         "unit": headline,

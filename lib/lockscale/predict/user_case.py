@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near, printable
 from lockscale.fitting.column import Column
 from lockscale.predict.answer import Predicted, sign_of_change
 from lockscale.predict.observed import Observation, Profile, of_functions, of_locks, of_rates
@@ -76,8 +76,8 @@ def case_of(
     # One short run tells which steps and locks the model has.
     first = simulate(model, threads[-1], values, operations=20, replications=1, workers=1)
     if unknown := [name for name in given if name not in first.calls_per_op]:
-        steps = ", ".join(first.calls_per_op)
-        raise BadInput(f"model {model.name} has no step {unknown[0]!r}: --given takes the calls of {steps}")
+        said = f"model {model.name} has no step {printable(unknown[0])}, whose calls --given could take"
+        raise BadInput(f"{said}{near(unknown[0], first.calls_per_op)}")
     for name, calls in given.items():
         if not 0 < calls < 1e9:
             raise BadInput(

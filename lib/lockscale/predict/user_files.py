@@ -6,6 +6,7 @@ patch. Numbers that are held keep the model's values: the patch models stand and
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +34,8 @@ from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel
 from lockscale.tools.registry import parse_file
 
+FAR_OFF = 4.0
+"""Times their scatter: a model that misses by more what it was fitted to explains nothing."""
 IDENTIFIED = 0.25  # of the prior's deviation: the data say at least this much more
 
 NAIVE = (
@@ -78,7 +81,7 @@ def ask_files(
         waits=waiting,
         predictions=patched,
         open=_open(case, known, seen, found, given or {}, apart),
-        ideas=_ideas(case, patched),
+        ideas=_ideas(case, patched, _in_doubt(found, apart)),
         naive_reason=NAIVE,
         notes=_notes(case, found),
     )
@@ -168,9 +171,19 @@ def _open(
     return rows
 
 
-def _ideas(case: Case, patched: list[Predicted]) -> list[Idea]:
+def _in_doubt(found: Posterior, apart: str) -> str:
+    """Why no gain can be promised, whatever the intervals of the model are; empty where one can."""
+    if found.inflation > FAR_OFF:
+        return f"the model misses the unpatched kernel by {found.inflation:.1f} times its scatter"
+    return apart
+
+
+def _ideas(case: Case, patched: list[Predicted], doubt: str) -> list[Idea]:
     n, base = case.threads[-1], case.base_per_s[-1]
-    return [idea_by_gain(p.arm, gains_over(p.low, p.high, base), n) for p in patched if p.threads == n]
+    ideas = [idea_by_gain(p.arm, gains_over(p.low, p.high, base), n) for p in patched if p.threads == n]
+    return (
+        [replace(one, worth="not known", why=f"{one.why}, but {doubt}") for one in ideas] if doubt else ideas
+    )
 
 
 def _notes(case: Case, found: Posterior) -> list[str]:

@@ -112,8 +112,8 @@ def _points(found: Measurement) -> pd.DataFrame:
         table = found.extra.rename(columns={unpatched: "before", patched: "after", "repeats": "boots"})
         return table.assign(change=[f"{-extra:+.4f}" for extra in table.extra])[sides]
     table = found.compared.rename(columns={"unpatched": "before", "value": "after", "blocks": "boots"})
-    change_pct = (100 * (table.after / table.before - 1)).round(1) + 0.0  # of -0.04 no "-0.0%"
-    return table.assign(change=[f"{pct:+.1f}%" for pct in change_pct])[sides]
+    change_pct = (100 * (table.after / table.before - 1)).round(1)
+    return table.assign(change=[f"{pct:+.1f}%" if pct else "0.0%" for pct in change_pct])[sides]
 
 
 def _table(study: Study, found: Measurement) -> list[str]:

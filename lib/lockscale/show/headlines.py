@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from lockscale.measure.compare_arms import proof_of
 from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, YES, Fitted
 from lockscale.queueing.fitted import Fit
+from lockscale.study.file import Study
 
 MIME = "application/vnd.lockscale.headline+json"
 """Where it lies in an executed notebook; JupyterLab passes over it and shows the text."""
@@ -106,6 +108,17 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
     return Headline(says, numbers)
+
+
+def shown_counter(rows: pd.DataFrame, study: Study) -> str:
+    """06: which counter it shows, and whether it is the one that proves the effect."""
+    shown = proof_of(rows, study)
+    if shown == study.counter:
+        return f"The counter: {shown}."
+    return (
+        f"The study's proof is {study.counter}, which was not counted in this run. Calls of {shown} stand in "
+        "its place: they show what else the arms change, and prove nothing."
+    )
 
 
 def judged(

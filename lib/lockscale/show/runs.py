@@ -18,7 +18,7 @@ import ipywidgets as w  # type: ignore[import-untyped]
 import pandas as pd
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near, printable
 from lockscale.measure.compare_arms import counted, proof_of, rates, unit_of
 from lockscale.measure.rows import origin_of, refuse_changed
 from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
@@ -52,14 +52,18 @@ def runs_table(study: str = "", target: str = "", origin: str = "", text: str = 
     """The runs in runs/, of its batches and in data/measured, the latest first.
 
     Of those given each has to be equal; `text` has to be in some cell. Columns COLUMNS; `rows`: how many;
-    `state`: complete, measured, unfinished, not measured or damaged.
+    `state`: complete, measured, unfinished, not measured or damaged. Raises BadInput for a study of no run.
     """
     wanted = {"study": study, "target": target, "origin": origin}
-    found = []
-    for run in find_runs():
-        row = _row(run)
-        if all(value in ("", row[name]) for name, value in wanted.items()) and text in str(row.values()):
-            found.append((run, row))
+    known = [(run, _row(run)) for run in find_runs()]
+    studies = {str(row["study"]) for _, row in known if row["study"]}
+    if study and studies and study not in studies:
+        raise BadInput(f"there is no run of a study {printable(study)}{near(study, studies)}")
+    found = [
+        (run, row)
+        for run, row in known
+        if all(value in ("", row[name]) for name, value in wanted.items()) and text in str(row.values())
+    ]
     found.sort(key=lambda one: (one[1]["began_utc"] or "", one[1]["run"]), reverse=True)
     rows = [{**row, "notebooks": " ".join(path.stem for path in notebooks_of(run))} for run, row in found]
     return Listed(pd.DataFrame(rows, columns=COLUMNS), [_cells(run, row) for run, row in found])
@@ -214,7 +218,8 @@ def _two(first: str, second: str) -> tuple[Run, Run]:
     names = (first, second) if first else latest_two()
     if names is None:
         raise BadInput(
-            "there are no two measured runs of the same study and origin: name two runs from the table"
+            "there are no two measured runs of the same study and origin: measure a study once more, or name "
+            "another run of one in the table"
         )
     one, other = (find_run(name) for name in names)
     studies = [read_study_file(run.folder)["name"] for run in (one, other)]

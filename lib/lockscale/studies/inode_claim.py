@@ -119,9 +119,15 @@ def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
     return [
         ParameterEstimate(CALLS, "get_write_access calls/create", *read.calls[:3], "outside", read.calls[3]),
         ParameterEstimate.between(
-            "attempts", "attempts/create", read.in_loop, "identified", f"{COST} less these calls"
+            "attempts",
+            "attempts/create",
+            read.in_loop,
+            "identified",
+            f"{COST} less these calls, without the first attempt or with it",
         ),
-        ParameterEstimate.between("gain", "x", read.gain, "identified", "N / (N - attempts), the middle"),
+        ParameterEstimate.between(
+            "gain", "x", read.gain, "identified", "N / (N - attempts), before the scatter of the rates"
+        ),
         ParameterEstimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
         ParameterEstimate.between(
             "attempt_us", "us", [s.attempt_us for s in storms], "identified", f"{RATES}: 1 / (X W)"

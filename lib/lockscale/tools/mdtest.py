@@ -50,6 +50,10 @@ VERSIONS = {
     "4.0.1rc1+dev": _IOR_4,
     "4.1.0+dev": _IOR_4,
 }
+OF_TWO_MEANINGS = (
+    "is what development was called from June 2020 to February 2023, and the meaning of the numbers changed "
+    "on the way (hpc/ior #312, #336)"
+)
 
 _BANNER = re.compile(r"^mdtest-(\S+) was launched with (\d{1,9}) total task", re.MULTILINE)
 _COMMAND = "Command line used: "
@@ -140,6 +144,8 @@ def _banner(text: str) -> tuple[str, int]:
         raise BadInput(f"mdtest's banner is in the output {len(found)} times: give one whole run")
     ((version, tasks),) = found
     if version not in VERSIONS:
+        if version == "3.4.0+dev":
+            raise BadInput(f"mdtest {version} {OF_TWO_MEANINGS}: run a release, such as that of IOR 4.0.0")
         known = ", ".join(VERSIONS)
         raise BadInput(f"mdtest {version} is not known: this reads {known} (IOR's version numbers)")
     return version, int(tasks)

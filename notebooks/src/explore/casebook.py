@@ -67,7 +67,7 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # %% [markdown]
 # ## The score
 #
-# Each case is predicted from other families alone. `n`: how many gains were predicted; `held_pct`: how
+# Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or several; `held_pct`: how
 # often the 90% interval contains the published gain; `median_width`: its upper over its lower end;
 # `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals
 # that say faster where the patch made it slower. `delete_waits` is the promise, give or take a quarter, and

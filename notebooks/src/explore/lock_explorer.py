@@ -28,7 +28,7 @@
 #
 # While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point is
 # simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads: the
-# short run ends before the storm begins. With *host CPUs* there is no short run: the curves come a second
+# short run ends before the storm begins. With *CPUs* above 0 there is no short run: the curves come a second
 # after you stop.
 #
 # Everything here is simulated except the open marks, which were published. The command below the figure
@@ -37,7 +37,7 @@
 # The explorer is not saved in the file: after reloading the page or reopening the notebook, run its cells
 # again.
 #
-# Its initial state as a picture, S1's create rate with and without the patch:
+# As a picture, S1's create rate with and without the patch, simulated and published:
 #
 # ![S1: simulated lines, published marks](../../figures/inode-claim-simulated.svg)
 #
@@ -51,7 +51,7 @@ threads = 48
 from lockscale.show.explore.setting import Setting, changed
 from lockscale.show.explore.widget import lock_explorer
 
-explorer = lock_explorer(changed(changed(Setting(), scene=scene), threads=threads))
+explorer = lock_explorer(changed(Setting(), scene=scene, threads=threads))
 explorer
 
 # %% [markdown]

@@ -86,8 +86,8 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 
 # %% [markdown]
 # Lines are simulated, with 95% intervals; open marks are threads divided by published time, scaled so that
-# *no orphan handling* at one thread matches the simulation. No stress-orphan times were published for the
-# old list: its parameters in the model are assumed.
+# *no orphan handling* at one thread matches the simulation. The explorer also has the old list and *no
+# orphan handling*; for the old list no stress-orphan times were published: its parameters are assumed.
 
 # %% [markdown]
 # ## What is next

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from lockscale import paths
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near, printable
 from lockscale.files import write_text
 from lockscale.sim import load_model
 from lockscale.sim.model import Model, Value
@@ -131,12 +131,17 @@ class Setting:
 
 
 def changed(setting: Setting, **changes: Any) -> Setting:
-    """The setting with some controls moved; another scene starts at its own arm, threads and times."""
+    """The setting with some controls moved; another scene starts at its own arm, threads and times.
+
+    Raises BadInput for what is no control.
+    """
+    known = [f.name for f in fields(Setting)]
+    for name in changes:
+        if name not in known:
+            raise BadInput(f"the explorer has no control {printable(name)}{near(name, known)}")
     if changes.get("scene", setting.scene) != setting.scene:
         new = scene(changes["scene"])
-        start = Setting(new.name, new.patch[0], new.threads, compare=setting.compare)
-        kept = {f.name for f in fields(Setting)} - {"scene", "arm", "threads"}
-        return replace(start, **{name: value for name, value in changes.items() if name in kept})
+        setting = Setting(new.name, new.patch[0], new.threads, compare=setting.compare)
     return replace(setting, **changes)
 
 
@@ -161,8 +166,8 @@ def _text(value: Value) -> str:
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise BadInput(f"{name} is {value}: give {low:g} to {high:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise BadInput(f"{name} is {value!r}: give {low:g} to {high:g}")
 
 
 FOLDER = paths.RUNS / "explored"

@@ -174,7 +174,8 @@ def runs(view: View) -> str:
 def sliders(setting: Setting) -> str:
     """What the two times mean to the model; a lock can be held for more than `hold`, and more than once."""
     meanings = {one.name: one.meaning for one in model_of(setting.of.model).parameters}
-    return "; ".join(f"slider {slider}: {meanings[name]}" for slider, name in TIMES.items())
+    said = [f"slider {slider}: {meanings[name]}" for slider, name in TIMES.items()]
+    return "; ".join([*said, "how long each lock is held in all, with what else is done under it, is above"])
 
 
 def removes(view: View) -> str:

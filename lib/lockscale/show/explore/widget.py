@@ -336,5 +336,5 @@ def _controls() -> dict[str, Any]:
         "elsewhere": TimeSlider(description=elsewhere, **right),
         "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **right),
         "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **right),
-        "cpus": w.IntSlider(max=MAX_THREADS, description="host CPUs (0: enough)", **right),
+        "cpus": w.IntSlider(max=MAX_THREADS, description="CPUs (0: enough)", **right),
     }
