@@ -89,12 +89,12 @@ gains_at_price_ends(story.rows, story.study)
 
 # %% [markdown]
 # The cache lines that spent the most time in transfer at the highest number of processes, at most four of
-# each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the next, so
-# it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was in
-# transfer, and near 100% the line is the bottleneck; `queued_pct` is the same of the CPUs that waited for
-# it, summed over them. The first of them that does not belong to the lock in
-# question is probably what limits the kernel once that lock is gone. Empty on other targets, and in older
-# runs, which did not count this.
+# each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the
+# next, so it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was
+# in transfer, and near 100% the line is the bottleneck; `queued_pct` is the same of the CPUs that waited
+# for it, summed over them. The first of them that does not belong to the lock in question is probably what
+# limits the kernel once that lock is gone. Empty on other targets, and in older runs, which did not count
+# this.
 
 # %%
 lines = moved_lines(story.rows)

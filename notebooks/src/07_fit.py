@@ -82,7 +82,8 @@ pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: cr
 
 # %% [markdown]
 # The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ can
-# follow it: they end up at their limits, and the error is large; row `usl` of the ranking says how large here.
+# follow it: they end up at their limits, and the error is large; row `usl` of the ranking says how large
+# here.
 
 # %% [markdown]
 # ## The best one
@@ -104,9 +105,9 @@ if best:
 # measured. It is kept with the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
 # from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
-# that was published and that 03 now takes. A bound holds or it does not. It is *undecided* where the patch was predicted
-# to reduce the counter, and the counted difference is no larger than the scatter between repeats of the
-# patched arm.
+# that was published and that 03 now takes. A bound holds or it does not. It is *undecided* where the patch
+# was predicted to reduce the counter, and the counted difference is no larger than the scatter between
+# repeats of the patched arm.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)

@@ -67,11 +67,11 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # %% [markdown]
 # ## The score
 #
-# Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or several; `held_pct`: how
-# often the 90% interval contains the published gain; `median_width`: its upper over its lower end;
-# `sign_pct`: whether a change of more than 5% was predicted with the right sign; `wrong_side`: intervals
-# that say faster where the patch made it slower. `delete_waits` is the promise, give or take a quarter, and
-# `history` a line from promises to gains; both need a profile.
+# Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or
+# several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its upper
+# over its lower end; `sign_pct`: whether a change of more than 5% was predicted with the right sign;
+# `wrong_side`: intervals that say faster where the patch made it slower. `delete_waits` is the promise,
+# give or take a quarter, and `history` a line from promises to gains; both need a profile.
 
 # %%
 summed = ["n", "held_pct", "median_width", "sign_pct", "wrong_side"]

@@ -35,9 +35,9 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 # %% [markdown]
 # ## Where the CPUs then spend their time
 #
-# `most_time_at` is where the CPUs wait longest, if that is a tenth of their time or more: a lock that they wait for, a cache line that
-# bounces between them, or a search that they repeat; `share_pct` of all CPUs are there. `value` is the
-# rate, in operations per second.
+# `most_time_at` is where the CPUs wait longest, if that is a tenth of their time or more: a lock that they
+# wait for, a cache line that bounces between them, or a search that they repeat; `share_pct` of all CPUs
+# are there. `value` is the rate, in operations per second.
 
 # %%
 most_time(found, path)

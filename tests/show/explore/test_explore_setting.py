@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A setting of the explorer: what the controls say, as parameters of a model and as a command line."""
 
+import re
 import shlex
 
 import pytest
@@ -102,3 +103,23 @@ def test_four_digits_count(value: float, said: float):
 def test_what_no_control_can_say_is_refused(wrong: dict, says: str):
     with pytest.raises(BadInput, match=says):
         Setting(**wrong)
+
+
+def test_another_scene_may_come_with_its_arm_and_threads():
+    both = changed(Setting(), scene="write-access", arm="fast-retry", threads=32)
+    assert (both.scene, both.arm, both.threads) == ("write-access", "fast-retry", 32)
+    assert changed(Setting(), scene="orphan-file", threads=8).threads == 8
+
+
+@pytest.mark.parametrize(
+    ("moved", "says"),
+    [
+        ({"thread": 40}, "no control thread: did you mean threads?"),
+        ({"hold_ns": -5}, "no control hold_ns"),
+        ({"threads": "many"}, "threads is 'many': give 1 to"),
+        ({"threads": True}, "threads is True"),
+    ],
+)
+def test_what_no_control_can_say_is_a_sentence(moved: dict[str, object], says: str):
+    with pytest.raises(BadInput, match=re.escape(says)):
+        changed(Setting(), **moved)
