@@ -14,7 +14,8 @@ from lockscale.study.file import list_studies, load_study
 def test_a_person_reads_question_arms_load_counters_and_file(lockscale: Lockscale):
     text = lockscale("study", "show", "inode-claim").out
     lines = text.splitlines()
-    assert lines[0] == "inode-claim: Why do 48 creators reach only a tenth of the rate that the machine can give?"
+    question = "Why do 48 creators reach only a tenth of the rate that the machine can give?"
+    assert lines[0] == f"inode-claim: {question}"
     assert "Tables: s1_rates, s1_function_cost" in lines
     assert (
         "  steal-retry (unpatched): ext4: retry a lost inode bit in the same group without the lock" in lines
