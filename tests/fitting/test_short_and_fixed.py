@@ -160,6 +160,9 @@ def test_columns_that_look_swapped_are_fitted_with_a_warning(rows: int, inside: 
     swapped.to_csv("swapped.csv", index=False)
     said = lockscale("fit", "swapped.csv", "--model", "amdahl", "--json")
     assert said.status == 0 and said.err.count("warning: swapped.csv, value: values 1 to") == 1
+    for command in (["fit"], ["compare"], ["whatif", "-r"]):  # of all models some take minutes
+        refused = lockscale(*command, "swapped.csv")
+        assert refused.status == 2 and "check that the columns are not swapped" in refused.err
 
 
 @pytest.mark.parametrize(

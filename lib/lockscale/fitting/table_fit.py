@@ -247,8 +247,10 @@ def _usable(
         except BadInput as refused:
             left_out.append(str(refused))
             continue
+        if (odd := looks_swapped(used)) and model is None:  # some models take minutes with so many threads
+            raise BadInput(f"{odd}; if they are right, fit one model: fit --model NAME")
         usable.append(used)
-        said += [odd] if (odd := looks_swapped(used)) else []
+        said += [odd] if odd else []
     if not usable:
         raise BadInput("; ".join(left_out))
     return usable, [*left_out, *said]

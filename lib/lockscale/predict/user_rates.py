@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from lockscale.errors import BadInput, printable
-from lockscale.fitting.column import Column
+from lockscale.fitting.column import Column, looks_swapped
 from lockscale.fitting.user_table import read_columns
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.rates import rates_of
@@ -39,6 +39,8 @@ def rate_curve(text: str) -> Column:
     if len(found) != 1:
         names = ", ".join(one.name for one in found)
         raise BadInput(f"{text} has {len(found)} curves ({names}): give only the unpatched kernel's")
+    if odd := looks_swapped(found[0]):
+        raise BadInput(odd)
     return found[0]
 
 
