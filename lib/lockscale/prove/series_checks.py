@@ -44,9 +44,11 @@ class CheckResult:
 
 
 def applies(series: Series) -> CheckResult:
-    """Onto the pristine tree, without fuzz, and it is not in already."""
+    """Onto the pristine tree, without fuzz, and it is not in already; what counts its events, onto it."""
+    counted = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
     with build_folder(find_source(None, series.base)) as (tree, _):
         changed = apply_beside(series, tree)
+        apply_beside(counted, tree)
     files = ", ".join(changed) or "nothing: this arm is the base"
     return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
 
