@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from lockscale import paths
+from lockscale.errors import BadInput
 from lockscale.kernels import source as source_module
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import VARIABLE
 from lockscale.prove import series_checks as differs_module
-from lockscale.prove.series_checks import differs, kernels_differ
+from lockscale.prove.series_checks import applies, differs, kernels_differ
 from small_study import write_study
 
 MOUNTED = {"name": "mounted", "role": "variant", "mount": ["noatime"]}
@@ -131,3 +132,14 @@ def test_kernels_that_differ_are_said_to_be_compared(study: Study, built: dict[s
     assert found.ok and found.detail.endswith("mkfs, mount and knobs (s/later: not built, sources compared)")
     built["later"] = "code 2"
     assert kernels_differ(ours).detail == "no other arm has this kernel, mkfs, mount and knobs"
+
+
+def test_an_arm_that_changes_the_line_below_the_hook_of_the_observe_patch_does_not_apply(study: Study):
+    """Its events could not be counted."""
+    observe = study.folder / "observe"
+    observe.mkdir()
+    (observe / "series").write_text("0001-x.patch\n")
+    (observe / "0001-x.patch").write_text(PATCH.format(subject="trace f()", change=COMMENT, lines=5))
+    assert applies(study.arm("before", SAME)).ok
+    with pytest.raises(BadInput, match="does not apply"):
+        applies(study.arm("after", CODE))
