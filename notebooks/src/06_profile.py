@@ -98,7 +98,7 @@ gains_at_price_ends(story.rows, story.study)
 
 # %%
 lines = moved_lines(story.rows)
-lines[lines.threads == lines.threads.max()].groupby(["arm", "test"]).head(4)
+lines[lines.threads == lines.threads.max()].groupby(["arm", "test"]).head(4).reset_index(drop=True)
 
 # %% [markdown]
 # ## What profiling cost

@@ -65,6 +65,17 @@ def test_a_wide_table_says_below_it_what_is_alike_in_all_rows():
     assert "in all rows" not in html_of(frame[["p_holm", "origin"]])
 
 
+def test_an_intervals_ends_and_its_value_stay_beside_each_other():
+    columns = {f"column_{k}": ["a", "a"] for k in range(9)}
+    frame = pd.DataFrame({**columns, "low": [1, 1], "value": [2, 2], "high": [3, 4]})
+    assert texts(html_of(frame)) == ["1", "2", "3", "1", "2", "4"]
+
+
+def test_a_zero_has_no_sign_and_a_command_is_set_as_code():
+    assert cell(-0.0) == "0"
+    assert "<p>run <code>make a&amp;b</code></p>" in sentences("run `make a&b`").data
+
+
 def test_many_rows_end_with_their_number_and_no_row_is_said():
     html = html_of(pd.DataFrame({"n": range(MOST_ROWS + 5)}))
     assert len(texts(html)) == MOST_ROWS and "and 5 more rows" in html

@@ -2,6 +2,7 @@
 """How notebooks show tables, sentences and facts: whole texts, four digits, empty where nothing is known."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from numbers import Integral, Real
@@ -16,7 +17,9 @@ MOST_ROWS = 60
 MANY_COLUMNS = 10
 """A wider table has smaller letters, names that break, and below it what is alike in all rows: else its last
 columns, which hold the verdict, are not seen."""
+INTERVAL = ("predicted", "value", "low", "high")
 THOUSANDS = 10_000
+_CODE = re.compile(r"`([^`]+)`")
 LEFT, RIGHT = ' style="text-align:left"', ""  # JupyterLab and repository pages have numbers' side by default
 
 
@@ -59,6 +62,8 @@ def _without_alike(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The columns whose values differ between rows, and a line that says the others."""
     texts = [[cell(value) for value in frame.iloc[:, at]] for at in range(frame.shape[1])]
     differ = [at for at, column in enumerate(texts) if len(set(column)) > 1]
+    if {*map(str, frame.columns[differ])} & {*INTERVAL}:  # its ends stay beside each other
+        differ = [at for at, name in enumerate(frame.columns) if at in differ or name in INTERVAL]
     if len(frame) < 2 or not differ:
         return frame, ""
     said = {
@@ -102,7 +107,7 @@ def _number(value: Any) -> str:
         return "-inf" if value < 0 else "inf"
     if abs(value) >= THOUSANDS:
         return f"{round(value):,}"
-    return str(value) if isinstance(value, Integral) else f"{value:.{DIGITS}g}"
+    return str(value) if isinstance(value, Integral) else f"{value + 0.0:.{DIGITS}g}"  # no -0
 
 
 def sentences(texts: str | Iterable[str]) -> HTML:
@@ -133,4 +138,6 @@ def _is_table(value: Any) -> bool:
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(one)}</p>" for one in texts)
+    """A command or a name between backticks is set as code."""
+    marked = (_CODE.sub(r"<code>\1</code>", escape(one)) for one in texts)
+    return "".join(f"<p>{one}</p>" for one in marked)

@@ -85,7 +85,8 @@ pd.DataFrame(rows).T.round(2)
 
 # %%
 found = pd.DataFrame(score["cases"])
-found[~found.held][["id", "label", "kind", "threads", "low", "value", "high", "published"]].round(2)
+columns = ["id", "label", "kind", "threads", "low", "value", "high", "published"]
+found[~found.held][columns].reset_index(drop=True).round(2)
 
 # %% [markdown]
 # A 90% interval is expected to miss one case in ten. To use your own casebook, which is one file, set

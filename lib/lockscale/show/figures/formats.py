@@ -7,6 +7,7 @@ The same bytes on every call on one machine, with the figure in words for those 
 import contextlib
 import contextvars
 import html
+import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from lockscale.progress import progress
 from lockscale.show.figures.template import BUTTONS, room_for_legend
 from lockscale.text_table import text_table
 
+# A message of Chromium's that it cannot read is passed over, with a traceback; what fails is an exception.
+logging.getLogger("choreographer.channels.pipe").setLevel(logging.CRITICAL)
 MOST_SERIES = 12
 
 
