@@ -74,7 +74,7 @@ tally(paradox)
 # That is too short to compare the rates of the last two. The files created in 2 ms:
 
 # %%
-tally(shots("write-access", arms, [threads], stretch_us=2000))[["arm", "creates"]]
+tally(shots("write-access", arms, [threads], stretch_us=2000)).set_index("arm").creates
 
 # %% [markdown]
 # What the patch changed internally is inferred from the two profiles, not from its text. The change in the
