@@ -70,7 +70,7 @@ tally(groups)
 # point at 64 containers, so the model does not show that it really is the journal.
 #
 # The old curve matches the published points at its ends, where its times were calibrated, and is too high
-# in between, by 63% at 4, the worst of this curve: a few containers suffer more than this explanation
+# in between, by 63% at 4, the worst of the curves here: a few containers suffer more than this explanation
 # accounts for. The new curve matches its points up to 4 and at 64, where times were calibrated too, and is
 # too high in between. The direction is explained, the depth is not.
 
