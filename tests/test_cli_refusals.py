@@ -129,6 +129,8 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_simulated(
         ("study run inode-claim -p iterations=-1", "lockscale: parameter iterations: "),
         ("study run inode-claim -p arms=[nope]", "lockscale: parameter arms: study inode-claim has no arm"),
         ("study show inode-clam", "did you mean inode-claim?"),
+        ("study new mine", "Did you mean lockscale new study?"),
+        ("patches build", "Did you mean lockscale kernel build?"),
         ("sim inode_claim -p hold=3", "did you mean hold_ns?"),
         ("sim inode_clam", "did you mean inode_claim?"),
         ("audit s1_rate", "did you mean s1_rates"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line: thin, one library call a command. Exit 0 done, 1 found a failure, 2 bad input."""
 
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except NoArgsIsHelpError as error:
         _end(f"{error.ctx.command_path} needs a command: {error.ctx.command_path} --help lists them", 2)
     except click.ClickException as error:
-        _end(error.format_message(), 2)
+        _end(error.format_message() + _elsewhere(error), 2)
     except click.Abort:
         _end("interrupted", 130)
     except BadInput as error:
@@ -47,6 +48,17 @@ def main(argv: Sequence[str] | None = None) -> None:
         _end(refused_write(error) or f"{error.filename or 'a file or pipe'}: {error.strerror or error}", 2)
     else:
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _elsewhere(error: click.ClickException) -> str:
+    """The command that has the name of one that is not there: `new study` for `study new`."""
+    asked = re.match(r"No such command '([\w-]+)'\.$", error.format_message())
+    group = error.ctx.command.name if isinstance(error, click.UsageError) and error.ctx else None
+    paths: list[tuple[str, ...]] = [(one,) for one in cli.commands]
+    paths += [(one, two) for one, known in cli.commands.items() for two in getattr(known, "commands", ())]
+    named = [path for path in paths if asked and asked[1] in path]
+    named.sort(key=lambda path: group not in path)
+    return f" Did you mean lockscale {' '.join(named[0])}?" if named else ""
 
 
 def _end(sentence: str, status: int) -> None:
