@@ -83,6 +83,7 @@ def test_it_tells_how_far_gains_in_virtual_time_and_predicted_ones_are_off():
     assert f"and {s4.virtual:.1f}, published 1.3 and {s4.published:.1f}" in SAID
 
 
+@pytest.mark.slow
 def test_it_tells_what_the_present_method_says_of_the_same_runs():
     rows = gains_again(kept_repredicted())
     totals, counts = again_totals(rows), counts_held(kept_counts())

@@ -61,6 +61,7 @@ def test_its_series_goes_into_the_place_that_it_names(own: None, tmp_path: Path)
     assert named_series("look-again/search-locked").patches == ()
 
 
+@pytest.mark.slow
 def test_the_notebooks_before_the_kernels_speak_of_it(own: None, shown: list[str], tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
@@ -80,6 +81,7 @@ def test_the_notebooks_before_the_kernels_speak_of_it(own: None, shown: list[str
     assert (tmp_path / "runs/look-again-by-hand/prediction.json").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("made_up", ["look-again"], indirect=True)
 def test_the_notebooks_after_the_measurement_compare_its_arms(own: None, made_up: Run, shown: list[str]):  # noqa: F811

@@ -130,6 +130,7 @@ def run_cells(notebook: str, study: str, run: str) -> list[Any]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made_up", list_studies(), indirect=True)
 def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: list[str], capsys):
     study = load_study(json.loads((made_up.folder / "study.json").read_text())["name"])
@@ -150,6 +151,7 @@ def test_06_compares_every_arm_and_07_judges_and_08_writes(made_up: Run, shown: 
     assert {"06-counters", "06-function-cost"} <= set(shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", list_studies())
 def test_01_and_03_speak_of_each_study(study: str, shown: list[str], tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RUNS", tmp_path)

@@ -145,6 +145,7 @@ def test_points_come_back_bit_for_bit(tmp_path: Path, values: list[float]) -> No
     assert kept(path, *points).read() == points
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_keeps_its_whole_lines_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "points"
     kept(path, point(1), point(2))

@@ -82,6 +82,7 @@ def test_what_a_study_asserts_is_what_its_own_mkfs_line_gives(study: str, image:
             assert (wanted.lstrip("^") in made.features) is not wanted.startswith("^")
 
 
+@pytest.mark.slow
 def test_a_size_leaves_the_rest_of_the_disk_alone(fs: FsType, image: str):
     assert run(fs.mkfs([], "lockscale", image, "500M")).returncode == 0
     with Path(image).open("rb") as stream:

@@ -94,6 +94,7 @@ def test_a_published_table_gives_a_block_for_each_curve(capfd):
     ]
 
 
+@pytest.mark.slow
 def test_scoreboard_as_text_has_a_line_for_each_curve_and_whether_its_target_is_met(
     capfd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -78,6 +78,7 @@ def toy_rows():
     return simulated_rows(TOY)
 
 
+@pytest.mark.slow
 def test_parameters_that_columns_share_are_recovered_from_both(toy_rows):
     found = {one["name"]: one for row in toy_rows for one in row["parameters"]}
     assert set(found) == set(TRUTH)
@@ -181,6 +182,7 @@ def test_the_scoreboard_reads_what_is_kept(folder, monkeypatch, toy_rows):
     assert asked == ["base", "patched", "toy"]
 
 
+@pytest.mark.slow
 def test_what_is_finished_survives_a_kill(folder):
     """A process that is killed in its second curve, and another after it."""
     once = "for name in ('a', 'b', 'c'): cached(name, {}, lambda: [{'a': 1}.get(name) or die()])"

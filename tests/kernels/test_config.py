@@ -40,6 +40,7 @@ def test_what_was_written_is_read_back(values):
     assert read_config(written(values)) == values
 
 
+@pytest.mark.slow
 @given(options, options)
 def test_what_was_asked_for_and_not_taken_is_named(asked, rest):
     assert not_taken(written(asked), written({**rest, **asked})) == []

@@ -70,6 +70,7 @@ def test_a_controller_that_is_killed_lets_go_at_once(sshd: Sshd, tmp_path: Path)
     second.release()
 
 
+@pytest.mark.slow
 def test_a_controller_that_falls_silent_loses_the_server_though_its_connection_stands(
     sshd: Sshd, tmp_path: Path
 ):
@@ -90,6 +91,7 @@ def test_a_controller_that_falls_silent_loses_the_server_though_its_connection_s
     silent._let_go()
 
 
+@pytest.mark.slow
 def test_a_controller_that_does_nothing_for_long_keeps_the_server(sshd: Sshd, tmp_path: Path):
     mine = ServerLock(sshd.host(), "one", "{}", 600, str(tmp_path), silent_s=2)
     mine.take()
@@ -125,6 +127,7 @@ def test_a_reboot_keeps_the_server_for_the_run_that_asked_for_it(sshd: Sshd, tmp
     first.release()
 
 
+@pytest.mark.slow
 def test_a_holder_that_does_not_come_back_from_its_reboot_loses_the_server_once_somebody_asks(
     sshd: Sshd, tmp_path: Path
 ):

@@ -32,6 +32,7 @@ def target(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SshTa
     return found
 
 
+@pytest.mark.slow
 def test_each_thing_that_a_server_lacks_is_a_line_with_its_fix(
     lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch
 ):
@@ -59,6 +60,7 @@ def test_a_server_that_does_not_answer_is_one_line(lockscale: Lockscale, target:
     assert "refuses the connection" in line["fix"]
 
 
+@pytest.mark.slow
 def test_a_run_is_refused_by_what_its_server_lacks_before_anything_of_it_is_made(
     lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

@@ -71,6 +71,7 @@ def test_it_looks_again_and_again():
     assert looks in unit(HOME_TIMER)
 
 
+@pytest.mark.slow
 def test_a_controller_that_holds_the_server_is_heard_and_no_other_file_is_made(sshd: Sshd, tmp_path: Path):
     heard, nothing = tmp_path / "heard", tmp_path / "not-on-trial"
     heard.touch()

@@ -66,6 +66,7 @@ def test_five_percent_in_three_percent_noise_is_found_in_80_of_100_runs():
     assert np.mean(found) >= 0.8
 
 
+@pytest.mark.slow
 def test_the_noise_is_known_from_pairs_and_blocks():
     """100 pilots of 12 degrees of freedom know it to 2%, which is one standard error."""
     sds = [noise_of(rates(seed, 4), STUDY) for seed in range(100)]
@@ -79,6 +80,7 @@ def test_noise_is_taken_larger_the_less_is_known_of_it():
     assert BlockNoise(1.0, 1).at_most > BlockNoise(1.0, 5).at_most > BlockNoise(1.0, 100).at_most > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [1, 3, 12])
 def test_the_limit_of_the_noise_holds_in_80_of_100(df: int):
     sds = np.sqrt(np.random.default_rng(df).chisquare(df, 20_000) / df)

@@ -208,6 +208,7 @@ def test_files_in_data_are_scrubbed(path: Path, monkeypatch):
     assert scrub(text) == text
 
 
+@pytest.mark.slow
 def test_raw_output_in_data_is_scrubbed(monkeypatch):
     monkeypatch.undo()
     raw = [path for path in FILES if path.suffix == ".gz"]

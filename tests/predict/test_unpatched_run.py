@@ -218,6 +218,7 @@ def test_where_the_fit_misses_the_unpatched_rate_a_gain_is_no_better_known():
     assert missed.high / missed.low > 1.5 * met.high / met.low
 
 
+@pytest.mark.slow
 def test_operations_that_take_longer_beside_others_are_told_from_those_that_wait():
     """The S1 model again, on a machine where all that is shared comes from another CPU."""
     slower = {"elsewhere_us": TRUTH["elsewhere_us"] + 6.0}

@@ -183,6 +183,7 @@ def test_a_profile_that_the_fit_does_not_use_is_said_so_at_the_top(s1_rates: Pat
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [2_000, 400_000])
 def test_a_profile_of_another_run_is_no_word_on_who_waits(rate: int, tmp_path: Path):
     """S1's create takes 1186 us: at these rates 2.4 and 474 threads, not 48."""
@@ -213,6 +214,7 @@ def test_a_refused_profile_is_named(s1_rates: Path, tmp_path: Path):
         ask_files(profile, s1_rates, "inode_claim")
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_leaves_no_more_open_than_before(tmp_path: Path):
     """S3's base: three more numbers than parameters, missed eight times as far as they scatter."""
     base = [("threads", "value")]

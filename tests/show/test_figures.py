@@ -134,6 +134,7 @@ def log_axes(drawn: go.Figure) -> list[str]:
     return [axis.title.text for axis in axes if axis.type == "log" and axis.title.text]
 
 
+@pytest.mark.slow
 def test_a_logarithmic_axis_says_so_in_every_figure():
     drawn = [draw() for _, draw in DRAWN.values()] + [published_figure(name) for name in list_tables()]
     drawn += [

@@ -43,6 +43,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "STUDIES/look-again.yaml").symlink_to(example / "look-again.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made_up", [*list_studies(), "look-again"], indirect=True)
 def test_it_is_written_for(own: None, made_up: Run, tmp_path: Path):  # noqa: F811
     text = write_report(str(made_up.folder), tmp_path / "page.html").read_text()

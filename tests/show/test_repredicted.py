@@ -48,6 +48,7 @@ def test_every_kept_run_whose_unpatched_arm_was_measured_first_is_told_again_fro
         assert told.sha256 == sha256_of(first_counts_of(Run(MEASURED / told.run)).rows)
 
 
+@pytest.mark.slow
 def test_it_tells_what_was_predicted_before_and_changes_no_kept_prediction():
     rows = gains_again(known())
     said = {(one["arm"], one["threads"]): one for one in read_prediction(runs_to_tell()[0])["run"]["gains"]}
@@ -56,12 +57,14 @@ def test_it_tells_what_was_predicted_before_and_changes_no_kept_prediction():
     assert all(row.first == said[row.arm, row.threads]["value"] for row in first)
 
 
+@pytest.mark.slow
 def test_nine_of_ten_gains_are_held_from_other_studies_alone_and_none_is_on_the_wrong_side():
     totals = again_totals(gains_again(known()))
     assert totals.gains == 150 and totals.holds >= 0.9 * totals.gains and totals.wrong_side == 0
     assert totals.width < totals.first_width / 2.5
 
 
+@pytest.mark.slow
 def test_a_study_teaches_nothing_about_itself():
     one = of("inode-claim")
     others = [other for other in known() if other is not one]
@@ -76,11 +79,13 @@ def test_a_study_teaches_nothing_about_itself():
     )
 
 
+@pytest.mark.slow
 def test_a_new_run_is_predicted_with_what_the_kept_ones_say():
     study = study_of(runs_to_tell()[0])
     assert learned_elsewhere(study) == learned_from_others(study.name, known())
 
 
+@pytest.mark.slow
 def test_a_line_that_the_study_is_not_about_is_counted_full_in_the_run_that_it_ended():
     """At 16 processes a buffer head was on its way for 99% of the time, and no arm of handle-start gained."""
     gains = {(one.arm, one.threads): one for one in of("handle-start").simulated.gains}

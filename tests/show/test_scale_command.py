@@ -29,6 +29,7 @@ def test_it_prints_rows_and_keeps_them_only_when_asked(lockscale, quick: Path):
     assert list(pd.read_csv(quick).value) == [1.5]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_refused_in_a_sentence(lockscale):
     said = lockscale("scale", "--dask", "tcp://127.0.0.1:1")
     assert said.status == 2 and "no Dask scheduler answers" in said.err

@@ -25,6 +25,7 @@ def test_the_first_is_the_best_set():
     assert first == pytest.approx({"a": np.e, "b": np.e**2, "c": 1.0})
 
 
+@pytest.mark.slow
 def test_they_have_the_fits_mean_and_covariance():
     found = logs_of(draws(LOGS, 4000, {"c": 0.1})[1:])
     assert found.mean(axis=0) == pytest.approx([1, 2, 0], abs=0.02)

@@ -76,6 +76,7 @@ def truth(study: Study, said: dict[str, Any], factor: float, seed: int) -> float
     return float(np.mean([counter.events(run)[0] for run in runs])) / ITEMS / adds
 
 
+@pytest.mark.slow
 def test_its_intervals_hold_what_a_kernel_with_hidden_times_counts():
     rng, inside = np.random.default_rng(9), []
     for seed in range(1000, 21_000, 1000):
@@ -173,6 +174,7 @@ def test_writers_that_part_for_good_are_told_to_have_met_as_they_began():
     assert said["goal-spread", "skipped groups", 4]["value"] < met["value"] / 5
 
 
+@pytest.mark.slow
 def test_a_truncate_frees_as_many_extents_as_the_base_was_counted_to():
     study = STUDIES["group-trylock"]
     rows = base_rows(study, 8.0, 1)

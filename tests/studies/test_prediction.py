@@ -52,6 +52,7 @@ def test_a_guest_loses_at_most_one_claim_to_each_other_processor():
     assert [(p["cpus"], p["threads"]) for p in predict(STUDY)["guests"]] == points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", list_studies())
 def test_each_study_is_predicted_for_the_machine_of_its_tables(study: str):
     said = predict(load_study(study))

@@ -66,6 +66,7 @@ def test_every_shipped_study_has_a_file_and_they_come_in_the_order_of_the_seeds(
         told |= set(study.tables)
 
 
+@pytest.mark.slow
 def test_a_new_file_of_the_package_is_a_study_and_nothing_names_it(tmp_path: Path):
     """Copied beside the package, as a developer would add it."""
     shutil.copytree(paths.ROOT / "lib/lockscale", tmp_path / "lib/lockscale")
@@ -78,6 +79,7 @@ def test_a_new_file_of_the_package_is_a_study_and_nothing_names_it(tmp_path: Pat
     assert "given {'hold_ns': 2.0}" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_study_is_asked_without_the_compiler():
     asked = (
         "import sys; from lockscale.studies.registry import studies; studies(); print('numba' in sys.modules)"

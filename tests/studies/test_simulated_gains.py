@@ -13,6 +13,7 @@ def study(request: pytest.FixtureRequest):
     return load_study(request.param)
 
 
+@pytest.mark.slow
 def test_every_arm_but_the_unpatched_one_is_told_between_its_ends(study):
     said = ask(study.name)
     arms = {arm.name for arm in study.arms} - {study.unpatched.name}
@@ -22,6 +23,7 @@ def test_every_arm_but_the_unpatched_one_is_told_between_its_ends(study):
     assert said.origin == "simulated" and not any(study.unpatched.name == p.arm for p in said.predictions)
 
 
+@pytest.mark.slow
 def test_the_value_is_the_gain_of_the_models_own_times(study):
     said = {(one.arm, one.threads): one for one in ask(study.name).predictions}
     for arm in (study.patched, *(one for one in study.arms if one.role == "proposed")):
@@ -29,6 +31,7 @@ def test_the_value_is_the_gain_of_the_models_own_times(study):
         assert said[arm.name, 16].value * 16 == pytest.approx(run.rate_per_s, rel=0.03)
 
 
+@pytest.mark.slow
 def test_what_tells_the_handles_arms_apart_is_in_the_interval_of_each():
     """count-per-cpu gains a fifth or nothing: both ends, and no more."""
     said = ask("handle-start")
