@@ -159,8 +159,9 @@ def _frame(one: Shot, places: Sequence[str]) -> go.Frame:
 
 def _by_thread(one: Shot) -> tuple[list[Stroke], Data]:
     found = [Stroke(s.state, s.thread, s.start_ps, s.end_ps) for s in one.trace.spans]
-    whole = 1 if one.threads <= FEW_THREADS else None  # else there are ticks between two threads
-    reach = {"range": [one.threads - 0.5, -0.5], "tickvals": None, "ticktext": None, "dtick": whole}
+    # whole threads, and no more labels than there is room for: what a frame leaves out stays as it was before
+    apart = next((step for step in (1, 2, 5) if one.threads <= FEW_THREADS * step), 10)
+    reach = {"range": [one.threads - 0.5, -0.5], "tickvals": None, "ticktext": None, "dtick": apart}
     return found, {"title": {"text": "thread"}, **reach}
 
 
