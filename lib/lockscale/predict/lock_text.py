@@ -7,7 +7,7 @@ import pandas as pd
 
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
-from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, PatchGain
+from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, NextLimit, PatchGain
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
@@ -86,7 +86,7 @@ def _next(answer: LockAnswer) -> str:
             "published patches ran into."
         )
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
-    if limit.gain_ends_at > max(one.high for one in answer.candidates):
+    if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."
     if limit.is_another_lock:
         return (
@@ -97,6 +97,10 @@ def _next(answer: LockAnswer) -> str:
         f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
         f"{limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
     )
+
+
+def _limits_nothing(answer: LockAnswer, limit: NextLimit) -> bool:
+    return limit.gain_ends_at > max(one.high for one in answer.candidates)
 
 
 def _advice(answer: LockAnswer) -> str:
@@ -141,7 +145,7 @@ def _doubt(answer: LockAnswer) -> str:
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
         f"{limit.gain_ends_at:.2f} times, within {ROOM:.2f} times as far as waits show it."
-        if limit
+        if limit and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."
     )
     off = answer.off_by_pct
