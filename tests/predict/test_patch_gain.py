@@ -9,6 +9,7 @@ simulated as well. Nothing of the predictor is in the simulator.
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -308,7 +309,17 @@ def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
 def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
     assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every
-    assert "Hardly anybody waits here" in nobody and "33.33" not in nobody
+    assert "hardly anybody waits here" in nobody and "33.33" not in nobody
+
+
+def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
+    """Of waits that were timed; a profile of CPUs does not show who sleeps."""
+    asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
+    found = [ask_lock(one, ["lockless LOCK"], [], history()).candidates[0] for one in asked]
+    assert found[0].high == 1 and found[0].over_5_pct == 0 and found[0].worth == "no"
+    for fewer, more in pairwise(found):
+        assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
+    assert found[2].value < 1.05 and found[2].worth == "no"
 
 
 def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:

@@ -92,9 +92,19 @@ class History:
     promises: tuple[float, ...] = (float(np.exp(TYPICAL)),)
 
     def gain(
-        self, left: str | None, promise: float | None, most: float = np.inf, holds: float = HOLDS
+        self,
+        left: str | None,
+        promise: float | None,
+        most: float = np.inf,
+        holds: float = HOLDS,
+        *,
+        timed: bool = False,
     ) -> GainInterval:
-        """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does."""
+        """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does.
+
+        timed: the promise is of waits that were timed. Where those are fewer than in any case, so is the gain,
+        down to none of a lock for which nobody waits; samples on CPUs do not show who sleeps.
+        """
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
         log_scale = float(scales @ self.mode[_MEANS:])
@@ -103,15 +113,18 @@ class History:
             z += float(np.mean(self.mode[1:_SLOPE]))
             unsure += float(np.var(self.mode[1:_SLOPE]))
         spread = np.hypot(np.exp(log_scale), np.sqrt(unsure))
+        part = min(np.log(max(promise, 1.0)) / LEAST_PROMISE, 1.0) if timed and promise is not None else 1.0
 
         def log_gain(probability: Floats) -> Floats:
-            return _from_z(z + spread * student.ppf(probability, FREEDOM))
+            logs = _from_z(z + spread * student.ppf(probability, FREEDOM))
+            return np.where(logs > 0, part * logs, logs)
 
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
         shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
         low, value, high = np.exp(log_gain(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
-        worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
+        pays = _to_z(np.array(FLOOR / part if part else np.inf))
+        worth = student.sf((pays - z) / spread, FREEDOM)
         worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))

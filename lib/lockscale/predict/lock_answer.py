@@ -26,6 +26,8 @@ from lockscale.tools.lock_profile import LockProfile, Match
 SURE, UNLIKELY = 0.9, 0.5
 ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 
+NOBODY_WAITS = promise_of(0.02)
+
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
 LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
@@ -116,7 +118,7 @@ def ask_lock(
             history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=_warnings(measured),
-        notes=_notes(measured),
+        notes=_notes(measured, [one for one, _ in found]),
         gains=history.gains,
         patches=history.patches,
     )
@@ -164,7 +166,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     if following and following.is_another_lock:
         most_likely = following.gain_ends_at
         most = min(most, most_likely * ROOM / SUPERLINEAR)
-    gain = history.gain(patch.left, promise, most)
+    gain = history.gain(patch.left, promise, most, timed=measured.waits_timed)
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
@@ -185,7 +187,7 @@ def _worth(measured: UnpatchedData, chance: float, following: NextLimit | None) 
 
     Not known where the data contradict each other, and no yes where another lock may leave nothing to gain.
     """
-    if measured.contradiction or measured.waits_unseen or measured.off_scale or measured.overfull:
+    if measured.impossible:
         return "not known"
     if chance < UNLIKELY:
         return "no"
@@ -314,8 +316,14 @@ def _warnings(measured: UnpatchedData) -> list[str]:
     return found
 
 
-def _notes(measured: UnpatchedData) -> list[str]:
+def _notes(measured: UnpatchedData, candidates: Sequence[PatchGain]) -> list[str]:
     notes = []
+    promises = [one.promise for one in candidates if one.promise is not None]
+    if promises and max(promises) < NOBODY_WAITS:
+        said = "hardly anybody waits here"
+        if not measured.waits_timed:
+            said += ". The gains are those of published patches, none of which is for such a lock: too high"
+        notes.append(said)
     if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.most_gain < 1:

@@ -88,6 +88,16 @@ class UnpatchedData:
         return ""
 
     @property
+    def impossible(self) -> bool:
+        """Whether rates and waits cannot both be right, so that they carry no verdict."""
+        return bool(self.contradiction or self.waits_unseen or self.off_scale or self.overfull)
+
+    @property
+    def waits_timed(self) -> bool:
+        """Whether who sleeps for a lock is in the waits, too."""
+        return self.wait_share is not None or (self.profile is not None and self.profile.of == LOCK_WAITS)
+
+    @property
     def overfull(self) -> str:
         """That locks are waited for longer than all threads together had; a lock alone is refused then."""
         timed = self.profile.entries if self.profile and self.profile.of == LOCK_WAITS else ()

@@ -11,7 +11,7 @@ from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, Next
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
-MOST_PROMISED, NOBODY_WAITS = promise_of(1.0), promise_of(0.02)
+MOST_PROMISED = promise_of(1.0)
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
@@ -66,15 +66,9 @@ def _times(gain: float | None) -> str:
 
 
 def _at_its_limit(answer: LockAnswer) -> str:
-    """What a promise leaves unsaid at either end."""
-    promises = [one.promise for one in answer.candidates if one.promise is not None]
-    if any(one >= MOST_PROMISED for one in promises):
+    """What a promise leaves unsaid."""
+    if any((one.promise or 0.0) >= MOST_PROMISED for one in answer.candidates):
         return f"{MOST_PROMISED:.2f}+: a share above {MOST_SHARE:.0%} counts as {MOST_SHARE:.0%}."
-    if promises and max(promises) < NOBODY_WAITS:
-        return (
-            "Hardly anybody waits here. The gains shown are those of published patches, and nobody publishes "
-            "one for such a lock: they are too high."
-        )
     return ""
 
 
