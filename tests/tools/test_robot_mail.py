@@ -62,6 +62,14 @@ def test_any_row_that_the_robot_rounds_comes_back(base, patched, digits):
     (report,) = robot_mail.parse(f"{HEAD}  {old} ± 3%   {change}   {new}   vmstat.system.cs\n")
     metric = report.metrics["vmstat.system.cs"]
     assert (metric.base, metric.patched) == (float(old), float(new))
+    assert (metric.base_sd_pct, metric.patched_sd_pct) == (3, None)
+
+
+def test_what_stands_behind_plus_minus_is_a_row_of_its_own():
+    rows = parse(f"{HEAD}  100.25 ± 3%   +50.0%   150.4   fio.write_iops\n").rows
+    assert [(one.value, one.unit, one.statistic) for one in rows] == [
+        (100.25, "not stated", "not stated"), (3, "%", "relative_sd"), (150.4, "not stated", "not stated"),
+    ]  # fmt: skip
 
 
 def test_several_tables_are_listed_and_chosen():

@@ -130,7 +130,8 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
         raise BadInput(f"{file_name(Path(file))}: {said}") from None
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
-    show(found, table(found["rows"]))
+    # as printed by the tool: a table's four digits would be a number that is not in the file
+    show(found, table([{**row, "value": f"{row['value']:.12g}"} for row in found["rows"]]))
 
 
 @click.command()

@@ -45,6 +45,7 @@ class ParsedRow:
     <any>_interval_min, _max       slowest and fastest second, of any one MDT where there are several
     <any>_p<q>, _mean, _max of a latency    over the operations
     mean_of_<n>    over n runs; hmean, amean, stddev, ...: what mmtests calls it
+    relative_sd    standard deviation over runs in % of their mean
     change, <any>_change           this arm against the table's first, in % as printed
     change_starred, <any>_...      the same, marked as significant
     """

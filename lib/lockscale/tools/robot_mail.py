@@ -24,7 +24,7 @@ from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
 TOOL = "robot_mail"
 
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *\d+%)?"
+_SPREAD = r"(?: *(?:±|\+-|\+/-|Â±|\?|\ufffd) *(\d+)%)?"
 _NUMBERS = rf" *({_NUMBER}){_SPREAD} +([+-]{_NUMBER}%?) +({_NUMBER}){_SPREAD}"
 _ROW = re.compile(rf"{_NUMBERS} +([A-Za-z][\w-]*(?:\.\S+)+)", re.ASCII)
 _BEGUN = re.compile(rf" *{_NUMBER}{_SPREAD}(?: +[+-]{_NUMBER}%?(?: +{_NUMBER}{_SPREAD})?)?", re.ASCII)
@@ -45,12 +45,14 @@ _MOST_LINES = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """One row: base and patched as printed."""
+    """One row: base and patched as printed, and the standard deviations over runs, in percent of them."""
 
     name: str
     line: int
     base: float
     patched: float
+    base_sd_pct: float | None = None
+    patched_sd_pct: float | None = None
 
 
 @dataclass(frozen=True)
@@ -224,13 +226,14 @@ def _metrics(lines: Sequence[TextLine]) -> tuple[dict[str, Metric], tuple[str, .
                     f"line {number} is left out, it is not a complete row: {printable(line.strip())}"
                 )
             continue
-        base, change, patched, name = row.groups()
+        base, base_sd, change, patched, patched_sd, name = row.groups()
         if not _change_fits(base, change, patched):
             warnings.append(f"line {number} is left out, {change} is not the change from {base} to {patched}")
         elif name in found:
             warnings.append(f"line {number} is left out, {printable(name)} appears above")
         else:
-            found[name] = Metric(name, number, float(base), float(patched))
+            sd = (float(one) if one else None for one in (base_sd, patched_sd))
+            found[name] = Metric(name, number, float(base), float(patched), *sd)
     return found, tuple(warnings)
 
 
@@ -280,10 +283,14 @@ def rows(text: str) -> Parsed:
     for number, report in enumerate(reports, 1):
         prefix = f"{number} " if len(reports) > 1 else ""
         for metric in report.metrics.values():
-            what = metric.name.rpartition(".")[2]
-            unit = "%" if metric.name.startswith("perf-profile.") else NOT_STATED
-            for commit, value in zip(report.commits, (metric.base, metric.patched), strict=True):
-                test = (metric.name, report.threads, None)
+            of_profile = metric.name.startswith("perf-profile.")
+            what = "share" if of_profile else metric.name.rpartition(".")[2]
+            unit = "%" if of_profile else NOT_STATED
+            test = (metric.name, report.threads, None)
+            base = (report.commits[0], metric.base, metric.base_sd_pct)
+            for commit, value, sd_pct in (base, (report.commits[1], metric.patched, metric.patched_sd_pct)):
                 found.append(ParsedRow(*test, what, unit, value, NOT_STATED, prefix + commit))
+                if sd_pct is not None:
+                    found.append(ParsedRow(*test, what, "%", sd_pct, "relative_sd", prefix + commit))
     warnings = dict.fromkeys(warning for one in reports for warning in one.warnings)
     return Parsed(TOOL, NOT_STATED, tuple(found), tuple(warnings))
