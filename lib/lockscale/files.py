@@ -246,6 +246,14 @@ def locked(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
+def holder(path: Path) -> str:
+    """Who holds the lock on `path`, and since when, for a message of somebody who waits for it."""
+    try:
+        return printable(path.read_text(errors="replace"), 120) or "an unknown user"
+    except OSError:
+        return "nobody"
+
+
 @contextlib.contextmanager
 def hold_lock(
     path: Path, says: str, refusal: Callable[[str], str], *, for_all: bool = False, wait: bool = False

@@ -10,6 +10,7 @@ import pytest
 from toy_source import tarball
 
 from lockscale.errors import BadInput, RunFailed
+from lockscale.files import user_name
 from lockscale.kernels.build import Kernel, build, build_folder, cached_kernel, cached_kernels, keep
 from lockscale.kernels.build_cache import keep_files
 from lockscale.kernels.series import read_series
@@ -72,7 +73,10 @@ def test_the_record_is_on_disk_after_all_that_it_vouches_for(
     assert synced == [b"bzImage", b"config", (tmp_path / "kept" / "kernel.json").read_bytes()]
 
 
-def test_a_second_build_on_one_cache_waits_for_the_first(tmp_path: Path):
+def test_a_second_build_on_one_cache_waits_for_the_first_and_says_who_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("lockscale.progress.LINE_EVERY_S", 0.1)
     source, had = find_source(str(tarball(tmp_path)), ""), []
 
     def builds() -> None:
@@ -86,6 +90,7 @@ def test_a_second_build_on_one_cache_waits_for_the_first(tmp_path: Path):
         had.append("first")
     second.join()
     assert had == ["first", "second"]
+    assert f"in use by {user_name()} since " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("missing", ["gcc", "ld", "flex", "bc", "xz"])

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from lockscale import paths
 from lockscale.errors import BadInput
-from lockscale.files import full_disk_is_one_sentence, locked, sha256_of, sha256_of_json, write_json
+from lockscale.files import full_disk_is_one_sentence, holder, locked, sha256_of, sha256_of_json, write_json
 from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build_cache import RECORD, keep_files, kept_record
 from lockscale.kernels.config import configure, spin_lock_kind
@@ -137,8 +137,9 @@ def build_folder(source: Source) -> Iterator[tuple[Path, Path]]:
     """Hold the shared tree of `source`, pristine, and the folder around it, once nobody else does."""
     room = room_of(source)
     with contextlib.ExitStack() as stack:
-        with told_if_long("wait for the kernel build folder"):
-            stack.enter_context(locked(room / "lock", "the kernel build folder", wait=True))
+        lock = room / "lock"
+        with told_if_long(f"wait for the kernel build folder, in use by {holder(lock)}"):
+            stack.enter_context(locked(lock, "the kernel build folder", wait=True))
         tree = unpacked(source, room)
         _put_back(tree, room / "pristine")
         yield tree, room

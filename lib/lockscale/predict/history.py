@@ -102,8 +102,8 @@ class History:
     ) -> GainInterval:
         """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does.
 
-        timed: the promise is of waits that were timed. Where those are fewer than in any case, so is the gain,
-        down to none of a lock for which nobody waits; samples on CPUs do not show who sleeps.
+        timed: the promise is of waits that were timed. Where those are fewer than in any case, so is the
+        gain, down to none of a lock for which nobody waits; samples on CPUs do not show who sleeps.
         """
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
