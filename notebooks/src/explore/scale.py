@@ -48,10 +48,10 @@ most_time(found, path)
 # **Create.** Before S1's fix the storm sets in between 16 and 64 creators; at 32 a run may or may not be in
 # it, and the dots form two clusters. With the fix the search is under the lock, and the lock itself is the
 # remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at 200
-# creators. *claim-spread* removes the second search under that lock, and gains at most 7%; it exists on
-# paper only. What helps is to use more locks: *group-spread* distributes the directories of a flex group
-# over its 16 groups, and does not saturate by 1024. The journal, which every create also needs, is neither
-# in S1's tables nor in this model.
+# creators. *claim-spread* removes the second search under that lock, and gains less than 0.5% up to 160
+# CPUs and at most 7% up to 255; it exists on paper only. What helps is to use more locks: *group-spread*
+# distributes the directories of a flex group over its 16 groups, and does not saturate by 1024. The
+# journal, which every create also needs, is neither in S1's tables nor in this model.
 #
 # **Allocate.** With upstream's *multi-goal*, CPUs no longer all queue for a single goal; the next queue is
 # the journal: from a dozen CPUs on, all arms reach 1 / `serial_ns`. So *goal-spread* is faster only below

@@ -101,6 +101,6 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 # - What the profile of the slow kernel alone says about the patch: [03 Predict](../03_predict.ipynb).
 #   Subtracting the spin time from the profile promises far too little.
 # - Could each CPU search its own part of the bitmap? On paper,
-#   [claim-spread](../../kernel-patches/inode-claim/claim-spread/cover.md) gains next to nothing below 192
-#   CPUs; it was not built.
+#   [claim-spread](../../kernel-patches/inode-claim/claim-spread/cover.md) gains less than 0.5% up to
+#   160 CPUs; it was not built.
 # - The models in code: `lib/lockscale/sim/models/inode_claim.py`, one line per step.
