@@ -97,15 +97,16 @@ def test_a_move_raises_nothing_in_the_kernel_and_offers_no_upload(page: Any):
 CUT_OFF = """() => {
   const room = document.querySelector('.lockscale-explorer').closest('.jp-OutputArea-output');
   const edge = room.getBoundingClientRect().right + 1;
-  const kinds = '.js-plotly-plot, .widget-hslider, .widget-dropdown, button, p, pre';
+  const kinds = '.js-plotly-plot, .js-plotly-plot text, .widget-hslider, .widget-dropdown, button, p, pre';
   const parts = [...room.querySelectorAll(kinds)];
   const bad = part => {
     const box = part.getBoundingClientRect();
-    const isHidden = box.width < 20 || box.height < 8;
+    const isHidden = !part.matches('text') && (box.width < 20 || box.height < 8);
     const isShort = part.matches('button') && part.scrollWidth > part.clientWidth;
     return isHidden || box.right > edge || isShort;
   };
-  return parts.filter(part => part.offsetParent && bad(part)).map(part => part.innerText || part.className);
+  const seen = part => part.offsetParent || part.matches('text');
+  return parts.filter(part => seen(part) && bad(part)).map(part => part.textContent || part.className);
 }"""
 
 

@@ -4,6 +4,8 @@
 // The figure is a model of @jupyter-widgets/base, not of this module: anywidget drops for ever what the kernel
 // sends to a model whose module took over two seconds to load, as happens on a busy machine.
 
+const LETTER_PX = 7.8, LINE_PX = 17; // of the letters of 13 pixels under a title
+
 function library(source) {
   // As CommonJS: JupyterLab has an AMD loader, which would take the library away.
   if (!window.lockscalePlotly) {
@@ -12,6 +14,27 @@ function library(source) {
     window.lockscalePlotly = module.exports;
   }
   return window.lockscalePlotly;
+}
+
+// What stands under the title, on as many lines as the window's width needs, as SVG does not wrap; those that
+// come in addition make the figure higher.
+function wrapped(layout, width) {
+  const text = layout.title?.text ?? "";
+  const [, before, said, after] = text.match(/^(.*<span[^>]*>)(.*)(<\/span>)$/s) ?? [];
+  if (!said) return layout;
+  const letters = Math.floor(width / LETTER_PX), wanted = said.split("<br>"), lines = [];
+  for (const line of wanted) {
+    lines.push("");
+    for (const word of line.split(" ")) {
+      const last = lines.at(-1);
+      if (last && last.length + 1 + word.length > letters) lines.push(word);
+      else lines[lines.length - 1] = last ? `${last} ${word}` : word;
+    }
+  }
+  const more = LINE_PX * (lines.length - wanted.length);
+  const title = { ...layout.title, text: before + lines.join("<br>") + after };
+  const margin = { ...layout.margin, t: layout.margin.t + more };
+  return { ...layout, title, margin, height: layout.height + more };
 }
 
 async function render({ model, el }) {
@@ -24,7 +47,7 @@ async function render({ model, el }) {
     asked = false;
     const { data, layout } = JSON.parse(held.get("figure"));
     const width = Math.min(layout.width, el.clientWidth || layout.width);
-    plotly.react(drawn, data, { ...layout, width }, held.get("config"));
+    plotly.react(drawn, data, { ...wrapped(layout, width), width }, held.get("config"));
   };
   const ask = () => {
     if (!asked) requestAnimationFrame(draw);
