@@ -12,6 +12,7 @@ from command import Lockscale
 from lockscale.errors import BadInput
 from lockscale.fitting import compare, fit, table_fit
 from lockscale.queueing import AMDAHL, USL
+from lockscale.queueing.diagnosis import diagnose
 from lockscale.queueing.fit import fit_model
 
 THREADS = np.array([1, 2, 4, 8, 16, 32, 64])
@@ -99,7 +100,11 @@ def test_the_command_shares_as_the_library_does(inside: Path, lockscale: Locksca
     assert {one["name"]: one["value"] for one in row["parameters"]} == pytest.approx(found.params)
     assert (row["column"], row["points"], row["free_parameters"]) == ("long, short", 14, 4)
     said = lockscale(*asked).out
-    assert "lambda_per_s[short]" in said and "my.csv, long" in said and "my.csv, short" in said
+    knees = [of_arm["value"] for of_arm in row["landmarks"] if of_arm["name"].startswith("knee_threads[")]
+    alone = [one.value for one in diagnose(fit(name, "usl", column="long")) if one.name == "knee_threads"]
+    assert knees == pytest.approx(2 * alone, rel=0.02)  # it does not depend on lambda
+    shown = ("knee[short] ", "lambda_per_s[short]", "my.csv, long", "my.csv, short")
+    assert all(text in said for text in shown)
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ def compare_columns(what: str, columns: Sequence[Column]) -> Iterator[Comparison
 class FittedColumns:
     """Fits of one curve, best first where there are several, or one of several curves together.
 
-    landmarks: of the first fit. None of several curves, and none of one given another: beyond the thread
-    counts of that one nothing is known.
+    landmarks: of the first fit, of each curve; none of one given another: beyond the thread counts of that
+    one nothing is known.
     """
 
     columns: tuple[Column, ...]
@@ -202,26 +202,26 @@ def fit_each_column(
     columns, threads = read_columns(table), thread_range(n_min, n_max)
     if model is not None and share:
         used = tuple(column.between(*threads) for column in columns if column.given is None)
-        together = FittedColumns(used, (fit_columns_together(used, model, share, fixed),))
+        together = _with_landmarks(used, (fit_columns_together(used, model, share, fixed),))
         return [together], [odd for column in used if (odd := looks_swapped(column))]
     if model is not None:
         columns = [column for column in columns if model in models_of(column)] or columns[:1]
     chosen, said = _usable(columns, threads, model, fixed or {})
     if model is None:
         ranked = compare_columns(f"fit {table}", chosen)
-        return [_with_landmarks(one, found.fits) for one, found in zip(chosen, ranked, strict=True)], said
+        return [_with_landmarks((one,), found.fits) for one, found in zip(chosen, ranked, strict=True)], said
     with progress(f"fit {table}", len(chosen)) as shown:
         fitted = []
         for done, column in enumerate(chosen, start=1):
-            fitted.append(_with_landmarks(column, (fit_column(column, model, fixed),)))
+            fitted.append(_with_landmarks((column,), (fit_column(column, model, fixed),)))
             shown.update(done, column.name)
     return fitted, said
 
 
-def _with_landmarks(column: Column, fits: tuple[Fit, ...]) -> FittedColumns:
-    landmarks = () if column.given else diagnose(fits[0])
+def _with_landmarks(columns: tuple[Column, ...], fits: tuple[Fit, ...]) -> FittedColumns:
+    landmarks = () if columns[0].given else diagnose(fits[0])
     said = tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
-    return FittedColumns((column,), fits, said)
+    return FittedColumns(columns, fits, said)
 
 
 def compare_each_column(

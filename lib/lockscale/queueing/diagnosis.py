@@ -27,6 +27,7 @@ import numpy as np
 from lockscale.queueing.fitted import Fit, short
 from lockscale.queueing.interval import Noise
 from lockscale.queueing.model import MAX_THREADS, FloatArray
+from lockscale.queueing.shared import Shared, rate_of
 
 HORIZON = 4
 NONE = math.inf
@@ -178,6 +179,7 @@ MANY, PARTS = 1000, 6  # a chain's cost is thread counts x largest: beyond MANY 
 class Diagnosis:
     """One landmark and its 95% interval; ends are None where the data set none.
 
+    name: `knee_threads`, and `knee_threads[COLUMN]` of a fit of several columns.
     status: `identified`, `open-low`, `open-high`, `calibrated` (no interval), or `none`: the curve has
     no such landmark up to the horizon, and `low` is then where one could at the earliest be. extrapolated:
     it lies beyond the table.
@@ -192,52 +194,66 @@ class Diagnosis:
     extrapolated: bool
 
     def __str__(self) -> str:
-        name = self.name.removesuffix("_threads").removesuffix("_per_s")
+        name = self.name.replace("_threads", "", 1).replace("_per_s", "", 1)
+        name = f"{name} ".ljust(40 if "[" in name else 14)
         if self.value is None:
-            return f"{name:<14}none" + (f", or beyond {short(self.low)} {self.unit}" if self.low else "")
+            return f"{name}none" + (f", or beyond {short(self.low)} {self.unit}" if self.low else "")
         interval = f"[{short(self.low)}, {short(self.high)}]"
         if self.status in ("calibrated", "fixed"):
             interval = ""
         where = " beyond the table" if self.extrapolated else ""
-        return f"{name:<14}{short(self.value):>12} {self.unit:<8} {interval:<22} {self.status}{where}"
+        return f"{name}{short(self.value):>12} {self.unit:<8} {interval:<22} {self.status}{where}"
 
 
 def diagnose(one: Fit) -> tuple[Diagnosis, ...]:
-    """Knee, ceiling, saturation and collapse of a fit (see above, and `region`)."""
+    """Knee, ceiling, saturation and collapse of a fit (see above, and `region`), of each of its columns."""
+    columns = range(len(one.problem.model.columns) if isinstance(one.problem.model, Shared) else 1)
     if one.noise is None or not one.problem.free:
         status = "calibrated" if one.problem.free else "fixed"
-        return tuple(_diagnosis(one, name, None, None, status) for name in LANDMARKS)
+        return tuple(_diagnosis(one, k, name, None, None, status) for k in columns for name in LANDMARKS)
     near = region(one, one.noise)
-    curves = [_curve(one, x) for x in near.inside]
-    return tuple(_with_ends(near, curves, name) for name in LANDMARKS)
+    found = []
+    for k in columns:
+        curves = [_curve(one, k, x) for x in near.inside]
+        found += [_with_ends(near, k, curves, name) for name in LANDMARKS]
+    return tuple(found)
 
 
-def _with_ends(near: Region, curves: list[CurveShape], name: str) -> Diagnosis:
+def _with_ends(near: Region, column: int, curves: list[CurveShape], name: str) -> Diagnosis:
     landmark = LANDMARKS[name][1]
     logs = np.array([landmark(curve) for curve in curves])
-    lowest = -near.climb(int(logs.argmin()), lambda x: -landmark(_curve(near.one, x)))
-    highest = near.climb(int(logs.argmax()), lambda x: landmark(_curve(near.one, x)))
+    lowest = -near.climb(int(logs.argmin()), lambda x: -landmark(_curve(near.one, column, x)))
+    highest = near.climb(int(logs.argmax()), lambda x: landmark(_curve(near.one, column, x)))
     low = None if lowest in (ONE_THREAD, NONE) else float(np.exp(lowest))
     high = None if highest == NONE else float(np.exp(highest))
     status = "open-high" if high is None else "open-low" if low is None else "identified"
-    return _diagnosis(near.one, name, low, high, status)
+    return _diagnosis(near.one, column, name, low, high, status)
 
 
-def _diagnosis(one: Fit, name: str, low: float | None, high: float | None, status: str) -> Diagnosis:
+def _diagnosis(
+    one: Fit, column: int, name: str, low: float | None, high: float | None, status: str
+) -> Diagnosis:
     unit, landmark = LANDMARKS[name]
-    curve = _curve(one, one.best.x)
+    curve = _curve(one, column, one.best.x)
     found = landmark(curve)
     at = log_saturation(curve) if unit == "1/s" else found
-    extrapolated = bool(at > np.log(one.points.threads[-1]))
+    extrapolated = bool(at > np.log(_most_threads(one, column)))
+    if isinstance(one.problem.model, Shared):
+        name += f"[{one.problem.model.columns[column]}]"
     if found == NONE:
         return Diagnosis(name, unit, None, low, None, "none", extrapolated)
     return Diagnosis(name, unit, float(np.exp(found)), low, high, status, extrapolated)
 
 
-def _curve(one: Fit, x: FloatArray) -> CurveShape:
-    threads = grid(float(one.points.threads[-1]))
+def _most_threads(one: Fit, column: int) -> float:
+    return float(np.max(one.points.threads[one.points.column == column]))
+
+
+def _curve(one: Fit, column: int, x: FloatArray) -> CurveShape:
+    threads = grid(_most_threads(one, column))
     parts = np.array_split(threads, PARTS) if threads[-1] > MANY else [threads]
     params = one.problem.params(x)
     with np.errstate(all="ignore"):
-        rates = np.concatenate([one.problem.model.rate(part, params) for part in parts])
+        of = one.problem.model
+        rates = np.concatenate([rate_of(of, part, np.full(len(part), column), params) for part in parts])
         return CurveShape(np.log(threads), np.log(rates))
