@@ -121,14 +121,14 @@ def test_a_gain_of_a_time_is_base_over_patched() -> None:
 def test_the_most_threads_of_a_case_are_asked_for() -> None:
     for case in read_casebook():
         most = max((point.threads or 0) for point in case.points)
-        assert {(asked.base.threads or 0) for asked in asked_of(case)} == {most}
+        assert {(asked.unpatched.threads or 0) for asked in asked_of(case)} == {most}
         assert sum(asked.weight for asked in asked_of(case)) == pytest.approx(1.0)
 
 
 def test_a_ladder_says_how_far_all_threads_are_from_one() -> None:
     case = next(case for case in read_casebook() if case.id == "cna-lock2")
     (asked,) = asked_of(case)
-    assert asked.base.most == pytest.approx(142 * 1.551 / 1.752)
+    assert asked.unpatched.most == pytest.approx(142 * 1.551 / 1.752)
     assert 2 < usual_most(read_casebook()) < 200
 
 

@@ -53,7 +53,7 @@ def base_rows(study: Study, factor: float, seed: int, blocks: int = 4) -> pd.Dat
         if study.name == "orphan-file":
             said["calls:ext4_orphan_add"] = ADDS_A_TRUNCATE * ITEMS
         said |= {of.per: chances, of.count: events}
-        rows += [row(of.base, n, block, metric, value) for metric, value in said.items()]
+        rows += [row(of.unpatched, n, block, metric, value) for metric, value in said.items()]
     return pd.DataFrame(rows)
 
 
@@ -214,7 +214,7 @@ def test_where_nothing_was_counted_a_sentence_says_why(study: Study):
 def test_what_is_counted_of_the_base_is_what_is_fitted():
     for study in STUDIES.values():
         base, of = base_to_count(study), case(study)
-        assert base is not None and base.arm == of.base and of.count in base.sources
+        assert base is not None and base.arm == of.unpatched and of.count in base.sources
         traced = {of.per, of.operation, *(one.per for one in of.told)} - {"truncates"}
         assert traced <= set(base.sources)
     assert base_to_count(load_study("write-access")) is None

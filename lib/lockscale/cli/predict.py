@@ -201,7 +201,7 @@ def list_cases(file: Path | None, kinds: bool) -> None:
             "id": case.id,
             "subsystem": case.subsystem,
             "kind": case.kind_name,
-            "threads": asked.base.threads,
+            "threads": asked.unpatched.threads,
             "label": asked.label,
             "published gain": asked.published and round(asked.published, 2),
         }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which one measurement of the base would narrow an interval most, and the command that takes it."""
+"""Which one unpatched measurement would narrow an interval most, and the command that takes it."""
 
 from dataclasses import dataclass
 from typing import Protocol

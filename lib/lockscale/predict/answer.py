@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a base profile says of patches that are not written yet: the answer, its verdicts and its text.
+"""What an unpatched profile says of patches that are not written yet: the answer, its verdicts and its text.
 
 A patch is faster, and worth writing, by its interval alone: what the argument of a study says (no retry is
 left, nobody sleeps) moves the interval's ends and decides nothing beside them. An interval that holds the
@@ -17,10 +17,10 @@ from lockscale.text_table import text_table
 
 @dataclass(frozen=True)
 class ParameterEstimate:
-    """One number that was read off the base, or taken from outside it, with its 95% interval.
+    """One number that was read off the unpatched side, or taken from outside it, with its 95% interval.
 
-    status: `identified`, `open` (the base does not say; the interval is what is possible), or `outside`
-    (measured elsewhere or assumed, as `source` says).
+    status: `identified`, `open` (the unpatched side does not say; the interval is what is possible), or
+    `outside` (measured elsewhere or assumed, as `source` says).
     """
 
     name: str
@@ -53,7 +53,7 @@ class Predicted:
     """One arm at one number of threads.
 
     naive_value: what deleting the waits of the profile suggests. sign: `faster`, `slower` or `not known`
-    than the base, by low and high alone.
+    than the unpatched side, by low and high alone.
     """
 
     arm: str
@@ -69,7 +69,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Open:
-    """What the base cannot tell, and the one measurement that would; `option` is its --given name."""
+    """What the unpatched side cannot tell, and the one measurement that can; `option`: its --given name."""
 
     parameter: str
     why: str
@@ -81,7 +81,8 @@ class Open:
 class Idea:
     """Whether an arm is worth writing, and why: `yes`, `no` or `not known` by the interval of its gain.
 
-    The gain is over the base, or over another arm that `why` names; what is unsafe is `no` at any gain.
+    The gain is over the unpatched side, or over another arm that `why` names; what is unsafe is `no` at any
+    gain.
     """
 
     arm: str
@@ -93,7 +94,8 @@ class Idea:
 class Answer:
     """Made from `used` alone; `published` stands beside it for the reader and is filled in last.
 
-    origin: of the base's rates. A run's rates are put beside the predictions where they are of the same one.
+    origin: of the unpatched side's rates. A run's rates are put beside the predictions where they are of the
+    same one.
     """
 
     study: str
@@ -116,14 +118,14 @@ class Answer:
 LEAST_GAIN = 1.05  # assumed: what a patch's own code may cost again (left.OWN_WORK); less is not worth one
 
 
-def gains_over(low: float, high: float, base: float, *, is_time: bool = False) -> tuple[float, float]:
-    """How many times as fast as the base, at least and at most; of a time the shorter one is the faster."""
-    return (base / high, base / low) if is_time else (low / base, high / base)
+def gains_over(low: float, high: float, unpatched: float, *, is_time: bool = False) -> tuple[float, float]:
+    """How many times as fast as unpatched, at least and at most; of a time the shorter one is the faster."""
+    return (unpatched / high, unpatched / low) if is_time else (low / unpatched, high / unpatched)
 
 
-def sign_of_change(low: float, high: float, base: float, *, is_time: bool = False) -> str:
+def sign_of_change(low: float, high: float, unpatched: float, *, is_time: bool = False) -> str:
     """`faster` or `slower` where the whole interval is, else `not known`."""
-    least, most = gains_over(low, high, base, is_time=is_time)
+    least, most = gains_over(low, high, unpatched, is_time=is_time)
     return "faster" if least > 1 else "slower" if most < 1 else "not known"
 
 
@@ -141,7 +143,7 @@ def worth_writing(least: float, most: float) -> str:
 
 
 def idea_by_gain(arm: str, gain: tuple[float, float], threads: int, argument: str = "") -> Idea:
-    """Worth writing by its gain over the base; the argument stands behind the gain."""
+    """Worth writing by its gain over the unpatched side; the argument stands behind the gain."""
     why = f"{gain[0]:.2f} to {gain[1]:.2f} times the unpatched rate at {threads}"
     return Idea(arm, worth_writing(*gain), f"{why}: {argument}" if argument else why)
 

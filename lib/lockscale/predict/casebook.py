@@ -60,7 +60,7 @@ class CasePoint(_Part):
 
 
 class ProfileLine(_Part):
-    """One line of the base's profile."""
+    """One line of the unpatched side's profile."""
 
     what: Text
     value: Annotated[float, Field(allow_inf_nan=False)] | None = None
@@ -68,7 +68,7 @@ class ProfileLine(_Part):
 
 
 class RemovedShare(_Part):
-    """Percent of the base's profile that the change removes."""
+    """Percent of the unpatched side's profile that the change removes."""
 
     pct: Annotated[float, Field(ge=0, le=100)] | None = None
 
@@ -103,7 +103,7 @@ class PublishedCase(_Part):
         return point.patched / point.base if self.higher_is_better else point.base / point.patched
 
     def rate(self, point: CasePoint) -> float | None:
-        """The base's, in units of its own: only its changes with the threads mean anything."""
+        """The unpatched side's, in units of its own: only its changes with the threads mean anything."""
         if point.base is None:
             return None
         return point.base if self.higher_is_better else 1 / point.base
@@ -137,11 +137,11 @@ class UnpatchedSide(NamedTuple):
 
 
 class CaseLoad(NamedTuple):
-    """One question of a case: the base at its most threads, and the gain that was published there."""
+    """One question of a case: its unpatched side at the most threads, and the gain published there."""
 
     case: PublishedCase
     label: str
-    base: UnpatchedSide
+    unpatched: UnpatchedSide
     published: float | None
     weight: float
 
@@ -212,7 +212,13 @@ def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSi
 def past(cases: list[PublishedCase]) -> list[Past]:
     """What is learned from: every published gain at a case's most threads."""
     return [
-        Past(asked.published, asked.base.left, asked.base.promise, case.family or case.id, asked.weight)
+        Past(
+            asked.published,
+            asked.unpatched.left,
+            asked.unpatched.promise,
+            case.family or case.id,
+            asked.weight,
+        )
         for case in cases
         for asked in asked_of(case)
         if asked.published is not None
@@ -221,5 +227,5 @@ def past(cases: list[PublishedCase]) -> list[Past]:
 
 def usual_most(cases: list[PublishedCase]) -> float:
     """N times one thread's rate over the rate of N, at the median of the cases that tell it."""
-    known = [asked.base.most for case in cases for asked in asked_of(case)]
+    known = [asked.unpatched.most for case in cases for asked in asked_of(case)]
     return float(np.median([most for most in known if np.isfinite(most)] or [np.inf]))

@@ -27,30 +27,30 @@ QUARTER = 1.25
 Predictor = Callable[[tuple[Past, ...], UnpatchedSide], GainInterval | None]
 
 
-def learned(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval:
+def learned(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval:
     """By history.py, from these measured gains."""
-    return _learn(before).gain(base.left, base.promise, base.most)
+    return _learn(before).gain(unpatched.left, unpatched.promise, unpatched.most)
 
 
 _learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted from the same others
 
 
-def delete_waits(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval | None:
+def delete_waits(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval | None:
     """The promise, within a quarter."""
-    promise = base.promise
+    promise = unpatched.promise
     return None if promise is None else GainInterval(promise / QUARTER, promise, promise * QUARTER)
 
 
-def history_alone(before: tuple[Past, ...], base: UnpatchedSide) -> GainInterval | None:
+def history_alone(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval | None:
     """ln gain = k ln promise, with the scatter of the cases about it."""
-    if base.promise is None:
+    if unpatched.promise is None:
         return None
     known = [(np.log(one.promise), np.log(one.gain), one.weight) for one in before if one.promise]
     x, y, weight = (np.array(column) for column in zip(*known, strict=True))
     k = (weight * x) @ y / ((weight * x) @ x)
     scatter = np.sqrt((weight * (y - k * x) ** 2).sum() / max(weight.sum() - 1, 1.0))
     half = float(student.ppf((1 + HOLDS) / 2, max(weight.sum() - 1, 1.0)) * scatter)
-    value = float(k * np.log(base.promise))
+    value = float(k * np.log(unpatched.promise))
     return GainInterval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
 
 
@@ -89,7 +89,7 @@ def _in_hindsight(asked: Sequence[CaseLoad]) -> list[dict[str, Any]]:
     of_left: dict[str | None, list[CaseLoad]] = {}
     for one in asked:
         if one.published is not None:
-            of_left.setdefault(one.base.left, []).append(one)
+            of_left.setdefault(one.unpatched.left, []).append(one)
     return [
         _row(one, interval) for alike in of_left.values() for interval in [_shortest(alike)] for one in alike
     ]
@@ -122,7 +122,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     found = []
     for one in asked:
-        interval = predicted(before[one.case.id], one.base)
+        interval = predicted(before[one.case.id], one.unpatched)
         if interval is not None:
             found.append(_row(one, interval))
     return found
@@ -134,9 +134,9 @@ def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
         "id": case.id,
         "label": asked.label,
         "subsystem": case.subsystem.split("/")[0],
-        "kind": asked.base.kind,
-        "threads": asked.base.threads,
-        "promise": asked.base.promise,
+        "kind": asked.unpatched.kind,
+        "threads": asked.unpatched.threads,
+        "promise": asked.unpatched.promise,
         "low": interval.low,
         "value": interval.value,
         "high": interval.high,

@@ -26,7 +26,8 @@ class SimulatedArm:
 
 @dataclass(frozen=True)
 class Told:
-    """A counter of other arms: its name in the rows, its events, and what in the base's rows it is per.
+    """A counter of other arms: its name in the rows, its events, and what in the unpatched side's rows it is
+    per.
 
     events: where none could have been, as for a lock that the arm has not, none ever is.
     """
@@ -41,13 +42,13 @@ class Told:
 class GuestCase:
     """scaled: the times outside the locks, multiplied by the one free factor; all others stay.
 
-    count, per: sources of the fitted ratio in the base's rows, `seen` the same two of a simulated run.
-    operation: what in the base's rows is one operation of the models. arms: those that are told. limits:
-    what of them the prediction leaves out. read_off: parameters of the models, of every arm, that the base's
-    counts for one operation say at a number of processes.
+    count, per: sources of the fitted ratio in the unpatched side's rows, `seen` the same two of a simulated
+    run. operation: what in the unpatched side's rows is one operation of the models. arms: those that are
+    told. limits: what of them the prediction leaves out. read_off: parameters of the models, of every arm,
+    that the unpatched side's counts for one operation say at a number of processes.
     """
 
-    base: str
+    unpatched: str
     simulated: SimulatedArm
     scaled: Mapping[str, float]
     count: str
@@ -60,11 +61,11 @@ class GuestCase:
     read_off: Callable[[Mapping[str, float]], Mapping[str, object]] = field(default=lambda counts: {})
 
     def counted(self, study: Study) -> ArmToCount:
-        """What to count of the base."""
+        """What to count of the unpatched side."""
         known = sources_of(study)
         kinds = [f"{kind}:{name}" for kind, name in known.locks]
         said = [*(f"trace:{one}" for one in known.trace), *(f"calls:{one}" for one in known.calls), *kinds]
-        return ArmToCount(self.base, tuple(dict.fromkeys([*said, self.count])))
+        return ArmToCount(self.unpatched, tuple(dict.fromkeys([*said, self.count])))
 
 
 def operations(run: Result) -> int:

@@ -22,7 +22,7 @@ from lockscale.progress import progress
 from lockscale.study.file import Study
 
 BOUND, FITTED = "bound", "fitted"
-"""Kinds of rows: what no parameter can change, and what the base's counts say."""
+"""Kinds of rows: what no parameter can change, and what the unpatched side's counts say."""
 
 EMULATED = (
     "If more virtual CPUs are busy than the host has, lock holders get preempted, which the model leaves "
@@ -39,34 +39,34 @@ class Guests:
 
 
 def predict_guests(
-    study: Study, base: FirstCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
+    study: Study, unpatched: FirstCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
 ) -> Guests:
     """Rows of the algorithm alone, and where one arm was counted what the others then count.
 
     Only the counts of that one arm are looked at. case: of the study, None where no model says what its
     arms count. bounds: the rows of the algorithm alone.
     """
-    if base.rows is None:
-        return Guests(bounds, {"note": base.why_none})
+    if unpatched.rows is None:
+        return Guests(bounds, {"note": unpatched.why_none})
     if case is None:
         return Guests(bounds, {"note": NONE_NAMED})
-    counts = counts_of(case, base.rows)
-    groups, cases = fitted_together(counts, base.host_cpus), at_each(case, base.rows)
+    counts = counts_of(case, unpatched.rows)
+    groups, cases = fitted_together(counts, unpatched.host_cpus), at_each(case, unpatched.rows)
     fits: list[GuestFit] = []
-    with progress(f"fit {case.base}", len(groups)) as shown:
+    with progress(f"fit {case.unpatched}", len(groups)) as shown:
         for done, group in enumerate(groups, start=1):
             asked, calm = study.parameters, fits[0] if fits else None
             fits.append(fit(cases, group, asked.operations_per_point, asked.seed, calm))
             shown.update(done)
-    teller = _Teller(study, case, cases, fits, per_operation(case, base.rows), base.host_cpus)
-    return Guests([*bounds, *teller.rows()], _said(case, fits, counts, base.host_cpus))
+    teller = _Teller(study, case, cases, fits, per_operation(case, unpatched.rows), unpatched.host_cpus)
+    return Guests([*bounds, *teller.rows()], _said(case, fits, counts, unpatched.host_cpus))
 
 
 def counts_of(case: GuestCase, rows: pd.DataFrame) -> list[Count]:
-    """The fitted ratio of the base alone, one a block and point; BadInput where it was not counted."""
+    """The fitted ratio, unpatched only, one a block and point; BadInput where it was not counted."""
     wide = _wide(case, rows)
     if lacking := {case.count, case.per} - set(wide.columns):
-        raise BadInput(f"the counts of {case.base} lack {min(lacking)}: start a new run")
+        raise BadInput(f"the counts of {case.unpatched} lack {min(lacking)}: start a new run")
     there = wide[(wide.threads >= FEWEST) & (wide[case.per] > 0)]
     columns = (there[name] for name in ("cpus", "threads", "block", case.count, case.per))
     return [
@@ -87,7 +87,7 @@ def fitted_together(counts: list[Count], host_cpus: int | None) -> list[list[Cou
 
 
 def at_each(case: GuestCase, rows: pd.DataFrame) -> Callable[[int], GuestCase]:
-    """The case at a number of processes, with what the base's counts there say of the models."""
+    """The case at a number of processes, with what the unpatched side's counts there say of the models."""
     sums = _wide(case, rows).groupby("threads").sum()
     found: dict[int, GuestCase] = {}
     for n, counts in sums.div(sums[case.operation], axis=0).iterrows():
@@ -98,13 +98,13 @@ def at_each(case: GuestCase, rows: pd.DataFrame) -> Callable[[int], GuestCase]:
 
 
 def per_operation(case: GuestCase, rows: pd.DataFrame) -> dict[str, float]:
-    """Source -> how often it is counted in one operation of the model, by the base; the same in all arms."""
+    """Source -> how often it is counted in one operation of the model, unpatched; the same in all arms."""
     sums = _wide(case, rows).sum()
     return {told.per: float(sums[told.per] / sums[case.operation]) for told in case.told}
 
 
 def _wide(case: GuestCase, rows: pd.DataFrame) -> pd.DataFrame:
-    of_base, point = rows[rows.arm == case.base], ["cpus", "threads", "block"]
+    of_base, point = rows[rows.arm == case.unpatched], ["cpus", "threads", "block"]
     wide = of_base.pivot_table(index=point, columns="metric", values="value", aggfunc="sum")
     return wide.reset_index()
 
@@ -146,7 +146,7 @@ class _Teller:
         value, low, high = (one / self.per[told.per] for one in ends)
         return {
             "kind": FITTED,
-            "fitted_arm": self.case.base,
+            "fitted_arm": self.case.unpatched,
             "arm": arm,
             "cpus": cpus,
             "threads": n,
@@ -171,7 +171,7 @@ def _said(
             "low": found.low,
             "high": found.high,
             "status": found.status,
-            "source": f"{case.count} of {case.base}",
+            "source": f"{case.count} of {case.unpatched}",
             "dispersion": found.dispersion,
             "variation": found.variation,
         }
@@ -179,7 +179,7 @@ def _said(
     ]
     first = fits[0]
     return {
-        "fitted_arm": case.base,
+        "fitted_arm": case.unpatched,
         "parameters": factors,
         "model_times": {name: value * first.value for name, value in case.scaled.items()},
         "counts": [

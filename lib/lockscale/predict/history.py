@@ -2,10 +2,10 @@
 """How much of what a patch promises arrives, learned from published patches.
 
 The promise of a patch is the gain if the waiting that it removes were simply deleted. What arrives differs,
-because of a next lock that the base's profile does not show, or because the waiting slowed everybody. Neither
-is known of a patch that is not written, but published ones say how they turned out. The model: y, the
-logarithm of the gain, plus FLOOR has the Box-Cox transform z with exponent POWER (G. Box and D. Cox, J. R.
-Stat. Soc. B 26, 1964), and
+because of a next lock that the unpatched side's profile does not show, or because the waiting slowed
+everybody. Neither is known of a patch that is not written, but published ones say how they turned out. The
+model: y, the logarithm of the gain, plus FLOOR has the Box-Cox transform z with exponent POWER (G. Box and D.
+Cox, J. R. Stat. Soc. B 26, 1964), and
 
     z = intercept + left[of the lock] + slope ln(promise) + known + scale[left] * Student(FREEDOM)
 

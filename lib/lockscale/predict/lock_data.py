@@ -13,7 +13,9 @@ from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.tools.lock_profile import LOCK_WAITS, Entry, LockProfile, Match, once
 
 ASSUMED_THREADS = 64
-FAR_PCT = 50.0  # a calculated base farther than this from the measured one is not explained by its waits
+FAR_PCT = (
+    50.0  # a calculated unpatched rate farther than this from the measured one is not explained by its waits
+)
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
 SAMPLES = "on-CPU samples"
 COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5

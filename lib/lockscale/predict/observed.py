@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a user's profile and rates say of a model: numbers that a simulation of the base must meet.
+"""What a user's profile and rates say of a model: numbers that a simulation of the unpatched side must meet.
 
 Rates are in the CSV file. Of function costs only calls for one operation count, because a tracer
 stretches times more than it changes who loses to whom; of lock statistics the hold and wait of a lock

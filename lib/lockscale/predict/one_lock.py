@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""N threads that work, then take one lock: the base from what was seen of it, and the same with a patch.
+"""N threads that work, then take one lock: the unpatched side from what was seen of it, and the same with a
+patch.
 
 An operation works for a time outside of the lock, waits for it in FIFO order and holds it; both times are
 exponential, so that the network is solved exactly (queueing/closed_chain.py). The share of the threads' time
@@ -66,7 +67,7 @@ def _hold_us(hold_us: float, threads: int, change: Change | None) -> Floats:
 
 
 def from_wait_share(wait_share: float, threads: int, rate_per_s: float | None = None) -> OneLock:
-    """The base whose threads wait that share of their time; of an unknown rate an operation is 1 us."""
+    """One whose threads wait that share of their time; where the rate is unknown, an operation is 1 us."""
     share = min(max(wait_share, 0.0), MOST_WAIT)
 
     def off(log_ratio: float) -> float:
@@ -84,7 +85,7 @@ def from_wait_share(wait_share: float, threads: int, rate_per_s: float | None = 
 
 
 def from_rates(rates_per_s: Mapping[int, float]) -> OneLock:
-    """The base that comes nearest to the logarithms of these rates; at least two thread counts."""
+    """The unpatched side that comes nearest to the logarithms of these rates; at least two thread counts."""
     threads = np.array(sorted(rates_per_s), dtype=float)
     logs = np.log([rates_per_s[int(n)] for n in threads])
     work_us = 1e6 * threads[0] / rates_per_s[int(threads[0])]
@@ -112,6 +113,6 @@ def busy_of_waiting(waiting: float) -> float:
 
 
 def off_by_pct(base: OneLock, rates_per_s: Mapping[int, float]) -> float:
-    """The base against itself: the median of how far calculated rates are from the measured ones, percent."""
+    """The median of how far calculated unpatched rates are from the measured ones, in percent."""
     misses = [abs(np.log(base.rate_per_s(n) / rate)) for n, rate in rates_per_s.items()]
     return float(100 * np.expm1(np.median(misses)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A model's parameters from what was observed of the base, and what they say of a patched kernel.
+"""A model's parameters from what was observed of the unpatched side, and what they say of a patched kernel.
 
 Logarithms of the free parameters have a wide normal prior around the model's own values, a factor of
 PRIOR_FACTOR at 95%: what the data do not reach stays as open as that. Of a run on another machine than the

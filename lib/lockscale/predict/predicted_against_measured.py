@@ -139,7 +139,7 @@ def _held(row: Any) -> str:
     """Of one point of judge_bounds(): its bounds, and the measured extra with interval and base's spread.
 
     More than `predicted_low` is what was predicted, so an interval that reaches down into the spread
-    of the base's own repeats shows neither more nor none.
+    of the unpatched side's own repeats shows neither more nor none.
     """
     if row.low - row.spread > row.predicted_high or row.high + row.spread < row.predicted_low:
         return NO
@@ -154,11 +154,11 @@ RATES = [
 
 
 def judge_rates(prediction: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
-    """Predicted rates beside those that the run measured, where the base's were of the same origin.
+    """Predicted rates beside those that the run measured, where the unpatched side's were of the same origin.
 
     Columns RATES. inside: the predicted interval held, the measured mean lies in it. measured_low and _high
-    are the least and the most of the repeats. There are no rows where the base is of another machine: what
-    is predicted from a published table says nothing of a run's own.
+    are the least and the most of the repeats. There are no rows where the unpatched side is of another
+    machine: what is predicted from a published table says nothing of a run's own.
     """
     said = prediction.get("predictions", [])
     if prediction.get("origin", "published") != origin_of(rows):

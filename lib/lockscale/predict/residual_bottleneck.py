@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Tables without a profile: what a base curve alone allows, and what one measured queue then gives.
+"""Tables without a profile: what an unpatched curve alone allows, and what one measured queue then gives.
 
-From rates alone, a patched kernel that takes waits away and adds little work lies between the base and
-threads that never wait: N times the rate of one. Which queue comes next is open. Its time for one
+From rates alone, a patched kernel that takes waits away and adds little work lies between the unpatched side
+and threads that never wait: N times the rate of one. Which queue comes next is open. Its time for one
 operation, as a share of the operation of one thread, closes it: when the queue is free (hold) and when
-it is never idle (hold and hand-over). A lock profile of the base with two threads has both. It does not
-have cache-line transfers: an operation that never waits may still slow down when others run. The base has
-such transfers too, so they cannot cost a patch more than the base loses: the base stays the low end.
+it is never idle (hold and hand-over). A lock profile of the unpatched side with two threads has both. It does
+not have cache-line transfers: an operation that never waits may still slow down when others run. The
+unpatched side has such transfers too, so they cannot cost a patch more than the unpatched side loses: the
+unpatched side stays the low end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,30 +43,32 @@ OPERATION_US = 100.0  # any: only shares of it count
 
 
 class Band(NamedTuple):
-    """Rates at each thread count of the base: prediction, and its interval."""
+    """Rates at each thread count of the unpatched side: prediction, and its interval."""
 
     value: list[float]
     low: list[float]
     high: list[float]
 
 
-def between(base: UnpatchedCurve, cpus: int | None = None, *, less_work: float = 0.0) -> Band:
-    """Between the base and threads that never wait, each missed by scatter at most.
+def between(unpatched: UnpatchedCurve, cpus: int | None = None, *, less_work: float = 0.0) -> Band:
+    """Between the unpatched side and threads that never wait, each missed by scatter at most.
 
-    base: rates of all threads together. less_work: the share of one thread's operation that the patch may
-    take away. Beyond `cpus` threads do not run at once.
+    unpatched: rates of all threads together. less_work: the share of one thread's operation that the patch
+    may take away. Beyond `cpus` threads do not run at once.
     """
-    by = OWN_WORK * factor_of_two_values(base.values)
-    most = [n if cpus is None else min(n, cpus) for n in base.threads]
-    low = [rate / by for rate in base.values]
+    by = OWN_WORK * factor_of_two_values(unpatched.values)
+    most = [n if cpus is None else min(n, cpus) for n in unpatched.threads]
+    low = [rate / by for rate in unpatched.values]
     high = [
-        max(n * alone(base) / (1 - less_work), rate) * by for n, rate in zip(most, base.values, strict=True)
+        max(n * alone(unpatched) / (1 - less_work), rate) * by
+        for n, rate in zip(most, unpatched.values, strict=True)
     ]
     return Band([float(np.sqrt(a * b)) for a, b in zip(low, high, strict=True)], low, high)
 
 
-def behind(base: UnpatchedCurve, given: Mapping[str, float]) -> Band:
-    """With the residual bottleneck known: simulated; from the base, as lines may move, to that queue at best.
+def behind(unpatched: UnpatchedCurve, given: Mapping[str, float]) -> Band:
+    """With the residual bottleneck known: simulated; from the unpatched side, as lines may move, to that
+    queue at best.
 
     Each end is missed by scatter and the patch's own work at most.
     """
@@ -81,22 +84,22 @@ def behind(base: UnpatchedCurve, given: Mapping[str, float]) -> Band:
         "handover_us": OPERATION_US * (share - free),
     }
     # Near its knee the curve also depends on how times vary: the laws for exponential ones bound it.
-    always = MACHINE_REPAIRMAN(base.threads, Z_us=1 - free, s_us=share)
-    waited = HAND_OVER(base.threads, Z_us=1 - free, s_us=free, h_us=share - free)
-    ends = zip(_simulated(base.threads, times), always, waited, strict=True)
+    always = MACHINE_REPAIRMAN(unpatched.threads, Z_us=1 - free, s_us=share)
+    waited = HAND_OVER(unpatched.threads, Z_us=1 - free, s_us=free, h_us=share - free)
+    ends = zip(_simulated(unpatched.threads, times), always, waited, strict=True)
     rates = [(r * OPERATION_US / 1e6, a / 1e6, w / 1e6) for r, a, w in ends]
-    by, one = OWN_WORK * factor_of_two_values(base.values), alone(base)
+    by, one = OWN_WORK * factor_of_two_values(unpatched.values), alone(unpatched)
     low = [
         float(min(rate, *(r * one for r in three)) / by)
-        for rate, three in zip(base.values, rates, strict=True)
+        for rate, three in zip(unpatched.values, rates, strict=True)
     ]
     high = [float(max(three) * one * by) for three in rates]
     return Band([value * one for value, _, _ in rates], low, high)
 
 
-def alone(base: UnpatchedCurve) -> float:
+def alone(unpatched: UnpatchedCurve) -> float:
     """The rate of one thread."""
-    return base.values[base.threads.index(1)]
+    return unpatched.values[unpatched.threads.index(1)]
 
 
 def notes(given: Mapping[str, float]) -> list[str]:
@@ -104,12 +107,18 @@ def notes(given: Mapping[str, float]) -> list[str]:
     return [TRIED] if given else []
 
 
-def estimates(base: UnpatchedCurve, given: Mapping[str, float], prefix: str = "") -> list[ParameterEstimate]:
-    """What is known of the base at its most threads, and of the queue behind; names begin with `prefix`."""
-    n, rate = base.threads[-1], base.values[-1]
-    waiting = n - rate / alone(base)
-    # The base passes that queue too: it takes no more than the base's own time for one operation.
-    low, high = given.get(SHARE, 0.0), given.get(SHARE, min(alone(base) / max(base.values[1:]), 1.0))
+def estimates(
+    unpatched: UnpatchedCurve, given: Mapping[str, float], prefix: str = ""
+) -> list[ParameterEstimate]:
+    """What is known unpatched, at the most threads, and of the queue behind; names begin with `prefix`."""
+    n, rate = unpatched.threads[-1], unpatched.values[-1]
+    waiting = n - rate / alone(unpatched)
+    # The unpatched side passes that queue too: it takes no more than the unpatched side's own time for one
+    # operation.
+    low, high = (
+        given.get(SHARE, 0.0),
+        given.get(SHARE, min(alone(unpatched) / max(unpatched.values[1:]), 1.0)),
+    )
     said = "given" if given else "not in the rates: up to all of the unpatched kernel's time for an operation"
     return [
         ParameterEstimate(
@@ -121,10 +130,10 @@ def estimates(base: UnpatchedCurve, given: Mapping[str, float], prefix: str = ""
     ]
 
 
-def waits(base: UnpatchedCurve, operation: str, locks: Sequence[str]) -> list[Waiting]:
+def waits(unpatched: UnpatchedCurve, operation: str, locks: Sequence[str]) -> list[Waiting]:
     """By Little's law at the most threads: who does not work as one thread alone does."""
-    n, working = base.threads[-1], base.values[-1] / alone(base)
-    cycle_us = 1e6 * n / base.values[-1]
+    n, working = unpatched.threads[-1], unpatched.values[-1] / alone(unpatched)
+    cycle_us = 1e6 * n / unpatched.values[-1]
     whom = f"owners of {' and '.join(locks)}, cache-line transfers, or a queue behind: rates do not say which"
     rows = [
         (operation, "", n, ""),

@@ -27,7 +27,7 @@ _NORMAL_95 = 1.96  # of a normal distribution, 95%
 
 
 class UnpatchedCurve(NamedTuple):
-    """Thread counts (n,) and values (n,) of one base column, in the order of its threads."""
+    """Thread counts (n,) and values (n,) of one unpatched column, in the order of its threads."""
 
     threads: list[int]
     values: list[float]
@@ -50,7 +50,7 @@ class UnpatchedColumns:
         return UnpatchedCurve([int(n) for n in rows.threads], [float(v) for v in rows.value])
 
     def costs(self, table: str) -> dict[str, Cost]:
-        """Function -> its cost, of the base alone. Raises BadInput where the table is another arm's."""
+        """Function -> its cost, unpatched only. Raises BadInput where the table is another arm's."""
         frame = self._of_arm(table)
         columns = (frame.function, frame.total_us, frame["count"], frame.avg_us)
         return {str(f): Cost(int(us), int(n), float(avg)) for f, us, n, avg in zip(*columns, strict=True)}

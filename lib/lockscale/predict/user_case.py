@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A model of the simulator with what is known of a user's base, and what each of its switches would give."""
+"""A model of the simulator with what is known of a user's unpatched side, and what each switch would give."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ OTHERS_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked: the model with what the base has thrown or holds, and what was observed of it."""
+    """What is asked: the model with what is thrown or held unpatched, and what was observed of it."""
 
     model: Model
     held: Mapping[str, object]
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def base_per_s(self) -> list[float]:
-        """The base's rate at each of the threads: the first observations."""
+        """The unpatched side's rate at each of the threads: the first observations."""
         return [one.value for one in self.observations[: len(self.threads)]]
 
     def simulate(self, free: Mapping[str, float], threads: int, longer: int = 1) -> Result:
@@ -59,7 +59,7 @@ class Case:
 
 
 def operations(threads: int) -> int:
-    """Counted in a replication of the base: among more threads an operation costs more to simulate."""
+    """Counted in an unpatched replication: among more threads an operation costs more to simulate."""
     return min(max(OPERATIONS // threads, FEWEST), MOST)
 
 
@@ -117,7 +117,7 @@ Sets = list[dict[str, float]]
 
 
 def switches(case: Case) -> list[str]:
-    """Those that the base has not thrown and that the model takes beside what is held."""
+    """Those that the unpatched side has not thrown and that the model takes beside what is held."""
     return [
         p.name
         for p in case.model.parameters
@@ -153,17 +153,18 @@ def _at(
     mean, sd = found.spread_of([case.patched(free, n, name).rate_per_s for free in sets])
     half = NORMAL_95 * float(np.hypot(sd, simulated_sd(MOST))) + _off(case, found)
     low, value, high = (min(float(np.exp(mean + k * half)), most) for k in (-1, 0, 1))
-    base = case.base_per_s[case.threads.index(n)]
-    wished = None if naive is None or n != case.threads[-1] else naive * base
-    said = sign_of_change(low, high, base)
+    unpatched = case.base_per_s[case.threads.index(n)]
+    wished = None if naive is None or n != case.threads[-1] else naive * unpatched
+    said = sign_of_change(low, high, unpatched)
     return Predicted(name, n, "throughput", case.unit, value, low, high, wished, said)
 
 
 def _alone(case: Case, name: str, sets: Sets) -> float:
-    """At most the rate of one thread of the patched kernel; infinite where the base's was not measured.
+    """At most the rate of one thread of the patched kernel; infinite where the unpatched side's was not
+    measured.
 
-    Threads only hinder each other: N of them do no more than N times one. One thread of the base was
-    measured, and what the switch saves it of its work is the model's.
+    Threads only hinder each other: N of them do no more than N times one. One thread of the unpatched side
+    was measured, and what the switch saves it of its work is the model's.
     """
     if case.threads[0] != 1:
         return float("inf")
@@ -173,6 +174,6 @@ def _alone(case: Case, name: str, sets: Sets) -> float:
 
 
 def _off(case: Case, found: Posterior) -> float:
-    """By how much the model misses a number of the base: it is not trusted closer than that."""
+    """By how much the model misses a number of the unpatched side: it is not trusted closer than that."""
     each = zip(found.misses, case.observations, strict=True)
     return float(max(max(abs(miss) - NORMAL_95, 0.0) * one.sd for miss, one in each))

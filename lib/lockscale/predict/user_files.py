@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A user's own files: any profile that `lockscale parse` reads, rates, and a model of the simulator.
 
-The model's calibrated parameters are fitted to the base; each switch that the base has not thrown is a
-patch. Numbers that are held keep the model's values: the patch models stand and fall with them.
+The model's calibrated parameters are fitted to the unpatched side; each switch that the unpatched side has
+not thrown is a patch. Numbers that are held keep the model's values: the patch models stand and fall with
+them.
 """
 
 from collections.abc import Mapping
@@ -55,10 +56,10 @@ def ask_files(
 ) -> Answer:
     """What the model's switches would give on the kernel of these files; rates may be typed: `1:35k,4:140k`.
 
-    held: parameters and switches of the base that are known. given: calls for one operation of one thread,
-    by function. tool: that printed the profile, by default the one that is recognised. The profile is taken
-    to be of the most threads in the rates. Raises BadInput for files that cannot be used and for names that
-    the model does not have.
+    held: parameters and switches of the unpatched side that are known. given: calls for one operation of one
+    thread, by function. tool: that printed the profile, by default the one that is recognised. The profile is
+    taken to be of the most threads in the rates. Raises BadInput for files that cannot be used and for names
+    that the model does not have.
     """
     known, column = load_model(model), rate_curve(str(rates))
     seen, printed_by = _read(profile, tool)
@@ -179,8 +180,8 @@ def _in_doubt(found: Posterior, apart: str) -> str:
 
 
 def _ideas(case: Case, patched: list[Predicted], doubt: str) -> list[Idea]:
-    n, base = case.threads[-1], case.base_per_s[-1]
-    ideas = [idea_by_gain(p.arm, gains_over(p.low, p.high, base), n) for p in patched if p.threads == n]
+    n, unpatched = case.threads[-1], case.base_per_s[-1]
+    ideas = [idea_by_gain(p.arm, gains_over(p.low, p.high, unpatched), n) for p in patched if p.threads == n]
     return (
         [replace(one, worth="not known", why=f"{one.why}, but {doubt}") for one in ideas] if doubt else ideas
     )

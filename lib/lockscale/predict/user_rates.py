@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A user's rates and profile of the base, as people have them."""
+"""A user's rates and profile of the unpatched side, as people have them."""
 
 from pathlib import Path
 

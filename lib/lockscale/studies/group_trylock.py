@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""S3, group-trylock: what fallocate2's base column allows once containers do not meet at one group."""
+"""S3, group-trylock: what fallocate2's unpatched column allows once containers do not meet at one group."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,9 +31,9 @@ NAIVE = (
 
 
 def whatif(given: Mapping[str, float]) -> Answer:
-    """Per container, from the base to one that never waits; closed by that bottleneck's share."""
-    base = UnpatchedColumns(BEFORE)
-    each = base.curve(TABLE, METRIC)
+    """Per container, from the unpatched side to one that never waits; closed by that bottleneck's share."""
+    unpatched = UnpatchedColumns(BEFORE)
+    each = unpatched.curve(TABLE, METRIC)
     together = UnpatchedCurve(each.threads, [n * v for n, v in zip(each.threads, each.values, strict=True)])
     wide = residual.between(together)
     free = residual.behind(together, given) if given else wide
@@ -46,7 +46,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
     ]
     return Answer(
         study=NAME,
-        used=base.used,
+        used=unpatched.used,
         parameters=residual.estimates(together, given),
         waits=residual.waits(together, "fallocate", LOCKS),
         predictions=predictions,
@@ -60,40 +60,44 @@ def whatif(given: Mapping[str, float]) -> Answer:
 def _rows(arm: str, each: UnpatchedCurve, band: residual.Band) -> list[Predicted]:
     alone, unit = each.values[0], "ops/s per container"
     rows = []
-    for n, base, *ends in zip(each.threads, each.values, *band, strict=True):
+    for n, unpatched, *ends in zip(each.threads, each.values, *band, strict=True):
         value, low, high = (end / n for end in ends)
-        said = sign_of_change(low, high, base)
+        said = sign_of_change(low, high, unpatched)
         rows.append(Predicted(arm, n, METRIC, unit, value, low, high, alone, said))
     return rows
 
 
 def _ideas(each: UnpatchedCurve, predictions: list[Predicted]) -> list[Idea]:
-    n, base = each.threads[-1], each.values[-1]
-    alone = n * base / each.values[0]
+    n, unpatched = each.threads[-1], each.values[-1]
+    alone = n * unpatched / each.values[0]
     arguments = dict.fromkeys(FREE_OF_BOTH, f"{n} containers work as {alone:.1f} do alone")
     arguments["trylock"] = "all still take s_md_lock twice for an allocation"
     arguments["inode-goal-scan1"] = "its shared lists of groups are not in the unpatched kernel"
     return [
-        idea_by_gain(p.arm, gains_over(p.low, p.high, base), n, arguments[p.arm])
+        idea_by_gain(p.arm, gains_over(p.low, p.high, unpatched), n, arguments[p.arm])
         for p in predictions
         if p.threads == n
     ]
 
 
 def guests(study: Study) -> GuestCase:
-    """Arms of the base's model: with mb_optimize_scan=1 they have another one, and are not predicted."""
-    base, allocation = study.unpatched, "trace:ext4_mballoc_alloc"
-    model = study.model_of(base)
+    """Arms of the unpatched arm's model; with mb_optimize_scan=1 they have another, and are not predicted."""
+    unpatched, allocation = study.unpatched, "trace:ext4_mballoc_alloc"
+    model = study.model_of(unpatched)
     alike = [arm.name for arm in study.arms if arm.simulated and study.model_of(arm) == model]
     return GuestCase(
-        base=base.name,
-        simulated=simulated_arm(study, base.name, block_groups=BLOCK_GROUPS),
+        unpatched=unpatched.name,
+        simulated=simulated_arm(study, unpatched.name, block_groups=BLOCK_GROUPS),
         scaled=default_times(model, "elsewhere_us", "others_us"),
         count="trace:ext4_group_lock_wait",
         per="acquisitions:&bgl->locks[i].lock",
         seen=_group_waits,
         operation=allocation,
-        arms={arm: simulated_arm(study, arm, block_groups=BLOCK_GROUPS) for arm in alike if arm != base.name},
+        arms={
+            arm: simulated_arm(study, arm, block_groups=BLOCK_GROUPS)
+            for arm in alike
+            if arm != unpatched.name
+        },
         told=(
             Told("waits for a group lock", "per allocation", _group_waits, allocation),
             Told("skipped groups", "per allocation", lambda run: skips(run, "group lock"), allocation),

@@ -41,7 +41,7 @@ def aggregate_is_lower() -> AuditRow:
 
 
 def numbers_are_aggregate() -> AuditRow:
-    """The letter prints the base row under its text on aggregate OPS, and again per container."""
+    """The letter prints the unpatched row under its text on aggregate OPS, and again per container."""
     base, per_container = _base_per_s()
     claim = "the numbers are aggregate ops/s, as the letter's text says"
     said = "per container, and they are read so here" if per_container else "aggregate too"
@@ -52,7 +52,7 @@ def numbers_are_aggregate() -> AuditRow:
 
 
 def changes() -> list[AuditRow]:
-    """Every percentage against the rates of its arm and of the base."""
+    """Every percentage against the rates of its arm and of the unpatched side."""
     rates, _ = _rates()
     found = [
         change(f"{arm} at {n}", text, rates["wait-group", n], rates[arm, n])

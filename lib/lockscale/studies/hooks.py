@@ -139,12 +139,12 @@ class StudyParts:
     """One study, as `STUDY` of its file; whatever it lacks is not known of it.
 
     name: as its study file has it. order: where it stands in lists; those without one are last.
-    claims: of each published table what is recomputed of it. whatif: its answer from the base alone, `given`
-    the measurements that it takes and what they are. guest_case: which arm is counted first, and what of the
-    others is then told; guest_bounds: what the algorithm alone sets. simulated: its tables that a model is
-    fitted to; unfitted: those that the study's model is held against without a fit; why_short: of a table
-    whose target is missed, why. scenes: what of it can be explored. scale: its paths beyond the published
-    threads.
+    claims: of each published table what is recomputed of it. whatif: its answer from the unpatched side
+    alone, `given` the measurements that it takes and what they are. guest_case: which arm is counted first,
+    and what of the others is then told; guest_bounds: what the algorithm alone sets. simulated: its tables
+    that a model is fitted to; unfitted: those that the study's model is held against without a fit;
+    why_short: of a table whose target is missed, why. scenes: what of it can be explored. scale: its paths
+    beyond the published threads.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""S1, inode-claim: what its base profile and base rates say of a create that loses no claim."""
+"""S1, inode-claim: what its unpatched profile and unpatched rates say of a create that loses no claim."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -72,7 +72,7 @@ class Calls(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What was read off the base; all pairs are (low, high)."""
+    """What was read off the unpatched side; all pairs are (low, high)."""
 
     costs: dict[str, Cost]
     calls: Calls
@@ -83,13 +83,13 @@ class _Read(NamedTuple):
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """The patched creation rate of S1's machine: an interval, and why."""
-    base = UnpatchedColumns(BEFORE)
-    read = _read(base, given)
+    unpatched = UnpatchedColumns(BEFORE)
+    read = _read(unpatched, given)
     storms = [read_backwards(THREADS, read.rate_per_s[0], w) for w in read.in_loop]
     predictions = _predictions(read, storms)
     return Answer(
         study=NAME,
-        used=[*base.used, read.calls.source],
+        used=[*unpatched.used, read.calls.source],
         parameters=_parameters(read, storms),
         waits=waits(read.costs, "ext4_create", THREADS, _WAITS_FOR),
         predictions=predictions,
@@ -103,14 +103,14 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _read(base: UnpatchedColumns, given: Mapping[str, float]) -> _Read:
-    costs = base.costs(COST)
+def _read(unpatched: UnpatchedColumns, given: Mapping[str, float]) -> _Read:
+    costs = unpatched.costs(COST)
     found = costs[ACCESS].calls / costs["ext4_create"].calls
     calls = _given_calls(given[CALLS], found) if CALLS in given else calls_without_retry(BEFORE, costs)
     # Of the loop's threads those that lost are surely in it; whether the first attempt counts is open.
     in_loop = (found - calls.high, found - calls.low + 1)
     low, high = (gain_from_attempts(THREADS, w) for w in in_loop)
-    rate_per_s = mean_interval(base.repeats(RATES, "create_rate"))
+    rate_per_s = mean_interval(unpatched.repeats(RATES, "create_rate"))
     return _Read(costs, calls, in_loop, (low, high), rate_per_s)
 
 
@@ -199,8 +199,8 @@ def calls_without_retry(arm: str, costs: dict[str, Cost]) -> Calls:
     """get_write_access calls of a create that loses no claim: from the run that the study's file names.
 
     Always from that one, so that no run that is kept later changes a published prediction. One process has
-    nobody to lose to. The rows are those of the base arm in data/measured; the count is Linux 6.12's, not
-    that of the published kernel, and of smaller directories. How far the two create paths differ is taken
+    nobody to lose to. The rows are those of the unpatched arm in data/measured; the count is Linux 6.12's,
+    not that of the published kernel, and of smaller directories. How far the two create paths differ is taken
     from the functions that both profiles count: each calls get_write_access once at most, so the calls of a
     create may differ by as much as theirs do together. costs: the published profile.
     """
@@ -246,7 +246,7 @@ def guests(study: Study) -> GuestCase:
 
     create, before = "trace:ext4_allocate_inode", study.unpatched
     return GuestCase(
-        base=study.patched.name,
+        unpatched=study.patched.name,
         simulated=SimulatedArm(lost_bits),
         scaled={"elsewhere_us": 58.54},
         count="trace:ext4_lost_inode_bit",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""S4, orphan-file: what the base columns of stress-orphan and creat_clo allow without the orphans' lock."""
+"""S4, orphan-file: what unpatched stress-orphan and creat_clo columns allow without the orphans' lock."""
 
 import re
 from collections.abc import Mapping
@@ -72,9 +72,11 @@ def _given(given: Mapping[str, float], table: str) -> dict[str, float]:
 
 
 def _band(
-    base: UnpatchedCurve, given: Mapping[str, float], cpus: int | None, less_work: float
+    unpatched: UnpatchedCurve, given: Mapping[str, float], cpus: int | None, less_work: float
 ) -> residual.Band:
-    return residual.behind(base, given) if given else residual.between(base, cpus, less_work=less_work)
+    return (
+        residual.behind(unpatched, given) if given else residual.between(unpatched, cpus, less_work=less_work)
+    )
 
 
 def _stress(
@@ -84,9 +86,9 @@ def _stress(
     band = _band(speeds, given, int(found[1]) if found else None, less_work)
     alone_s = 1 / residual.alone(speeds)
     rows = []
-    for n, base, *ends in zip(speeds.threads, speeds.values, *band, strict=True):
+    for n, unpatched, *ends in zip(speeds.threads, speeds.values, *band, strict=True):
         time_s, high_s, low_s = (n / end for end in ends)
-        said = sign_of_change(low_s, high_s, n / base, is_time=True)
+        said = sign_of_change(low_s, high_s, n / unpatched, is_time=True)
         rows.append(Predicted(arm, n, "time", "s", time_s, low_s, high_s, alone_s, said))
     return rows
 
@@ -94,8 +96,8 @@ def _stress(
 def _clo(rates: UnpatchedCurve, given: Mapping[str, float]) -> list[Predicted]:
     alone, band = residual.alone(rates), _band(rates, given, None, 0.0)
     rows = []
-    for n, base, value, low, high in zip(rates.threads, rates.values, *band, strict=True):
-        said = sign_of_change(low, high, base)
+    for n, unpatched, value, low, high in zip(rates.threads, rates.values, *band, strict=True):
+        said = sign_of_change(low, high, unpatched)
         rows.append(Predicted(LOCKLESS, n, "throughput", "ops/s", value, low, high, n * alone, said))
     return rows
 
@@ -115,8 +117,8 @@ def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: Unpatched
     """Over both tables: of a patch that helps in one and may harm in the other it is not known."""
     of_lockless = [p for p in predictions if p.arm == LOCKLESS]
     gains, said = [], []
-    for table, metric, base in (("stress-orphan", "time", times), ("creat_clo", "throughput", rates)):
-        n, value = base.threads[-1], base.values[-1]
+    for table, metric, unpatched in (("stress-orphan", "time", times), ("creat_clo", "throughput", rates)):
+        n, value = unpatched.threads[-1], unpatched.values[-1]
         (last,) = [p for p in of_lockless if (p.metric, p.threads) == (metric, n)]
         gains.append(gains_over(last.low, last.high, value, is_time=metric == "time"))
         least, most = gains[-1]
@@ -130,12 +132,12 @@ def _ideas(predictions: list[Predicted], times: UnpatchedCurve, rates: Unpatched
 
 def guests(study: Study) -> GuestCase:
     """The list under its mutex is counted; the arms with the file are told."""
-    base = study.unpatched
+    unpatched = study.unpatched
     arms = {arm: simulated_arm(study, arm) for arm in study.arm_names}
     return GuestCase(
-        base=base.name,
-        simulated=arms.pop(base.name),
-        scaled=default_times(study.model_of(base), "elsewhere_us"),
+        unpatched=unpatched.name,
+        simulated=arms.pop(unpatched.name),
+        scaled=default_times(study.model_of(unpatched), "elsewhere_us"),
         count="trace:ext4_orphan_lock_wait",
         per="truncates",
         seen=_waits_of_all,

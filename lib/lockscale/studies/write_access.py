@@ -67,15 +67,15 @@ class _Read(NamedTuple):
 
 def whatif(given: Mapping[str, float]) -> Answer:
     """Sign and threshold of the regression; its size once `contended_us` is given."""
-    base = UnpatchedColumns(BEFORE)
-    read = _read(base)
+    unpatched = UnpatchedColumns(BEFORE)
+    read = _read(unpatched)
     costs_us = _contended_us(read, given)
     limits = [regression_above_us(THREADS, z, read.rate_per_s) for z in read.think_us]
     thresholds = [threshold_us(THREADS, z) for z in read.think_us]
     predictions = _predictions(read, costs_us)
     return Answer(
         study=NAME,
-        used=base.used,
+        used=unpatched.used,
         parameters=_parameters(read, costs_us, limits, bool(given)),
         waits=_waits(read),
         predictions=predictions,
@@ -90,11 +90,11 @@ def whatif(given: Mapping[str, float]) -> Answer:
     )
 
 
-def _read(base: UnpatchedColumns) -> _Read:
-    rate = base.repeats(RATES, "create_rate")[0]
-    five = base.repeats(FIVE_RUNS, "create_rate")
+def _read(unpatched: UnpatchedColumns) -> _Read:
+    rate = unpatched.repeats(RATES, "create_rate")[0]
+    five = unpatched.repeats(FIVE_RUNS, "create_rate")
     noise = (sum(five) / len(five)) / rate  # the same arm twice, perhaps on one machine
-    costs = base.costs(WITHOUT)
+    costs = unpatched.costs(WITHOUT)
     creates = costs[CREATE].calls
     access_us = costs[ACCESS].total_us / creates
     others_us = sum(costs[name].total_us for name in _OTHER_CALLERS) / creates
