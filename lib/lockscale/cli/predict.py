@@ -227,12 +227,18 @@ def show_case(case: str, file: Path | None) -> None:
     if found is None:
         raise BadInput(f"there is no case {case!r}: `lockscale casebook list` lists them")
     value: dict[str, Any] = {"case": found.model_dump(), "predicted": score_cases([found])["cases"]}
-    points = [{**point.model_dump(), "published gain": found.gain(point)} for point in found.points]
+    points = [
+        {
+            **{"unpatched" if key == "base" else key: value for key, value in point.model_dump().items()},
+            "published gain": found.gain(point),
+        }
+        for point in found.points
+    ]
     lines = [line.model_dump() for line in found.base_profile]
     predicted = [{key: row[key] for key in _SHOWN} for row in value["predicted"]]
     about = f"{found.id} ({found.subsystem}): {found.change}; {found.workload}, in {found.unit}"
     source = ", ".join(f"{key} {text}" for key, text in found.source.items())
-    parts = [about, f"Published ({source})\n{table(points)}", f"Base profile\n{table(lines)}"]
+    parts = [about, f"Published ({source})\n{table(points)}", f"Unpatched profile\n{table(lines)}"]
     show(
         value,
         "\n\n".join([*parts, f"Predicted from the unpatched side and other families\n{table(predicted)}"]),
