@@ -224,7 +224,11 @@ def test_without_distributed_the_extra_is_named(
         (["inode_claim", "--threads", "0"], "threads is 0"),
         (["inode_claim", "--replications", "0"], "replications is 0"),
         (["inode_claim", "--operations", "0"], "operations is 0"),
-        (["inode_claim", "--dask", "tcp://127.0.0.1:1"], "no Dask scheduler answers at tcp://127.0.0.1:1"),
+        pytest.param(
+            ["inode_claim", "--dask", "tcp://127.0.0.1:1"],
+            "no Dask scheduler answers at tcp://127.0.0.1:1",
+            marks=pytest.mark.slow,
+        ),
         (["inode_claim", "--dask", "nonsense://x"], "no Dask scheduler answers at nonsense://x"),
         (["inode_claim", "--keep", "."], "is a directory"),
     ],

@@ -92,7 +92,7 @@ def test_the_mark_of_utf_8_is_passed_over(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["mdtest-3.3.0.txt", "perf_script-6.1.187.txt"])
-@pytest.mark.parametrize("repeats", [1, 60])
+@pytest.mark.parametrize("repeats", [1, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_pipe_is_read_whole(tmp_path, name, repeats, monkeypatch):
     text = (SAMPLES / name).read_bytes()
     text = text * repeats if "script" in name else b"\n" * (repeats << 11) + text

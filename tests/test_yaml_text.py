@@ -80,7 +80,11 @@ MERGES = (
         ("# harmless \u202e\na: 1", "line 1 contains a bidirectional"),
         ('a: 1\n"\\ud800": x', r"line 2 contains half a character, such as \\ud800: write the whole one"),
         ("a: " + "[" * 60 + "]" * 60, "line 1 is more than 40 levels deep"),
-        ("a: 1\nb: [" + "1," * 100_000 + "]", "line 2 follows 100000 names and values: write fewer"),
+        pytest.param(
+            "a: 1\nb: [" + "1," * 100_000 + "]",
+            "line 2 follows 100000 names and values: write fewer",
+            marks=pytest.mark.slow,
+        ),
         (MERGES, r"line \d merges more than 100000 values"),
         ("a: " + "x" * (1 << 20), "has more than 1 MiB: write less"),
     ],

@@ -76,6 +76,7 @@ def answered(kernel: Blind) -> PatchGain:
     return ask_lock(kernel.measured, [kernel.patch], ["blind"], history()).candidates[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.long)])
 def test_nine_of_ten_blind_kernels_are_held_with_a_hidden_lock_in_half_of_them(count: int) -> None:
     kernels = [blind(seed) for seed in range(count)]
