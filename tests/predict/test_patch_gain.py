@@ -311,6 +311,7 @@ def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
     assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every
     assert "hardly anybody waits here" in nobody and "33.33" not in nobody
+    assert "look for one that is waited for" in nobody and "look for one" not in every
 
 
 def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:

@@ -5,6 +5,7 @@ from textwrap import fill
 
 import pandas as pd
 
+from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
 from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, NextLimit, PatchGain
@@ -99,6 +100,8 @@ def _limits_nothing(answer: LockAnswer, limit: NextLimit) -> bool:
 
 def _advice(answer: LockAnswer) -> str:
     best = answer.advice
+    if max(one.high for one in answer.candidates) < LEAST_GAIN:
+        return "No measurement makes a patch of this lock worth writing: look for one that is waited for."
     if best.to >= best.width:
         return f"{best.measurement[0].upper()}{best.measurement[1:]}: {best.command}."
     return (
