@@ -40,8 +40,8 @@ casebook_figure(score)
 # that are no more than a factor of two off the promise; `too high`: of those that are smaller than it.
 
 # %%
-asked = [one for case in cases for one in asked_of(case) if one.base.promise and one.published]
-promised = np.array([one.base.promise for one in asked])
+asked = [one for case in cases for one in asked_of(case) if one.unpatched.promise and one.published]
+promised = np.array([one.unpatched.promise for one in asked])
 arrived = np.array([one.published for one in asked])
 within = {
     f"within {k}": f"{np.mean(np.abs(np.log(arrived / promised)) < np.log(k)):.0%}" for k in (1.25, 2, 4)
