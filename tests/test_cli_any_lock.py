@@ -215,7 +215,7 @@ def test_the_tool_is_also_named_for_a_model(lockscale: Lockscale, tmp_path: Path
         (["whatif", "-r", "1:5,4:9", "--patch", "layout L"], "write unshare FUNCTION"),
         (["whatif", "--profile", REPORT, "--tool", "perf-report"], "did you mean perf_report?"),
         (["parse", "README.md"], "README.md: "),
-        (["whatif", "--share", "60", "--patch", "shrink L 0.5"], "Write 50% or 0.5%"),
+        (["whatif", "--share", "60", "--patch", "shrink L 0.5"], "is 0.5 percent or a number?"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),
         (["casebook", "score", "--figure", "score.jpeg"], "a figure is written as"),
         (["casebook", "add", REPORT, "--id", "x"], "this is not a report of the test robot"),

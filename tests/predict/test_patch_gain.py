@@ -294,7 +294,7 @@ def test_waits_longer_than_all_threads_had_are_told_and_give_no_verdict() -> Non
 def test_the_likeliest_gain_is_not_above_what_the_next_lock_allows() -> None:
     waits = [("a_lock", 320e9), ("b_lock", 20e9)]
     entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
-    seen = LockProfile("perf_lock", "lock waits", entries)
+    seen = LockProfile("lock_stat", "lock waits", entries)
     found = ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history())
     assert found.next_limit and found.candidates[0].value <= found.next_limit.gain_ends_at
 
@@ -329,7 +329,7 @@ def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:
     assert any(0.895 <= one.over_5_pct < 0.9 for one in answer.candidates)
     shown = re.findall(r"(\d+)% +(yes|no)", lock_text(answer))
     assert shown and all((int(chance) >= 90) == (worth == "yes") for chance, worth in shown)
-    assert "any two fit the model, that needs a third" in lock_text(answer)
+    assert "two always fit the model, a third would check it" in lock_text(answer)
 
 
 def test_rates_that_grow_faster_than_the_threads_bound_nothing_below_one() -> None:
@@ -366,3 +366,73 @@ def test_no_more_is_waited_than_there_are_threads_and_seconds() -> None:
     )
     with pytest.raises(BadInput, match="i_lock is waited for 30 s, but 2 threads in 10 s have 20 s"):
         ask_lock(UnpatchedData({}, waits, 2, 10.0), ["lockless i_lock"], [], history())
+
+
+def timed(tool: str, *waits: tuple[str, float]) -> LockProfile:
+    entries = tuple(Entry(name, n, None, "spin", wait_ns=1e9 * s) for n, (name, s) in enumerate(waits, 1))
+    return LockProfile(tool, "lock waits", entries)
+
+
+def test_waits_without_the_time_they_are_of_carry_no_verdict() -> None:
+    """A microsecond of waiting may be of a second or of a day."""
+    seen = timed("perf_lock", ("ext4_orphan_add", 1.3e-6))
+    for rates in ({}, {1: 35e3, 16: 140e3}):
+        for one in ask_lock(UnpatchedData(rates, seen, 16), [], [], history()).candidates:
+            assert one.worth in ("not known", "no")
+    assert "no verdict is given" in lock_text(ask_lock(UnpatchedData({}, seen, 16), [], [], history()))
+
+
+def test_one_rate_shows_nothing_and_several_do_not_show_that_a_lock_limits_them() -> None:
+    (alone,) = ask_lock(UnpatchedData({64: 140e3}), ["lockless LOCK"], [], history()).candidates
+    (two,) = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}), ["lockless LOCK"], [], history()).candidates
+    assert (alone.worth, two.worth) == ("not known", "if it limits")
+
+
+def test_work_that_is_no_wait_is_no_lock() -> None:
+    seen = profile(Entry("copy_user_generic_string", 1, ("filemap_read",), None, None, "self", 74.0))
+    found = ask_lock(UnpatchedData({}, seen, 16), ["lockless copy_user_generic_string"], [], history())
+    assert found.candidates[0].worth == "not known"
+    assert any("its own work is taken for waiting" in one for one in found.warnings)
+    (avoided,) = ask_lock(
+        UnpatchedData({}, seen, 16), ["avoid copy_user_generic_string 80%"], [], history()
+    ).candidates
+    assert avoided.worth == "yes"
+
+
+def test_no_patch_of_a_lock_ends_idling() -> None:
+    seen = profile(
+        Entry("intel_idle", 1, ("cpu_startup_entry",), None, None, "self", 90.0), waiting("a", 5, 2)
+    )
+    with pytest.raises(BadInput, match="intel_idle is where CPUs idle"):
+        ask_lock(UnpatchedData({}, seen, 16), ["lockless intel_idle"], [], history())
+    said = lock_text(ask_lock(UnpatchedData({}, seen, 16), ["lockless a"], [], history()))
+    assert "CPUs idle in 90% of the samples" in said and "at least 30% of the time counts as busy" in said
+
+
+def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
+    asked = [
+        UnpatchedData({}, profile(waiting("a", 0.5), waiting("b", 30.0, 2)), 16),
+        UnpatchedData(threads=16, wait_share=0.005),
+    ]
+    spun, given = (ask_lock(one, ["lockless a"], [], history()).candidates[0] for one in asked)
+    assert spun.high == pytest.approx(given.high, rel=0.01) and spun.worth == given.worth == "no"
+    slept = profile(replace(waiting("a", 0.5, lock="rwsem_down_write_slowpath"), kind="rwsem:W"))
+    assert ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], history()).candidates[0].high > 1.2
+
+
+def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
+    seen = timed("perf_lock", ("a", 1.0))
+    found = ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], history())
+    assert found.candidates[0].worth == "not known"
+    assert any("--share 90%, but all waits of the profile are 6.2% of the time" in w for w in found.warnings)
+
+
+def test_two_callers_of_a_spin_lock_may_take_the_same_one() -> None:
+    waits = (("ext4_orphan_add", 2.31), ("ext4_orphan_del", 1.02))
+    of_callers, of_locks = (
+        ask_lock(UnpatchedData({}, timed(tool, *waits), 16, 1.0), ["lockless ext4_orphan_add"], [], history())
+        for tool in ("perf_lock", "lock_stat")
+    )
+    assert of_callers.next_limit and not of_callers.next_limit.is_another_lock
+    assert of_locks.next_limit and of_locks.next_limit.is_another_lock
+    assert of_callers.candidates[0].high > of_locks.candidates[0].high

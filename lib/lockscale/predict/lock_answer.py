@@ -16,17 +16,28 @@ from lockscale.errors import BadInput
 from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
-from lockscale.predict.history import SUPERLINEAR, TYPICAL, GainInterval, History, learn, promise_of
-from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_PCT, SAMPLES, UnpatchedData
+from lockscale.predict.history import (
+    SUPERLINEAR,
+    TYPICAL,
+    GainInterval,
+    History,
+    learn,
+    promise_of,
+)
+from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
+from lockscale.predict.lock_verdict import (
+    ROOM,
+    all_seen,
+    names_no_lock,
+    no_waits,
+    notes_of,
+    unfounded,
+    warnings_of,
+    worth_writing,
+)
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
-from lockscale.tools.lock_functions import kind_of
 from lockscale.tools.lock_profile import LockProfile, Match
-
-SURE, UNLIKELY = 0.9, 0.5
-ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
-
-NOBODY_WAITS = promise_of(0.02)
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
@@ -103,7 +114,7 @@ def ask_lock(
     history = history or learn(past(cases))
     asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
     found = [_candidate(measured, patch, history) for patch in asked]
-    if not patches and _names_no_lock(measured):
+    if not patches and names_no_lock(measured):
         found = [(replace(one, worth="not known"), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
@@ -117,8 +128,8 @@ def ask_lock(
         advice=advice(
             history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
-        warnings=_warnings(measured),
-        notes=_notes(measured, [one for one, _ in found]),
+        warnings=[*warnings_of(measured), *no_waits(measured, asked)],
+        notes=notes_of(measured, [one.promise for one, _ in found]),
         gains=history.gains,
         patches=history.patches,
     )
@@ -166,7 +177,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     if following and following.is_another_lock:
         most_likely = following.gain_ends_at
         most = min(most, most_likely * ROOM / SUPERLINEAR)
-    gain = history.gain(patch.left, promise, most, timed=measured.waits_timed)
+    gain = history.gain(patch.left, promise, most, timed=all_seen(measured, changes, matches))
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
@@ -177,22 +188,15 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         value=min(gain.value, most_likely),
         high=gain.high,
         over_5_pct=gain.worth,
-        worth=_worth(measured, gain.worth, following),
+        worth=worth_writing(
+            measured,
+            gain.worth,
+            following.gain_ends_at if following else None,
+            shares,
+            unfounded(measured, changes, matches),
+        ),
     )
     return candidate, following
-
-
-def _worth(measured: UnpatchedData, chance: float, following: NextLimit | None) -> str:
-    """By how likely it is that the gain pays for the patch's own code.
-
-    Not known where the data contradict each other, and no yes where another lock may leave nothing to gain.
-    """
-    if measured.impossible:
-        return "not known"
-    if chance < UNLIKELY:
-        return "no"
-    may_be_in_the_way = following is not None and following.gain_ends_at < ROOM
-    return "yes" if chance >= SURE and not may_be_in_the_way else "not known"
 
 
 def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
@@ -255,7 +259,7 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
             busy = busy_of_waiting(share * measured.most_threads)
             if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
-            another = profile.of == "lock waits" and not wait.as_caller
+            another = profile.names_locks
             another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}
             name = wait.name
             if any(match.name == name for match in ours):  # of a function that takes two kinds of lock
@@ -278,7 +282,7 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         base, whence = from_wait_share(waiting, n, rates[n]), f"one lock, from the waits at {n} threads"
     off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)
     if waiting is None and len(rates) == 2:
-        return "The unpatched rates are not checked: any two fit the model, that needs a third.", None
+        return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
     said = f"Check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
     if off > FAR_PCT:
         said += ": lock waits do not explain this curve"
@@ -290,59 +294,3 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
         elif waiting is not None:
             said += ". Something else limits the rates, or the profile is from another run"
     return said, off
-
-
-def _names_no_lock(measured: UnpatchedData) -> bool:
-    """Whether the longest wait is in a function where every lock of its kind waits."""
-    waits = measured.profile.waits if measured.profile else ()
-    return bool(waits and kind_of(waits[0].name))
-
-
-def _which(measured: UnpatchedData) -> str:
-    """What would tell the lock; perf report leaves out callers below its percent limit."""
-    if measured.profile and any(entry.callers for entry in measured.profile.entries):
-        return "its callers are below perf report's limit: print it again with --percent-limit 0"
-    return "without call graphs the profile cannot tell which one it is: record it with -g"
-
-
-def _warnings(measured: UnpatchedData) -> list[str]:
-    found = list(measured.profile.warnings) if measured.profile else []
-    if measured.overfull:
-        found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
-    if measured.off_scale:
-        found.append(f"{measured.off_scale}: is a suffix such as k missing?")
-    if measured.contradiction or measured.waits_unseen:
-        found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
-    return found
-
-
-def _notes(measured: UnpatchedData, candidates: Sequence[PatchGain]) -> list[str]:
-    notes = []
-    promises = [one.promise for one in candidates if one.promise is not None]
-    if promises and max(promises) < NOBODY_WAITS:
-        said = "hardly anybody waits here"
-        if not measured.waits_timed:
-            said += ". The gains are those of published patches, none of which is for such a lock: too high"
-        notes.append(said)
-    if not measured.threads_said:
-        notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
-    if measured.most_gain < 1:
-        notes.append(
-            "one thread alone is slower than its share of the total, so its rate is not a bound here"
-        )
-    if measured.profile is None and measured.wait_share is None:
-        notes.append(
-            "without a profile these are the gains of published patches of that kind"
-            + (", bounded by the rates" if len(measured.ladder) > 1 else "")
-            + "; patches that gain nothing are seldom published"
-        )
-    if measured.profile:
-        waits = measured.profile.waits
-        if _names_no_lock(measured):
-            notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
-        if measured.profile.of != SAMPLES and not measured.lasted_s:
-            notes.append(
-                "the duration of the load is unknown, so waits cannot be turned into shares of it: give "
-                "--seconds"
-            )
-    return notes

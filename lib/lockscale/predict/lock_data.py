@@ -17,6 +17,7 @@ FAR_PCT = (
     50.0  # a calculated unpatched rate farther than this from the measured one is not explained by its waits
 )
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
+FAR_SHARE = 2  # times all that a profile has: no other profile of the same load
 SAMPLES = "on-CPU samples"
 COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5
 SPEED_UP = 8  # times as fast as so many times fewer threads; caches, and batches that fill, explain less
@@ -92,7 +93,25 @@ class UnpatchedData:
     @property
     def impossible(self) -> bool:
         """Whether rates and waits cannot both be right, so that they carry no verdict."""
-        return bool(self.contradiction or self.waits_unseen or self.off_scale or self.overfull)
+        wrong = self.contradiction or self.waits_unseen or self.off_scale or self.overfull
+        return bool(wrong or self.share_denied)
+
+    @property
+    def share_denied(self) -> str:
+        """That all timed waits together are far less than the share that somebody gives of one lock."""
+        if (
+            self.wait_share is None
+            or self.profile is None
+            or self.profile.of != LOCK_WAITS
+            or not self.lasted_s
+        ):
+            return ""
+        waited_s = sum(one.wait_ns or 0.0 for one in self.profile.entries) / 1e9
+        timed = waited_s / (self.lasted_s * self.most_threads)
+        if self.wait_share <= FAR_SHARE * timed:
+            return ""
+        share = f"--share {100 * self.wait_share:g}%"
+        return f"{share}, but all waits of the profile are {100 * timed:.2g}% of the time"
 
     @property
     def waits_timed(self) -> bool:

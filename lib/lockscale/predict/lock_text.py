@@ -8,7 +8,8 @@ import pandas as pd
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
-from lockscale.predict.lock_answer import ROOM, SURE, UNLIKELY, LockAnswer, NextLimit, PatchGain
+from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
+from lockscale.predict.lock_verdict import IF_IT_LIMITS, ROOM, SURE, UNLIKELY
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
@@ -45,7 +46,8 @@ def lock_text(answer: LockAnswer) -> str:
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
         "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
         "larger, because waiters also slow down the others. low: 0.95 is a patch that only costs its own "
-        f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}.",
+        f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; not known "
+        f"where the data cannot say; {IF_IT_LIMITS}: rates do not show that a lock limits them.",
         _at_its_limit(answer),
         _next(answer),
         _advice(answer),

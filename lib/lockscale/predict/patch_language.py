@@ -129,6 +129,8 @@ def _change(text: str) -> Change:
         cure = f"write {meant}" if meant else f"write {EXAMPLES}"
         raise BadInput(f"patch {printable(text)} does not begin with a known word: {cure}")
     lock, number = _lock_and_number(rest.strip(), word)
+    if number is not None and (word.number == "percent") != text.rstrip().endswith("%"):
+        raise BadInput(f"patch {printable(text)}: is {number:g} percent or a number? Write {word.example}")
     if not re.fullmatch(r"\S+( < \S+)*", lock):
         raise BadInput(f"patch {printable(text)} does not name one lock or function: write {word.example}")
     if word.number == "parts":
@@ -140,11 +142,6 @@ def _change(text: str) -> Change:
         )
     if word.number == "percent":
         default = 100.0 if first == "avoid" else SHARE_PCT
-        if number is not None and number < 1 and not text.rstrip().endswith("%"):
-            raise BadInput(
-                f"patch {printable(text)}: is {number:g} a share or {number:g} percent? Write "
-                f"{100 * number:g}% or {number:g}%"
-            )
         left = 1 - _between(default if number is None else number, SMALLEST_PCT, 100, text, word) / 100
         return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
     return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)

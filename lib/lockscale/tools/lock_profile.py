@@ -35,7 +35,8 @@ Counts = Literal["self", "children"]
 
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
-_READ_OR_WRITE = re.compile(r"-[RW]$")
+_READ_OR_WRITE = re.compile(r"-([RW])$")
+_SPINLOCK = re.compile(r"^spinlock:")  # as perf lock has it in its column of types
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,11 @@ class LockProfile:
     threads: int | None = None
     seconds: float | None = None
 
+    @property
+    def names_locks(self) -> bool:
+        """Whether its entries are locks, not functions that take one: two of them may take the same."""
+        return self.of == LOCK_WAITS and self.tool in ("lock_stat", "robot_mail")
+
     @cached_property
     def idle_pct(self) -> float | None:
         """Percent of the samples of CPUs with nothing to do; None where no idle function is listed."""
@@ -223,12 +229,15 @@ class LockProfile:
         """The entries that carry `name`, a lock or function, exactly; BadInput with near names where none do.
 
         `a < b` asks for `a` where `b` called it, whether at once or not. Of lock waits in a function that
-        takes locks of several kinds, those of the longest; `mutex:function` asks for others. `lock-R` and
-        `lock-W`, as lock_stat has them, are one lock.
+        takes locks of several kinds, those of the longest; `mutex:function` asks for others. `lock` is both
+        rows that lock_stat has of it; `lock-R` is the row of its readers, `lock-W` that of its writers.
         """
-        name = _READ_OR_WRITE.sub("", name.strip())
+        bare, _, side = _READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
+        name = _SPINLOCK.sub("spin:", bare)
         first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
         found = [one for one in self.entries if first in one.names or name in one.names]
+        if side:
+            found = [one for one in found if (one.kind == "read") == (side == "R")]
         if above:
             found = [one for one in found if one.callers and _calls(one.path, (first, *above))]
         if not found:

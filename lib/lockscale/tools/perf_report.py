@@ -39,6 +39,7 @@ _FOLDED = re.compile(rf"{_PCT} (\S[^;]*(?:;[^;]+)*)", re.ASCII)
 _NAME = re.compile(
     r"0x[0-9a-f]+|(?!\d)[^\s%|:;,#*-](?:[^\s%|,]*[^\s%|:,;.?!])?(?: \(inlined\))?|\S+[(<].*[>)\w]"
 )
+_LOST = re.compile(r"^[># ]*Total Lost Samples: *(\d+)", re.MULTILINE | re.ASCII)
 _MULTIPLE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 # columns behind the symbol: of IPC, and whatever else
 _TAIL = re.compile(r" {2,}.*| +(?:-|\d+\.\d+) .*")
@@ -69,6 +70,8 @@ def recognise(text: str) -> bool:
 def profiles(text: str) -> list[LockProfile]:
     """Each report in the text, in its order; BadInput where there is none."""
     lines, warnings = whole_lines(text)
+    if lost := [one for one in _LOST.findall(text) if int(one)]:
+        warnings = [*warnings, f"perf lost {lost[0]} samples: shares may be far off"]
     found = [_profile(table, warnings) for table in _tables(lines)]
     found = [one for one in found if one.entries]
     if not found:

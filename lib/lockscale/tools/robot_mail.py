@@ -69,6 +69,12 @@ class Report:
     warnings: tuple[str, ...] = ()
 
     @property
+    def is_regression(self) -> bool:
+        """Whether the metric of the headline became less; all that the robot's headlines name are rates."""
+        of = self.metrics.get(self.headline)
+        return of is not None and of.patched < of.base
+
+    @property
     def cpus(self) -> int | None:
         """Of `64 threads 2 sockets ...`."""
         found = re.match(r"(\d{1,5}) threads", self.machine)
@@ -109,7 +115,10 @@ class Report:
             raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
         of: Of = "on-CPU samples" if entries else "lock waits"
         rows = tuple(entries) or _lock_waits(waits)
-        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings, threads=self.threads)
+        which = self.commits[patched]
+        said = (f"the mail is of a regression, and this profile of the commit before it, {which}",)
+        warnings = (*self.warnings, *(said if self.is_regression and not patched else ()))
+        return LockProfile(TOOL, of, rows, self.title, self.line, None, warnings, threads=self.threads)
 
 
 def _functions(dotted: str) -> list[str]:

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Whether a patch of a lock is worth writing, and what the data about it lack or assume."""
+
+from collections.abc import Sequence
+
+from lockscale.errors import BadInput
+from lockscale.predict.history import LEAST_BUSY, promise_of
+from lockscale.predict.lock_data import ASSUMED_THREADS, SAMPLES, UnpatchedData
+from lockscale.predict.patch_language import Change, Patch
+from lockscale.tools.lock_functions import IDLE, kind_of
+from lockscale.tools.lock_profile import Match
+
+SURE, UNLIKELY = 0.9, 0.5
+IF_IT_LIMITS = "if it limits"
+SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
+ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
+NOBODY_WAITS = promise_of(0.02)
+LEAST_IDLE_PCT = 5.0
+
+
+def worth_writing(
+    measured: UnpatchedData,
+    chance: float,
+    next_ends_at: float | None,
+    shares: Sequence[float | None],
+    unfounded: Sequence[str],
+) -> str:
+    """By how likely it is that the gain pays for the patch's own code.
+
+    Not known where the data contradict each other, or do not say that anybody waits: a profile without
+    shares, one rate, work that is no wait. Of several rates a yes has a condition; there is none where
+    another lock may leave nothing to gain.
+    """
+    of_rates = measured.profile is None and measured.wait_share is None
+    if measured.impossible or unfounded or (None in shares and not of_rates):
+        return "not known"
+    if chance < UNLIKELY:
+        return "no"
+    may_be_in_the_way = next_ends_at is not None and next_ends_at < ROOM
+    if chance < SURE or may_be_in_the_way or (of_rates and len(measured.ladder) < 2):
+        return "not known"
+    return IF_IT_LIMITS if of_rates else "yes"
+
+
+def all_seen(measured: UnpatchedData, changes: Sequence[Change], matches: Sequence[Match]) -> bool:
+    """Whether the data show all who wait: samples on CPUs have those that spin, none that sleep."""
+    spin = [
+        change.word == "avoid" or (bool(match.kinds) and {*match.kinds} <= SPINS)
+        for change, match in zip(changes, matches, strict=False)
+    ]
+    return measured.waits_timed or (bool(spin) and all(spin))
+
+
+def unfounded(measured: UnpatchedData, changes: Sequence[Change], matches: Sequence[Match]) -> list[str]:
+    """Names for which no sample waits, though the patch is of a lock: their own work counts as waiting."""
+    return [
+        match.name
+        for change, match in zip(changes, matches, strict=False)
+        if measured.profile is not None
+        and measured.profile.of == SAMPLES
+        and measured.wait_share is None
+        and change.word not in ("avoid", "unshare")
+        and not match.waits
+    ]
+
+
+def names_no_lock(measured: UnpatchedData) -> bool:
+    """Whether the longest wait is in a function where every lock of its kind waits."""
+    waits = measured.profile.waits if measured.profile else ()
+    return bool(waits and kind_of(waits[0].name))
+
+
+def _which(measured: UnpatchedData) -> str:
+    """What would tell the lock; perf report leaves out callers below its percent limit."""
+    if measured.profile and any(entry.callers for entry in measured.profile.entries):
+        return "its callers are below perf report's limit: print it again with --percent-limit 0"
+    return "without call graphs the profile cannot tell which one it is: record it with -g"
+
+
+def warnings_of(measured: UnpatchedData) -> list[str]:
+    found = list(measured.profile.warnings) if measured.profile else []
+    if measured.overfull:
+        found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
+    if measured.off_scale:
+        found.append(f"{measured.off_scale}: is a suffix such as k missing?")
+    if measured.share_denied:
+        found.append(f"{measured.share_denied}: give one that is right")
+    if measured.contradiction or measured.waits_unseen:
+        found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
+    return found
+
+
+def no_waits(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
+    """Of patches of a lock whose name is that of no wait; BadInput for one of an idle CPU."""
+    found: list[str] = []
+    if measured.profile is None:
+        return found
+    for patch in asked:
+        matches = [measured.profile.match(change.lock) for change in patch.changes]
+        if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
+            raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
+        found += [
+            f"no wait for a lock is below {name} in the profile: its own work is taken for waiting. If it is "
+            f'no lock, ask for --patch "avoid {name} 80%"'
+            for name in unfounded(measured, patch.changes, matches)
+        ]
+    return list(dict.fromkeys(found))
+
+
+def notes_of(measured: UnpatchedData, promises: Sequence[float | None]) -> list[str]:
+    notes = []
+    known = [one for one in promises if one is not None]
+    if known and max(known) < NOBODY_WAITS:
+        said = "hardly anybody waits here"
+        if not measured.waits_timed:
+            said += ". The gains are those of published patches, none of which is for such a lock: too high"
+        notes.append(said)
+    if not measured.threads_said:
+        notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
+    if measured.most_gain < 1:
+        notes.append(
+            "one thread alone is slower than its share of the total, so its rate is not a bound here"
+        )
+    if measured.profile is None and measured.wait_share is None:
+        notes.append(
+            "without a profile these are the gains of published patches of that kind"
+            + (", bounded by the rates" if len(measured.ladder) > 1 else "")
+            + "; patches that gain nothing are seldom published"
+        )
+    if measured.profile:
+        waits = measured.profile.waits
+        if names_no_lock(measured):
+            notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
+        if measured.profile.of != SAMPLES and not measured.lasted_s and measured.wait_share is None:
+            notes.append(
+                "the duration of the load is unknown, so its waits are not used, and no verdict is given: "
+                "give --seconds"
+            )
+        if (idle_pct := measured.profile.idle_pct or 0.0) >= LEAST_IDLE_PCT:
+            notes.append(
+                f"CPUs idle in {idle_pct:.0f}% of the samples: shares are of the rest, and at least "
+                f"{100 * LEAST_BUSY:.0f}% of the time counts as busy"
+            )
+    return notes
