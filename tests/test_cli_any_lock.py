@@ -22,6 +22,11 @@ def test_rates_alone_are_answered(lockscale: Lockscale) -> None:
         assert one["low"] <= one["value"] <= one["high"] <= 16 * 35 / 90 * 1.15 + 1e-6
 
 
+def test_as_many_rates_are_typed_as_somebody_has(lockscale: Lockscale) -> None:
+    rates = ",".join(f"{n}:{1000 * n / (1 + 0.02 * n):.0f}" for n in range(1, 200))
+    assert lockscale("whatif", "-r", rates, "--patch", "lockless LOCK").status == 0
+
+
 def test_a_share_is_given_with_or_without_its_sign(lockscale: Lockscale) -> None:
     with_it, without = (
         lockscale("whatif", "--share", pct, "--threads", "8", "--json") for pct in ("60%", "60")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from damaged_output import lost_or_repeated
+from kernel_files import LOCK_STAT
 from lockscale.errors import BadInput
 from lockscale.tools import lock_stat
 from lockscale.tools.lock_stat import LockSite, Times
@@ -301,3 +302,12 @@ def test_of_two_classes_of_one_name_one_may_never_have_been_waited_for(first: bo
     idle = Class("lock", (0, LockTime(), 2, kernel_times(55_004)))
     (use,) = lock_stat.parse(as_read([waited, idle] if first else [idle, waited])).uses
     assert use.waits == lock_stat.parse(as_read([waited])).uses[0].waits and use.holds.count == 3
+
+
+@pytest.mark.parametrize(
+    ("says", "said"), [("0.40 1.00 0.25", "0.40 10.00 0.25"), ("10.00 1.00\n", "1.00 1.00\n")]
+)
+def test_a_total_that_is_not_the_count_times_the_mean_is_damage(says: str, said: str) -> None:
+    assert lock_stat.parse(LOCK_STAT).uses
+    with pytest.raises(BadInput, match=r"says of &bgl->locks\[i\]\.lock a total of"):
+        lock_stat.parse(LOCK_STAT.replace(says, said, 1))

@@ -99,6 +99,10 @@ def fit_columns_together(
 
     Raises BadInput for fewer than two.
     """
+    if both := sorted({*share} & _mapping(fixed).keys()):
+        raise BadInput(
+            f"{both[0]} is fixed, so all curves have it in common already: leave out --share {both[0]}"
+        )
     alone = [one for one in columns if one.given is None]
     table = {one.name: one.points() for one in alone}
     return fit_model(table, model_of(alone[0], model), share=share, fixed=_mapping(fixed))

@@ -33,7 +33,7 @@ def rate_curve(text: str) -> Column:
         typed = rates_of(text)
         threads, rates_per_s = np.array([*typed], dtype=float), np.array([*typed.values()])
         return Column("command line", "rates", threads, rates_per_s, None, "", "not stated")
-    if not Path(text).is_file():
+    if not _is_file(text):
         raise BadInput(f"rates {printable(text)}: neither a file nor of the form {EXAMPLE}")
     found = read_columns(Path(text))
     if len(found) != 1:
@@ -45,7 +45,15 @@ def rate_curve(text: str) -> Column:
 
 
 def _is_typed(text: str) -> bool:
-    return ":" in text and not Path(text).is_file()
+    return ":" in text and not _is_file(text)
+
+
+def _is_file(text: str) -> bool:
+    """A list of many rates is longer than a file name may be."""
+    try:
+        return Path(text).is_file()
+    except OSError:
+        return False
 
 
 def read_profile(path: Path, table: str | None = None, tool: str | None = None) -> LockProfile:

@@ -132,6 +132,12 @@ class _Table:
         self._in_section, self.section = [], next_section
 
     def _add_use(self, use: LockClassUse) -> None:
+        for times in (use.waits, use.holds):  # get_lock_stats: the mean is cut to 0.01 us
+            if abs(times.total_us - times.count * times.avg_us) > 0.011 * times.count + 0.01:
+                raise BadInput(
+                    f"lock_stat says of {use.name} a total of {times.total_us:g} us, but {times.count} times "
+                    f"{times.avg_us:g} us: it is damaged, read it again"
+                )
         same = self.uses.get((use.name, use.mode))
         if same == use:
             raise BadInput(
