@@ -203,3 +203,10 @@ def test_two_rows_of_one_function_are_of_different_samples():
     )
     (profile,) = profiles_of(EXCERPT.splitlines()[1] + "\n" + row + row)
     assert profile.match("ext4_create").wait_pct == 40.0
+
+
+def test_lost_samples_are_a_warning():
+    text = (SAMPLES / "perf_report-6.1.187-callee.txt").read_text()
+    lost = text.replace("Total Lost Samples: 0", "Total Lost Samples: 900000")
+    assert lost != text and not any("lost" in one for one in profile_of(text).warnings)
+    assert "perf lost 900000 samples: shares may be far off" in profile_of(lost).warnings

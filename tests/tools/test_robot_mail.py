@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mails of the kernel test robot: the sample has its form, and made-up numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,13 @@ def test_what_cannot_be_read_is_said():
         robot_mail.parse(HEAD)
     with pytest.raises(BadInput, match="not a report of the test robot"):
         robot_mail.parse("hello\n")
+
+
+def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
+    (report,) = robot_mail.parse(MAIL)
+    assert not any("regression" in one for one in report.profile().warnings)
+    name = report.headline
+    rate = replace(report.metrics[name], patched=50_000.0)
+    worse = replace(report, metrics={**report.metrics, name: rate})
+    assert f"of the commit before it, {report.commits[0]}" in worse.profile().warnings[-1]
+    assert worse.profile(patched=True).warnings == report.warnings
