@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.lock_functions import kind_of, may_be_one_lock
 from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.registry import profile_of, profiles_of
 
@@ -123,6 +123,20 @@ def test_a_lock_class_is_matched_by_its_member_but_not_by_what_holds_it():
 )
 def test_which_functions_wait_for_which_lock(function, kind):
     assert kind_of(function) == kind
+
+
+@pytest.mark.parametrize(
+    ("some", "others", "may"),
+    [
+        (["mutex or rwsem"], ["rwsem:W"], True),
+        (["mutex or rwsem"], ["mutex"], True),
+        (["rwsem:R"], ["rwsem:W"], True),
+        (["spin"], ["mutex", "rwsem:R"], False),
+        (["percpu-rwsem:R"], ["rwsem:R"], False),
+    ],
+)
+def test_which_waits_may_be_for_one_lock(some, others, may):
+    assert may_be_one_lock(some, others) == may_be_one_lock(others, some) == may
 
 
 def test_a_text_without_a_profile_is_refused():

@@ -37,6 +37,7 @@ from lockscale.predict.lock_verdict import (
 )
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
+from lockscale.tools.lock_functions import may_be_one_lock
 from lockscale.tools.lock_profile import LockProfile, Match
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
@@ -260,7 +261,7 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
             if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
             another = profile.names_locks
-            another = another or not set(wait.kinds) & {kind for match in ours for kind in match.kinds}
+            another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
             name = wait.name
             if any(match.name == name for match in ours):  # of a function that takes two kinds of lock
                 name = f"{wait.entries[0].family}:{name}"

@@ -48,6 +48,14 @@ def kind_of(function: str) -> str | None:
     return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
 
 
+def may_be_one_lock(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether waits of these kinds can be for one lock: to read or to write, and in osq_lock of either."""
+    first, second = (
+        {name for kind in kinds for name in kind.partition(":")[0].split(" or ")} for kinds in (some, others)
+    )
+    return bool(first & second)
+
+
 def wait_of(path: Iterable[str]) -> str | None:
     """The kind of the outermost lock that a stack, the nearest first, waits for."""
     kinds = [kind for name in path if (kind := kind_of(name))]
