@@ -145,10 +145,9 @@ def scale(dask: str | None, keep: bool) -> None:
     """
     from lockscale import paths
     from lockscale.files import need_clone
-    from lockscale.show.scale import keep_scale, scale_study
+    from lockscale.show.scale import keep_scale, scale_study, scale_text
     from lockscale.studies.registry import studies
     from lockscale.sweeps import dask_client, local_cluster
-    from lockscale.text_table import text_table
 
     if keep:
         need_clone("the scale study is kept in data/", paths.DATA)
@@ -157,4 +156,4 @@ def scale(dask: str | None, keep: bool) -> None:
     if keep:
         keep_scale(found)
     rows = found.astype(object).where(found.notna(), None).to_dict("records")
-    show(rows, f"{text_table(found)}\nsimulated")
+    show(rows, scale_text(found))

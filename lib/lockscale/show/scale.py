@@ -21,6 +21,7 @@ from lockscale.sim.sweep import key_of, version_of
 from lockscale.studies.hooks import MOST, SweptPath, Values, draws
 from lockscale.sweeps import sweep_points
 from lockscale.tables import published
+from lockscale.text_table import text_table
 
 THREADS = tuple(2**k for k in range(MOST.bit_length()))
 DRAWS = 20
@@ -154,6 +155,40 @@ def most_of(point: Mapping[str, Any], operations: int, repeated: Mapping[str, st
 def keep_scale(found: pd.DataFrame) -> None:
     """`scale_study()`'s rows, all of them simulated."""
     write_text(KEPT, found.to_csv(index=False))
+
+
+def scale_text(found: pd.DataFrame) -> str:
+    """Where each arm saturates and is held up with the most CPUs, then its rates; draws are in --json."""
+    rates, knees = (found[found.metric == name] for name in ("throughput", "saturates_at"))
+    of_arm = ["path", "arm"]
+    last = rates.loc[rates.groupby(of_arm, sort=False).threads.idxmax()]
+    knees = last[[*of_arm, "threads", "most_time_at", "share_pct"]].merge(
+        knees[[*of_arm, "value", "low", "high"]], on=of_arm, how="left"
+    )
+    knees.loc[knees.value > knees.threads, ["value", "low", "high"]] = np.nan
+    names = {"value": "saturates at", "threads": "most CPUs", "most_time_at": "there most time in"}
+    order = [*of_arm, "saturates at", "low", "high", "most CPUs", "there most time in", "share %"]
+    table = rates.pivot(index=[*of_arm, "unit"], columns="threads", values="value")
+    each = table.reindex(pd.MultiIndex.from_frame(last[[*of_arm, "unit"]])).map(_short).reset_index()
+    return "\n".join(
+        [
+            "Threads at which each path saturates, least and most of the draws; -: not up to the most CPUs",
+            text_table(knees.rename(columns={**names, "share_pct": "share %"})[order]),
+            "Rates by threads; k: thousands, M: millions",
+            text_table(each.rename(columns=str)),
+            "simulated",
+        ]
+    )
+
+
+def _short(rate: float) -> str | None:
+    """Three digits that count."""
+    if np.isnan(rate):
+        return None
+    for least, unit in ((1e6, "M"), (1e3, "k")):
+        if rate >= least:
+            return f"{rate / least:.3g}{unit}" if rate < 1e3 * least else f"{rate / least:.0f}{unit}"
+    return f"{rate:.3g}"
 
 
 FROM_THREADS = 64  # below, no path of ext4 saturates
