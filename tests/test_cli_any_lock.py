@@ -232,3 +232,19 @@ def test_what_cannot_be_meant_is_one_sentence(lockscale: Lockscale, arguments: l
     assert found.status == 2
     assert says in found.err
     assert "Traceback" not in found.err
+
+
+def test_a_case_that_nobody_has_measured_is_predicted_and_named_as_not_scored(
+    lockscale: Lockscale, tmp_path: Path
+) -> None:
+    entry = {
+        "id": "mine", "subsystem": "ext4", "kind": "lockless", "change": "x",
+        "workload": "y", "unit": "ops/s",
+        "higher_is_better": True, "source": {"author": "me"},
+        "points": [{"threads": 1, "base": 10}, {"threads": 8, "base": 20}],
+    }  # fmt: skip
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({"cases": [entry]}))
+    assert (
+        "Not scored, as `patched` is missing: mine;"
+        in lockscale("casebook", "score", str(tmp_path / "c.yaml")).out
+    )

@@ -287,6 +287,10 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
         table(kinds),
         table(places),
     ]
+    if unknown := [row["id"] for row in value["cases"] if row["published"] is None]:
+        parts.append(
+            f"Not scored, as `patched` is missing: {', '.join(unknown)}; --each shows what is predicted"
+        )
     if each:
         parts.append(table([{key: row[key] for key in ("id", "kind", *_SHOWN)} for row in value["cases"]]))
     return "\n\n".join(parts)
