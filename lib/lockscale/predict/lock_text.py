@@ -123,7 +123,10 @@ def letter(answer: LockAnswer) -> str:
 def _measured(answer: LockAnswer, best: PatchGain) -> str:
     base = f"The unpatched side at {best.threads} threads: {', '.join(answer.used)}."
     if best.promise is None:
-        return f"{base} The share of time spent waiting for the lock is not known."
+        return (
+            f"{base} The share of time spent waiting for the lock is not known, so it is not shown that this "
+            "lock limits the rate."
+        )
     return (
         f"{base} Deleting the waits that the change ({best.patch}) removes would make it "
         f"{best.promise:.2f} times as fast, if nothing else were in the way."
@@ -142,8 +145,9 @@ def _expected(answer: LockAnswer, best: PatchGain) -> str:
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
-        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
-        f"{limit.gain_ends_at:.2f} times, within {ROOM:.2f} times as far as waits show it."
+        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to "
+        f"{limit.gain_ends_at / ROOM:.2f} to {ROOM * limit.gain_ends_at:.2f} times"
+        + ("." if limit.is_another_lock else ", if it is a different lock.")
         if limit and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."
     )
