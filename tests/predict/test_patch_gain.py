@@ -417,7 +417,9 @@ def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
     spun, given = (ask_lock(one, ["lockless a"], [], history()).candidates[0] for one in asked)
     assert spun.high == pytest.approx(given.high, rel=0.01) and spun.worth == given.worth == "no"
     slept = profile(replace(waiting("a", 0.5, lock="rwsem_down_write_slowpath"), kind="rwsem:W"))
-    assert ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], history()).candidates[0].high > 1.2
+    asleep = ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], history())
+    assert asleep.candidates[0].high > 1.2 and "too high unless many sleep" in lock_text(asleep)
+    assert "too high" not in lock_text(ask_lock(asked[0], ["lockless a"], [], history()))
 
 
 def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:

@@ -28,6 +28,7 @@ from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
     ROOM,
     all_seen,
+    matches_of,
     names_no_lock,
     no_waits,
     notes_of,
@@ -130,7 +131,7 @@ def ask_lock(
             history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
-        notes=notes_of(measured, [one.promise for one, _ in found]),
+        notes=notes_of(measured, asked, [one.promise for one, _ in found]),
         gains=history.gains,
         patches=history.patches,
     )
@@ -165,7 +166,7 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
 def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple[PatchGain, NextLimit | None]:
     """And who waits longest once it is there."""
     changes = patch.changes if measured.profile else patch.of_each_lock()
-    matches = [measured.profile.match(change.lock) for change in changes] if measured.profile else []
+    matches = matches_of(measured, changes)
     found: list[Match | None] = [*matches] or [None] * len(changes)
     shares = [_waiting(measured, match) for match in found]
     promises = [

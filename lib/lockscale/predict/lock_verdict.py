@@ -90,13 +90,16 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     return found
 
 
+def matches_of(measured: UnpatchedData, changes: Sequence[Change]) -> list[Match]:
+    """What the profile says of each; empty without one. Raises BadInput for a name that is not in it."""
+    return [measured.profile.match(change.lock) for change in changes] if measured.profile else []
+
+
 def no_waits(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
     """Of patches of a lock whose name is that of no wait; BadInput for one of an idle CPU."""
     found: list[str] = []
-    if measured.profile is None:
-        return found
     for patch in asked:
-        matches = [measured.profile.match(change.lock) for change in patch.changes]
+        matches = matches_of(measured, patch.changes)
         if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
             raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
         found += [
@@ -107,13 +110,16 @@ def no_waits(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def notes_of(measured: UnpatchedData, promises: Sequence[float | None]) -> list[str]:
+def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence[float | None]) -> list[str]:
     notes = []
     known = [one for one in promises if one is not None]
     if known and max(known) < NOBODY_WAITS:
         said = "hardly anybody waits here"
-        if not measured.waits_timed:
-            said += ". The gains are those of published patches, none of which is for such a lock: too high"
+        if not all(all_seen(measured, one.changes, matches_of(measured, one.changes)) for one in asked):
+            said += (
+                " on a CPU, and who sleeps is not in this profile. The gains are those of published patches, "
+                "and too high unless many sleep"
+            )
         notes.append(said)
     if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
