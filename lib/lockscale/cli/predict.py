@@ -289,7 +289,7 @@ def _score_text(value: dict[str, Any], each: bool) -> str:
     ]
     if unknown := [row["id"] for row in value["cases"] if row["published"] is None]:
         parts.append(
-            f"Not scored, as `patched` is missing: {', '.join(unknown)}; --each shows what is predicted"
+            f"Not scored, as `patched` is missing: {', '.join(unknown)}; --cases shows what is predicted"
         )
     if each:
         parts.append(table([{key: row[key] for key in ("id", "kind", *_SHOWN)} for row in value["cases"]]))
