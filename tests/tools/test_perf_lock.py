@@ -261,3 +261,15 @@ def test_a_profile_of_addresses_is_known_by_symbol():
 def test_a_table_of_threads_names_no_lock():
     with pytest.raises(BadInput, match="by thread or cgroup and names no lock"):
         profile_of(sample("6.12.95-thread"))
+
+
+def test_a_total_of_a_few_of_the_waits_is_asked_about() -> None:
+    text = (
+        " contended   total wait     max wait     avg wait         type   caller\n\n"
+        "     12543 {total}      1.94 ms    184.16 us     spinlock   ext4_orphan_add+0x8f\n"
+    )
+    right, wrong = (
+        perf_lock.parse(text.format(total=total)).warnings for total in ("     2.31 s", "    2.31 ms")
+    )
+    said = "ext4_orphan_add+0x8f: total wait is that of 12 of its 12543 waits at their mean"
+    assert any(said in one for one in wrong) and not any("at their mean" in one for one in right)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import Entry, LockProfile, chosen
 from lockscale.tools.mail_text import TextLine, lines_of
@@ -23,6 +23,7 @@ from lockscale.tools.seal import UNSEALED, sealed, unseal
 from lockscale.tools.target_tools import DATA, LoadProfiler, Part
 
 TOOL = "perf_lock"
+MANY = 10  # times as many waits as a total is of: hardly all of them were still waiting at the end
 TRACEPOINT = "/sys/kernel/tracing/events/lock/contention_begin/id"
 CONTENTION_HELP = ("perf", "lock", "contention", "-h")
 PARTS = (
@@ -158,6 +159,12 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
         current = "" if row.name in waits else row.name
         waits[row.name] = added(waits[row.name], row) if row.name in waits else row
     warnings += _broken([one.text for one in rest])
+    warnings += [
+        f"{printable(one.name)}: total wait is that of {one.ended} of its {one.contentions} waits at their "
+        "mean: the others had not ended, or a unit is wrong"
+        for one in waits.values()
+        if one.acquired is None and MANY * one.ended < one.contentions
+    ]
     if not waits:
         warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")
     return PerfLock(
