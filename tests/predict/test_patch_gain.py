@@ -318,7 +318,7 @@ def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
     """Of waits that were timed; a profile of CPUs does not show who sleeps."""
     asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
     found = [ask_lock(one, ["lockless LOCK"], [], history()).candidates[0] for one in asked]
-    assert found[0].high == 1 and found[0].over_5_pct == 0 and found[0].worth == "no"
+    assert found[0].high < LEAST_GAIN and found[0].over_5_pct == 0 and found[0].worth == "no"
     for fewer, more in pairwise(found):
         assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
     assert found[2].value < 1.05 and found[2].worth == "no"

@@ -38,6 +38,7 @@ LEAST_PROMISE, MOST_PROMISE = 0.05, 3.5  # of its logarithm, beyond which cases 
 MOST_SHARE = 0.97  # of a profile: more is indistinguishable from all of it
 LEAST_BUSY = 0.3  # assumed: who publishes a profile of a contended lock has kept the CPUs that busy
 HOLDS = 0.90
+EACH = (np.arange(2000) + 0.5) / 2000  # probabilities, evenly
 BOUND_SD = 0.05  # of its logarithm: two rates of which each has noise
 SUPERLINEAR = 1.15  # assumed: caches; more than N times one thread's rate is not expected of N threads
 
@@ -102,8 +103,8 @@ class History:
     ) -> GainInterval:
         """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does.
 
-        timed: the promise is of waits that were timed. Where those are fewer than in any case, so is the
-        gain, down to none of a lock for which nobody waits; samples on CPUs do not show who sleeps.
+        timed: the promise is of all who wait. Where those are fewer than in any case, so is the gain, down to
+        a lock for which nobody waits: the patch's own code then costs or saves FLOOR at most.
         """
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
@@ -116,15 +117,16 @@ class History:
         part = min(np.log(max(promise, 1.0)) / LEAST_PROMISE, 1.0) if timed and promise is not None else 1.0
 
         def log_gain(probability: Floats) -> Floats:
-            logs = _from_z(z + spread * student.ppf(probability, FREEDOM))
-            return np.where(logs > 0, part * logs, logs)
+            learned = _from_z(z + spread * student.ppf(probability, FREEDOM))
+            return part * learned + (1 - part) * FLOOR * (2 * probability - 1)
 
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
         shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
         low, value, high = np.exp(log_gain(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
-        pays = _to_z(np.array(FLOOR / part if part else np.inf))
-        worth = student.sf((pays - z) / spread, FREEDOM)
+        worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
+        if part < 1:
+            worth = float(np.mean(log_gain(EACH) > FLOOR))
         worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))
