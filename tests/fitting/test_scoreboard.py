@@ -34,6 +34,7 @@ def rows() -> list[dict]:
     patch.undo()
 
 
+@pytest.mark.slow
 def test_every_target_is_of_a_published_curve_and_in_its_row(rows: list[dict]):
     wanted = {(table, one.column): one for table, its in fit_targets().items() for one in its.columns}
     assert set(wanted) <= {(one.table, one.name) for one in all_published_columns()} and len(wanted) == 8

@@ -89,6 +89,7 @@ def test_a_page_needs_no_network_and_has_its_text(tmp_path: Path):
     assert not re.search(r"<(script|link)[^>]+(src|href)=", text)
 
 
+@pytest.mark.slow
 def test_a_measured_studys_text_comes_in_three_forms(lockscale, tmp_path: Path):
     forms = "changelog,cover,ticket"
     said = lockscale("export", "group-trylock", "--format", forms, "--output", str(tmp_path), "--json")

@@ -105,6 +105,7 @@ def test_a_run_folder_is_told_with_its_hashes_and_without_what_others_put_in(
     assert [path.name for path in inside.iterdir() if path.is_file()] == ["run-of-mine.html"]
 
 
+@pytest.mark.slow
 def test_a_prediction_that_was_changed_is_refused_and_nothing_is_written(copied, inside, lockscale):
     said = json.loads((copied / "prediction.json").read_text())
     (copied / "prediction.json").write_text(json.dumps({**said, "origin": "simulated"}))

@@ -57,6 +57,7 @@ def test_after_a_fast_drag_the_last_value_is_shown(explorer: Explorer):
     assert "at 42 threads" in explorer.words.value and "42" in explorer.setting.command()
 
 
+@pytest.mark.slow
 def test_every_control_moves_the_setting(explorer: Explorer):
     moves = {
         "arm": "search-locked", "threads": 24, "hold": a_time(explorer, "hold", 52),
@@ -68,6 +69,7 @@ def test_every_control_moves_the_setting(explorer: Explorer):
     assert explorer.setting == Setting(**moves) and shows(explorer, Setting(**moves))
 
 
+@pytest.mark.slow
 def test_another_scene_takes_the_controls_along(explorer: Explorer):
     for one in (*scenes()[1:], scenes()[0]):
         explorer.controls["scene"].value = one.name
@@ -122,6 +124,7 @@ def test_refined_it_says_so_and_the_next_move_is_quick_again(explorer: Explorer)
     assert not explorer.setting.fine and "Quick look" in explorer.words.value
 
 
+@pytest.mark.slow
 def test_threads_that_share_cpus_are_simulated_at_length_or_not_shown(
     explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ):
