@@ -99,19 +99,11 @@ class UnpatchedData:
     @property
     def share_denied(self) -> str:
         """That all timed waits together are far less than the share that somebody gives of one lock."""
-        if (
-            self.wait_share is None
-            or self.profile is None
-            or self.profile.of != LOCK_WAITS
-            or not self.lasted_s
-        ):
-            return ""
-        waited_s = sum(one.wait_ns or 0.0 for one in self.profile.entries) / 1e9
-        timed = waited_s / (self.lasted_s * self.most_threads)
-        if self.wait_share <= FAR_SHARE * timed:
+        timed_s, there_is_s = self._timed_s
+        if self.wait_share is None or not there_is_s or self.wait_share * there_is_s <= FAR_SHARE * timed_s:
             return ""
         share = f"--share {100 * self.wait_share:g}%"
-        return f"{share}, but all waits of the profile are {100 * timed:.2g}% of the time"
+        return f"{share}, but all waits of the profile are {100 * timed_s / there_is_s:.2g}% of the time"
 
     @property
     def waits_timed(self) -> bool:
@@ -121,13 +113,19 @@ class UnpatchedData:
     @property
     def overfull(self) -> str:
         """That locks are waited for longer than all threads together had; a lock alone is refused then."""
-        timed = self.profile.entries if self.profile and self.profile.of == LOCK_WAITS else ()
-        waited_s = sum(entry.wait_ns or 0.0 for entry in timed) / 1e9
-        there_is_s = (self.lasted_s or 0.0) * self.most_threads
+        waited_s, there_is_s = self._timed_s
         if not there_is_s or waited_s <= MOST_BUSY * there_is_s:
             return ""
         load = f"{self.most_threads} threads in {self.lasted_s:g} s"
         return f"all waits together are {waited_s:.3g} s, but {load} have {there_is_s:.3g} s"
+
+    @property
+    def _timed_s(self) -> tuple[float, float]:
+        """What all timed waits took together, and the time that all threads had; of samples nothing."""
+        if self.profile is None or self.profile.of != LOCK_WAITS:
+            return 0.0, 0.0
+        waited_ns = sum(entry.wait_ns or 0.0 for entry in self.profile.entries)
+        return waited_ns / 1e9, (self.lasted_s or 0.0) * self.most_threads
 
     @cached_property
     def ladder(self) -> dict[int, float]:

@@ -68,8 +68,8 @@ def predict(
 ) -> dict[str, Any]:
     """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
 
-    unpatched: what the run counted of one arm on its own target. answer: that of answer_for(), if it is
-    known. unpatched: the rows of the unpatched arm, where the run measured it first.
+    base: what the run counted of one arm on its own target. answer: that of answer_for(), if it is known.
+    unpatched: the rows of the unpatched arm, where the run measured it first.
     """
     gains = None if unpatched is None else predict_gains(study, unpatched, learned_elsewhere(study))
     parts = study_parts(study.name)
