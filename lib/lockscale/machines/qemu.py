@@ -92,6 +92,8 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
         argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
         argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
     elif guest.accel != "kvm":
+        # Where code lies at another address in each process, TCG translates it anew for each.
+        argv += ["--append", "norandmaps"]
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
     if guest.disk and guest.disk.qemu_options():

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The user's own xfstests on an arm and on the base, and what the arm alone fails.
 
-A run takes hours under emulation, so it is done in pieces: some tests on the base, the same on the arm,
-each piece in a guest of its own. The results of a piece are kept at once, and an interrupted run continues
-after the last one.
+A run takes hours under emulation, so it is done in pieces: some tests on the base and, side by side with
+it, the same on the arm, each in a guest of its own: whether a test passes is compared, not how long it
+takes. The results of a piece are kept at once, and an interrupted run continues after the last one.
 """
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,6 +69,8 @@ class Pair:
     folder: Path
     protocol: str = ""
     kept: list[Outcome] = field(default_factory=list)
+    guests: list[QemuMachine] = field(default_factory=list)
+    ended: bool = False
 
     @property
     def path(self) -> Path:
@@ -106,21 +109,45 @@ class Pair:
         }
 
     def run(self, tests: Sequence[str], iteration: int = 0) -> None:
-        """Each piece of `tests` on both kernels, in turn; what is kept is not repeated."""
+        """Each piece of `tests` on both kernels, side by side; what is kept is not repeated."""
         what = "xfstests" if not iteration else f"xfstests, those that differ, once more ({iteration})"
-        with progress(what, len(tests) * len(self.kernels)) as shown:
+        pieces = [tests[at : at + TESTS_A_BOOT] for at in range(0, len(tests), TESTS_A_BOOT)]
+        missing = [(piece[0], self._missing(piece, iteration)) for piece in pieces]
+        with progress(what, sum(len(left) for _, by_name in missing for left in by_name.values())) as shown:
             done = 0
-            for piece in (tests[at : at + TESTS_A_BOOT] for at in range(0, len(tests), TESTS_A_BOOT)):
-                for name, kernel in self.kernels.items():
-                    there = self.results(name, iteration)
-                    missing = [test for test in piece if test not in there]
-                    shown.update(done, f"{kernel.series}, from {piece[0]} on")
-                    if missing:
-                        found = self._results(kernel, missing)
-                        self.kept += [self._outcome(kernel, iteration, result) for result in found]
-                        write_rows(self.path, self.kept, Outcome)
-                    done += len(piece)
+            for first, by_name in missing:
+                shown.update(done, f"from {first} on")
+                self._run_piece(by_name, iteration)
+                done += sum(map(len, by_name.values()))
             shown.update(done)
+
+    def _missing(self, piece: Sequence[str], iteration: int) -> dict[str, list[str]]:
+        """What is not kept of `piece`, by kernel."""
+        kept = {name: self.results(name, iteration) for name in self.kernels}
+        left = {name: [test for test in piece if test not in there] for name, there in kept.items()}
+        return {name: tests for name, tests in left.items() if tests}
+
+    def _run_piece(self, by_name: dict[str, list[str]], iteration: int) -> None:
+        """Both kernels at once; where one fails, or somebody interrupts, the other's guest ends as well."""
+        with ThreadPoolExecutor(len(self.kernels)) as pool:
+            try:
+                begun = {
+                    pool.submit(self._results, self.kernels[name], tests): self.kernels[name]
+                    for name, tests in by_name.items()
+                }
+                for one in as_completed(begun):
+                    found = [self._outcome(begun[one], iteration, result) for result in one.result()]
+                    self.kept += found
+                    write_rows(self.path, self.kept, Outcome)
+            except BaseException:
+                self._end()
+                raise
+
+    def _end(self) -> None:
+        """No guest boots any more, and those that run are killed."""
+        self.ended = True
+        for machine in list(self.guests):
+            machine.abandon()
 
     def _outcome(self, kernel: Kernel, iteration: int, result: TestResult) -> Outcome:
         said = result.status, printable(result.reason, 300)
@@ -128,6 +155,8 @@ class Pair:
 
     def _results(self, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
         """Of one boot; where the guest hangs or panics each test has a boot of its own, to find which did."""
+        if self.ended:
+            raise RunFailed("nothing boots any more")
         with self._guest(kernel) as (machine, home):
             argv = xfstests.command(home, CONFIG, tests=tests)
             try:
@@ -149,8 +178,11 @@ class Pair:
             disks = tuple(Scratch(folder / f"{n}.img", SIZE_MIB, f"XFSTESTS{n}") for n in (0, 1))
             for disk in disks:
                 disk.make()
-            guest = guest_of(self.target, kernel, CPUS, disk=Disks(disks))
-            with QemuMachine(guest) as machine:
+            machine = QemuMachine(guest_of(self.target, kernel, CPUS, disk=Disks(disks)))
+            self.guests.append(machine)
+            if self.ended:  # since it was asked
+                machine.abandon()
+            with machine:
                 assert_runs(machine, kernel)
                 home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
                 if not home:
