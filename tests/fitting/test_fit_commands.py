@@ -74,6 +74,20 @@ def test_fit_as_text_says_what_a_person_wants(my_csv: str, capfd):
         assert word in out
 
 
+def test_two_thread_counts_choose_no_model_and_have_no_knee(
+    tmp_path: Path, capfd, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(table_fit, "MODELS", {"amdahl": AMDAHL, "retry_storm": RETRY_STORM})
+    two = tmp_path / "two.csv"
+    two.write_text("threads,value\n1,100\n16,900\n")
+    rows = as_json(capfd, "fit", str(two))
+    assert len(rows) > 1 and not any(row["landmarks"] for row in rows)
+    _, out, _ = run(capfd, "fit", str(two))
+    assert "not ranked: too few thread counts" in out and "knee" not in out
+    _, out, _ = run(capfd, "fit", str(two), "--model", "amdahl")
+    assert "knee" in out, "who names the model has chosen"
+
+
 def test_compare_ranks_and_says_what_the_data_tell(my_csv: str, capfd):
     first, second = as_json(capfd, "compare", my_csv)
     assert (first["model"], first["rank"], second["rank"]) == ("usl", 1, 2)

@@ -27,13 +27,16 @@ IPv6AcceptRA=no
 LinkLocalAddressing=no
 """
 
-GRUB_DEFAULTS = """\
+# Emulated, each process would have its code translated anew where it lies at another address.
+ARGUMENTS = "console=ttyS0 norandmaps"
+
+GRUB_DEFAULTS = f"""\
 GRUB_DEFAULT=saved
 GRUB_TIMEOUT=0
 GRUB_DISTRIBUTOR=Debian
 GRUB_DISABLE_SUBMENU=y
 GRUB_DISABLE_OS_PROBER=true
-GRUB_CMDLINE_LINUX="console=ttyS0"
+GRUB_CMDLINE_LINUX="{ARGUMENTS}"
 GRUB_TERMINAL="serial"
 """
 
@@ -103,6 +106,6 @@ def first_grub_cfg(release: str, uuid: str) -> str:
     """The menu of the first boot, before the server has written its own."""
     return (
         "serial\nterminal_input serial\nterminal_output serial\n"
-        f"linux /boot/vmlinuz-{release} root=UUID={uuid} ro console=ttyS0\n"
+        f"linux /boot/vmlinuz-{release} root=UUID={uuid} ro {ARGUMENTS}\n"
         f"initrd /boot/initrd.img-{release}\nboot\n"
     )

@@ -153,7 +153,7 @@ class FittedColumns:
     """Fits of one curve, best first where there are several, or one of several curves together.
 
     landmarks: of the first fit, of each curve; none of one given another: beyond the thread counts of that
-    one nothing is known.
+    one nothing is known. None either of the first of several that are not ranked.
     """
 
     columns: tuple[Column, ...]
@@ -178,10 +178,11 @@ class FittedColumns:
         best = self.fits[0]
         lines = [*self.columns, best, *(f"  {landmark}" for landmark in self.landmarks)]
         if len(self.fits) > 1:
-            how = "one" if best.loo_pct is None else "the best"
-            how = "none fits; the least bad" if best.misfit else how
-            shown = f"`lockscale compare {self.columns[0].table}` shows all"
-            lines.append(f"  {how} of {len(self.fits)} models; {shown}")
+            how = "none fits; the least bad" if best.misfit else "the best"
+            how = f"{how} of {len(self.fits)} models"
+            if _not_ranked(self.fits):
+                how = f"one of {len(self.fits)} models, not ranked: too few thread counts to leave one out"
+            lines.append(f"  {how}; `lockscale compare {self.columns[0].table}` shows all")
         return "\n".join(map(str, lines))
 
 
@@ -222,8 +223,12 @@ def fit_each_column(
     return fitted, said
 
 
+def _not_ranked(fits: tuple[Fit, ...]) -> bool:
+    return len(fits) > 1 and fits[0].loo_pct is None
+
+
 def _with_landmarks(columns: tuple[Column, ...], fits: tuple[Fit, ...]) -> FittedColumns:
-    landmarks = () if columns[0].given else diagnose(fits[0])
+    landmarks = () if columns[0].given or _not_ranked(fits) else diagnose(fits[0])
     said = tuple(replace(one, status=fits[0].status(one.status)) for one in landmarks)
     return FittedColumns(columns, fits, said)
 
