@@ -6,19 +6,15 @@ its threads wait for the lock; half of them have a second lock, which no profile
 simulated as well. Nothing of the predictor is in the simulator.
 """
 
-import re
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from known_locks import history, profile, timed, waiting
 from two_locks import two_locks
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
-from lockscale.predict.casebook import past, read_casebook
-from lockscale.predict.history import History, learn
 from lockscale.predict.lock_answer import PatchGain, ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
@@ -27,19 +23,6 @@ from lockscale.tools.lock_profile import Entry, LockProfile
 
 THREADS = (1, 8, 48)
 PATCHES = {"shrink wanted_lock 50%": 0.5, "fewer wanted_lock 80%": 0.2, "lockless wanted_lock": 0.001}
-
-
-@lru_cache
-def history() -> History:
-    return learn(past(read_casebook()))
-
-
-def profile(*entries: Entry) -> LockProfile:
-    return LockProfile("perf_report", "on-CPU samples", entries, "by hand")
-
-
-def waiting(caller: str, pct: float, line: int = 1, lock: str = "queued_spin_lock_slowpath") -> Entry:
-    return Entry(lock, line, (caller,), "spin", None, "self", pct)
 
 
 @dataclass(frozen=True)
@@ -157,17 +140,6 @@ def test_a_function_that_takes_a_lock_is_not_given_the_locks_of_what_it_calls() 
     assert found.candidates[0].promise == pytest.approx(1 / 0.7, rel=0.01)
 
 
-def test_waits_that_the_rates_contradict_leave_open_what_is_worth_writing() -> None:
-    """Threads that wait half of their time make half of 64 times one thread's rate, not four times it."""
-    contradicted = UnpatchedData({1: 35e3, 64: 140e3}, wait_share=0.5)
-    found = ask_lock(contradicted, ["lockless a_lock"], [], history())
-    assert found.candidates[0].worth == "not known" and "contradict the rates" in lock_text(found)
-    explained = UnpatchedData({1: 4375.0, 64: 140e3}, wait_share=0.5)
-    collapsed = UnpatchedData({1: 35e3, 8: 200e3, 48: 80e3}, wait_share=0.77)  # as S1's, through its lock
-    for measured in (explained, collapsed):
-        assert ask_lock(measured, ["lockless a_lock"], [], history()).candidates[0].worth == "yes"
-
-
 def test_what_a_profiles_own_text_says_of_its_load_is_taken() -> None:
     asleep = Entry("schedule", 1, ("down_write", "a_lock"), "rwsem:W", None, "self", 100.0, wait_ns=160e9)
     seen = LockProfile("stack_counts", "off-CPU time", (asleep,), disjoint=True, threads=32, seconds=10.0)
@@ -183,14 +155,6 @@ def test_the_base_is_set_against_itself_first() -> None:
     found = ask_lock(kernel.measured, [kernel.patch], [], history())
     assert found.off_by_pct is not None and found.off_by_pct < 10
     assert lock_text(found).startswith("Check against the unpatched rates")
-
-
-def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
-    seen = profile(waiting("wanted_lock", 2.0))
-    found = ask_lock(
-        UnpatchedData({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], history()
-    )
-    assert "do not explain this curve" in found.against_itself
 
 
 def test_a_lock_of_a_like_name_is_not_taken_for_it() -> None:
@@ -247,31 +211,6 @@ def test_a_lock_that_one_change_removes_takes_no_other(text: str) -> None:
         ask_lock(UnpatchedData({8: 100.0, 64: 90.0}), [text], [], history())
 
 
-def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
-    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 40.0)
-    seen = replace(profile(slow), warnings=("line 3 is left out",))
-    said = lock_text(ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], history())).splitlines()
-    assert said[1] == "warning: line 3 is left out" and said[2].startswith("note: 64 threads are assumed")
-
-
-def test_rates_that_no_threads_explain_give_no_verdict() -> None:
-    """One of the two has lost its k."""
-    for rates in ({1: 35.0, 64: 140e3}, {1: 35e3, 64: 35.0}, {4: 35e3, 64: 140e6}):
-        found = ask_lock(UnpatchedData(rates), [], [], history())
-        assert {one.worth for one in found.candidates} == {"not known"}
-        assert any("is a suffix such as k missing?" in one for one in found.warnings)
-    assert not UnpatchedData({1: 35e3, 64: 64 * 35e3}).off_scale
-
-
-def test_waits_that_a_profile_of_cpus_cannot_show_give_no_verdict() -> None:
-    """A hundredth of the samples waits, where sixteen of seventeen threads must."""
-    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 1.2)
-    work = Entry("memcpy", 2, (), None, None, "self", 98.8)
-    found = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}, profile(slow, work)), [], [], history())
-    assert {one.worth for one in found.candidates} == {"not known"}
-    assert any("the waits contradict the rates" in one for one in found.warnings)
-
-
 def test_a_profile_that_says_no_share_narrows_and_widens_nothing() -> None:
     rates = {1: 35e3, 64: 140e3}
     waits = LockProfile("perf_lock", "lock waits", (Entry("a_lock", 1, None, "spin", wait_ns=1e9),))
@@ -281,55 +220,12 @@ def test_a_profile_that_says_no_share_narrows_and_widens_nothing() -> None:
         assert (beside.low, beside.value, beside.high) == (alone.low, alone.value, alone.high)
 
 
-def test_waits_longer_than_all_threads_had_are_told_and_give_no_verdict() -> None:
-    """Each of the locks alone would fit."""
-    two = [Entry(name, n, None, "mutex", wait_ns=60e9) for n, name in enumerate(("a_lock", "b_lock"))]
-    seen = LockProfile("perf_lock", "lock waits", (*two,))
-    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), [], [], history())
-    assert any("all waits together are 120 s, but 8 threads in 10 s have 80 s" in w for w in found.warnings)
-    assert {one.worth for one in found.candidates} == {"not known"}
-    assert not ask_lock(UnpatchedData({}, seen, 16, 10.0), [], [], history()).warnings
-
-
 def test_the_likeliest_gain_is_not_above_what_the_next_lock_allows() -> None:
     waits = [("a_lock", 320e9), ("b_lock", 20e9)]
     entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
     seen = LockProfile("lock_stat", "lock waits", entries)
     found = ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history())
     assert found.next_limit and found.candidates[0].value <= found.next_limit.gain_ends_at
-
-
-def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
-    waits = [("a_lock", 1e9), ("b_lock", 0.9e9)]
-    entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
-    seen = LockProfile("perf_lock", "lock waits", entries)
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history()))
-    assert "too little to limit any of these gains" in said and "it alone would limit" not in said
-
-
-def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
-    every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.995, 0))
-    assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every
-    assert "hardly anybody waits here" in nobody and "33.33" not in nobody
-    assert "look for one that is waited for" in nobody and "look for one" not in every
-
-
-def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
-    """Of waits that were timed; a profile of CPUs does not show who sleeps."""
-    asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
-    found = [ask_lock(one, ["lockless LOCK"], [], history()).candidates[0] for one in asked]
-    assert found[0].high < LEAST_GAIN and found[0].over_5_pct == 0 and found[0].worth == "no"
-    for fewer, more in pairwise(found):
-        assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
-    assert found[2].value < 1.05 and found[2].worth == "no"
-
-
-def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:
-    answer = ask_lock(UnpatchedData(rates_per_s={1: 35e3, 64: 140e3}), [], [])
-    assert any(0.895 <= one.over_5_pct < 0.9 for one in answer.candidates)
-    shown = re.findall(r"(\d+)% +(yes|no)", lock_text(answer))
-    assert shown and all((int(chance) >= 90) == (worth == "yes") for chance, worth in shown)
-    assert "two always fit the model, a third would check it" in lock_text(answer)
 
 
 def test_rates_that_grow_faster_than_the_threads_bound_nothing_below_one() -> None:
@@ -366,67 +262,6 @@ def test_no_more_is_waited_than_there_are_threads_and_seconds() -> None:
     )
     with pytest.raises(BadInput, match="i_lock is waited for 30 s, but 2 threads in 10 s have 20 s"):
         ask_lock(UnpatchedData({}, waits, 2, 10.0), ["lockless i_lock"], [], history())
-
-
-def timed(tool: str, *waits: tuple[str, float]) -> LockProfile:
-    entries = tuple(Entry(name, n, None, "spin", wait_ns=1e9 * s) for n, (name, s) in enumerate(waits, 1))
-    return LockProfile(tool, "lock waits", entries)
-
-
-def test_waits_without_the_time_they_are_of_carry_no_verdict() -> None:
-    """A microsecond of waiting may be of a second or of a day."""
-    seen = timed("perf_lock", ("ext4_orphan_add", 1.3e-6))
-    for rates in ({}, {1: 35e3, 16: 140e3}):
-        for one in ask_lock(UnpatchedData(rates, seen, 16), [], [], history()).candidates:
-            assert one.worth in ("not known", "no")
-    assert "no verdict is given" in lock_text(ask_lock(UnpatchedData({}, seen, 16), [], [], history()))
-
-
-def test_one_rate_shows_nothing_and_several_do_not_show_that_a_lock_limits_them() -> None:
-    (alone,) = ask_lock(UnpatchedData({64: 140e3}), ["lockless LOCK"], [], history()).candidates
-    (two,) = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}), ["lockless LOCK"], [], history()).candidates
-    assert (alone.worth, two.worth) == ("not known", "if it limits")
-
-
-def test_work_that_is_no_wait_is_no_lock() -> None:
-    seen = profile(Entry("copy_user_generic_string", 1, ("filemap_read",), None, None, "self", 74.0))
-    found = ask_lock(UnpatchedData({}, seen, 16), ["lockless copy_user_generic_string"], [], history())
-    assert found.candidates[0].worth == "not known"
-    assert any("its own work is taken for waiting" in one for one in found.warnings)
-    (avoided,) = ask_lock(
-        UnpatchedData({}, seen, 16), ["avoid copy_user_generic_string 80%"], [], history()
-    ).candidates
-    assert avoided.worth == "yes"
-
-
-def test_no_patch_of_a_lock_ends_idling() -> None:
-    seen = profile(
-        Entry("intel_idle", 1, ("cpu_startup_entry",), None, None, "self", 90.0), waiting("a", 5, 2)
-    )
-    with pytest.raises(BadInput, match="intel_idle is where CPUs idle"):
-        ask_lock(UnpatchedData({}, seen, 16), ["lockless intel_idle"], [], history())
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 16), ["lockless a"], [], history()))
-    assert "CPUs idle in 90% of the samples" in said and "at least 30% of the time counts as busy" in said
-
-
-def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
-    asked = [
-        UnpatchedData({}, profile(waiting("a", 0.5), waiting("b", 30.0, 2)), 16),
-        UnpatchedData(threads=16, wait_share=0.005),
-    ]
-    spun, given = (ask_lock(one, ["lockless a"], [], history()).candidates[0] for one in asked)
-    assert spun.high == pytest.approx(given.high, rel=0.01) and spun.worth == given.worth == "no"
-    slept = profile(replace(waiting("a", 0.5, lock="rwsem_down_write_slowpath"), kind="rwsem:W"))
-    asleep = ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], history())
-    assert asleep.candidates[0].high > 1.2 and "too high unless many sleep" in lock_text(asleep)
-    assert "too high" not in lock_text(ask_lock(asked[0], ["lockless a"], [], history()))
-
-
-def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
-    seen = timed("perf_lock", ("a", 1.0))
-    found = ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], history())
-    assert found.candidates[0].worth == "not known"
-    assert any("--share 90%, but all waits of the profile are 6.2% of the time" in w for w in found.warnings)
 
 
 def test_two_callers_of_a_spin_lock_may_take_the_same_one() -> None:

@@ -69,7 +69,7 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> s
 @click.option(
     "--tool",
     metavar="TOOL",
-    help="The tool that printed the profile, if several did or it is not recognised.",
+    help="The tool that printed the profile, if it is not recognised.",
 )
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."

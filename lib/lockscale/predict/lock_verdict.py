@@ -28,16 +28,16 @@ def worth_writing(
     """By how likely it is that the gain pays for the patch's own code.
 
     Not known where the data contradict each other, or do not say that anybody waits: a profile without
-    shares, one rate, work that is no wait. Of several rates a yes has a condition; there is none where
-    another lock may leave nothing to gain.
+    shares, one rate, work that is no wait, which is taken for waiting: so it can say no. Of several rates a
+    yes has a condition; there is none where another lock may leave nothing to gain.
     """
     of_rates = measured.profile is None and measured.wait_share is None
-    if measured.impossible or unfounded or (None in shares and not of_rates):
+    if measured.impossible or (None in shares and not of_rates):
         return "not known"
     if chance < UNLIKELY:
         return "no"
     may_be_in_the_way = next_ends_at is not None and next_ends_at < ROOM
-    if chance < SURE or may_be_in_the_way or (of_rates and len(measured.ladder) < 2):
+    if unfounded or chance < SURE or may_be_in_the_way or (of_rates and len(measured.ladder) < 2):
         return "not known"
     return IF_IT_LIMITS if of_rates else "yes"
 
