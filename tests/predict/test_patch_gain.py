@@ -189,6 +189,21 @@ def test_a_share_that_somebody_knows_is_taken_in_place_of_the_profiles() -> None
     assert found.promise == pytest.approx(2.5)
 
 
+def test_another_lock_has_at_most_the_time_that_a_known_share_leaves() -> None:
+    """Who sleeps for a_lock 95% of the time runs in the rest, half of which spins for b_lock."""
+    asleep = Entry("rwsem_down_write_slowpath", 1, ("a_lock",), "rwsem:W", None, "self", 2.0)
+    seen = profile(asleep, waiting("b_lock", 50.0, 2))
+    limits = {
+        share: ask_lock(
+            UnpatchedData({}, seen, 64, None, share), ["lockless a_lock"], [], history()
+        ).next_limit
+        for share in (0.3, 0.95, 1.0)
+    }
+    assert limits[0.3] and limits[0.3].wait_pct == pytest.approx(50.0)
+    assert limits[0.95] and limits[0.95].wait_pct == pytest.approx(5.0)
+    assert limits[1.0] is None
+
+
 def test_what_two_changes_have_in_common_is_gained_once() -> None:
     slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock", "b_path"), "spin", None, "self", 40.0)
     for text in ("lockless a_lock + lockless a_lock", "lockless a_lock + lockless b_path"):

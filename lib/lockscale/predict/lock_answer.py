@@ -250,14 +250,14 @@ def _together(
 
 
 def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | None:
-    """The longest wait that a patch of these leaves alone."""
-    profile = measured.profile
+    """The longest wait that a patch of these leaves alone; it has at most the time that the others leave."""
+    profile, room = measured.profile, 1 - (measured.wait_share or 0.0)
     if profile is None or measured.waits_unseen:
         return None
     taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
     for wait in profile.waits:
-        share = measured.share(wait, waits=True)
-        if share and share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
+        share = min(measured.share(wait, waits=True) or 0.0, room)
+        if share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
             busy = busy_of_waiting(share * measured.most_threads)
             if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
