@@ -248,3 +248,12 @@ def test_a_case_that_nobody_has_measured_is_predicted_and_named_as_not_scored(
         "Not scored, as `patched` is missing: mine;"
         in lockscale("casebook", "score", str(tmp_path / "c.yaml")).out
     )
+
+
+def test_repeats_that_are_not_of_one_load_are_told(lockscale: Lockscale, tmp_path: Path):
+    rates = tmp_path / "rates.csv"
+    rates.write_text("threads,value\n1,35000\n1,36000\n64,140000\n64,35000\n")
+    said = "warning: repeats with 64 threads are 4.0 times apart (35000 to 140000)"
+    assert said in lockscale("whatif", "-r", str(rates)).out
+    rates.write_text("threads,value\n1,35000\n1,36000\n64,140000\n64,120000\n")
+    assert "times apart" not in lockscale("whatif", "-r", str(rates)).out

@@ -85,12 +85,31 @@ def test_a_caller_of_a_caller_is_asked_for_with_an_arrow():
         profile.match("foo < c")
 
 
+LOCK_STAT = (
+    "lock_stat version 0.4\n" + "-" * 20 + "\n"
+    "  class name con-bounces contentions waittime-min waittime-max waittime-total waittime-avg "
+    "acq-bounces acquisitions holdtime-min holdtime-max holdtime-total holdtime-avg\n" + "-" * 20 + "\n\n"
+)
+
+
+def test_a_function_that_waits_for_a_lock_class_is_told_which_one_to_name():
+    profile = profile_of(
+        LOCK_STAT + "  &sbi->s_orphan_lock:  1 2 0.10 3.00 4.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+        "  -------------------\n  &sbi->s_orphan_lock  2 [<000000001f0e2a1b>] ext4_orphan_add+0x52/0x290\n"
+        "  -------------------\n  &sbi->s_orphan_lock  2 [<000000001f0e2a1b>] ext4_orphan_del+0x61/0x1f0\n"
+        + "." * 20
+        + "\n\n"
+    )
+    waits = r"ext4_orphan_add is not in the profile .* as a lock, but waits for &sbi->s_orphan_lock: name it"
+    with pytest.raises(BadInput, match=waits):
+        profile.match("ext4_orphan_add")
+    with pytest.raises(BadInput, match=r"not in the profile \(lock_stat, 1 entry\): did you mean"):
+        profile.match("ext4_orphan_del")  # it held the lock
+
+
 def test_a_lock_class_is_matched_by_its_member_but_not_by_what_holds_it():
     text = (
-        "lock_stat version 0.4\n" + "-" * 20 + "\n"
-        "  class name con-bounces contentions waittime-min waittime-max waittime-total waittime-avg "
-        "acq-bounces acquisitions holdtime-min holdtime-max holdtime-total holdtime-avg\n" + "-" * 20 + "\n\n"
-        "  &(&bdi->wb_lock)->rlock:  1 2 0.10 3.00 4.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
+        LOCK_STAT + "  &(&bdi->wb_lock)->rlock:  1 2 0.10 3.00 4.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
         "  &bdi->wb_lock_irq#2:  1 3 0.10 3.00 6.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
         "  &mm->mmap_lock-R:  1 4 0.10 3.00 8.00 2.00  5 60 0.10 7.00 80.00 1.33\n"
     )

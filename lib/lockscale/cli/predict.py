@@ -69,7 +69,7 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> s
 @click.option(
     "--tool",
     metavar="TOOL",
-    help="The tool that printed the profile, if it is not recognised.",
+    help="The tool that printed the profile, if several did or it is not recognised.",
 )
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
@@ -130,7 +130,7 @@ def whatif(
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
-    from lockscale.predict.user_rates import read_profile, read_rates
+    from lockscale.predict.user_rates import read_profile, read_rates, repeats_apart
     from lockscale.tools.registry import file_name
 
     found_rates = read_rates(rates) if rates else {}
@@ -139,7 +139,8 @@ def whatif(
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
-    measured = UnpatchedData(found_rates, read, threads, seconds, wait_share)
+    doubt = repeats_apart(rates) if rates else ""
+    measured = UnpatchedData(found_rates, read, threads, seconds, wait_share, doubt)
     found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 

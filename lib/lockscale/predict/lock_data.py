@@ -29,7 +29,8 @@ class UnpatchedData:
 
     threads: at which the profile was taken, of the rates the most that are looked at. wait_share: of the
     threads' time that waits for the lock in question, 0 to 1, where somebody knows it otherwise; it is taken
-    in place of the profile's. Raises BadInput for numbers that are none, and for threads without a rate.
+    in place of the profile's. rates_doubt: what is odd about the rates, to be told with the answer. Raises
+    BadInput for numbers that are none, and for threads without a rate.
     """
 
     rates_per_s: Mapping[int, float] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class UnpatchedData:
     threads: int | None = None
     seconds: float | None = None
     wait_share: float | None = None
+    rates_doubt: str = ""
 
     def __post_init__(self) -> None:
         if self.wait_share is not None and not 0 <= self.wait_share <= 1:

@@ -79,6 +79,8 @@ def _which(measured: UnpatchedData) -> str:
 
 def warnings_of(measured: UnpatchedData) -> list[str]:
     found = list(measured.profile.warnings) if measured.profile else []
+    if measured.rates_doubt:
+        found.append(measured.rates_doubt)
     if measured.overfull:
         found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
     if measured.off_scale:

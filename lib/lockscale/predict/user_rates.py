@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from lockscale.errors import BadInput, printable
 from lockscale.fitting.column import Column, looks_swapped
@@ -13,6 +14,7 @@ from lockscale.tools.rates import rates_of
 from lockscale.tools.registry import file_name, profile_of, text_of
 
 EXAMPLE = "-r 1:35k,4:140k"
+MOST_APART = 1.5  # times, of repeats of one measurement; a quiet machine's are some per cent apart
 
 
 def read_rates(text: str) -> dict[int, float]:
@@ -22,9 +24,25 @@ def read_rates(text: str) -> dict[int, float]:
     """
     if _is_typed(text):
         return rates_of(text)
-    column = rate_curve(text)
-    logs = {int(n): np.log(column.rates_per_s[column.threads == n]) for n in sorted({*column.threads})}
-    return {n: float(np.exp(repeats.mean())) for n, repeats in logs.items()}
+    return {n: float(np.exp(np.log(repeats).mean())) for n, repeats in _repeats(text).items()}
+
+
+def repeats_apart(text: str) -> str:
+    """That repeats with as many threads are too far apart to be of one load; empty where none are."""
+    repeats = {} if _is_typed(text) else _repeats(text)
+    apart = {n: (float(one.min()), float(one.max())) for n, one in repeats.items()}
+    n, (low, high) = max(apart.items(), key=lambda one: one[1][1] / one[1][0], default=(0, (1.0, 1.0)))
+    if high <= MOST_APART * low:
+        return ""
+    return (
+        f"repeats with {n} threads are {high / low:.1f} times apart ({low:g} to {high:g}): their geometric "
+        f"mean is used; are they of one load?"
+    )
+
+
+def _repeats(path: str) -> dict[int, npt.NDArray[np.float64]]:
+    column = rate_curve(path)
+    return {int(n): column.rates_per_s[column.threads == n] for n in sorted({*column.threads})}
 
 
 def rate_curve(text: str) -> Column:

@@ -180,7 +180,8 @@ class LockProfile:
     title: what stands above it, or what it is of; unique among the profiles of a text as far as it says so.
     line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
     disjoint: the entries are whole stacks, so that no sample is in two of them. threads, seconds: of the
-    load, where the text says them.
+    load, where the text says them. sites: functions that wait, each with the lock, where only locks have
+    entries.
     """
 
     tool: str
@@ -193,6 +194,7 @@ class LockProfile:
     disjoint: bool = False
     threads: int | None = None
     seconds: float | None = None
+    sites: tuple[tuple[str, str], ...] = ()
 
     @property
     def names_locks(self) -> bool:
@@ -241,7 +243,10 @@ class LockProfile:
         if above:
             found = [one for one in found if one.callers and _calls(one.path, (first, *above))]
         if not found:
-            raise BadInput(f"{printable(name)} is not in the profile ({self._shown()}){self._near(first)}")
+            raise BadInput(
+                f"{printable(name)} is not in the profile ({self._shown()})"
+                f"{self._waits_there(first) or self._near(first)}"
+            )
         if self.of == LOCK_WAITS:
             family = max(found, key=lambda one: one.wait_ns or 0.0).family
             of_one_kind = [one for one in found if not family or one.family in ("", family)]
@@ -260,8 +265,15 @@ class LockProfile:
         return max(map(self._once, rows), key=lambda of: _pct(of) or 0.0)
 
     def _shown(self) -> str:
-        where = f"{self.tool}, {self.title}" if self.title else self.tool
-        return f"{printable(where)}, {len(self.entries)} entries"
+        where = self.tool if self.title in ("", self.tool) else f"{self.tool}, {self.title}"
+        n = len(self.entries)
+        return f"{printable(where)}, {n} entr{'y' if n == 1 else 'ies'}"
+
+    def _waits_there(self, function: str) -> str:
+        locks = [printable(lock) for site, lock in self.sites if function_of(site) == function]
+        if not locks:
+            return ""
+        return f" as a lock, but waits for {' and '.join(locks)}: name {'it' if len(locks) == 1 else 'one'}"
 
     def _near(self, name: str) -> str:
         known = sorted({one for entry in self.entries for one in entry.names})

@@ -292,9 +292,9 @@ def profiles(text: str) -> list[LockProfile]:
         )
         for use in found.uses
     ]
-    return [
-        LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, () if is_sealed else found.warnings)
-    ]
+    warnings = () if is_sealed else found.warnings
+    sites = tuple((one.symbol, one.name) for one in found.places if one.role == "waiter")
+    return [LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, warnings, sites=sites)]
 
 
 def _name_of_row(line: str) -> tuple[str, str] | None:
