@@ -31,7 +31,7 @@ def test_claims_are_counted_by_verdict():
     found = audited(claims)
     assert found.says == "of 4 claims 2 hold, 1 fail and 1 unknown"
     assert found.numbers == {"claims_hold": 2, "claims_fail": 1, "claims_unknown": 1}
-    claims.loc[2, "note"] = "not claimed; threads at those rates"
+    claims.loc[2, "note"] = "our check; threads at those rates"
     assert audited(claims).says == "of 4 claims 2 hold, 1 fail (not claimed by the source) and 1 unknown"
     claims.loc[0, "verdict"] = "fails"
     assert "2 fail (1 not claimed by the source)" in audited(claims).says

@@ -44,7 +44,7 @@ def audited(claims: pd.DataFrame) -> Headline:
 def _of_ours(claims: pd.DataFrame) -> str:
     """That a failing claim was never made: it is one that a reader could take from the tables."""
     failing = claims[claims.verdict == "fails"].note
-    ours = int(failing.str.startswith("not claimed").sum())
+    ours = int(failing.str.startswith("our check").sum())
     if not ours:
         return ""
     return f" ({'' if ours == len(failing) else f'{ours} '}not claimed by the source)"

@@ -50,7 +50,7 @@ def creation_gain() -> AuditRow:
 
 def removal_gain() -> AuditRow:
     """The message is silent on removal; the table shows a gain."""
-    note = "not claimed in words; ratio of the means of three iterations, with its 95% interval"
+    note = "our check of the table; ratio of the means of three iterations, with its 95% interval"
     return exceeds(RATES, "removal is faster too", 1.0, _gain("removal_rate"), "x", note)
 
 
@@ -67,7 +67,7 @@ def creates_fit_in_a_commit() -> AuditRow:
     found = Interval(sum(times_s) / len(times_s), min(times_s), max(times_s))
     claim = "the create phase with the patch is shorter than a journal's commit interval"
     note = (
-        "not claimed; files / rate, with the extremes of three iterations; jbd2 commits every 5 s by "
+        "our check; files / rate, with the extremes of three iterations; jbd2 commits every 5 s by "
         "default, so the rate with the patch may leave writing to a later phase"
     )
     verdict = judged(found.high < _COMMIT_INTERVAL_S)

@@ -92,7 +92,7 @@ def times_are_whole_ms() -> AuditRow:
         coarsest = max(coarsest, 100 / time_ms)
     claim = f"every throughput is {_OPS_PER_CLIENT} N / T with T whole ms, to 0.01 ops/s"
     note = (
-        f"not claimed; {exact} to the last digit; 1 ms is up to {coarsest:.2f}% of a throughput; "
+        f"our check; {exact} to the last digit; 1 ms is up to {coarsest:.2f}% of a throughput; "
         f"{2 * _OPS_PER_CLIENT} N / T with T the mean of five times in ticks of 10 ms gives the same numbers"
     )
     return tally(CREAT_CLO, claim, passed, "rates", note)

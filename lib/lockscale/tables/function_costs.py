@@ -51,7 +51,7 @@ def callees_are_within_callers(table: str) -> AuditRow:
     found = {name.partition("_")[2]: cost.total_us for name, cost in costs(table).items()}
     pairs = [(callee, caller) for callee, caller in _CALLER_OF.items() if {callee, caller} <= set(found)]
     passed = {f"{callee} in {caller}": found[callee] <= found[caller] for callee, caller in pairs}
-    return tally(table, "no function takes longer than its caller", passed, "calls", "not claimed")
+    return tally(table, "no function takes longer than its caller", passed, "calls", "our check")
 
 
 def is_one_run(table: str, function: str, files: int) -> AuditRow:
@@ -59,7 +59,7 @@ def is_one_run(table: str, function: str, files: int) -> AuditRow:
     count = costs(table)[function].calls
     claim = "the profiled run creates as many files as one run of the rates' command"
     is_one = judged(0 <= count - files <= 1e-4 * files)
-    return row(table, claim, files, count, "creates", is_one, "not claimed")
+    return row(table, claim, files, count, "creates", is_one, "our check")
 
 
 def is_the_rate_run(
@@ -71,7 +71,7 @@ def is_the_rate_run(
     found = Interval(sum(busy) / len(busy), min(busy), max(busy)) if len(busy) > 1 else busy[0]
     ends = f", with the extremes of {len(busy)} iterations" if len(busy) > 1 else ""
     note = (
-        f"not claimed; threads in {function} at those rates{ends}; with {threads} of them the profiled run "
+        f"our check; threads in {function} at those rates{ends}; with {threads} of them the profiled run "
         f"made at most {threads * count / total_us * 1e6:.0f} creates/s"
     )
     claim = f"the function-cost run is the run of {rates_table}"
