@@ -110,24 +110,6 @@ CUT_OFF = """() => {
 }"""
 
 
-UNDER_BUTTONS = """() => {
-  const plot = document.querySelector('.js-plotly-plot');
-  const box = part => part.getBoundingClientRect();
-  const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  const buttons = [...plot.querySelectorAll('.modebar-btn')].map(box);
-  const texts = [...plot.querySelectorAll('.gtitle tspan, .annotation-text tspan, .legendtext')];
-  const hidden = texts.filter(text => buttons.some(button => meet(button, box(text))));
-  return [buttons.length, hidden.map(text => text.textContent)];
-}"""
-
-
-@opened(SMALL, USUAL)
-def test_plotlys_buttons_hide_no_title(page: Any):
-    page.locator(".js-plotly-plot").hover()
-    buttons, hidden = page.evaluate(UNDER_BUTTONS)
-    assert buttons > 2 and hidden == []
-
-
 @opened(SMALL, USUAL)
 def test_nothing_is_blank_or_cut_off_in_a_window(page: Any):
     page.get_by_role("button", name="Write study file").click()
