@@ -27,14 +27,14 @@ from IPython.display import display
 
 from lockscale.show.figures import waits_icicle, waits_table
 from lockscale.show.headlines import predicted
-from lockscale.show.prediction import answer_for, base_to_count, predict
+from lockscale.show.prediction import answer_for, arm_to_count_first, predict
 from lockscale.show.readable import facts, sentences, show_tables_whole
 from lockscale.show.story import open_story
 
 show_tables_whole()
 story = open_story(study, run)
 answer = answer_for(story.study)
-counts = story.count_base(target, base_to_count(story.study))
+counts = story.count_first_arm(target, arm_to_count_first(story.study))
 prediction = predict(story.study, counts, answer, story.measure_unpatched(target))
 sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 

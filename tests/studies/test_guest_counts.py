@@ -14,7 +14,7 @@ from lockscale.measure.count_calls import BY_HAND, FirstCounts
 from lockscale.measure.run_folder import Run
 from lockscale.predict.guest_case import GuestCase, SimulatedArm
 from lockscale.predict.guest_counts import predict_guests
-from lockscale.show.prediction import base_to_count, case_of, predict
+from lockscale.show.prediction import arm_to_count_first, case_of, predict
 from lockscale.show.story import Story
 from lockscale.sim import Result, simulate
 from lockscale.studies.models.lost_bits import FOUND, lost_bits
@@ -53,7 +53,7 @@ def base_rows(study: Study, factor: float, seed: int, blocks: int = 4) -> pd.Dat
         if study.name == "orphan-file":
             said["calls:ext4_orphan_add"] = ADDS_A_TRUNCATE * ITEMS
         said |= {of.per: chances, of.count: events}
-        rows += [row(of.unpatched, n, block, metric, value) for metric, value in said.items()]
+        rows += [row(of.first_arm, n, block, metric, value) for metric, value in said.items()]
     return pd.DataFrame(rows)
 
 
@@ -213,8 +213,8 @@ def test_where_nothing_was_counted_a_sentence_says_why(study: Study):
 
 def test_what_is_counted_of_the_base_is_what_is_fitted():
     for study in STUDIES.values():
-        base, of = base_to_count(study), case(study)
-        assert base is not None and base.arm == of.unpatched and of.count in base.sources
+        first, of = arm_to_count_first(study), case(study)
+        assert first is not None and first.arm == of.first_arm and of.count in first.sources
         traced = {of.per, of.operation, *(one.per for one in of.told)} - {"truncates"}
-        assert traced <= set(base.sources)
-    assert base_to_count(load_study("write-access")) is None
+        assert traced <= set(first.sources)
+    assert arm_to_count_first(load_study("write-access")) is None

@@ -26,8 +26,7 @@ class SimulatedArm:
 
 @dataclass(frozen=True)
 class Told:
-    """A counter of other arms: its name in the rows, its events, and what in the unpatched side's rows it is
-    per.
+    """A counter of other arms: its name in the rows, its events, and what in the first arm's rows it is per.
 
     events: where none could have been, as for a lock that the arm has not, none ever is.
     """
@@ -40,15 +39,16 @@ class Told:
 
 @dataclass(frozen=True)
 class GuestCase:
-    """scaled: the times outside the locks, multiplied by the one free factor; all others stay.
+    """first_arm: the one that is counted before any other, and says what the others count; it may be the
+    patched one. scaled: the times outside the locks, multiplied by the one free factor; all others stay.
 
-    count, per: sources of the fitted ratio in the unpatched side's rows, `seen` the same two of a simulated
-    run. operation: what in the unpatched side's rows is one operation of the models. arms: those that are
+    count, per: sources of the fitted ratio in the first arm's rows, `seen` the same two of a simulated
+    run. operation: what in the first arm's rows is one operation of the models. arms: those that are
     told. limits: what of them the prediction leaves out. read_off: parameters of the models, of every arm,
-    that the unpatched side's counts for one operation say at a number of processes.
+    that the first arm's counts for one operation say at a number of processes.
     """
 
-    unpatched: str
+    first_arm: str
     simulated: SimulatedArm
     scaled: Mapping[str, float]
     count: str
@@ -61,11 +61,11 @@ class GuestCase:
     read_off: Callable[[Mapping[str, float]], Mapping[str, object]] = field(default=lambda counts: {})
 
     def counted(self, study: Study) -> ArmToCount:
-        """What to count of the unpatched side."""
+        """What to count of the first arm."""
         known = sources_of(study)
         kinds = [f"{kind}:{name}" for kind, name in known.locks]
         said = [*(f"trace:{one}" for one in known.trace), *(f"calls:{one}" for one in known.calls), *kinds]
-        return ArmToCount(self.unpatched, tuple(dict.fromkeys([*said, self.count])))
+        return ArmToCount(self.first_arm, tuple(dict.fromkeys([*said, self.count])))
 
 
 def operations(run: Result) -> int:

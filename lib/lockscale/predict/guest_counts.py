@@ -22,7 +22,7 @@ from lockscale.progress import progress
 from lockscale.study.file import Study
 
 BOUND, FITTED = "bound", "fitted"
-"""Kinds of rows: what no parameter can change, and what the unpatched side's counts say."""
+"""Kinds of rows: what no parameter can change, and what the first arm's counts say."""
 
 EMULATED = (
     "If more virtual CPUs are busy than the host has, lock holders get preempted, which the model leaves "
@@ -39,34 +39,34 @@ class Guests:
 
 
 def predict_guests(
-    study: Study, unpatched: FirstCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
+    study: Study, first: FirstCounts, case: GuestCase | None, bounds: list[dict[str, Any]]
 ) -> Guests:
     """Rows of the algorithm alone, and where one arm was counted what the others then count.
 
     Only the counts of that one arm are looked at. case: of the study, None where no model says what its
     arms count. bounds: the rows of the algorithm alone.
     """
-    if unpatched.rows is None:
-        return Guests(bounds, {"note": unpatched.why_none})
+    if first.rows is None:
+        return Guests(bounds, {"note": first.why_none})
     if case is None:
         return Guests(bounds, {"note": NONE_NAMED})
-    counts = counts_of(case, unpatched.rows)
-    groups, cases = fitted_together(counts, unpatched.host_cpus), at_each(case, unpatched.rows)
+    counts = counts_of(case, first.rows)
+    groups, cases = fitted_together(counts, first.host_cpus), at_each(case, first.rows)
     fits: list[GuestFit] = []
-    with progress(f"fit {case.unpatched}", len(groups)) as shown:
+    with progress(f"fit {case.first_arm}", len(groups)) as shown:
         for done, group in enumerate(groups, start=1):
             asked, calm = study.parameters, fits[0] if fits else None
             fits.append(fit(cases, group, asked.operations_per_point, asked.seed, calm))
             shown.update(done)
-    teller = _Teller(study, case, cases, fits, per_operation(case, unpatched.rows), unpatched.host_cpus)
-    return Guests([*bounds, *teller.rows()], _said(case, fits, counts, unpatched.host_cpus))
+    teller = _Teller(study, case, cases, fits, per_operation(case, first.rows), first.host_cpus)
+    return Guests([*bounds, *teller.rows()], _said(case, fits, counts, first.host_cpus))
 
 
 def counts_of(case: GuestCase, rows: pd.DataFrame) -> list[Count]:
-    """The fitted ratio, unpatched only, one a block and point; BadInput where it was not counted."""
+    """The fitted ratio, of the first arm, one a block and point; BadInput where it was not counted."""
     wide = _wide(case, rows)
     if lacking := {case.count, case.per} - set(wide.columns):
-        raise BadInput(f"the counts of {case.unpatched} lack {min(lacking)}: start a new run")
+        raise BadInput(f"the counts of {case.first_arm} lack {min(lacking)}: start a new run")
     there = wide[(wide.threads >= FEWEST) & (wide[case.per] > 0)]
     columns = (there[name] for name in ("cpus", "threads", "block", case.count, case.per))
     return [
@@ -87,7 +87,7 @@ def fitted_together(counts: list[Count], host_cpus: int | None) -> list[list[Cou
 
 
 def at_each(case: GuestCase, rows: pd.DataFrame) -> Callable[[int], GuestCase]:
-    """The case at a number of processes, with what the unpatched side's counts there say of the models."""
+    """The case at a number of processes, with what the first arm's counts there say of the models."""
     sums = _wide(case, rows).groupby("threads").sum()
     found: dict[int, GuestCase] = {}
     for n, counts in sums.div(sums[case.operation], axis=0).iterrows():
@@ -98,14 +98,14 @@ def at_each(case: GuestCase, rows: pd.DataFrame) -> Callable[[int], GuestCase]:
 
 
 def per_operation(case: GuestCase, rows: pd.DataFrame) -> dict[str, float]:
-    """Source -> how often it is counted in one operation of the model, unpatched; the same in all arms."""
+    """Source -> how often it is counted in one operation of the model in the first arm; the same in all."""
     sums = _wide(case, rows).sum()
     return {told.per: float(sums[told.per] / sums[case.operation]) for told in case.told}
 
 
 def _wide(case: GuestCase, rows: pd.DataFrame) -> pd.DataFrame:
-    of_base, point = rows[rows.arm == case.unpatched], ["cpus", "threads", "block"]
-    wide = of_base.pivot_table(index=point, columns="metric", values="value", aggfunc="sum")
+    of_first, point = rows[rows.arm == case.first_arm], ["cpus", "threads", "block"]
+    wide = of_first.pivot_table(index=point, columns="metric", values="value", aggfunc="sum")
     return wide.reset_index()
 
 
@@ -146,7 +146,7 @@ class _Teller:
         value, low, high = (one / self.per[told.per] for one in ends)
         return {
             "kind": FITTED,
-            "fitted_arm": self.case.unpatched,
+            "fitted_arm": self.case.first_arm,
             "arm": arm,
             "cpus": cpus,
             "threads": n,
@@ -171,7 +171,7 @@ def _said(
             "low": found.low,
             "high": found.high,
             "status": found.status,
-            "source": f"{case.count} of {case.unpatched}",
+            "source": f"{case.count} of {case.first_arm}",
             "dispersion": found.dispersion,
             "variation": found.variation,
         }
@@ -179,7 +179,7 @@ def _said(
     ]
     first = fits[0]
     return {
-        "fitted_arm": case.unpatched,
+        "fitted_arm": case.first_arm,
         "parameters": factors,
         "model_times": {name: value * first.value for name, value in case.scaled.items()},
         "counts": [

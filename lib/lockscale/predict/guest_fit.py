@@ -45,7 +45,7 @@ Seen = Callable[[int], list[Chances]]
 
 @dataclass(frozen=True)
 class Count:
-    """Events in one block at one point, and of how many: both counted on the unpatched side."""
+    """Events in one block at one point, and of how many: both counted of the first arm."""
 
     cpus: int
     threads: int
@@ -168,8 +168,8 @@ def tell(
     """Events an operation of another arm: value, low and high of what so many blocks of it would show.
 
     operations: of a block. Where the arm has not the lock at all, nothing ever happens. Its counts are taken
-    to vary as the unpatched side's do, and more where the simulated arm has larger clumps than the simulated
-    unpatched arm.
+    to vary as the first arm's do, and more where the simulated arm has larger clumps than the simulated
+    first arm.
     """
     nodes = found.nodes()
     first = seen(nodes[0])

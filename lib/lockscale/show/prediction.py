@@ -23,7 +23,7 @@ NOT_COUNTED = FirstCounts(None, why_none=BY_HAND)
 
 
 def ask(study: str, given: Mapping[str, float] | None = None) -> Answer:
-    """What the study's base says of its patches. given: measurements that close what is open.
+    """What the study's unpatched arm says of its patches. given: measurements that close what is open.
 
     What was published is put beside it when all is said, and may be absent. Raises BadInput for a study or
     a measurement that there is not.
@@ -62,19 +62,19 @@ def answer_for(study: Study) -> Answer:
 
 def predict(
     study: Study,
-    base: FirstCounts = NOT_COUNTED,
+    first: FirstCounts = NOT_COUNTED,
     answer: Answer | None = None,
     unpatched: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Everything that notebook 03 writes before notebook 05 measures; no published patched value.
 
-    base: what the run counted of one arm on its own target. answer: that of answer_for(), if it is known.
+    first: what the run counted of one arm on its own target. answer: that of answer_for(), if it is known.
     unpatched: the rows of the unpatched arm, where the run measured it first.
     """
     gains = None if unpatched is None else predict_gains(study, unpatched, learned_elsewhere(study))
     parts = study_parts(study.name)
     bounds = parts.guest_bounds(study) if parts.guest_bounds else []
-    found, guests = answer or answer_for(study), predict_guests(study, base, case_of(study), bounds)
+    found, guests = answer or answer_for(study), predict_guests(study, first, case_of(study), bounds)
     return {
         "study": study.name,
         "used": found.used,
@@ -98,7 +98,7 @@ def case_of(study: Study) -> GuestCase | None:
     return case(study) if case else None
 
 
-def base_to_count(study: Study) -> ArmToCount | None:
+def arm_to_count_first(study: Study) -> ArmToCount | None:
     """The arm that notebook 03 counts before any other is measured, and what of it."""
     case = case_of(study)
     return case.counted(study) if case else None

@@ -128,12 +128,12 @@ class Story:
             return observed(self.reads).rows if observed(self.reads).rows.is_file() else None
         return observe(self.run, self.study, load_target(target))
 
-    def count_base(self, target: str, base: ArmToCount | None) -> FirstCounts:
+    def count_first_arm(self, target: str, first: ArmToCount | None) -> FirstCounts:
         """Count one arm, before any is measured; by hand, and where a run is read, only what it has."""
         asked = load_target(target)
         if self.reads is not None or self.by_hand:
             return read_first_counts(self.reads or self.run)
-        return count_first_arm(self.run, self.study, asked, base)
+        return count_first_arm(self.run, self.study, asked, first)
 
     def measure_unpatched(self, target: str) -> pd.DataFrame | None:
         """Rows of the unpatched arm, measured before any other where the target's rates count; else None."""

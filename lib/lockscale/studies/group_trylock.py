@@ -86,7 +86,7 @@ def guests(study: Study) -> GuestCase:
     model = study.model_of(unpatched)
     alike = [arm.name for arm in study.arms if arm.simulated and study.model_of(arm) == model]
     return GuestCase(
-        unpatched=unpatched.name,
+        first_arm=unpatched.name,
         simulated=simulated_arm(study, unpatched.name, block_groups=BLOCK_GROUPS),
         scaled=default_times(model, "elsewhere_us", "others_us"),
         count="trace:ext4_group_lock_wait",

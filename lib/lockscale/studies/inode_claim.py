@@ -246,7 +246,7 @@ def guests(study: Study) -> GuestCase:
 
     create, before = "trace:ext4_allocate_inode", study.unpatched
     return GuestCase(
-        unpatched=study.patched.name,
+        first_arm=study.patched.name,
         simulated=SimulatedArm(lost_bits),
         scaled={"elsewhere_us": 58.54},
         count="trace:ext4_lost_inode_bit",

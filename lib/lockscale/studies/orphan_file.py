@@ -135,7 +135,7 @@ def guests(study: Study) -> GuestCase:
     unpatched = study.unpatched
     arms = {arm: simulated_arm(study, arm) for arm in study.arm_names}
     return GuestCase(
-        unpatched=unpatched.name,
+        first_arm=unpatched.name,
         simulated=arms.pop(unpatched.name),
         scaled=default_times(study.model_of(unpatched), "elsewhere_us"),
         count="trace:ext4_orphan_lock_wait",

@@ -21,11 +21,11 @@ STRICT = pydantic.ConfigDict(extra="forbid", frozen=True)
 class Arm(pydantic.BaseModel):
     """A kernel with its file system's options, and its model.
 
-    role: `unpatched` and `patched` are the two sides that are compared; a `variant` is a further published
-    or inferred one, a `proposed` one is ours, and a `bound` is what no real kernel can do. series: the folder
-    whose patches are this arm's, by default its own. mkfs to knobs: in addition to the study's; knobs are
-    files of the file system's folder in sysfs. model: by default the study's. simulated: false where no
-    model knows the arm. change: what it changes, as a commit message says
+    role: `unpatched` and `patched` are the two sides that are compared; the patches of a `proposed` one are
+    meant for a list, too; a `variant`, whoever wrote it, is only measured beside them, and a `bound` is what
+    no real kernel can do. series: the folder whose patches are this arm's, by default its own. mkfs to knobs:
+    in addition to the study's; knobs are files of the file system's folder in sysfs. model: by default the
+    study's. simulated: false where no model knows the arm. change: what it changes, as a commit message says
     it; where it is left out, the subjects of its patches.
     """
 

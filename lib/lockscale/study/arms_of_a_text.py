@@ -9,7 +9,7 @@ from lockscale.study.arms import Arm
 from lockscale.study.study import Study
 
 SUBMITTED = ("patched", "proposed")
-"""Roles of arms whose patches are meant for others; those of the other roles put an old state back."""
+"""Roles of arms whose patches are meant for a list; the others are only measured beside them."""
 
 
 def change_of(study: Study, arm: Arm) -> str:
