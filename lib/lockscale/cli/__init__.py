@@ -12,12 +12,13 @@ from click.exceptions import NoArgsIsHelpError
 from lockscale.cli.completion import show_completion
 from lockscale.cli.first_steps import first_steps, new
 from lockscale.cli.kernels import kernel, target
-from lockscale.cli.models import doctor, parse, sim
 from lockscale.cli.patches import patches
 from lockscale.cli.predict import casebook, whatif
+from lockscale.cli.sim import sim
 from lockscale.cli.studies import batch, report, study
 from lockscale.cli.sweep import scale, sweep
 from lockscale.cli.tables import audit, compare, export, fit, scoreboard
+from lockscale.cli.tools import doctor, parse
 from lockscale.errors import BadInput, RunFailed, printable
 from lockscale.files import need_root, refused_write
 

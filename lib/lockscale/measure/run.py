@@ -32,8 +32,8 @@ from lockscale.measure.resume import (
 )
 from lockscale.measure.rows import STATISTICS, Row, operation_of, write_rows
 from lockscale.measure.run_folder import Run
+from lockscale.measure.run_progress import RunProgress
 from lockscale.measure.target import Booted, HeldTarget, hold_target
-from lockscale.measure.waiting import Retelling
 from lockscale.progress import Progress, progress, tell, updated_table
 from lockscale.study.file import Study, Target
 
@@ -261,7 +261,7 @@ def carry_out(
             given = measured(step, booted, share)
         return Done(booted, given, started_utc, time.monotonic() - started_s)
 
-    told = Retelling(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
+    told = RunProgress(shown, lambda done: time_left(done - before), work.held.threads, work.study.name)
     shares = Shares(told, before)
     with told:
         for step, done in carried_out(left, boot, work.held.at_once):

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from lockscale.measure import run, waiting
+from lockscale.measure import run, run_progress
 from lockscale.measure.run import Live
-from lockscale.measure.waiting import Retelling, Starving
+from lockscale.measure.run_progress import CpuStarvation, RunProgress
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (run, waiting):
+    for module in (run, run_progress):
         monkeypatch.setattr(module, "time", made)
     monkeypatch.setattr(run, "tell", lambda _: None)
     return made
@@ -43,9 +43,9 @@ class Lines:
 
 
 def test_a_note_is_told_again_while_nothing_happens(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(waiting, "TELL_EVERY_S", 0.01)
+    monkeypatch.setattr(run_progress, "TELL_EVERY_S", 0.01)
     lines = Lines()
-    with Retelling(lines, lambda done: f", {done} behind", dict, "s") as told:
+    with RunProgress(lines, lambda done: f", {done} behind", dict, "s") as told:
         told.update(1.5, "004 48 processes")
         assert lines.twice.wait(60)
     assert set(lines.said) == {(1.5, "004 48 processes, 1.5 behind")}
@@ -79,9 +79,9 @@ def test_a_starved_guest_is_told_once_in_a_while_with_what_to_do(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     said: list[str] = []
-    monkeypatch.setattr(waiting, "tell", said.append)
+    monkeypatch.setattr(run_progress, "tell", said.append)
     times = {7: (0, 0)}
-    starving = Starving(lambda: dict(times), "inode-claim")
+    starving = CpuStarvation(lambda: dict(times), "inode-claim")
 
     def minute(ran_s: int, waited_s: int) -> None:
         ran_ns, waited_ns = times[7]
@@ -96,6 +96,6 @@ def test_a_starved_guest_is_told_once_in_a_while_with_what_to_do(
     assert "lockscale study run inode-claim --short" in said[0]
     minute(15, 45)
     assert len(said) == 1
-    clock.now_s += waiting.TELL_AGAIN_S
+    clock.now_s += run_progress.TELL_AGAIN_S
     minute(15, 45)
     assert len(said) == 2

@@ -16,7 +16,7 @@ STARVED = 0.5
 TELL_AGAIN_S = 1800.0
 
 
-class Retelling:
+class RunProgress:
     """Progress that is told again while nothing happens.
 
     left: what a line says of the time left, given how much is done. threads: of what is measured, now.
@@ -26,7 +26,7 @@ class Retelling:
         self, outer: Progress, left: Callable[[float], str], threads: Callable[[], Times], study: str
     ) -> None:
         self.outer, self.left = outer, left
-        self.starving = Starving(threads, study)
+        self.starving = CpuStarvation(threads, study)
         self.last: tuple[float, str] | None = None
         self.ended = threading.Event()
         self.teller = threading.Thread(target=self._go_on, daemon=True)
@@ -51,7 +51,7 @@ class Retelling:
         self.teller.join()
 
 
-class Starving:
+class CpuStarvation:
     """Says that other work has the processors that the guests want, and what a person can do."""
 
     def __init__(self, threads: Callable[[], Times], study: str) -> None:

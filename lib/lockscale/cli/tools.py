@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""`lockscale doctor` and `parse`: which tools are there, and what they printed."""
+
+from pathlib import Path
+
+import click
+
+from lockscale.cli.completion import targets
+from lockscale.cli.output import as_json, show, table
+from lockscale.errors import BadInput
+
+
+@click.command()
+@click.option(
+    "--target",
+    metavar="TARGET",
+    shell_complete=targets,
+    help="Also boot this target and check it from inside.",
+)
+@as_json
+def doctor(target: str | None) -> int:
+    """Report what is missing on this machine or a target, and how to fix it."""
+    from lockscale.doctor import doctor as examine
+
+    found = examine(target)
+    lines = [
+        f"{'ok ' if c['ok'] else 'NO '} {c['name']}: {c['found']}" + (f" -> {c['fix']}" if c["fix"] else "")
+        for c in found["checks"]
+    ]
+    show(found, "\n".join(lines))
+    return 0 if found["ok"] else 1
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("--tool", metavar="TOOL", help="The tool that printed FILE, if it is not recognised.")
+@click.option("--table", "number", metavar="N", help="Number or title of the table, if FILE has several.")
+@as_json
+def parse(file: str, tool: str | None, number: str | None) -> None:
+    """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
+    from lockscale.tools.registry import file_name, parse_file
+
+    try:
+        found = parse_file(Path(file), tool, number).to_json()
+    except BadInput as said:
+        raise BadInput(f"{file_name(Path(file))}: {said}") from None
+    for warning in found["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    # as printed by the tool: a table's four digits would be a number that is not in the file
+    show(found, table([{**row, "value": f"{row['value']:.12g}"} for row in found["rows"]]))
