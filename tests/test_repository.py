@@ -110,7 +110,7 @@ def test_continuous_integration_runs_make_test():
 
 STUDY_ROOMS = ("studies/", "sim/models/", "filesystems/ext4.py")
 WITH_NAMES_OF_STUDIES = {
-    "predict/unpatched.py": "which of ext4's functions encloses which, in a profile of creates",
+    "predict/unpatched_columns.py": "which of ext4's functions encloses which, in a profile of creates",
     "prove/locality.py": "ext4's allocator tells by its own trace event where it put a file",
     "tools/ext4_stats.py": "it reads what ext4 and jbd2 print, and names the functions that print it",
     "prove/kernel_reports.py": "it reads what ext4 and jbd2 report of errors, and names the functions",

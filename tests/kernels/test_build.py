@@ -13,9 +13,9 @@ from lockscale.errors import BadInput, RunFailed
 from lockscale.files import user_name
 from lockscale.kernels.build import Kernel, build, build_folder, cached_kernel, cached_kernels, keep
 from lockscale.kernels.build_cache import keep_files
+from lockscale.kernels.logged_command import run_step
 from lockscale.kernels.series import read_series
 from lockscale.kernels.source import find_source
-from lockscale.kernels.steps import run_step
 
 KERNEL = Kernel("k", "6.12.99", "6.12.99-x", "ab" * 20, "s/a", "1", "2", "3", "gcc", "queued")
 

@@ -21,9 +21,9 @@ from lockscale.kernels.base import RATE, Kind, kind_for
 from lockscale.kernels.build_cache import RECORD, keep_files, kept_record
 from lockscale.kernels.config import configure, spin_lock_kind
 from lockscale.kernels.identity import build_id_of, code_sha256
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, apply_beside, with_on_top
 from lockscale.kernels.source import Source, compiler, find_source, room_of, unpacked, version_in
-from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 from lockscale.progress import told_if_long
 

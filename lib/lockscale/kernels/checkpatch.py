@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import RunFailed
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, touched_files
-from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 TOTAL = re.compile(r"^total: (\d+) errors?, (\d+) warnings?, (\d+) checks?, \d+ lines checked$", re.MULTILINE)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lockscale.errors import BadInput
 from lockscale.kernels.base import Kind
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.mail import read_text
-from lockscale.kernels.steps import make_in, run_step
 
 ASKED = re.compile(r"^(CONFIG_\w+)=(.+)$")
 DEFINED = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)

@@ -28,10 +28,10 @@ from lockscale.kernels.build import (
     series_in,
 )
 from lockscale.kernels.build_cache import is_whole
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.series import Series, with_on_top
 from lockscale.kernels.server_config import ServerConfig
 from lockscale.kernels.source import Source, find_source, version_in
-from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 TOOLS = (*build.TOOLS, "gzip", "depmod", "dpkg-deb")

@@ -20,9 +20,9 @@ from lockscale.kernels.config import (
     refuse_unknown,
     spin_lock_kind,
 )
+from lockscale.kernels.logged_command import make_in, run_step
 from lockscale.kernels.mail import read_text
 from lockscale.kernels.source import Source, compiler, find_source, version_in
-from lockscale.kernels.steps import make_in, run_step
 from lockscale.programs import need
 
 MODULE = re.compile(r"^(\w+)\b", re.ASCII | re.MULTILINE)

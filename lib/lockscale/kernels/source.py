@@ -24,7 +24,7 @@ from lockscale.files import (
     write_json,
 )
 from lockscale.kernels.base import Base, base, chosen_line
-from lockscale.kernels.steps import run_step
+from lockscale.kernels.logged_command import run_step
 from lockscale.programs import need
 from lockscale.progress import progress
 

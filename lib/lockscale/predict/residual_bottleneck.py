@@ -17,7 +17,7 @@ import numpy as np
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Open, ParameterEstimate, Waiting
-from lockscale.predict.unpatched import UnpatchedCurve, factor_of_two_values
+from lockscale.predict.unpatched_columns import UnpatchedCurve, factor_of_two_values
 from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 

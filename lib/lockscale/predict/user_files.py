@@ -26,7 +26,7 @@ from lockscale.predict.answer import (
 )
 from lockscale.predict.observed import LOCK_FUNCTIONS, Profile, not_together, profile_of
 from lockscale.predict.posterior import SD, Posterior, posterior
-from lockscale.predict.unpatched import waits
+from lockscale.predict.unpatched_columns import waits
 from lockscale.predict.user_case import LONGER, NORMAL_95, Case, case_of, free_numbers, predictions, switches
 from lockscale.predict.user_rates import rate_curve
 from lockscale.progress import progress

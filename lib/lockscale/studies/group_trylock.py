@@ -7,7 +7,7 @@ from dataclasses import replace
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Predicted, gains_over, idea_by_gain, sign_of_change
 from lockscale.predict.guest_case import Chances, GuestCase, Told, skips, waits
-from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
+from lockscale.predict.unpatched_columns import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.group_trylock_tables import ALLOCATE, CLAIMS, FITTED, TABLE
 from lockscale.studies.hooks import Scene, StudyParts, default_times, simulated_arm, switches_of

@@ -23,7 +23,7 @@ from lockscale.predict.answer import (
     worth_writing,
 )
 from lockscale.predict.guest_case import Chances, GuestCase, SimulatedArm, Told
-from lockscale.predict.unpatched import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
+from lockscale.predict.unpatched_columns import Storm, UnpatchedColumns, mean_interval, read_backwards, waits
 from lockscale.queueing.laws.retry_storm import gain_from_attempts, threshold_us
 from lockscale.sim import Result
 from lockscale.studies.hooks import Scene, StudyParts, simulated_arm, switches_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lockscale.predict import residual_bottleneck as residual
 from lockscale.predict.answer import Answer, Idea, Open, Predicted, gains_over, sign_of_change, worth_writing
 from lockscale.predict.guest_case import Chances, GuestCase, Told, operations, waits
-from lockscale.predict.unpatched import UnpatchedColumns, UnpatchedCurve
+from lockscale.predict.unpatched_columns import UnpatchedColumns, UnpatchedCurve
 from lockscale.sim import Result
 from lockscale.studies.hooks import Scene, StudyParts, default_times, simulated_arm, switches_of
 from lockscale.studies.orphan_file_tables import (

@@ -19,7 +19,7 @@ from lockscale.predict.answer import (
     sign_of_change,
 )
 from lockscale.predict.residual_bottleneck import OWN_WORK, waits
-from lockscale.predict.unpatched import UnpatchedCurve
+from lockscale.predict.unpatched_columns import UnpatchedCurve
 from lockscale.progress import progress
 from lockscale.studies.hooks import default_times
 from lockscale.study.file import Study, load_whole_study

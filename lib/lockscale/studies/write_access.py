@@ -23,7 +23,7 @@ from lockscale.predict.answer import (
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.unpatched import Storm, UnpatchedColumns, regression_above_us
+from lockscale.predict.unpatched_columns import Storm, UnpatchedColumns, regression_above_us
 from lockscale.queueing.laws.retry_storm import threshold_us
 from lockscale.sim import Result
 from lockscale.studies.hooks import Scene, StudyParts, switches_of

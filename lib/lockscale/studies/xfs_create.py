@@ -31,7 +31,7 @@ from lockscale.predict.answer import (
     gains_over,
     idea_by_gain,
 )
-from lockscale.predict.unpatched import UnpatchedCurve
+from lockscale.predict.unpatched_columns import UnpatchedCurve
 from lockscale.studies.hooks import StudyParts, extra_calls_bounds
 from lockscale.study.file import Study, load_study
 from lockscale.study.tables import beside, study_tables

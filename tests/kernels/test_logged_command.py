@@ -19,7 +19,7 @@ BUILDS = """
 import signal, sys
 from pathlib import Path
 from lockscale.files import locked
-from lockscale.kernels.steps import run_step
+from lockscale.kernels.logged_command import run_step
 for wanted in (signal.SIGINT, signal.SIGTERM):  # the first one may be ignored by who started us
     signal.signal(wanted, signal.default_int_handler)
 folder = Path(sys.argv[1])
