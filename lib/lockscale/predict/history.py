@@ -15,7 +15,7 @@ what so few cases leave open of the coefficients. An interval is the shortest th
 are skewed, and few patches make anything slower.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ LEAST_BUSY = 0.3  # assumed: who publishes a profile of a contended lock has kep
 HOLDS = 0.90
 EACH = (np.arange(2000) + 0.5) / 2000  # probabilities, evenly
 BOUND_SD = 0.05  # of its logarithm: two rates of which each has noise
+ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 SUPERLINEAR = 1.15  # assumed: caches; more than N times one thread's rate is not expected of N threads
 
 _SLOPE, _KNOWN = len(LEFT) + 1, len(LEFT) + 2
@@ -100,11 +101,13 @@ class History:
         holds: float = HOLDS,
         *,
         timed: bool = False,
+        next_limit: float = np.inf,
     ) -> GainInterval:
         """Of a patch. `most`: what none exceeds, as N threads do no more than N times what one does.
 
         timed: the promise is of all who wait. Where those are fewer than in any case, so is the gain, down to
-        a lock for which nobody waits: the patch's own code then costs or saves FLOOR at most.
+        a lock for which nobody waits: the patch's own code then costs or saves FLOOR at most. next_limit: the
+        gain at which another lock limits, known to a factor of ROOM; what arrives is the lesser of the two.
         """
         means, scales = _row(left, promise)
         z = float(means @ self.mode[:_MEANS])
@@ -120,16 +123,28 @@ class History:
             learned = _from_z(z + spread * student.ppf(probability, FREEDOM))
             return part * learned + (1 - part) * FLOOR * (2 * probability - 1)
 
+        limited = np.isfinite(next_limit)
+        arrives = _lesser(log_gain(EACH), float(np.log(max(next_limit, 1.0)))) if limited else log_gain
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
-        shortest = int(np.argmin(log_gain(lows + holds) - log_gain(lows)))
-        low, value, high = np.exp(log_gain(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
+        shortest = int(np.argmin(arrives(lows + holds) - arrives(lows)))
+        low, value, high = np.exp(arrives(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
         worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
-        if part < 1:
-            worth = float(np.mean(log_gain(EACH) > FLOOR))
+        if part < 1 or limited:
+            worth = float(np.mean(arrives(EACH) > FLOOR))
         worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))
+
+
+def _lesser(gains: Floats, limit: float) -> Callable[[Floats], Floats]:
+    """Quantiles of the lesser of two: a gain with these quantiles at EACH, and a limit that is no loss.
+
+    All are logarithms; the limit's is normal, and one in twenty is more than ROOM times `limit`.
+    """
+    above = norm.sf((gains - limit) / (np.log(ROOM) / norm.isf(0.05)))
+    below = 1 - (1 - EACH) * np.where(gains > 0, above, 1.0)
+    return lambda probability: np.asarray(np.interp(probability, below, gains))
 
 
 def learn(cases: Sequence[Past]) -> History:

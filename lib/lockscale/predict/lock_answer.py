@@ -17,7 +17,6 @@ from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.history import (
-    SUPERLINEAR,
     TYPICAL,
     GainInterval,
     History,
@@ -26,7 +25,6 @@ from lockscale.predict.history import (
 )
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
-    ROOM,
     all_seen,
     matches_of,
     names_no_lock,
@@ -174,12 +172,10 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         for change, match, share in zip(changes, found, shares, strict=True)
     ]
     promise = _together(measured, promises, matches)
-    most, following = measured.most_gain, _next_limit(measured, matches)
-    most_likely = float("inf")
-    if following and following.is_another_lock:
-        most_likely = following.gain_ends_at
-        most = min(most, most_likely * ROOM / SUPERLINEAR)
-    gain = history.gain(patch.left, promise, most, timed=all_seen(measured, changes, matches))
+    following = _next_limit(measured, matches)
+    limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
+    seen = all_seen(measured, changes, matches)
+    gain = history.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
@@ -187,7 +183,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         matched="; ".join(match.said() for match in matches),
         promise=None if None in shares else promise,
         low=gain.low,
-        value=min(gain.value, most_likely),
+        value=gain.value,
         high=gain.high,
         over_5_pct=gain.worth,
         worth=worth_writing(
@@ -255,7 +251,10 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
     if profile is None or measured.waits_unseen:
         return None
     taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
+    may_hold_it = any(not match.waits and _without_callers(match) for match in ours)
     for wait in profile.waits:
+        if may_hold_it and _without_callers(wait):
+            continue
         share = min(measured.share(wait, waits=True) or 0.0, room)
         if share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
             busy = busy_of_waiting(share * measured.most_threads)
@@ -268,6 +267,11 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
                 name = f"{wait.entries[0].family}:{name}"
             return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another)
     return None
+
+
+def _without_callers(match: Match) -> bool:
+    """Whether all that is known is how often it was on the stack: who called whom is not."""
+    return not any(one.callers for one in match.entries)
 
 
 def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:

@@ -7,9 +7,9 @@ import pandas as pd
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.history import HOLDS, MOST_SHARE, promise_of
+from lockscale.predict.history import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
-from lockscale.predict.lock_verdict import IF_IT_LIMITS, ROOM, SURE, UNLIKELY
+from lockscale.predict.lock_verdict import IF_IT_LIMITS, SURE, UNLIKELY
 from lockscale.text_table import text_table
 
 LETTER_WIDTH = 72
@@ -44,9 +44,9 @@ def lock_text(answer: LockAnswer) -> str:
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
-        "promise: the gain if the waits were deleted and nothing else got in the way. Published gains can be "
-        "larger, because waiters also slow down the others. low: 0.95 is a patch that only costs its own "
-        f"code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; not known "
+        "promise: the gain if the waits that the patch removes were deleted and nothing else got in the way. "
+        "Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch that "
+        f"only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; not known "
         f"where the data cannot say; {IF_IT_LIMITS}: rates do not show that a lock limits them.",
         _at_its_limit(answer),
         _next(answer),
@@ -87,8 +87,8 @@ def _next(answer: LockAnswer) -> str:
         return f"{about}: too little to limit any of these gains."
     if limit.is_another_lock:
         return (
-            f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}. The intervals go up "
-            f"to {ROOM:.2f} times that, as waits show such a limit only roughly."
+            f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
+            f"above allow for. Waits show such a limit only roughly: it may be {ROOM:.2f} times as high."
         )
     return (
         f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
@@ -134,19 +134,21 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
 
 
 def _expected(answer: LockAnswer, best: PatchGain) -> str:
+    limit = answer.next_limit
+    within = limit and limit.is_another_lock and not _limits_nothing(answer, limit)
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
         f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that "
         f"{_LEAVES[best.left]} turned out among {answer.gains} gains of {answer.patches} "
-        "published patches."
+        f"published patches{', within the limit below' if within else ''}."
     )
 
 
 def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
-        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to "
-        f"{limit.gain_ends_at / ROOM:.2f} to {ROOM * limit.gain_ends_at:.2f} times"
+        f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
+        f"{limit.gain_ends_at:.2f} times"
         + ("." if limit.is_another_lock else ", if it is a different lock.")
         if limit and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
-from lockscale.predict.history import LEAST_BUSY, promise_of
+from lockscale.predict.history import LEAST_BUSY, ROOM, promise_of
 from lockscale.predict.lock_data import ASSUMED_THREADS, SAMPLES, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.tools.lock_functions import IDLE, kind_of
@@ -13,7 +13,6 @@ from lockscale.tools.lock_profile import Match
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS = "if it limits"
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
-ROOM = 1.25  # assumed: how much the estimate of the next limit may be off
 NOBODY_WAITS = promise_of(0.02)
 LEAST_IDLE_PCT = 5.0
 

@@ -210,7 +210,8 @@ class LockProfile:
     @cached_property
     def waits(self) -> tuple[Match, ...]:
         """Who waits, the longest first: of samples one Match for each function that called for a lock, or for
-        each lock function where no callers are known; of lock waits one for each entry."""
+        each kind of lock where no callers are known, as its functions call each other; of lock waits one for
+        each entry."""
         if self.of == LOCK_WAITS:
             found = [_match(_of_whom(one), [one], [one], []) for one in self.entries]
             return tuple(sorted(found, key=lambda one: -(one.wait_ns or 0.0)))
@@ -221,7 +222,11 @@ class LockProfile:
         known = {name for of in by_caller.values() for one in of for name in one.path}
         flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
         found = [_match(name, of, self._once(of), []) for name, of in by_caller.items()]
-        found += [_match(one.name, [one], [one], [one]) for one in self._once(flat)]
+        for family in dict.fromkeys(one.family for one in flat):
+            of = [one for one in flat if one.family == family]
+            longest = max(of, key=lambda one: one.share_pct or 0.0)
+            shares = [longest] if longest.counts == "children" else self._once(of)
+            found.append(_match(longest.name, of, shares, shares))
         return tuple(sorted(found, key=lambda one: -(one.wait_pct or 0.0)))
 
     def _once(self, entries: Sequence[Entry]) -> list[Entry]:
