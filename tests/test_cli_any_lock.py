@@ -257,3 +257,58 @@ def test_repeats_that_are_not_of_one_load_are_told(lockscale: Lockscale, tmp_pat
     assert said in lockscale("whatif", "-r", str(rates)).out
     rates.write_text("threads,value\n1,35000\n1,36000\n64,140000\n64,120000\n")
     assert "times apart" not in lockscale("whatif", "-r", str(rates)).out
+
+
+WAITS = """ contended   total wait     max wait     avg wait         type   caller
+
+    400000     260.00 s      9.10 ms    650.00 us        mutex   xfs_buf_lock+0x10
+       400      30.00 s    900.10 ms     75.00 ms      rwsem:W   __btrfs_tree_lock+0x1f
+       400      20.00 s    900.10 ms     50.00 ms     rwlock:W   __btrfs_tree_lock+0x2f
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--patch", "lockless LOCK"], "LOCK stands for a lock's name: write one of this profile, in which"),
+        (["--patch", "lockless no_such_thing"], "threads wait for xfs_buf_lock, __btrfs_tree_lock"),
+        (["--patch", "fewer xfs_buf_lock 100%"], "write lockless xfs_buf_lock"),
+        (["--profile", "waits.txt"], "--profile is given 2 times: give one of them"),
+        (["-r", "1:1,000,64:140,000"], "write 140000 or 140k, not 140,000"),
+    ],
+)
+def test_what_cannot_be_meant_says_what_to_write(
+    lockscale: Lockscale, inside: Path, argv: list[str], said: str
+):
+    (inside / "waits.txt").write_text(WAITS)
+    refused = lockscale("whatif", "--profile", "waits.txt", "--threads", "64", "--seconds", "10", *argv)
+    assert refused.status == 2 and said in refused.err and refused.out == ""
+
+
+def test_of_two_kinds_of_lock_in_a_function_the_other_one_is_named(lockscale: Lockscale, inside: Path):
+    (inside / "waits.txt").write_text("^C" + WAITS)  # as a terminal shows the key that ended perf
+    said = lockscale(
+        "whatif", "--profile", "waits.txt", "--threads", "64", "--seconds", "10",
+        "--patch", "split __btrfs_tree_lock 4",
+    ).out  # fmt: skip
+    assert "- __btrfs_tree_lock (rwsem:W, line 4); not rwlock:__btrfs_tree_lock" in said
+    assert "warning: nothing in the text" not in said
+    assert said.rstrip().endswith(
+        "Nothing in the text shows that it is complete and unchanged: lines may be missing or repeated."
+    )
+
+
+def test_a_line_that_is_none_of_perfs_is_named(lockscale: Lockscale, inside: Path):
+    (inside / "waits.txt").write_text(WAITS + "[root@box ~]#\n")
+    refused = lockscale("whatif", "--profile", "waits.txt")
+    assert "waits.txt: line 6: perf lock: a row does not belong" in refused.err
+
+
+def test_the_score_replaces_no_table_of_somebodys_own(lockscale: Lockscale, inside: Path):
+    mine = inside / "mine.csv"
+    mine.write_text("threads,value\n1,100\n")
+    refused = lockscale("casebook", "score", "--figure", "mine.csv")
+    assert refused.status == 2 and "remove it, or name another file" in refused.err
+    assert mine.read_text() == "threads,value\n1,100\n"
+    for _ in range(2):
+        assert "ours.csv: predicted intervals" in lockscale("casebook", "score", "--figure", "ours.csv").out

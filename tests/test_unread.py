@@ -64,7 +64,7 @@ def test_a_table_read_twice():
     [
         ("", "the text is empty"),
         ("\n \n", "the text is empty"),
-        ("m\0d\0t\0", "convert it with iconv"),
+        ("m\0d\0t\0", "no text, as it contains NUL bytes; if it is UTF-16"),
         ("\n Performance counter stats for 'sleep 1':\n\n  1.05 msec task-clock\n", "count with -j"),
         ("1.07;msec;task-clock;1067355;100.00;0.005;CPUs utilized\n", "a separator other than a comma"),
         ("     1.001084499,1.07,msec,task-clock,1067355,100.00,,\n", "count without -I"),

@@ -163,6 +163,20 @@ def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
 
 def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
     seen = timed("perf_lock", ("a", 1.0))
-    found = ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], history())
-    assert found.candidates[0].worth == "not known"
-    assert any("--share 90%, but all waits of the profile are 6.2% of the time" in w for w in found.warnings)
+    with pytest.raises(
+        BadInput, match=r"--share 90%, but all waits of the profile are 6\.2% of the time: corr"
+    ):
+        ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], history())
+
+
+def test_a_verdict_that_is_left_open_says_why() -> None:
+    asked = {
+        "the chance is between 50% and 90%": UnpatchedData({1: 35e3, 64: 140e3}),
+        "the data contradict each other": UnpatchedData({1: 35e3, 64: 140e3}, wait_share=0.5),
+        "one rate shows no limit": UnpatchedData({64: 140e3}),
+        "the share of the time spent waiting is not known": UnpatchedData({}, timed("perf_lock", ("a", 1.0))),
+    }
+    for why, measured in asked.items():
+        found = ask_lock(measured, [], [], history())
+        assert why in {one.open for one in found.candidates} and why in lock_text(found)
+        assert all((one.worth == "not known") == bool(one.open) for one in found.candidates)

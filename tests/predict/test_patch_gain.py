@@ -288,3 +288,46 @@ def test_two_callers_of_a_spin_lock_may_take_the_same_one() -> None:
     assert of_callers.next_limit and not of_callers.next_limit.is_another_lock
     assert of_locks.next_limit and of_locks.next_limit.is_another_lock
     assert of_callers.candidates[0].high > of_locks.candidates[0].high
+
+
+def test_where_another_lock_limits_median_chance_and_interval_are_of_one_distribution() -> None:
+    for limit in (1.02, 1.1, 1.3, 3.0):
+        for left, promise in (("gone", 1.1), ("gone", 3.0), ("less", 2.0), ("kept", 1.5)):
+            gain = history().gain(left, promise, next_limit=limit)
+            free = history().gain(left, promise)
+            assert (gain.value > LEAST_GAIN) == (gain.worth > 0.5), (limit, left, promise)
+            assert gain.low <= gain.value <= min(gain.high, limit * 1.001) and gain.high <= free.high
+            assert gain.low <= free.low and gain.worth <= free.worth + 1e-3
+    far = history().gain("gone", 3.0, next_limit=1000.0)
+    assert far.value == pytest.approx(history().gain("gone", 3.0).value, rel=0.01)
+
+
+def test_more_of_a_lock_that_goes_gains_no_less_where_another_limits() -> None:
+    waits = timed("perf_lock", ("a_lock", 160.0), ("b_lock", 140.0))
+    texts = ["lockless a_lock", "shrink a_lock 50%", "algorithm a_lock"]
+    found = ask_lock(UnpatchedData({}, waits, 32, 10.0), texts, [], history())
+    assert [one.patch for one in found.candidates] == texts
+    assert len({one.over_5_pct for one in found.candidates}) == 3
+
+
+def test_what_a_functions_row_holds_is_not_the_next_lock_where_nobody_says_who_called_whom() -> None:
+    """A lock's slow path is below its fast path, and both are below the function that takes it."""
+    rows = [("_raw_spin_lock", 70.0), ("queued_spin_lock_slowpath", 69.0)]
+    flat = [Entry(name, n, None, "spin", None, "children", pct) for n, (name, pct) in enumerate(rows, 1)]
+    above = Entry("xfs_log_commit_cil", 3, None, None, None, "children", 75.0)
+    seen = profile(*flat, above)
+    for patch in ("lockless _raw_spin_lock", "avoid xfs_log_commit_cil 80%"):
+        assert ask_lock(UnpatchedData({}, seen, 32), [patch], [], history()).next_limit is None
+    another = Entry("mutex_spin_on_owner", 4, None, "mutex", None, "children", 20.0)
+    limit = ask_lock(
+        UnpatchedData({}, profile(*flat, another), 32), ["lockless _raw_spin_lock"], [], history()
+    ).next_limit
+    assert limit and limit.name == "mutex_spin_on_owner"
+
+
+def test_a_letter_does_not_say_that_published_patches_had_this_next_lock() -> None:
+    waits = timed("lock_stat", ("a_lock", 300.0), ("b_lock", 200.0))
+    found = ask_lock(UnpatchedData({}, waits, 64, 10.0), ["lockless a_lock"], ["lock_stat of x"], history())
+    said = " ".join(letter(found).split())
+    assert "within the limit below" in said and found.next_limit
+    assert f"may limit the gain to about {found.next_limit.gain_ends_at:.2f} times" in said

@@ -48,15 +48,32 @@ def test_folded_time_off_the_cpu_is_told_by_where_the_stacks_end():
     )
 
 
-def test_stacks_that_bpftrace_counted():
+def test_stacks_that_all_wait_are_counts_of_calls_and_say_no_share_of_the_time():
+    """Of the tracepoint contention_begin, or of a probe of what waits."""
     profile = profile_of(sample("stack_counts-bpftrace-0.17.0"))
     counts = [
         int(line.removeprefix("]: "))
         for line in sample("stack_counts-bpftrace-0.17.0").splitlines()
         if "]: " in line
     ]
-    assert profile.samples == sum(counts)
+    assert profile.of == "lock waits" and sum(one.contentions or 0 for one in profile.entries) == sum(counts)
+    assert profile.match("do_unlinkat").wait_ns is None and profile.match("do_unlinkat").share_pct is None
+    assert any("taken for calls" in one for one in profile.warnings)
+    assert profile.waits[0].contentions == max(counts)
+
+
+def test_stacks_some_of_which_work_are_taken_for_samples():
+    at_work = "@[\n    memcpy_erms+6\n    ext4_write_begin+12\n]: 90\n"
+    profile = profile_of(sample("stack_counts-bpftrace-0.17.0") + at_work)
+    assert profile.of == "on-CPU samples" and profile.match("memcpy_erms").share_pct is not None
     assert any("does not say what was counted" in one for one in profile.warnings)
+
+
+def test_a_histogram_of_a_map_without_a_unit_is_asked_about():
+    text = sample("bpf_histogram-bpftrace-0.17.0-stacks")
+    assert not any("does not say its unit" in one for one in profile_of(text).warnings)
+    unnamed = profile_of(text.replace("@wait_ns[", "@wait["))
+    assert any("does not say its unit, ns are assumed" in one for one in unnamed.warnings)
 
 
 def test_a_histogram_of_each_stack():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`lockscale whatif` and `casebook`: what patches would give, and how often such predictions held."""
 
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ class _Percent(click.FloatRange):
         return super().convert(number, param, context)
 
 
-def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | None:
+def _once(_: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> Any:
     if len(given) > 1:
-        raise BadInput(f"{param.opts[0]} is given {len(given)} times: give all rates at once, 1:35k,64:140k")
+        cure = "give all rates at once, 1:35k,64:140k" if param.name == "rates" else "give one of them"
+        raise BadInput(f"{param.opts[0]} is given {len(given)} times: {cure}")
     return given[0] if given else None
 
 
@@ -31,6 +33,8 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> s
 @click.argument("study", required=False, shell_complete=studies)
 @click.option(
     "--profile",
+    callback=_once,
+    multiple=True,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     help="Output of perf report, perf lock, lock_stat, a test robot's mail ... of the unpatched kernel, or - "
     "for a pipe.",
@@ -226,7 +230,9 @@ def show_case(case: str, file: Path | None) -> None:
     cases = _cases(file)
     found = next((one for one in cases if one.id == case), None)
     if found is None:
-        raise BadInput(f"there is no case {case!r}: `lockscale casebook list` lists them")
+        meant = difflib.get_close_matches(case, [one.id for one in cases], n=1, cutoff=0.3)
+        cure = f"did you mean {meant[0]}?" if meant else "`lockscale casebook list` lists them"
+        raise BadInput(f"there is no case {case!r}: {cure}")
     value: dict[str, Any] = {"case": found.model_dump(), "predicted": score_cases([found])["cases"]}
     points = [
         {
@@ -271,9 +277,10 @@ def score(file: Path | None, each: bool, figure: Path | None) -> None:
 
         need_casebook_figure(figure)
     value = score_cases(_cases(file))
+    text = _score_text(value, each)
     if figure:
-        save_casebook_figure(value, figure)
-    show(value, _score_text(value, each))
+        text += f"\n\n{save_casebook_figure(value, figure)}: predicted intervals against published gains"
+    show(value, text)
 
 
 def _score_text(value: dict[str, Any], each: bool) -> str:

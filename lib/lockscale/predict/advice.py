@@ -40,7 +40,8 @@ def how_to_share(measured: UnpatchedData) -> tuple[str, str]:
     """What tells the share of the time that threads wait for the lock, and how it is given."""
     if measured.waits_unseen:
         return "the time that threads sleep, waiting for the lock", ASLEEP
-    if measured.profile and measured.profile.of != SAMPLES and not measured.lasted_s:
+    timed = measured.profile is not None and any(one.wait_ns is not None for one in measured.profile.entries)
+    if measured.profile and measured.profile.of != SAMPLES and timed and not measured.lasted_s:
         return "how long the profiled load ran", "--seconds SECONDS"
     return "the share of the time spent waiting for the lock", PROFILE
 

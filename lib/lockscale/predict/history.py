@@ -128,6 +128,8 @@ class History:
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
         shortest = int(np.argmin(arrives(lows + holds) - arrives(lows)))
         low, value, high = np.exp(arrives(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
+        if limited:  # no case has a known next lock, so the low end is not raised by one
+            low = min(low, self.gain(left, promise, most, holds, timed=timed).low)
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
         worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
         if part < 1 or limited:

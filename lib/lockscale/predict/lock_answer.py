@@ -25,6 +25,8 @@ from lockscale.predict.history import (
 )
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
+    NOT_KNOWN,
+    WHICH_LOCK,
     all_seen,
     matches_of,
     names_no_lock,
@@ -32,6 +34,7 @@ from lockscale.predict.lock_verdict import (
     notes_of,
     unfounded,
     warnings_of,
+    why_open,
     worth_writing,
 )
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
@@ -52,7 +55,7 @@ class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
     matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
-    over_5_pct: how likely the gain is above 1.05, from 0 to 1; worth: by that.
+    over_5_pct: how likely the gain is above 1.05, from 0 to 1; worth: by that; open: why it is not known.
     """
 
     patch: str
@@ -65,6 +68,7 @@ class PatchGain:
     high: float
     over_5_pct: float
     worth: str
+    open: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,12 +114,14 @@ def ask_lock(
         raise BadInput(
             "give a profile or rates of the unpatched kernel, or both: --profile FILE, -r 1:35k,64:140k"
         )
+    if measured.share_denied:
+        raise BadInput(f"{measured.share_denied}: correct --share, --seconds or --threads")
     cases = read_casebook()
     history = history or learn(past(cases))
     asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
     found = [_candidate(measured, patch, history) for patch in asked]
     if not patches and names_no_lock(measured):
-        found = [(replace(one, worth="not known"), limit) for one, limit in found]
+        found = [(replace(one, worth=NOT_KNOWN, open=one.open or WHICH_LOCK), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
     first, following = found[0]
@@ -176,6 +182,8 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
     seen = all_seen(measured, changes, matches)
     gain = history.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
+    ends_at = following.gain_ends_at if following else None
+    on = (measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches))
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
@@ -186,13 +194,8 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         value=gain.value,
         high=gain.high,
         over_5_pct=gain.worth,
-        worth=worth_writing(
-            measured,
-            gain.worth,
-            following.gain_ends_at if following else None,
-            shares,
-            unfounded(measured, changes, matches),
-        ),
+        worth=worth_writing(*on),
+        open=why_open(*on),
     )
     return candidate, following
 

@@ -95,8 +95,7 @@ class UnpatchedData:
     @property
     def impossible(self) -> bool:
         """Whether rates and waits cannot both be right, so that they carry no verdict."""
-        wrong = self.contradiction or self.waits_unseen or self.off_scale or self.overfull
-        return bool(wrong or self.share_denied)
+        return bool(self.contradiction or self.waits_unseen or self.off_scale or self.overfull)
 
     @property
     def share_denied(self) -> str:

@@ -11,9 +11,16 @@ from lockscale.predict.history import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
 from lockscale.predict.lock_verdict import IF_IT_LIMITS, SURE, UNLIKELY
 from lockscale.text_table import text_table
+from lockscale.tools.seal import UNSEALED
 
 LETTER_WIDTH = 72
 MOST_PROMISED = promise_of(1.0)
+LEGEND = (
+    "promise: the gain if the waits that the patch removes were deleted and nothing else got in the way. "
+    "Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch that "
+    f"only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; "
+    f"{IF_IT_LIMITS}: rates do not show that a lock limits them."
+)
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",
     LESS: "take the lock less often or hold it for a shorter time",
@@ -37,23 +44,28 @@ def lock_text(answer: LockAnswer) -> str:
         for one in answer.candidates
     ]
     matched = dict.fromkeys(one.matched for one in answer.candidates if one.matched)
-    said = [f"warning: {text}" for text in answer.warnings] + [f"note: {text}" for text in answer.notes]
+    warnings = [text for text in answer.warnings if text != UNSEALED]
+    said = [f"warning: {text}" for text in warnings] + [f"note: {text}" for text in answer.notes]
+    not_sealed = f" {UNSEALED[0].upper()}{UNSEALED[1:]}." if UNSEALED in answer.warnings else ""
     parts = [
         "\n".join([answer.against_itself, *said]),
         *(["Matched in the profile\n" + "\n".join(f"- {text}" for text in matched)] if matched else []),
         f"Predicted gain (patched over unpatched rate) with a {HOLDS:.0%} interval, learned from "
         f"{answer.gains} gains of {answer.patches} published patches\n"
         f"{text_table(pd.DataFrame(rows)).rstrip()}",
-        "promise: the gain if the waits that the patch removes were deleted and nothing else got in the way. "
-        "Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch that "
-        f"only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; not known "
-        f"where the data cannot say; {IF_IT_LIMITS}: rates do not show that a lock limits them.",
+        f"{LEGEND}{_open(answer)}",
         _at_its_limit(answer),
         _next(answer),
         _advice(answer),
-        f"From {'; '.join(answer.used)}.",
+        f"From {'; '.join(answer.used)}.{not_sealed}",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _open(answer: LockAnswer) -> str:
+    """Why it is not known of some whether they are worth writing."""
+    why = dict.fromkeys(one.open for one in answer.candidates if one.open)
+    return f" not known: {'; '.join(why)}." if why else ""
 
 
 def _chance(chance: float) -> str:
@@ -148,8 +160,7 @@ def _doubt(answer: LockAnswer) -> str:
     limit = answer.next_limit
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
-        f"{limit.gain_ends_at:.2f} times"
-        + ("." if limit.is_another_lock else ", if it is a different lock.")
+        f"{limit.gain_ends_at:.2f} times" + ("." if limit.is_another_lock else ", if it is a different lock.")
         if limit and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."
     )

@@ -8,13 +8,15 @@ from lockscale.predict.history import LEAST_BUSY, ROOM, promise_of
 from lockscale.predict.lock_data import ASSUMED_THREADS, SAMPLES, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.tools.lock_functions import IDLE, kind_of
-from lockscale.tools.lock_profile import Match
+from lockscale.tools.lock_profile import LOCK_WAITS, Match
 
 SURE, UNLIKELY = 0.9, 0.5
-IF_IT_LIMITS = "if it limits"
+IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
+WHICH_LOCK = "the profile does not say which lock it is"
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 NOBODY_WAITS = promise_of(0.02)
 LEAST_IDLE_PCT = 5.0
+LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
 def worth_writing(
@@ -24,21 +26,43 @@ def worth_writing(
     shares: Sequence[float | None],
     unfounded: Sequence[str],
 ) -> str:
-    """By how likely it is that the gain pays for the patch's own code.
+    """By how likely it is that the gain pays for the patch's own code; of rates alone a yes has a condition.
 
-    Not known where the data contradict each other, or do not say that anybody waits: a profile without
-    shares, one rate, work that is no wait, which is taken for waiting: so it can say no. Of several rates a
-    yes has a condition; there is none where another lock may leave nothing to gain.
+    Work that is no wait is taken for waiting, so it can say no, but not yes.
     """
-    of_rates = measured.profile is None and measured.wait_share is None
-    if measured.impossible or (None in shares and not of_rates):
-        return "not known"
+    if why_open(measured, chance, next_ends_at, shares, unfounded):
+        return NOT_KNOWN
     if chance < UNLIKELY:
         return "no"
-    may_be_in_the_way = next_ends_at is not None and next_ends_at < ROOM
-    if unfounded or chance < SURE or may_be_in_the_way or (of_rates and len(measured.ladder) < 2):
-        return "not known"
-    return IF_IT_LIMITS if of_rates else "yes"
+    return IF_IT_LIMITS if _of_rates(measured) else "yes"
+
+
+def why_open(
+    measured: UnpatchedData,
+    chance: float,
+    next_ends_at: float | None,
+    shares: Sequence[float | None],
+    unfounded: Sequence[str],
+) -> str:
+    """Why it is not known whether a patch is worth writing; empty where it is."""
+    if measured.impossible:
+        return "the data contradict each other"
+    if None in shares and not _of_rates(measured):
+        return "the share of the time spent waiting is not known"
+    if chance < UNLIKELY:
+        return ""
+    if chance < SURE:
+        return f"the chance is between {UNLIKELY:.0%} and {SURE:.0%}"
+    if unfounded:
+        return "no wait for that lock is in the profile"
+    if next_ends_at is not None and next_ends_at < ROOM:
+        return f"another wait may limit the gain to {next_ends_at:.2f}"
+    return "one rate shows no limit" if _of_rates(measured) and len(measured.ladder) < 2 else ""
+
+
+def _of_rates(measured: UnpatchedData) -> bool:
+    """Whether rates are all there is."""
+    return measured.profile is None and measured.wait_share is None
 
 
 def all_seen(measured: UnpatchedData, changes: Sequence[Change], matches: Sequence[Match]) -> bool:
@@ -71,6 +95,8 @@ def names_no_lock(measured: UnpatchedData) -> bool:
 
 def _which(measured: UnpatchedData) -> str:
     """What would tell the lock; perf report leaves out callers below its percent limit."""
+    if measured.profile and measured.profile.of == LOCK_WAITS:
+        return "this row does not say who asked for it"
     if measured.profile and any(entry.callers for entry in measured.profile.entries):
         return "its callers are below perf report's limit: print it again with --percent-limit 0"
     return "without call graphs the profile cannot tell which one it is: record it with -g"
@@ -84,8 +110,6 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
         found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
     if measured.off_scale:
         found.append(f"{measured.off_scale}: is a suffix such as k missing?")
-    if measured.share_denied:
-        found.append(f"{measured.share_denied}: give one that is right")
     if measured.contradiction or measured.waits_unseen:
         found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
     return found
@@ -122,6 +146,8 @@ def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence
                 "and too high unless many sleep"
             )
         notes.append(said)
+    if measured.wait_share and measured.wait_share < LEAST_SHARE:
+        notes.append(f"the share given is {100 * measured.wait_share:g} percent: of 90% it is 90")
     if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.most_gain < 1:
@@ -136,9 +162,10 @@ def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence
         )
     if measured.profile:
         waits = measured.profile.waits
-        if names_no_lock(measured):
+        if names_no_lock(measured) and any(waits[0].name == one.lock for p in asked for one in p.changes):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
-        if measured.profile.of != SAMPLES and not measured.lasted_s and measured.wait_share is None:
+        timed = any(one.wait_ns is not None for one in waits)
+        if timed and measured.profile.of != SAMPLES and not measured.lasted_s and measured.wait_share is None:
             notes.append(
                 "the duration of the load is unknown, so its waits are not used, and no verdict is given: "
                 "give --seconds"

@@ -143,6 +143,10 @@ def _change(text: str) -> Change:
     if word.number == "percent":
         default = 100.0 if first == "avoid" else SHARE_PCT
         left = 1 - _between(default if number is None else number, SMALLEST_PCT, 100, text, word) / 100
+        if not left and first != "avoid":
+            raise BadInput(
+                f"patch {printable(text)} leaves nothing of the lock: write lockless {printable(lock)}"
+            )
         return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
     return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
 

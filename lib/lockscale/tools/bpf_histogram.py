@@ -39,7 +39,7 @@ class _Histogram:
 
     line: int
     name: str
-    unit_ns: float
+    unit_ns: float | None  # None: not said
     callers: tuple[str, ...] | None = None
     ends: list[tuple[float, float, int]] = field(default_factory=list)
     summary: tuple[int, int, int] | None = None  # mean, total, count
@@ -68,6 +68,11 @@ def profiles(text: str) -> list[LockProfile]:
     if not good:
         raise BadInput(
             f"the text has no complete histogram of times{': ' + warnings[-1] if warnings else ''}"
+        )
+    if unknown := [one for one in good if one.unit_ns is None]:
+        warnings.append(
+            f"line {unknown[0].line}: {unknown[0].name} does not say its unit, ns are assumed: name the map "
+            f"@wait_ns, @wait_us or @wait_ms"
         )
     if any(one.summary is None for one in good):
         warnings.append(_MIDDLE)
@@ -125,10 +130,10 @@ def _add(histogram: _Histogram, line: int, low: float, high: float, count: int) 
     histogram.ends.append((low, high, count))
 
 
-def _unit(name: str) -> float:
+def _unit(name: str) -> float | None:
     """By the name of a map: `@usecs`, `@wait_us`, `@ms`."""
     found = re.search(r"(?:^|_)(n|u|m)s(?:ecs?)?$|(?:^|_)(s)ecs?$", name)
-    return _UNITS[found[1] or found[2]] if found else 1.0
+    return _UNITS[found[1] or found[2]] if found else None
 
 
 def _entry(one: _Histogram) -> Entry:
@@ -136,6 +141,7 @@ def _entry(one: _Histogram) -> Entry:
     mean, count = total / one.count, one.count
     if one.summary:
         mean, total, count = one.summary
+    unit_ns = one.unit_ns or 1.0
     longest = max(high for _, high, count in one.ends if count)
     name = function_of(one.name)
     return Entry(
@@ -144,7 +150,7 @@ def _entry(one: _Histogram) -> Entry:
         one.callers,
         kind_of(name),
         contentions=count,
-        wait_ns=total * one.unit_ns,
-        mean_ns=mean * one.unit_ns,
-        max_ns=longest * one.unit_ns,
+        wait_ns=total * unit_ns,
+        mean_ns=mean * unit_ns,
+        max_ns=longest * unit_ns,
     )

@@ -22,7 +22,7 @@ count each sample once (see inside()).
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, Protocol, TypeVar
@@ -138,7 +138,8 @@ class Match:
     share_pct: of the samples, those with the name on the stack, each counted once.
     wait_pct: of them, those in which a lock was waited for: all, when the name is a lock's function; else
     the lock functions that the name called (None when the profile has no callers). At most share_pct.
-    waits: the entries that wait_pct or the sums of lock waits are made of.
+    waits: the entries that wait_pct or the sums of lock waits are made of. others: names of locks of another
+    kind that the same function takes.
     contentions, wait_ns, acquisitions, hold_ns: sums of lock waits; mean_ns is wait_ns / contentions, or as
     printed where there is one entry; max_ns the longest.
     """
@@ -155,6 +156,7 @@ class Match:
     max_ns: float | None = None
     acquisitions: int | None = None
     hold_ns: float | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -170,7 +172,8 @@ class Match:
                 for one in shown
             )
         )
-        return "; ".join(of[:4]) + (f"; and {len(of) - 4} more" if len(of) > 4 else "")
+        more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
+        return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,7 @@ class LockProfile:
         each entry."""
         if self.of == LOCK_WAITS:
             found = [_match(_of_whom(one), [one], [one], []) for one in self.entries]
-            return tuple(sorted(found, key=lambda one: -(one.wait_ns or 0.0)))
+            return tuple(sorted(found, key=lambda one: (-(one.wait_ns or 0.0), -(one.contentions or 0))))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
             if one.kind and (caller := _caller(one.path)):
@@ -241,6 +244,8 @@ class LockProfile:
         """
         bare, _, side = _READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
         name = _SPINLOCK.sub("spin:", bare)
+        if name == "LOCK":
+            raise BadInput(f"LOCK stands for a lock's name: write one of this profile{self._longest()}")
         first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
         found = [one for one in self.entries if first in one.names or name in one.names]
         if side:
@@ -255,7 +260,8 @@ class LockProfile:
         if self.of == LOCK_WAITS:
             family = max(found, key=lambda one: one.wait_ns or 0.0).family
             of_one_kind = [one for one in found if not family or one.family in ("", family)]
-            return _match(name, of_one_kind, of_one_kind, [])
+            others = dict.fromkeys(f"{one.family}:{first}" for one in found if one not in of_one_kind)
+            return replace(_match(name, of_one_kind, of_one_kind, []), others=tuple(others))
         own = [one for one in found if one.path[0] == first]
         shares = self._on_stack(own, found)
         waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
@@ -284,7 +290,11 @@ class LockProfile:
         known = sorted({one for entry in self.entries for one in entry.names})
         inner = [one for one in known if name and name in one]
         near = list(dict.fromkeys([*get_close_matches(name, known, _MOST_NEAR), *inner]))[:_MOST_NEAR]
-        return f": did you mean {', '.join(map(printable, near))}?" if near else ": no name is similar"
+        return f": did you mean {', '.join(map(printable, near))}?" if near else self._longest()
+
+    def _longest(self) -> str:
+        names = [printable(one.name) for one in self.waits[:_MOST_NEAR]]
+        return f", in which threads wait for {', '.join(names)}" if names else ": nobody waits there"
 
 
 def _caller(path: Sequence[str]) -> str | None:
@@ -361,6 +371,8 @@ def chosen(tables: Sequence[Table], table: str | int | None) -> Table:
         return by_title[0]
     if str(table).isdecimal() and 1 <= int(table) <= len(tables):
         return tables[int(table) - 1]
+    if by_title:
+        raise BadInput(f"{len(by_title)} tables are called {printable(table)}: give its number: {listed}")
     raise BadInput(f"the text has no table {printable(table)}, only these {len(tables)}: {listed}")
 
 

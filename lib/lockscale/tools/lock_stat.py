@@ -15,7 +15,7 @@ from typing import Literal
 from lockscale.errors import BadInput
 from lockscale.tools.lock_profile import Entry, LockProfile
 from lockscale.tools.parsed_rows import Number, Parsed, ParsedRow, rows_of
-from lockscale.tools.seal import unseal
+from lockscale.tools.seal import UNSEALED, unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 
 TOOL = "lock_stat"
@@ -226,7 +226,7 @@ def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:
         raise BadInput("lock_stat ends in the middle of a line: it was cut off, read it again")
     counted = re.fullmatch(r"lines ([0-9]{1,9})", lines[-1]) if lines else None
     if counted is None:
-        return lines, ("lock_stat was not read with lockscale's own command: classes may be missing",)
+        return lines, (UNSEALED,)
     if int(counted[1]) != len(lines) - 1:
         raise BadInput(f"lock_stat has only {len(lines) - 1} of its {counted[1]} lines: read it again")
     return lines[:-1], ()

@@ -12,6 +12,7 @@ from lockscale.tools.seal import unsealed
 
 _QUOTE = re.compile(r"(?:[ \t]?>)+ ?")
 _QUOTED_PRINTABLE = re.compile(r"^Content-Transfer-Encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
+_INTERRUPT = "^C"  # the key that ended the tool, as a terminal shows it before what is printed then
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\r": ""})
 
 
@@ -32,7 +33,7 @@ def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         plain = line.translate(_SPACES)
-        plain = _QUOTE.sub("", plain, count=1) if _QUOTE.match(plain) else plain
+        plain = _QUOTE.sub("", plain, count=1) if _QUOTE.match(plain) else plain.removeprefix(_INTERRUPT)
         found.append(TextLine(number, plain.expandtabs().rstrip() if strip else plain.expandtabs()))
     return found
 

@@ -155,7 +155,10 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
             warnings.append(f"a row is left out, its name is or may be cut off: {line[-40:].strip()}")
             current = ""
             continue
-        row = replace(columns.row(line), line=number)
+        try:
+            row = replace(columns.row(line), line=number)
+        except BadInput as said:
+            raise BadInput(f"line {number}: {said}: give what perf printed, unchanged") from None
         current = "" if row.name in waits else row.name
         waits[row.name] = added(waits[row.name], row) if row.name in waits else row
     warnings += _broken([one.text for one in rest])

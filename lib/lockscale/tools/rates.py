@@ -29,6 +29,8 @@ def rates_of(text: str) -> dict[int, float]:
     for where, part in parts:
         found = (_SHORT if short else _LINE).fullmatch(part)
         form = "threads:rate, such as 4:140k" if short else "threads,rate, such as 4,140000"
+        if found is None and short and re.fullmatch(r"\s*\d{3}\s*", part):
+            raise BadInput(f"rates: {printable(where)} has no threads: write 140000 or 140k, not 140,000")
         if found is None:
             raise BadInput(f"rates: {printable(where)} is not of the form {form}")
         threads, rate = int(found[1]), float(found[2]) * _MULTIPLE[found[3].lower()]

@@ -135,7 +135,10 @@ _JSON = "use --output-format=json"
 _FORMS = [
     (r"\A\s*\Z", "the text is empty: if the tool prints to standard error, redirect it (2>&1)"),
     (r"\APERFILE", "this is perf.data: give what perf report --stdio or perf script prints of it"),
-    (r"\0", "the text contains NUL bytes, as UTF-16 does: convert it with iconv -f UTF-16 -t UTF-8"),
+    (
+        r"\0",
+        "this is no text, as it contains NUL bytes; if it is UTF-16, convert it: iconv -f UTF-16 -t UTF-8",
+    ),
     (r"^ Performance counter stats for ", "this is perf stat's human-readable table: count with -j"),
     (
         r'^(?:\{"interval" :| +\d+\.\d{9}[,; ])',

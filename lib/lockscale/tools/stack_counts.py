@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.folded import profile_of_stacks
-from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.lock_profile import LOCK_WAITS, LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 
 TOOL = "stack_counts"
+SAMPLES: Of = "on-CPU samples"
 
 _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
@@ -54,15 +55,36 @@ def profiles(text: str) -> list[LockProfile]:
         counts = [((one.process, *reversed(one.frames)), one.number, one.line) for one in stacks]
         title = lines[start].text.strip() if _HEAD.fullmatch(lines[start].text) else TOOL
         asleep = title.startswith("Tracing off-CPU") or None
-        if counts and asleep is None and not title.startswith("Sampling"):
-            left_out.append("the text does not say what was counted: samples are assumed")
+        of_unknown = bool(counts) and asleep is None and not title.startswith("Sampling")
         if counts:
             one = profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep)
+            one = _of_what(one) if of_unknown else one
             lasted = _LASTED.search(title)
             found.append(replace(one, seconds=float(lasted[1])) if lasted else one)
     if not found:
         raise BadInput("the text has no stack with a count: give everything that bcc or bpftrace printed")
     return found
+
+
+def _of_what(found: LockProfile) -> LockProfile:
+    """Samples, unless no stack is of work: a probe of the function that waits counts its calls, not time."""
+    if found.of != SAMPLES or not all(one.kind for one in found.entries):
+        said = "the text does not say what was counted: samples are assumed"
+        return replace(found, warnings=(*found.warnings, said))
+    said = (
+        "every stack waits for a lock, so these are taken for calls, not for samples of time: what share of "
+        "the time is spent waiting they do not say"
+    )
+    calls = [
+        replace(
+            one,
+            share_pct=None,
+            counts=None,
+            contentions=round((one.share_pct or 0) * (found.samples or 0) / 100),
+        )
+        for one in found.entries
+    ]
+    return replace(found, of=LOCK_WAITS, entries=tuple(calls), samples=None, warnings=(*found.warnings, said))
 
 
 def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:

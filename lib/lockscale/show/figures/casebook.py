@@ -64,6 +64,7 @@ def casebook_figure(score: Mapping[str, Any]) -> go.Figure:
 
 
 GAINS = ["published", "low", "value", "high"]
+HEAD, MOST_HEAD_BYTES = b"published", 200
 
 
 def casebook_numbers(score: Mapping[str, Any]) -> pd.DataFrame:
@@ -85,6 +86,11 @@ def need_casebook_figure(file: Path) -> str:
             f"{file}: a figure is written as {', '.join(FORMATS)}: use one of these as the file name's ending"
         )
     need_place_for_file(file)
+    # a table of somebody's own may have any name that ends so; a picture of that name is meant to be replaced
+    if ending in ("csv", "txt") and file.exists() and HEAD not in file.read_bytes()[:MOST_HEAD_BYTES]:
+        raise BadInput(
+            f"{file} exists and is no table of the casebook's figure: remove it, or name another file"
+        )
     return ending
 
 
