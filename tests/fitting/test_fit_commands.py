@@ -96,7 +96,7 @@ def test_compare_ranks_and_says_what_the_data_tell(my_csv: str, capfd):
     assert first["p_same_as_best"] == 1 and second["told_apart"] is (second["p_same_as_best"] < 0.05)
     assert any("No repeats" in said for said in first["findings"]) and second["findings"] == []
     _, out, _ = run(capfd, "compare", my_csv)
-    assert out.splitlines()[0] == "my.csv, value (ops/s; not stated)"
+    assert out.splitlines()[0] == "my.csv, value (ops/s; origin not stated)"
     assert all(said in out for said in first["findings"])
 
 

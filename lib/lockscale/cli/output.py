@@ -72,7 +72,7 @@ def loaded(names: Sequence[str], load: Callable[[str], T]) -> tuple[list[T], str
 def thread_counts(text: str) -> list[int]:
     """The value of --threads: "1,2,4"."""
     try:
-        return [int(part) for part in text.split(",")]
+        return list(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:
         raise BadInput(f"--threads {text!r} is not a list of whole numbers: write it like 1,2,4") from None
 

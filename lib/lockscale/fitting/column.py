@@ -36,7 +36,8 @@ class Column:
 
     def __str__(self) -> str:
         how = f"; {self.made_of}" if self.made_of else ""
-        return f"{self.table}, {self.name} ({self.unit or 'operations/s assumed'}; {self.origin}{how})"
+        origin = "origin not stated" if self.origin == "not stated" else self.origin
+        return f"{self.table}, {self.name} ({self.unit or 'operations/s assumed'}; {origin}{how})"
 
     def points(self) -> Points:
         """The curve as a queueing model is fitted to it."""

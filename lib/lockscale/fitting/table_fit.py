@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near
 from lockscale.fitting.column import Column, looks_swapped, warn_if_swapped
 from lockscale.fitting.user_table import Table, read_column, read_columns, thread_range
 from lockscale.progress import progress
@@ -78,7 +78,7 @@ def model_of(column: Column, model: object) -> QueueingModel:
     if isinstance(model, str) and model in models:
         return models[model]
     if isinstance(model, str) or not all(hasattr(model, part) for part in ("name", "parameters", "rate")):
-        raise BadInput(f"there is no model {model!r} of {column.name} (known: {', '.join(models)})")
+        raise BadInput(f"there is no model {model!r}{near(str(model), models)}")
     return cast(QueueingModel, model)
 
 

@@ -23,6 +23,7 @@ _OUTERMOST = re.compile(
     r"entry_SYSCALL_64\w*|do_syscall_64|x64_sys_call|ret_from_fork\w*|kthread|main|_?_?libc_start\w+|_start"
     r"|start_thread|secondary_startup_64\w*|asm_sysvec_\w+|el0t?_\w+|__GI___clone\w*|clone3?|system_call\w*"
 )
+MOST_LINES = 5  # that one sentence names
 _ROUNDING = 0.006  # of each share, printed to a hundredth
 
 Direction = Literal["callee first", "caller first"]
@@ -201,11 +202,12 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
     if direction is None:
         return [], [*warnings, "call graphs are left out: cannot tell whether callers or callees come first"]
     found: list[tuple[str, Entry]] = []
+    astray: list[int] = []
     for one in graphs:
         other = _of_other_rows(one, direction)
         over = next((branches for share, branches in _families(one) if _overflows(share, branches)), None)
         if other:
-            warnings.append(f"line {other[0].line} is left out: no branch below {one.function} leads to it")
+            astray.append(other[0].line)
             one.roots = [root for root in one.roots if root not in other]
         if over:
             warnings.append(
@@ -213,6 +215,12 @@ def entries_of(graphs: Sequence[Graph]) -> tuple[list[Entry], list[str]]:
             )
         else:
             found += [(one.function, entry) for entry in _entries(one, direction)]
+    if astray:
+        lines = ", ".join(map(str, astray[:MOST_LINES])) + ", ..." * (len(astray) > MOST_LINES)
+        warnings.append(
+            f"line{'s' * (len(astray) > 1)} {lines}: branches that do not end in their row's function are "
+            "left out; perf report --percent-limit 0 prints what is missing of them"
+        )
     return _each_path_once(found), warnings
 
 
