@@ -52,7 +52,7 @@ def _machine() -> Iterator[Check]:
     fix = f"free {NEED_FREE_MIB} MiB or set LOCKSCALE_CACHE to a folder on a larger disk"
     yield Check("disk", free_mib >= NEED_FREE_MIB, f"{free_mib} MiB free", fix)
     usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
-    found = "opens; a trial boot decides" if usable else "absent or closed: TCG is used"
+    found = "opens; the first guest shows whether it works" if usable else "absent or closed: QEMU emulates"
     yield Check("kvm", True, found)  # never a fault: without it the guest is slower, not wrong
 
 
@@ -91,12 +91,12 @@ def _kernels() -> Iterator[Check]:
     kernels = cached_kernels(RATE)
     if not kernels:
         fix = "make kernels, or lockscale kernel build STUDY/ARM"
-        yield Check("guest spin lock", False, "no kernel is built yet", fix)
+        yield Check("built kernels", False, "none, so their spin lock is not checked", fix)
     for kernel in kernels:
         fix = "set CONFIG_HYPERVISOR_GUEST=n: with an unfair spin lock there is no storm"
         is_fifo = kernel.spin_lock == "queued"
         found = f"{kernel.spin_lock} ({'FIFO' if is_fifo else 'not FIFO'})"
-        yield Check(f"guest spin lock of {kernel.release}", is_fifo, found, fix)
+        yield Check(f"spin lock of kernel {kernel.release}", is_fifo, found, fix)
 
 
 def checks_of(target: Target, tools: list[Found]) -> Iterator[Check]:

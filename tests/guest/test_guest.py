@@ -194,4 +194,4 @@ def test_the_doctor_sees_tools_and_that_waiters_queue_in_the_guest(kernels: dict
     assert "the tracepoint lock:contention_begin" not in missing
     assert found["uname and build-id"]["found"] in {kernel.build_id for kernel in cached_kernels(RATE)}
     for kernel in kernels.values():
-        assert found[f"guest spin lock of {kernel.release}"]["found"] == "queued (FIFO)"
+        assert found[f"spin lock of kernel {kernel.release}"]["found"] == "queued (FIFO)"

@@ -30,7 +30,8 @@ def patches_list() -> None:
     rows = [
         {"study": s.study, "arm": s.arm, "patches": len(s.patches), "unsafe": s.unsafe} for s in all_series()
     ]
-    show(rows, table(rows))
+    said = [{**row, "patches": row["patches"] or "none: the base as it is"} for row in rows]
+    show(rows, table(said))
 
 
 @patches.command("check")

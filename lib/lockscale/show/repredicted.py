@@ -276,9 +276,12 @@ def _totals_in_words(of: AgainTotals) -> dict[str, Any]:
 
 def _counts_in_words(counts: pd.DataFrame) -> pd.DataFrame:
     names = {"predicted_low": "95% low", "predicted_high": "95% high", "inside": "held"}
+    numbers = counts.select_dtypes("number")
+    counts = counts.assign(**numbers.mask(numbers.abs() < SMALLEST_COUNT, 0.0))
     return counts.assign(inside=[str(yes_no(bool(one))) for one in counts.inside]).rename(columns=names)
 
 
+SMALLEST_COUNT = 1e-9  # per operation: what is left of a sum that is zero
 COUNTS = [
     *("study", "arm", "threads", "metric", "measured"),
     *("predicted", "predicted_low", "predicted_high", "inside"),
