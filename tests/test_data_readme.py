@@ -146,7 +146,7 @@ def test_what_it_says_of_attempts_follows_from_the_table():
         of_create * S1.total_us[name] / CREATES for name in ("jbd2__journal_start", "_raw_spin_lock")
     )
     attempts = 1 + ACCESS - load_study("inode-claim").calls_without_retry.value
-    assert f"By the table {journal:.1f} of the 48 threads" in SAID and f"and {spin:.1f} spin" in SAID
+    assert f"In the table, {journal:.1f} of the 48 threads" in SAID and f"and {spin:.1f} spin" in SAID
     assert f"at most 48 - {journal:.1f} = {THREADS - journal:.1f}:" in SAID
     assert f"The table has {attempts:.1f} of them: the first, and its {ACCESS:.1f} calls" in SAID
     assert f"would be {100 * (1 - (THREADS - journal) / attempts):.0f}% too few" in SAID

@@ -134,8 +134,8 @@ points[points.threads == points.threads.max()]
 # %% [markdown]
 # ## The errors
 #
-# The error at each point of the first table that was simulated. A point to which a number was calibrated
-# proves nothing; the others are the check.
+# The error at each simulated point of the first table. A point to which a number was calibrated proves
+# nothing; the others are the check.
 
 # %%
 found = errors(points, in_table)
@@ -146,9 +146,9 @@ found
 #
 # A table to which nothing was fitted, if the study has one. For S1 it is the function cost table: it was
 # measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
-# calls, the attempts and the mean spin time. S1 did not print the attempts: they are its calls less those
-# of a create that loses no bit, 8.03, counted by us on Linux 6.12 (`calls_without_retry` in the study
-# file), and one more, as the first attempt is among those 8.03.
+# calls, the attempts and the mean spin time. S1 did not print the attempts. They are its calls - 8.03 + 1:
+# a create that loses no bit makes 8.03 calls (`calls_without_retry` in the study file, counted by us on
+# Linux 6.12), one of them its first attempt.
 
 # %%
 display(sentences(story.study.limits))

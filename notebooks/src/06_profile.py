@@ -2,7 +2,7 @@
 # %% [markdown]
 # # 06 Profile: the counters that prove the effect
 #
-# Unlike rates, counts per operation are meaningful on an emulated machine, too. The study names the counter
+# Counts per operation are meaningful even in plain QEMU, where rates are not. The study names the counter
 # that proves the effect; the others show what else an arm changes.
 
 # %% tags=["parameters"]
@@ -91,8 +91,8 @@ gains_at_price_ends(story.rows, story.study)
 # The cache lines that spent the most time in transfer at the highest number of processes, at most four of
 # each arm, each with the function that caused most of its transfers. A cache line goes from one CPU to the
 # next, so it is a queue like that of a lock: `occupied_pct` is the share of the time during which it was
-# in transfer, and near 100% the line is the bottleneck; `queued_pct` is the same of the CPUs that waited
-# for it, summed over them. The first of them that does not belong to the lock in question is probably what
+# in transfer, and near 100% the line is the bottleneck; `queued_pct` is the share of time that CPUs waited
+# for it, summed over CPUs. The first of them that does not belong to the lock in question is probably what
 # limits the kernel once that lock is gone. Empty on other targets, and in older runs, which did not count
 # this.
 

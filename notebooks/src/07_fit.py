@@ -105,9 +105,9 @@ if best:
 # measured. It is kept with the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
 # from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
-# that was published and that 03 now takes. A bound holds or it does not. It is *undecided* where the patch
-# was predicted to reduce the counter, and the counted difference is no larger than the scatter between
-# repeats of the patched arm.
+# that was published and that 03 now takes. A bound holds, or it does not, or it is *undecided*: where the
+# patch was predicted to reduce the counter, and the counted difference is no larger than the scatter
+# between repeats of the patched arm.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)

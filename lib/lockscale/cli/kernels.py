@@ -180,7 +180,7 @@ def target_home(name: str) -> None:
 @click.option(
     "--show-command",
     is_flag=True,
-    help="Print the QEMU command line; boot nothing. The temporary folder in it is gone by then.",
+    help="Print the QEMU command line; boot nothing. The temporary folder that it names no longer exists.",
 )
 @on_base
 @as_json

@@ -183,7 +183,7 @@ def read_grub(server: Machine) -> Grub:
     answers = dict(zip(_QUESTIONS, server.run_all(list(_QUESTIONS.values())), strict=True))
     said = {name: done.stdout.strip() for name, done in answers.items()}
     if reasons := list(_reasons(said, {name for name, done in answers.items() if done.status})):
-        raise BadInput(f"the server's GRUB cannot boot a kernel once: {'; '.join(reasons)}")
+        raise BadInput(f"the server's GRUB cannot boot a kernel for one boot only: {'; '.join(reasons)}")
     menu = tuple(entry for entry in entries(said["menu"]) if entry.release)
     saved = environment(said["environment"]).get("saved_entry", "")
     default = _default_of(menu, saved) if saved else _entry_of(menu, said["running"])

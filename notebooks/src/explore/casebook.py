@@ -37,7 +37,8 @@ casebook_figure(score)
 #
 # If a share *w* of the samples goes away and nothing else changes, the rate grows by a factor of 1 / (1 -
 # *w*). That is what a profile promises. How much of the promise is kept? `within 2`: the share of the gains
-# that are no more than a factor of two off the promise; `too high`: of those that are smaller than it.
+# that are no more than a factor of two off the promise; `too high`: the share that fall short of the
+# promise.
 
 # %%
 asked = [one for case in cases for one in asked_of(case) if one.unpatched.promise and one.published]
@@ -69,7 +70,7 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 #
 # Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or
 # several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its upper
-# over its lower end; `sign_pct`: whether a change of more than 5% was predicted with the right sign;
+# over its lower end; `sign_pct`: how often a change of more than 5% was predicted with the right sign;
 # `wrong_side`: intervals that say faster where the patch made it slower. `delete_waits` is the promise,
 # give or take a quarter, and `history` a line from promises to gains; both need a profile.
 

@@ -51,21 +51,21 @@ most_time(found, path)
 # creators. *claim-spread* removes the second search under that lock, and gains less than 0.5% up to 160
 # CPUs and at most 7% up to 255; it exists on paper only. What helps is to use more locks: *group-spread*
 # distributes the directories of a flex group over its 16 groups, and does not saturate by 1024. The
-# journal, which every create also needs, is neither in S1's tables nor in this model.
+# journal, which every create also needs, is in S1's profile (`jbd2__journal_start`) but not in this model.
 #
 # **Allocate.** With upstream's *multi-goal*, CPUs no longer all queue for a single goal; the next queue is
-# the journal: from a dozen CPUs on, all arms reach 1 / `serial_ns`. So *goal-spread* is faster only below
-# that, and where upstream's hash sends all files to one goal (the first files of directories in flex
-# groups): there it doubles the rate from 16 to 256 CPUs.
+# the journal: from some 32 CPUs on, arms whose files use several goals reach 1 / `serial_ns`. So
+# *goal-spread* is faster only below that, and where upstream's hash sends all files to one goal (the first
+# files of directories in flex groups): there it doubles the rate from 16 to 256 CPUs.
 #
 # **The 128 locks.** ext4 hashes all its groups onto `NR_BG_LOCKS` = 128 spin locks. As long as the journal
 # is the bottleneck, their number has no effect. Without the journal (its section then still takes 20 ns)
 # *multi-goal* is a fifth slower than *goal-spread* at 16 CPUs and two fifths slower at 256, as files that
-# share a goal keep searching and bounce cache lines. *goal-spread* scales linearly up to 256 CPUs, peaks at
-# 512, and at 1024 does **less than at 256**: more CPUs allocate than there are locks, so a free group looks
-# busy because another group with the same lock is in use, and most CPUs search in `ext4_mb_scan_group()`.
-# With 256 locks in the model that effect is gone. No arm that only spreads goals gets past this limit:
-# after the journal, the next patch would be one that adds locks.
+# share a goal keep searching and bounce cache lines. There *goal-spread* scales linearly up to 256 CPUs,
+# peaks at 512, and at 1024 does **less than at 256**: more CPUs allocate than there are locks, so a free
+# group looks busy because another group with the same lock is in use, and most CPUs search in
+# `ext4_mb_scan_group()`. With 256 locks in the model that effect is gone. No arm that only spreads goals
+# gets past this limit: after the journal, the next patch would be one that adds locks.
 #
 # **Orphans.** The list under a mutex, and the orphan file under a spin lock, saturate at a few CPUs and
 # then get slower. The lockless file comes close to no orphan handling at all; what remains is the journal

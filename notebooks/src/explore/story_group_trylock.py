@@ -15,7 +15,7 @@ threads = 8
 # %% [markdown]
 # ## What they saw
 #
-# will-it-scale's fallocate2 grows a file in steps of 8 KiB to 1 MiB, truncates it, and starts again. One
+# will-it-scale's fallocate2 grows a file to 1 MiB in steps of 8 KiB, truncates it, and starts again. One
 # container did 295,287 fallocates per second. Two did 70,665 *each*: together less than half of what one
 # did alone. At 64 containers each was down to 3,588.
 
@@ -71,8 +71,8 @@ tally(groups)
 #
 # The old curve matches the published points at its ends, where its times were calibrated, and is too high
 # in between, by 63% at 4, the worst of the curves here: a few containers suffer more than this explanation
-# accounts for. The new curve matches its points up to 4 and at 64, where times were calibrated too, and is
-# too high in between. The direction is explained, the depth is not.
+# accounts for. The new curve matches its points up to 4 and at 64, where its times were calibrated as well,
+# but is too high in between. The direction is explained, the depth is not.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure

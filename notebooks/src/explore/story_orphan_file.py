@@ -26,7 +26,7 @@ published_figure("s4_stress_orphan")
 
 # %% [markdown]
 # On a ramdisk, with the old list, reaim's creat_clo drops from 45226.13 operations per second with 9
-# clients to 14283.52 with 31. With the lockless orphan file it stays at 67982.45.
+# clients to 14283.52 with 31. With the lockless orphan file it rises to 67982.45.
 
 # %%
 published_figure("s4_creat_clo")

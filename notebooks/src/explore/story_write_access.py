@@ -52,7 +52,7 @@ published_figure("s2_function_cost_with")
 # Below are 100 us of 48 threads: in blue, a thread sleeps; in orange, it spins in the queue; in black
 # (white in a dark theme), it holds a lock; in green, it does its own work. The first position of the slider
 # is the old kernel, the second the cheap get_write_access. The third and fourth have S1's fix, with the
-# slow and with the cheap one.
+# slow and with the cheap call.
 
 # %%
 from lockscale.show.explore.film import film, shots, tally
@@ -104,8 +104,8 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 #
 # - All five arms with their published points: [02 Simulate](../02_simulate.ipynb) with `study =
 #   "write-access"`.
-# - The threshold: what the profile of the slow kernel alone shows about a cheaper call, and what it does
-#   not show: [03 Predict](../03_predict.ipynb).
+# - The threshold: what the profile of the kernel with the slow call shows about a cheaper one, and what it
+#   does not show: [03 Predict](../03_predict.ipynb).
 # - The arms as patches: [kernel-patches](../../kernel-patches/README.md), including
 #   [timed-backoff](../../kernel-patches/write-access/timed-backoff/cover.md).
 # - The models in code: `lib/lockscale/sim/models/write_access.py`.
