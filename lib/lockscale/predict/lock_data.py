@@ -47,7 +47,7 @@ class UnpatchedData:
             raise BadInput("--seconds is not a duration: give how many seconds the load ran")
         if self.threads is not None and self.rates_per_s and self.threads not in self.rates_per_s:
             known = ", ".join(map(str, self.rates_per_s))
-            raise BadInput(f"--threads {self.threads} has no rate: -r has rates for {known} threads; give one of these counts")
+            raise BadInput(f"--threads {self.threads} has no rate, only {known} have: give one of these")
         if self.most_threads < 2:
             whose = "--threads 1: " if self.threads else ""
             raise BadInput(f"{whose}one thread alone never waits: give a measurement of several threads")
