@@ -183,7 +183,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     seen = all_seen(measured, changes, matches)
     gain = history.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following else None
-    on = (measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches))
+    why = why_open(measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches))
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
@@ -194,8 +194,8 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
         value=gain.value,
         high=gain.high,
         over_5_pct=gain.worth,
-        worth=worth_writing(*on),
-        open=why_open(*on),
+        worth=worth_writing(measured, gain.worth, why),
+        open=why,
     )
     return candidate, following
 

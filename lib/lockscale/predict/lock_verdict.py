@@ -19,18 +19,12 @@ LEAST_IDLE_PCT = 5.0
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
-def worth_writing(
-    measured: UnpatchedData,
-    chance: float,
-    next_ends_at: float | None,
-    shares: Sequence[float | None],
-    unfounded: Sequence[str],
-) -> str:
+def worth_writing(measured: UnpatchedData, chance: float, why_not_known: str) -> str:
     """By how likely it is that the gain pays for the patch's own code; of rates alone a yes has a condition.
 
-    Work that is no wait is taken for waiting, so it can say no, but not yes.
+    why_not_known: of why_open().
     """
-    if why_open(measured, chance, next_ends_at, shares, unfounded):
+    if why_not_known:
         return NOT_KNOWN
     if chance < UNLIKELY:
         return "no"
@@ -44,7 +38,10 @@ def why_open(
     shares: Sequence[float | None],
     unfounded: Sequence[str],
 ) -> str:
-    """Why it is not known whether a patch is worth writing; empty where it is."""
+    """Why it is not known whether a patch is worth writing; empty where it is.
+
+    Work that is no wait is taken for waiting, so it can say no, but not yes.
+    """
     if measured.impossible:
         return "the data contradict each other"
     if None in shares and not _of_rates(measured):
