@@ -134,16 +134,15 @@ def whatif(
     from lockscale.predict.lock_data import UnpatchedData
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
-    from lockscale.predict.user_rates import read_profile, read_rates, repeats_apart
+    from lockscale.predict.user_rates import read_profile, read_rates
     from lockscale.tools.registry import file_name
 
-    found_rates = read_rates(rates) if rates else {}
+    found_rates, doubt = read_rates(rates) if rates else ({}, "")
     read = read_profile(profile, which, tool) if profile else None
     used = [f"{read.tool} of {file_name(Path(profile.name))}"] if profile and read else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
-    doubt = repeats_apart(rates) if rates else ""
     measured = UnpatchedData(found_rates, read, threads, seconds, wait_share, doubt)
     found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))

@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from lockscale.predict.history import GainInterval, History
-from lockscale.predict.lock_data import SAMPLES, UnpatchedData
+from lockscale.predict.lock_data import UnpatchedData
+from lockscale.tools.lock_profile import SAMPLES
 
 ASLEEP = "offcputime -K 10  # of bcc, while the load runs; or perf lock contention -ab -- LOAD"
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"

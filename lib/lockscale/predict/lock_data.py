@@ -10,7 +10,7 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.predict.history import most_gain, share_of_busy
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
-from lockscale.tools.lock_profile import LOCK_WAITS, Entry, LockProfile, Match, once
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Entry, LockProfile, Match, once
 
 ASSUMED_THREADS = 64
 FAR_PCT = (
@@ -18,7 +18,6 @@ FAR_PCT = (
 )
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
 FAR_SHARE = 2  # times all that a profile has: no other profile of the same load
-SAMPLES = "on-CPU samples"
 COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5
 SPEED_UP = 8  # times as fast as so many times fewer threads; caches, and batches that fill, explain less
 

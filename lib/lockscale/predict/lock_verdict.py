@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from lockscale.errors import BadInput
 from lockscale.predict.history import LEAST_BUSY, ROOM, promise_of
-from lockscale.predict.lock_data import ASSUMED_THREADS, SAMPLES, UnpatchedData
+from lockscale.predict.lock_data import ASSUMED_THREADS, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.tools.lock_functions import IDLE, kind_of
-from lockscale.tools.lock_profile import LOCK_WAITS, Match
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match
 
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A user's rates and profile of the unpatched side, as people have them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,32 +18,28 @@ EXAMPLE = "-r 1:35k,4:140k"
 MOST_APART = 1.5  # times, of repeats of one measurement; a quiet machine's are some per cent apart
 
 
-def read_rates(text: str) -> dict[int, float]:
+def read_rates(text: str) -> tuple[dict[int, float], str]:
     """Operations/s by threads, from `1:35k,4:140k` or a CSV file with threads,value.
 
-    Of a file's repeats the geometric mean. Raises BadInput.
+    Of a file's repeats the geometric mean, and whether some are too far apart. Raises BadInput.
     """
     if _is_typed(text):
-        return rates_of(text)
-    return {n: float(np.exp(np.log(repeats).mean())) for n, repeats in _repeats(text).items()}
+        return rates_of(text), ""
+    column = rate_curve(text)
+    repeats = {int(n): column.rates_per_s[column.threads == n] for n in sorted({*column.threads})}
+    return {n: float(np.exp(np.log(one).mean())) for n, one in repeats.items()}, _apart(repeats)
 
 
-def repeats_apart(text: str) -> str:
+def _apart(repeats: Mapping[int, npt.NDArray[np.float64]]) -> str:
     """That repeats with as many threads are too far apart to be of one load; empty where none are."""
-    repeats = {} if _is_typed(text) else _repeats(text)
     apart = {n: (float(one.min()), float(one.max())) for n, one in repeats.items()}
-    n, (low, high) = max(apart.items(), key=lambda one: one[1][1] / one[1][0], default=(0, (1.0, 1.0)))
+    n, (low, high) = max(apart.items(), key=lambda one: one[1][1] / one[1][0])
     if high <= MOST_APART * low:
         return ""
     return (
         f"repeats with {n} threads are {high / low:.1f} times apart ({low:g} to {high:g}): their geometric "
         f"mean is used; are they of one load?"
     )
-
-
-def _repeats(path: str) -> dict[int, npt.NDArray[np.float64]]:
-    column = rate_curve(path)
-    return {int(n): column.rates_per_s[column.threads == n] for n in sorted({*column.threads})}
 
 
 def rate_curve(text: str) -> Column:

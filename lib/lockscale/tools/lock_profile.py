@@ -33,6 +33,7 @@ from lockscale.tools.lock_functions import IDLE, function_of, kind_of
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
 Counts = Literal["self", "children"]
 
+SAMPLES: Of = "on-CPU samples"
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
 _READ_OR_WRITE = re.compile(r"-([RW])$")

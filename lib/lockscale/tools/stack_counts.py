@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.folded import profile_of_stacks
-from lockscale.tools.lock_profile import LOCK_WAITS, LockProfile, Of
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 
 TOOL = "stack_counts"
-SAMPLES: Of = "on-CPU samples"
 
 _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
