@@ -145,7 +145,8 @@ def take(w: Any, which: Any, thread: Any, read: bool, now: Any) -> None:
         lock.wait_area_ps += now
         lock.wait_ps += waited
         th.lock = NOBODY
-        th.nominated = 0
+        if th.nominated:
+            th.nominated = 0
     w.histograms[np.uintp(lock.histogram), WAITS, np.uintp(bucket(waited))] += 1
     lock.acquisitions += 1
     lock.hold_area_ps -= now
@@ -172,7 +173,8 @@ def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
     if th.lock == NOBODY:
         th.since_ps = now
         th.lock = which
-        th.reading = read
+        if th.reading != read:
+            th.reading = read
         lock.waiting += 1
         lock.wait_area_ps -= now
         if th.held > 0 and crossed(w, thread, lock.owner):
@@ -197,7 +199,8 @@ def wait(w: Any, which: Any, thread: Any, now: Any) -> Any:
     """The thread spins for the lock, for a time or for ever, or goes to sleep for it."""
     lock, th = w.locks[which], w.threads[thread]
     woken = th.nominated == WOKEN
-    th.nominated = 0
+    if th.nominated:
+        th.nominated = 0
     away = lock.owner_runs and lock.owner != NOBODY and w.threads[lock.owner].state >= SLEEPING
     if woken or th.reading or lock.spin_ps == 0 or away:
         if th.held > 0:
@@ -266,7 +269,8 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
     """Give the lock up; returns what waking somebody costs the thread that releases, ps."""
     lock, th = w.locks[which], w.threads[thread]
     lock.hold_area_ps += now
-    lock.socket = th.socket
+    if lock.socket != th.socket:
+        lock.socket = th.socket
     th.held -= 1
     if read:
         lock.readers -= 1
@@ -277,7 +281,8 @@ def release(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
         w.histograms[np.uintp(lock.histogram), HOLDS, np.uintp(bucket(now - lock.taken_ps))] += 1
         lock.owner = NOBODY
     if lock.spinners > 0 and not lock.promised:
-        lock.promised = lock.handoff * (lock.sleepers > 0)
+        if lock.sleepers > 0:
+            lock.promised = lock.handoff
         place = 0
         if lock.order == RANDOM_ORDER:
             place = next_below(th, lock.spinners)

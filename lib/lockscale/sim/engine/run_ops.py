@@ -111,6 +111,12 @@ def start_threads(w: Any, seed: Any, replication: Any, start_ps: Any) -> None:
 
 
 @compiled
+def first_of_batch(batch: Any, batches: Any, operations: Any) -> Any:
+    """How many counted operations are done when this batch begins: its share of them, rounded up."""
+    return (batch * operations + batches - 1) // batches
+
+
+@compiled
 def run(
     w: Any, seed: Any, replication: Any, start_ps: Any, warm_up: Any, operations: Any
 ) -> tuple[Any, Any, Any, Any]:
@@ -130,12 +136,12 @@ def run(
     shared_cpus = len(w.cpus) > 0
     batches = len(w.marks_ps) - 1
     done, batch = -warm_up, int(warm_up == 0)
+    mark_at = first_of_batch(batch, batches, operations)
     if warm_up > 0:
         w.clock[TRACED] = len(w.events)
     window_from_ps = 0
-    transitions, moved_at, done_at = 0, 0, 0
-    moved_ps = -1
-    idle = 0
+    transitions, idle = 0, 0
+    check_at, checked_ps, checked_done, fruitful_at = STANDSTILL, 0, done, 0
 
     root = w.tree[1]
     while True:
@@ -144,10 +150,8 @@ def run(
         now = root >> bits
         thread = np.uintp(root & mask)
         th = w.threads[thread]
-        if now > moved_ps:
-            if now > last_ps:
-                return TOO_LATE, np.int64(thread), th.at, 0
-            moved_ps, moved_at = now, transitions
+        if now > last_ps:
+            return TOO_LATE, np.int64(thread), th.at, 0
         if th.state >= SPINNING or shared_cpus:
             what = wake_up(w, thread, now)
             if what == PARKED:
@@ -197,19 +201,19 @@ def run(
                     break
             elif code == op.DONE:
                 pc = th.first
-                if transitions - moved_at > STANDSTILL:
+                if transitions - check_at > STANDSTILL:
                     return NO_TIME_PASSES, np.int64(thread), here, 0
                 w.paths[np.uintp(th.path)].done += 1
                 if th.counted:
                     done += 1
-                    done_at = transitions
                     idle = 0
                     if done == 0:
                         window_from_ps = now
                         open_window(w, now)
-                    while done >= 0 and batch <= batches and done * batches >= batch * operations:
+                    while done >= mark_at:
                         w.marks_ps[batch] = now
                         batch += 1
+                        mark_at = first_of_batch(batch, batches, operations)
                     if done == operations:
                         close_window(w, now)
                         w.clock[TRANSITIONS] = transitions
@@ -228,7 +232,7 @@ def run(
                 if th.lost:
                     w.clock[RETRIES] += 1
                     pc = step.target
-                    if transitions - moved_at > STANDSTILL:
+                    if transitions - check_at > STANDSTILL:
                         return NO_TIME_PASSES, np.int64(thread), here, 0
             elif code == op.TRYLOCK:
                 lock = w.locks[which]
@@ -251,7 +255,7 @@ def run(
                         return LOCKS_CROSS, np.int64(thread), here, 0
                     break
                 pc = step.target
-                if transitions - moved_at > STANDSTILL:
+                if transitions - check_at > STANDSTILL:
                     return NO_TIME_PASSES, np.int64(thread), here, 0
             elif code == op.RMW:
                 work = modify(w, which, thread, step.argument, now)
@@ -349,7 +353,7 @@ def run(
                 mine[np.uintp(step.register)] = turn if turn < step.argument else 0
                 if turn < step.argument:
                     pc = step.target
-                if transitions - moved_at > STANDSTILL:
+                if transitions - check_at > STANDSTILL:
                     return NO_TIME_PASSES, np.int64(thread), here, 0
         th.at = pc
         if work < 0:
@@ -361,7 +365,11 @@ def run(
             root = at(w, thread, NEVER if work == NEVER else now + work)
         if tracing:
             note(w, thread, now)
-        if transitions - moved_at > STANDSTILL:
-            return NO_TIME_PASSES, np.int64(thread), here, 0
-        if transitions - done_at > FRUITLESS:
-            return NO_PROGRESS, np.int64(thread), here, 0
+        if transitions > check_at:  # seldom, so that what is looked at is not kept up at each event
+            if now == checked_ps:
+                return NO_TIME_PASSES, np.int64(thread), here, 0
+            if done > checked_done:
+                checked_done, fruitful_at = done, transitions
+            elif transitions - fruitful_at > FRUITLESS:
+                return NO_PROGRESS, np.int64(thread), here, 0
+            check_at, checked_ps = transitions + STANDSTILL, now

@@ -27,7 +27,9 @@ JUMPS = (
     *(op.RETRY_IF_LOST, op.TRYLOCK, op.SKIP_IF_WON, op.SKIP_IF_SAME, op.SKIP_BY_CHANCE),
     *(op.SKIP_UNTIL, op.SKIP_IF_FREE, op.JUMP, op.LOOP),
 )
-OF_A_KIND = ("order", "barging", "handoff", "hold_kind", "handover_kind", "owner_runs")
+OF_BITMAP = (op.FIND_ZERO, op.CLAIM)
+OF_A_KIND = ("order", "barging", "handoff", "hold_kind", "handover_kind", "owner_runs", "histogram")
+COSTS = ("wake_cost_ps", "handover_ps", "per_waiter_ps")
 FIXED_COLUMNS = ("code", "place", "target", "register", "kind")
 NUMBERS = (op.TRYLOCK, op.SKIP_UNTIL, op.LOOP)
 """Their argument is a number of times, which parameters or threads may set; else it is of the op's kind."""
@@ -53,14 +55,15 @@ def structure_of(w: Any) -> Structure:
     fixed = np.stack([w.ops[name] for name in FIXED_COLUMNS], axis=1).tolist()
     on_lock = np.isin(codes, (*TAKES_LOCK, *GIVES_LOCK))
     numbers = np.where(np.isin(codes, NUMBERS), -1, w.ops["argument"]).tolist()
-    records = np.where(on_lock, w.ops["operand"], -1).tolist()
+    records = np.where(on_lock | np.isin(codes, OF_BITMAP), w.ops["operand"], -1).tolist()
     change = np.isin(codes, TAKES_LOCK).astype(int) - np.isin(codes, GIVES_LOCK)
     held = (np.cumsum(change) - change).tolist()  # a path ends with none held
     readers = bool(np.isin(codes, op.READ_LOCK).any())
-    known = {record: _of_lock(w.locks[record], readers) for record in set(records) if record >= 0}
+    of_locks = [record if found else -1 for record, found in zip(records, on_lock, strict=True)]
+    known = {record: _of_lock(w.locks[record], readers) for record in set(of_locks) if record >= 0}
     return Structure(
         ops=tuple((*row, *rest) for row, *rest in zip(fixed, numbers, records, held, strict=True)),
-        locks=tuple(known.get(record, ()) for record in records),
+        locks=tuple(known.get(record, ()) for record in of_locks),
         paths=tuple((int(path["first"]), int(path["counted"])) for path in w.paths),
         world=tuple(sorted(_of_world(w, readers).items())),
     )
@@ -69,8 +72,7 @@ def structure_of(w: Any) -> Structure:
 def _of_lock(lock: Any, readers: bool) -> tuple[tuple[str, int], ...]:
     """A lock's kind; of its costs whether there is one at all."""
     facts = {name: int(lock[name]) for name in OF_A_KIND}
-    if not lock["wake_cost_ps"]:
-        facts["wake_cost_ps"] = 0
+    facts |= {name: 0 for name in COSTS if not lock[name]}
     if lock["spin_ps"] in (0, NEVER):
         facts["spin_ps"] = int(lock["spin_ps"])
     if not readers:
