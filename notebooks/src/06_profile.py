@@ -12,8 +12,8 @@ run = ""
 # %% [markdown]
 # ## The proof
 #
-# `extra`: how much more of the study's counter the unpatched arm takes per operation than the patched one,
-# with its interval, `low` to `high`, which covers `level_pct` percent: with few repeats fewer than 95.
+# `extra`: what the study counts per operation, of the unpatched arm less that of the patched one. Its
+# interval is `low` to `high` and covers `level_pct` percent, which are fewer than 95 with few repeats.
 # `spread`: the range of the patched arm's repeats. `above`: whether even `low` is larger than that.
 # `significant`: at 5%, corrected for all points (Holm).
 
