@@ -274,6 +274,8 @@ WAITS = """ contended   total wait     max wait     avg wait         type   call
         (["--patch", "lockless no_such_thing"], "threads wait for xfs_buf_lock, __btrfs_tree_lock"),
         (["--patch", "fewer xfs_buf_lock 100%"], "write lockless xfs_buf_lock"),
         (["--profile", "waits.txt"], "--profile is given 2 times: give one of them"),
+        (["--seconds", "10ms"], "'10ms' is not a number of seconds, such as 2.5"),
+        (["--share", "half"], "'half' is not a number of percent, such as 2.5"),
         (["-r", "1:1,000,64:140,000"], "write 140000 or 140k, not 140,000"),
     ],
 )

@@ -262,9 +262,9 @@ def test_on_a_full_disk_the_old_file_stays_whole_and_one_sentence_says_what_to_f
         print(journal.read_text().split())
         """,
     )
-    sentence = f"the disk under {inside} is full: free some space or set LOCKSCALE_CACHE and "
-    assert said[0].startswith(sentence)
-    assert said[1].startswith(sentence)
+    free = ": free some space or set LOCKSCALE_CACHE and "
+    assert said[0].startswith(f"the disk under {inside} is full, so that rows.csv is not written{free}")
+    assert said[1].startswith(f"the disk under {inside} is full{free}")
     assert said[2:] == ["old first ['journal.jsonl', 'rows.csv']", "['first', 'second']"]
 
 
@@ -289,4 +289,5 @@ def test_on_a_disk_with_no_room_for_a_name_the_sentence_is_the_same(inside: Path
         """,
     )
     assert len(said) == 3
-    assert all("is full: free some space" in line and line.endswith("False") for line in said)
+    assert all(": free some space" in line and line.endswith("False") for line in said)
+    assert said[0].count("is full, so that rows.csv is not written") == 1

@@ -86,4 +86,4 @@ def test_a_wait_without_a_word_is_told_once_it_is_long(log: Path, monkeypatch: p
         deadline_s = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline_s:
             time.sleep(0.02)
-    assert log.read_text() == "| connect to b: no answer yet\n"
+    assert log.read_text() == "| connect to b: not done yet\n"

@@ -35,20 +35,21 @@ def expanded(path: str) -> Path:
 
 
 @contextlib.contextmanager
-def full_disk_is_one_sentence(where: Path) -> Iterator[None]:
-    """Turn "no space left" under `where` into a sentence that says what to free."""
+def full_disk_is_one_sentence(where: Path, unwritten: str = "") -> Iterator[None]:
+    """Turn "no space left" under `where` into a sentence: what to free, and which file is not written."""
     try:
         yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        raise FullDisk(f"the disk under {where} is full: {MAKE_ROOM}") from error
+        lost = f", so that {printable(unwritten)} is not written" if unwritten else ""
+        raise FullDisk(f"the disk under {where} is full{lost}: {MAKE_ROOM}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content` so that a reader or a crash sees the old or the new, never half."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with full_disk_is_one_sentence(path.parent):
+    with full_disk_is_one_sentence(path.parent, path.name):
         _make_folder(path.parent)
         _remove_what_the_killed_left(path)
         try:

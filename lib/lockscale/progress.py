@@ -120,7 +120,7 @@ def tell(text: str) -> None:
 @contextlib.contextmanager
 def told_if_long(what: str) -> Iterator[None]:
     """Say `what` once it has taken longer than anybody waits without a word; nothing of a short wait."""
-    later = threading.Timer(LINE_EVERY_S, tell, (f"{what}: no answer yet",))
+    later = threading.Timer(LINE_EVERY_S, tell, (f"{what}: not done yet",))
     later.daemon = True
     later.start()
     try:

@@ -130,7 +130,7 @@ def test_the_tool_is_recognised_or_named():
     assert recognise(fsload_text) == "fsload"
     with pytest.raises(BadInput, match="tool blktrace is not known"):
         parse(fsload_text, "blktrace")
-    with pytest.raises(BadInput, match="not recognised"):
+    with pytest.raises(BadInput, match="no known tool prints what begins with '1 2 3'"):
         parse("1 2 3\n")
 
 

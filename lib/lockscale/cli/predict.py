@@ -14,11 +14,18 @@ from lockscale.errors import BadInput
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class _Percent(click.FloatRange):
-    """A number of percent, with or without the sign."""
+class _Amount(click.FloatRange):
+    """A number, with or without its unit; what is none is refused in the words of the unit."""
+
+    def __init__(self, sign: str, unit: str, **bounds: Any) -> None:
+        super().__init__(**bounds)
+        self.sign, self.unit = sign, unit
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        number: Any = value.removesuffix("%") if isinstance(value, str) else value
+        try:
+            number = float(str(value).removesuffix(self.sign))
+        except ValueError:
+            self.fail(f"{value!r} is not a number of {self.unit}, such as 2.5", param, context)
         return super().convert(number, param, context)
 
 
@@ -61,12 +68,13 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> A
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Amount("s", "seconds", min=0, min_open=True),
+    metavar="SECONDS",
     help="How long the profiled load ran, in s, to turn lock waits into shares.",
 )
 @click.option(
     "--share",
-    type=_Percent(0, 100),
+    type=_Amount("%", "percent", min=0, max=100),
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
@@ -135,16 +143,19 @@ def whatif(
     from lockscale.predict.lock_text import letter as letter_of
     from lockscale.predict.lock_text import lock_text
     from lockscale.predict.user_rates import read_profile, read_rates
+    from lockscale.progress import told_if_long
     from lockscale.tools.registry import file_name
 
     found_rates, doubt = read_rates(rates) if rates else ({}, "")
-    read = read_profile(profile, which, tool) if profile else None
+    with told_if_long("read the profile"):
+        read = read_profile(profile, which, tool) if profile else None
     used = [f"{read.tool} of {file_name(Path(profile.name))}"] if profile and read else []
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
     measured = UnpatchedData(found_rates, read, threads, seconds, wait_share, doubt)
-    found = ask_lock(measured, patches, used)
+    with told_if_long("predict"):
+        found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))
 
 

@@ -33,7 +33,9 @@ def doctor(target: str | None) -> int:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--tool", metavar="TOOL", help="The tool that printed FILE, if it is not recognised.")
+@click.option(
+    "--tool", metavar="TOOL", help="The tool that printed FILE, if not recognised (help: list them)."
+)
 @click.option("--table", "number", metavar="N", help="Number or title of the table, if FILE has several.")
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:

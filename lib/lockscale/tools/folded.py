@@ -95,7 +95,9 @@ def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int,
     for number, line in lines:
         if found := _STACK.fullmatch(line):
             process, *frames = found[1].split(";")
-            names = (_FRAME_MARK.sub("", name) for name in frames if name != "-")
+            names = (
+                name if name[-1:] != "]" else _FRAME_MARK.sub("", name) for name in frames if name != "-"
+            )
             counts.append(((process, *names), int(found[2]), number))
         elif line and not line.startswith("#"):
             left_out.append(f"line {number} is left out, it is not a folded stack: {printable(line)}")

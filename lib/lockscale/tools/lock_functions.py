@@ -36,6 +36,7 @@ _VERSION = re.compile(r"@@?[A-Z][A-Za-z]*_[\w.]+$")
 _OFFSET = re.compile(r"\+0x[0-9a-f]+(?:/0x[0-9a-f]+)?(?: \[\w+\])?$")
 
 
+@lru_cache(maxsize=1 << 16)  # a profile has many stacks of few functions
 def function_of(symbol: str) -> str:
     """The function of `vfs_create.isra.0+0x51/0x90`, or of `pthread_spin_lock@@GLIBC_2.34`."""
     return _MADE.sub("", _VERSION.sub("", _OFFSET.sub("", symbol.strip())))

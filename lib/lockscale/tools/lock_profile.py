@@ -36,6 +36,7 @@ Counts = Literal["self", "children"]
 SAMPLES: Of = "on-CPU samples"
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
+_MOST_SHOWN = 6  # functions of a stack, for a person
 _READ_OR_WRITE = re.compile(r"-([RW])$")
 _SPINLOCK = re.compile(r"^spinlock:")  # as perf lock has it in its column of types
 
@@ -73,9 +74,7 @@ class Entry:
     @cached_property
     def names(self) -> frozenset[str]:
         """What this entry can be called: functions; `wb_lock` of `&(&bdi->wb_lock)->rlock`."""
-        lock = self.name.removesuffix("->rlock").rstrip(")").rstrip()
-        member = re.search(r"(\w+)(?:\[\w+\])?(?:#\d+)?(?:/\d)?$", re.sub(r"\)?->wait_lock$", "", lock))
-        own = {member[1]} if member and self.counts is None else set()
+        own = {member} if self.counts is None and (member := _member(self.name)) else set()
         of_kind = {f"{self.family}:{self.path[0]}"} if self.of_kind else set()
         return frozenset({self.name, *(self.callers or ()), *self.path, *own, *of_kind})
 
@@ -88,6 +87,18 @@ class Entry:
     def family(self) -> str:
         """The kind of lock, whether taken to read or to write; empty where the tool does not say it."""
         return "" if self.kind == "read" else (self.kind or "").partition(":")[0]
+
+
+def _member(lock: str) -> str | None:
+    """`wb_lock` of `&(&bdi->wb_lock)->rlock`."""
+    name = re.sub(r"\)?->wait_lock$", "", lock.removesuffix("->rlock").rstrip(")").rstrip())
+    found = re.search(r"(\w+)(?:\[\w+\])?(?:#\d+)?(?:/\d)?$", name)
+    return found[1] if found else None
+
+
+def _with_callers(one: Entry) -> str:
+    path = (one.name, *(one.callers or ()))
+    return " < ".join(path[:_MOST_SHOWN]) + (" < ..." if len(path) > _MOST_SHOWN else "")
 
 
 def inside(part: Entry, whole: Entry) -> bool:
@@ -167,12 +178,7 @@ class Match:
     def said(self) -> str:
         """What was matched, for a person: names with their lines, and the sum."""
         shown = self.waits or self.entries
-        of = list(
-            dict.fromkeys(
-                f"{' < '.join((one.name, *(one.callers or ())))} ({one.of_kind}line {one.line})"
-                for one in shown
-            )
-        )
+        of = list(dict.fromkeys(f"{_with_callers(one)} ({one.of_kind}line {one.line})" for one in shown))
         more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
         return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
 
@@ -248,7 +254,8 @@ class LockProfile:
         if name == "LOCK":
             raise BadInput(f"LOCK stands for a lock's name: write one of this profile{self._longest()}")
         first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
-        found = [one for one in self.entries if first in one.names or name in one.names]
+        places = sorted({*self._places.get(first, ()), *self._places.get(name, ())})
+        found = [self.entries[place] for place in places]
         if side:
             found = [one for one in found if (one.kind == "read") == (side == "R")]
         if above:
@@ -267,6 +274,15 @@ class LockProfile:
         shares = self._on_stack(own, found)
         waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
         return _match(name, found, waits, shares)
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Of each name the entries that carry it."""
+        places: dict[str, list[int]] = {}
+        for place, one in enumerate(self.entries):
+            for name in one.names:
+                places.setdefault(name, []).append(place)
+        return places
 
     def _on_stack(self, own: Sequence[Entry], found: Sequence[Entry]) -> list[Entry]:
         """The entries that say most of the samples with a name on the stack; the rest is below the print."""

@@ -6,6 +6,7 @@ Every line keeps the number it has in the text, so that a message can name it.
 
 import quopri
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from lockscale.tools.seal import unsealed
@@ -28,6 +29,11 @@ def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
 
     strip: without the spaces at their ends.
     """
+    return list(_lines_of(text, strip))
+
+
+@lru_cache(maxsize=2)  # each tool looks at a text to recognise it, and then its body is read
+def _lines_of(text: str, strip: bool) -> tuple[TextLine, ...]:
     if _QUOTED_PRINTABLE.search(text):
         text = quopri.decodestring(text.encode(errors="replace")).decode(errors="replace")
     found = []
@@ -35,7 +41,7 @@ def lines_of(text: str, *, strip: bool = True) -> list[TextLine]:
         plain = line.translate(_SPACES)
         plain = _QUOTE.sub("", plain, count=1) if _QUOTE.match(plain) else plain.removeprefix(_INTERRUPT)
         found.append(TextLine(number, plain.expandtabs().rstrip() if strip else plain.expandtabs()))
-    return found
+    return tuple(found)
 
 
 def whole_lines(text: str) -> tuple[list[TextLine], list[str]]:

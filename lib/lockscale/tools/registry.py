@@ -164,8 +164,9 @@ def recognise(text: str) -> str:
         raise BadInput(f"the text contains output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
-        known = "give everything that the tool printed, or name the tool with --tool"
-        raise BadInput(form or f"the output is not recognised: {known} (known: {', '.join(READERS)})")
+        first = printable(next((line.strip() for line in text.splitlines() if line.strip()), ""))
+        hint = "give everything that the tool printed, or name the tool with --tool (--tool help lists them)"
+        raise BadInput(form or f"no known tool prints what begins with {first!r}: {hint}")
     return names[0]
 
 

@@ -209,7 +209,7 @@ class CheckComparison:
 
     @property
     def detail(self) -> str:
-        detail = f"{self.in_both} tests ran on both kernels"
+        detail = f"{self.in_both} {'test' if self.in_both == 1 else 'tests'} ran on both kernels"
         if self.failures:
             detail += f"; failed in the arm only: {', '.join(_named(r) for r in self.failures)}"
         if self.mended:
