@@ -4,12 +4,12 @@
 from functools import lru_cache
 
 from lockscale.predict.casebook import past, read_casebook
-from lockscale.predict.history import History, learn
+from lockscale.predict.published_gains import GainModel, learn
 from lockscale.tools.lock_profile import Entry, LockProfile
 
 
 @lru_cache
-def history() -> History:
+def learned() -> GainModel:
     return learn(past(read_casebook()))
 
 

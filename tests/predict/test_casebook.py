@@ -18,7 +18,7 @@ from lockscale.paths import CASEBOOK
 from lockscale.predict.casebook import CasePoint, asked_of, past, read_casebook, usual_most
 from lockscale.predict.casebook_score import others, score_cases
 from lockscale.predict.change_kind import GONE, KEPT, LEFT, LESS
-from lockscale.predict.history import History, Past, learn, promise_of
+from lockscale.predict.published_gains import GainModel, PublishedGain, learn, promise_of
 
 HINDCAST = ("ext4-da-write-without-handle", "jbd2-transaction-committed-lockless", "ext4-append-dirty-once")
 
@@ -29,7 +29,7 @@ def shipped_score() -> dict[str, Any]:
 
 
 @lru_cache
-def history() -> History:
+def learned() -> GainModel:
     return learn(past(read_casebook()))
 
 
@@ -142,32 +142,32 @@ gains = st.floats(0.5, 100.0)
 def test_an_interval_is_in_order_and_below_what_threads_can_do(
     left: str | None, promise: float | None, most: float
 ) -> None:
-    found = history().gain(left, promise, most)
+    found = learned().gain(left, promise, most)
     assert 0.9 < found.low <= found.value <= found.high <= most * 1.15 + 1e-9
     assert 0 <= found.worth <= 1
 
 
 def test_the_less_is_left_of_a_lock_the_more_may_be_gained() -> None:
-    high = [history().gain(left, None).high for left in (KEPT, LESS, GONE)]
+    high = [learned().gain(left, None).high for left in (KEPT, LESS, GONE)]
     assert high == sorted(high)
 
 
 def test_a_larger_promise_is_a_larger_gain() -> None:
-    values = [history().gain(LESS, promise).value for promise in (1.05, 1.5, 3.0, 10.0)]
+    values = [learned().gain(LESS, promise).value for promise in (1.05, 1.5, 3.0, 10.0)]
     assert values == sorted(values)
 
 
 def test_intervals_of_gains_drawn_from_the_model_hold_as_often_as_they_say() -> None:
-    """Gains by the formula of history.py: what is learned from 400 of them holds nine in ten."""
+    """Gains by the formula of published_gains.py: what is learned from 400 of them holds nine in ten."""
     z = [-0.6 + 0.8 * student.ppf((k + 0.5) / 400, 6) for k in range(400)]
     drawn = [math.exp(max(1 + one / 4, 0.0) ** 4) / 1.05 for one in z]
-    found = learn([Past(gain, LESS, None, f"family {k}", 1.0) for k, gain in enumerate(drawn)])
+    found = learn([PublishedGain(gain, LESS, None, f"family {k}", 1.0) for k, gain in enumerate(drawn)])
     interval = found.gain(LESS, None)
     assert sum(interval.low <= gain <= interval.high for gain in drawn) / 400 == pytest.approx(0.9, abs=0.03)
 
 
 def test_without_cases_an_interval_is_wide() -> None:
-    assert learn([]).gain(GONE, None).width > history().gain(GONE, None).width * 0.5
+    assert learn([]).gain(GONE, None).width > learned().gain(GONE, None).width * 0.5
 
 
 @pytest.mark.parametrize(("share", "idle", "promise"), [(0.5, 0.0, 2.0), (0.3, 0.4, 2.0), (0.0, 0.0, 1.0)])

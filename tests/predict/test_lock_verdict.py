@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from known_locks import history, profile, timed, waiting
+from known_locks import learned, profile, timed, waiting
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
@@ -19,18 +19,18 @@ from lockscale.tools.lock_profile import Entry, LockProfile
 def test_waits_that_the_rates_contradict_leave_open_what_is_worth_writing() -> None:
     """Threads that wait half of their time make half of 64 times one thread's rate, not four times it."""
     contradicted = UnpatchedData({1: 35e3, 64: 140e3}, wait_share=0.5)
-    found = ask_lock(contradicted, ["lockless a_lock"], [], history())
+    found = ask_lock(contradicted, ["lockless a_lock"], [], learned())
     assert found.candidates[0].worth == "not known" and "contradict the rates" in lock_text(found)
     explained = UnpatchedData({1: 4375.0, 64: 140e3}, wait_share=0.5)
     collapsed = UnpatchedData({1: 35e3, 8: 200e3, 48: 80e3}, wait_share=0.77)  # as S1's, through its lock
     for measured in (explained, collapsed):
-        assert ask_lock(measured, ["lockless a_lock"], [], history()).candidates[0].worth == "yes"
+        assert ask_lock(measured, ["lockless a_lock"], [], learned()).candidates[0].worth == "yes"
 
 
 def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
     seen = profile(waiting("wanted_lock", 2.0))
     found = ask_lock(
-        UnpatchedData({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], history()
+        UnpatchedData({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], learned()
     )
     assert "do not explain this curve" in found.against_itself
 
@@ -38,14 +38,14 @@ def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
 def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
     slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 40.0)
     seen = replace(profile(slow), warnings=("line 3 is left out",))
-    said = lock_text(ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], history())).splitlines()
+    said = lock_text(ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], learned())).splitlines()
     assert said[1] == "warning: line 3 is left out" and said[2].startswith("note: 64 threads are assumed")
 
 
 def test_rates_that_no_threads_explain_give_no_verdict() -> None:
     """One of the two has lost its k."""
     for rates in ({1: 35.0, 64: 140e3}, {1: 35e3, 64: 35.0}, {4: 35e3, 64: 140e6}):
-        found = ask_lock(UnpatchedData(rates), [], [], history())
+        found = ask_lock(UnpatchedData(rates), [], [], learned())
         assert {one.worth for one in found.candidates} == {"not known"}
         assert any("is a suffix such as k missing?" in one for one in found.warnings)
     assert not UnpatchedData({1: 35e3, 64: 64 * 35e3}).off_scale
@@ -55,7 +55,7 @@ def test_waits_that_a_profile_of_cpus_cannot_show_give_no_verdict() -> None:
     """A hundredth of the samples waits, where sixteen of seventeen threads must."""
     slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 1.2)
     work = Entry("memcpy", 2, (), None, None, "self", 98.8)
-    found = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}, profile(slow, work)), [], [], history())
+    found = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}, profile(slow, work)), [], [], learned())
     assert {one.worth for one in found.candidates} == {"not known"}
     assert any("the waits contradict the rates" in one for one in found.warnings)
 
@@ -64,17 +64,17 @@ def test_waits_longer_than_all_threads_had_are_told_and_give_no_verdict() -> Non
     """Each of the locks alone would fit."""
     two = [Entry(name, n, None, "mutex", wait_ns=60e9) for n, name in enumerate(("a_lock", "b_lock"))]
     seen = LockProfile("perf_lock", "lock waits", (*two,))
-    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), [], [], history())
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), [], [], learned())
     assert any("all waits together are 120 s, but 8 threads in 10 s have 80 s" in w for w in found.warnings)
     assert {one.worth for one in found.candidates} == {"not known"}
-    assert not ask_lock(UnpatchedData({}, seen, 16, 10.0), [], [], history()).warnings
+    assert not ask_lock(UnpatchedData({}, seen, 16, 10.0), [], [], learned()).warnings
 
 
 def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
     waits = [("a_lock", 1e9), ("b_lock", 0.9e9)]
     entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
     seen = LockProfile("perf_lock", "lock waits", entries)
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], history()))
+    said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], learned()))
     assert "too little to limit any of these gains" in said and "it alone would limit" not in said
 
 
@@ -88,7 +88,7 @@ def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
 def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
     """Of waits that were timed; a profile of CPUs does not show who sleeps."""
     asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
-    found = [ask_lock(one, ["lockless LOCK"], [], history()).candidates[0] for one in asked]
+    found = [ask_lock(one, ["lockless LOCK"], [], learned()).candidates[0] for one in asked]
     assert found[0].high < LEAST_GAIN and found[0].over_5_pct == 0 and found[0].worth == "no"
     for fewer, more in pairwise(found):
         assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
@@ -107,24 +107,24 @@ def test_waits_without_the_time_they_are_of_carry_no_verdict() -> None:
     """A microsecond of waiting may be of a second or of a day."""
     seen = timed("perf_lock", ("ext4_orphan_add", 1.3e-6))
     for rates in ({}, {1: 35e3, 16: 140e3}):
-        for one in ask_lock(UnpatchedData(rates, seen, 16), [], [], history()).candidates:
+        for one in ask_lock(UnpatchedData(rates, seen, 16), [], [], learned()).candidates:
             assert one.worth in ("not known", "no")
-    assert "no verdict is given" in lock_text(ask_lock(UnpatchedData({}, seen, 16), [], [], history()))
+    assert "no verdict is given" in lock_text(ask_lock(UnpatchedData({}, seen, 16), [], [], learned()))
 
 
 def test_one_rate_shows_nothing_and_several_do_not_show_that_a_lock_limits_them() -> None:
-    (alone,) = ask_lock(UnpatchedData({64: 140e3}), ["lockless LOCK"], [], history()).candidates
-    (two,) = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}), ["lockless LOCK"], [], history()).candidates
+    (alone,) = ask_lock(UnpatchedData({64: 140e3}), ["lockless LOCK"], [], learned()).candidates
+    (two,) = ask_lock(UnpatchedData({1: 35e3, 64: 140e3}), ["lockless LOCK"], [], learned()).candidates
     assert (alone.worth, two.worth) == ("not known", "if it limits")
 
 
 def test_work_that_is_no_wait_is_no_lock() -> None:
     seen = profile(Entry("copy_user_generic_string", 1, ("filemap_read",), None, None, "self", 74.0))
-    found = ask_lock(UnpatchedData({}, seen, 16), ["lockless copy_user_generic_string"], [], history())
+    found = ask_lock(UnpatchedData({}, seen, 16), ["lockless copy_user_generic_string"], [], learned())
     assert found.candidates[0].worth == "not known"
     assert any("its own work is taken for waiting" in one for one in found.warnings)
     (avoided,) = ask_lock(
-        UnpatchedData({}, seen, 16), ["avoid copy_user_generic_string 80%"], [], history()
+        UnpatchedData({}, seen, 16), ["avoid copy_user_generic_string 80%"], [], learned()
     ).candidates
     assert avoided.worth == "yes"
 
@@ -133,7 +133,7 @@ def test_where_even_work_taken_for_waiting_is_little_the_verdict_is_no() -> None
     """As where the profile has no call graph: the row of a lock's function is mostly the lock taken."""
     seen = profile(Entry("_raw_spin_lock", 1, (), None, None, "self", 4.9))
     patches = ["shrink _raw_spin_lock 50%", "lockless _raw_spin_lock"]
-    answer = ask_lock(UnpatchedData({}, seen, 64), patches, [], history())
+    answer = ask_lock(UnpatchedData({}, seen, 64), patches, [], learned())
     found = {one.patch: (one.worth, one.over_5_pct < 0.5) for one in answer.candidates}
     assert found == {patches[0]: ("no", True), patches[1]: ("not known", False)}
 
@@ -143,8 +143,8 @@ def test_no_patch_of_a_lock_ends_idling() -> None:
         Entry("intel_idle", 1, ("cpu_startup_entry",), None, None, "self", 90.0), waiting("a", 5, 2)
     )
     with pytest.raises(BadInput, match="intel_idle is where CPUs idle"):
-        ask_lock(UnpatchedData({}, seen, 16), ["lockless intel_idle"], [], history())
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 16), ["lockless a"], [], history()))
+        ask_lock(UnpatchedData({}, seen, 16), ["lockless intel_idle"], [], learned())
+    said = lock_text(ask_lock(UnpatchedData({}, seen, 16), ["lockless a"], [], learned()))
     assert "CPUs idle in 90% of the samples" in said and "at least 30% of the time counts as busy" in said
 
 
@@ -153,12 +153,12 @@ def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
         UnpatchedData({}, profile(waiting("a", 0.5), waiting("b", 30.0, 2)), 16),
         UnpatchedData(threads=16, wait_share=0.005),
     ]
-    spun, given = (ask_lock(one, ["lockless a"], [], history()).candidates[0] for one in asked)
+    spun, given = (ask_lock(one, ["lockless a"], [], learned()).candidates[0] for one in asked)
     assert spun.high == pytest.approx(given.high, rel=0.01) and spun.worth == given.worth == "no"
     slept = profile(replace(waiting("a", 0.5, lock="rwsem_down_write_slowpath"), kind="rwsem:W"))
-    asleep = ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], history())
+    asleep = ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], learned())
     assert asleep.candidates[0].high > 1.2 and "too high unless many sleep" in lock_text(asleep)
-    assert "too high" not in lock_text(ask_lock(asked[0], ["lockless a"], [], history()))
+    assert "too high" not in lock_text(ask_lock(asked[0], ["lockless a"], [], learned()))
 
 
 def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
@@ -166,7 +166,7 @@ def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
     with pytest.raises(
         BadInput, match=r"--share 90%, but all waits of the profile are 6\.2% of the time: corr"
     ):
-        ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], history())
+        ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], learned())
 
 
 def test_a_verdict_that_is_left_open_says_why() -> None:
@@ -177,6 +177,6 @@ def test_a_verdict_that_is_left_open_says_why() -> None:
         "the share of the time spent waiting is not known": UnpatchedData({}, timed("perf_lock", ("a", 1.0))),
     }
     for why, measured in asked.items():
-        found = ask_lock(measured, [], [], history())
+        found = ask_lock(measured, [], [], learned())
         assert why in {one.open for one in found.candidates} and why in lock_text(found)
         assert all((one.worth == "not known") == bool(one.open) for one in found.candidates)

@@ -13,9 +13,9 @@ from lockscale.files import sha256_of_json
 from lockscale.predict.discrepancy import JudgedGain, learned
 from lockscale.predict.gain_interval import GainsSimulated, GainsTold, SimulatedGain
 from lockscale.predict.gain_interval import told as interval
-from lockscale.predict.history import SUPERLINEAR
 from lockscale.predict.posterior import OWN_FACTOR, PRIOR_FACTOR, SD, each_alone, of_one_machine, posterior
 from lockscale.predict.predicted_against_measured import gains_off, judge_gains
+from lockscale.predict.published_gains import SUPERLINEAR
 from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, predict_gains, simulate_gains
 from lockscale.sim import simulate
 from lockscale.study.file import load_study

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from lockscale.predict.history import GainInterval, History
 from lockscale.predict.lock_data import UnpatchedData
+from lockscale.predict.published_gains import GainInterval, GainModel
 from lockscale.tools.lock_profile import SAMPLES
 
 ASLEEP = "offcputime -K 10  # of bcc, while the load runs; or perf lock contention -ab -- LOAD"
@@ -48,7 +48,7 @@ def how_to_share(measured: UnpatchedData) -> tuple[str, str]:
 
 
 def advice(
-    history: History,
+    learned: GainModel,
     best: _Candidate,
     most: float,
     now: GainInterval,
@@ -63,11 +63,11 @@ def advice(
     options = []
     left, promise = best.left, best.promise
     if promise is None:
-        widths = [history.gain(left, one, most).width for one in history.promises]
+        widths = [learned.gain(left, one, most).width for one in learned.promises]
         typical = float(np.exp(np.mean(np.log(widths))))
         options.append((*share, typical))
     if not np.isfinite(most):
-        bounded = history.gain(left, promise, usual_most).width
+        bounded = learned.gain(left, promise, usual_most).width
         options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))
     useful = [option for option in options if option[2] < WORTH_IT * now.width]
     if not useful:

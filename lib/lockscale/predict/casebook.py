@@ -17,7 +17,7 @@ from pydantic import Field
 from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
 from lockscale.predict.change_kind import BY_NAME, kind_of
-from lockscale.predict.history import Past, most_gain, promise_of
+from lockscale.predict.published_gains import PublishedGain, most_gain, promise_of
 from lockscale.study.mistakes import why_of
 from lockscale.yaml_text import read_yaml
 
@@ -209,10 +209,10 @@ def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSi
     return UnpatchedSide(case.kind_name, top.threads, rates, share, min(idle_pct / 100, 1.0))
 
 
-def past(cases: list[PublishedCase]) -> list[Past]:
+def past(cases: list[PublishedCase]) -> list[PublishedGain]:
     """What is learned from: every published gain at a case's most threads."""
     return [
-        Past(
+        PublishedGain(
             asked.published,
             asked.unpatched.left,
             asked.unpatched.promise,

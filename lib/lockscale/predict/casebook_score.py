@@ -20,28 +20,28 @@ from scipy.stats import t as student
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.casebook import CaseLoad, PublishedCase, UnpatchedSide, asked_of, past, read_casebook
-from lockscale.predict.history import HOLDS, GainInterval, Past, learn
+from lockscale.predict.published_gains import HOLDS, GainInterval, PublishedGain, learn
 
 QUARTER = 1.25
 
-Predictor = Callable[[tuple[Past, ...], UnpatchedSide], GainInterval | None]
+Predictor = Callable[[tuple[PublishedGain, ...], UnpatchedSide], GainInterval | None]
 
 
-def learned(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval:
-    """By history.py, from these measured gains."""
+def learned(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -> GainInterval:
+    """By published_gains.py, from these measured gains."""
     return _learn(before).gain(unpatched.left, unpatched.promise, unpatched.most)
 
 
 _learn = lru_cache(maxsize=128)(learn)  # the cases of one family are predicted from the same others
 
 
-def delete_waits(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval | None:
+def delete_waits(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -> GainInterval | None:
     """The promise, within a quarter."""
     promise = unpatched.promise
     return None if promise is None else GainInterval(promise / QUARTER, promise, promise * QUARTER)
 
 
-def history_alone(before: tuple[Past, ...], unpatched: UnpatchedSide) -> GainInterval | None:
+def history_alone(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -> GainInterval | None:
     """ln gain = k ln promise, with the scatter of the cases about it."""
     if unpatched.promise is None:
         return None
@@ -118,7 +118,7 @@ def _same_source(one: PublishedCase, other: PublishedCase) -> bool:
 
 
 def _rows(
-    asked: Sequence[CaseLoad], before: Mapping[str, tuple[Past, ...]], predicted: Predictor
+    asked: Sequence[CaseLoad], before: Mapping[str, tuple[PublishedGain, ...]], predicted: Predictor
 ) -> list[dict[str, Any]]:
     found = []
     for one in asked:

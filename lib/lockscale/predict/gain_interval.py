@@ -22,8 +22,8 @@ from typing import Any, Self
 import numpy as np
 
 from lockscale.predict.discrepancy import Discrepancy
-from lockscale.predict.history import SUPERLINEAR
 from lockscale.predict.posterior import Floats
+from lockscale.predict.published_gains import SUPERLINEAR
 
 DRAWS = 4000
 LEVEL = 0.90

@@ -3,7 +3,7 @@
 
 The promise of each candidate is reckoned from the share of the threads' time that waits for its lock
 (one_lock.py); how much of a promise arrives is what published patches say of that kind of change
-(history.py). Rates bound it: N threads do no more than N times what one does.
+(published_gains.py). Rates bound it: N threads do no more than N times what one does.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,6 @@ from lockscale.errors import BadInput
 from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
-from lockscale.predict.history import (
-    TYPICAL,
-    GainInterval,
-    History,
-    learn,
-    promise_of,
-)
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
     NOT_KNOWN,
@@ -39,6 +32,13 @@ from lockscale.predict.lock_verdict import (
 )
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, Patch, read_patch
+from lockscale.predict.published_gains import (
+    TYPICAL,
+    GainInterval,
+    GainModel,
+    learn,
+    promise_of,
+)
 from lockscale.tools.lock_functions import may_be_one_lock
 from lockscale.tools.lock_profile import LockProfile, Match
 
@@ -107,7 +107,7 @@ class LockAnswer:
 
 
 def ask_lock(
-    measured: UnpatchedData, patches: Sequence[str], used: Sequence[str], history: History | None = None
+    measured: UnpatchedData, patches: Sequence[str], used: Sequence[str], learned: GainModel | None = None
 ) -> LockAnswer:
     """Raises BadInput where there is nothing to go by, and for a patch or a lock that is not known."""
     if measured.profile is None and not measured.rates_per_s and measured.wait_share is None:
@@ -117,9 +117,9 @@ def ask_lock(
     if measured.share_denied:
         raise BadInput(f"{measured.share_denied}: correct --share, --seconds or --threads")
     cases = read_casebook()
-    history = history or learn(past(cases))
+    learned = learned or learn(past(cases))
     asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
-    found = [_candidate(measured, patch, history) for patch in asked]
+    found = [_candidate(measured, patch, learned) for patch in asked]
     if not patches and names_no_lock(measured):
         found = [(replace(one, worth=NOT_KNOWN, open=one.open or WHICH_LOCK), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
@@ -132,12 +132,12 @@ def ask_lock(
         candidates=[one for one, _ in found],
         next_limit=following,
         advice=advice(
-            history, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
+            learned, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
         notes=notes_of(measured, asked, [one.promise for one, _ in found]),
-        gains=history.gains,
-        patches=history.patches,
+        gains=learned.gains,
+        patches=learned.patches,
     )
 
 
@@ -167,7 +167,9 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
     return f"{path[at - 1]} < {wait.name}" if at else wait.name
 
 
-def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple[PatchGain, NextLimit | None]:
+def _candidate(
+    measured: UnpatchedData, patch: Patch, learned: GainModel
+) -> tuple[PatchGain, NextLimit | None]:
     """And who waits longest once it is there."""
     changes = patch.changes if measured.profile else patch.of_each_lock()
     matches = matches_of(measured, changes)
@@ -181,7 +183,7 @@ def _candidate(measured: UnpatchedData, patch: Patch, history: History) -> tuple
     following = _next_limit(measured, matches)
     limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
     seen = all_seen(measured, changes, matches)
-    gain = history.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
+    gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following else None
     why = why_open(measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches))
     candidate = PatchGain(

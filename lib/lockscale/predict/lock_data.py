@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from lockscale.errors import BadInput
-from lockscale.predict.history import most_gain, share_of_busy
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
+from lockscale.predict.published_gains import most_gain, share_of_busy
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Entry, LockProfile, Match, once
 
 ASSUMED_THREADS = 64

@@ -7,9 +7,9 @@ import pandas as pd
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.history import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
 from lockscale.predict.lock_verdict import IF_IT_LIMITS, SURE, UNLIKELY
+from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
 

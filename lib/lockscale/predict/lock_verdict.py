@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
-from lockscale.predict.history import LEAST_BUSY, ROOM, promise_of
 from lockscale.predict.lock_data import ASSUMED_THREADS, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
+from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
 from lockscale.tools.lock_functions import IDLE, kind_of
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match
 

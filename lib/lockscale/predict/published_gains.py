@@ -49,7 +49,7 @@ _PRIOR_MEAN = np.array([-0.64, *[0.0] * 3, 0.6, 0.0, -0.2, *[0.0] * 3])
 _PRIOR_SD = np.array([1.0, *[0.7] * 3, 0.3, 0.3, 0.5, *[0.4] * 3])
 
 
-class Past(NamedTuple):
+class PublishedGain(NamedTuple):
     """One measured gain.
 
     left: what is left of the lock, None where the kind is not known. promise: of deleting the waits, None
@@ -80,7 +80,7 @@ class GainInterval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class History:
+class GainModel:
     """Coefficients (k,) and their covariance (k, k); gains: how many they are learned from; patches:
     how many patches gave those.
 
@@ -149,7 +149,7 @@ def _lesser(gains: Floats, limit: float) -> Callable[[Floats], Floats]:
     return lambda probability: np.asarray(np.interp(probability, below, gains))
 
 
-def learn(cases: Sequence[Past]) -> History:
+def learn(cases: Sequence[PublishedGain]) -> GainModel:
     """From measured gains of any number of families; of none it is the prior."""
     rows = [_row(case.left, case.promise) for case in cases]
     means = np.array([row[0] for row in rows]).reshape(len(rows), _MEANS)
@@ -174,7 +174,7 @@ def learn(cases: Sequence[Past]) -> History:
     patches = round(sum(case.weight for case in cases))
     known = [case.promise for case in cases if case.promise is not None] or [float(np.exp(TYPICAL))]
     quartiles = tuple(float(one) for one in np.quantile(known, [0.25, 0.5, 0.75]))
-    return History(mode, covariance, len(cases), patches, quartiles)
+    return GainModel(mode, covariance, len(cases), patches, quartiles)
 
 
 def promise_of(share: float, idle: float = 0.0) -> float:
@@ -206,7 +206,7 @@ def _row(left: str | None, promise: float | None) -> tuple[Floats, Floats]:
     return means, scales
 
 
-def _weights(cases: Sequence[Past]) -> Floats:
+def _weights(cases: Sequence[PublishedGain]) -> Floats:
     """Each case's, over the square root of how many its family has for that kind: they repeat one another."""
     of_family: dict[tuple[str, str | None], float] = {}
     for case in cases:
