@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,12 +36,17 @@ class Kernels:
         self.hangs: set[str] = set()
         self.at = 0
         self.base_never_ends = False
+        self.printed: list[str] = []
+        self.told: threading.Event | None = None
 
     @contextmanager
     def guest(self, pair: Any, kernel: Any) -> Iterator[tuple["Booted", str]]:
         booted = Booted(self, kernel.series.partition("/")[2])
         pair.guests.append(booted)
-        yield booted, "/opt/xfstests"
+        try:
+            yield booted, "/opt/xfstests"
+        finally:
+            pair.guests.remove(booted)
 
     def run(self, kernel: str, argv: list[str]) -> SimpleNamespace:
         if "VERSION" in argv[2]:
@@ -75,7 +80,12 @@ class Booted:
         if self.kernels.base_never_ends and self.kernel == "base" and TESTS[0] in argv:
             assert self.killed.wait(timeout=20)
             raise RunFailed("the guest ended before its command did")
+        if self.kernels.told and "-n" not in argv and "VERSION" not in argv[2]:
+            assert self.kernels.told.wait(timeout=20)
         return self.kernels.run(self.kernel, argv)
+
+    def so_far(self) -> str:
+        return "".join(f"{test}  1s ... 2s\n" for test in self.kernels.printed)
 
     def abandon(self) -> None:
         self.killed.set()
@@ -107,6 +117,25 @@ def test_both_kernels_run_each_piece_side_by_side_so_that_half_a_run_compares_ha
     for checks, piece in ((kernels.checks[:2], TESTS[:15]), (kernels.checks[2:], TESTS[15:])):
         assert sorted(checks) == [("base", piece), ("steal-retry", piece)]
     assert {row.origin for row in read_rows(tmp_path / "results.csv", Outcome)} == {"qemu"}
+
+
+def test_while_a_piece_runs_its_progress_is_what_both_guests_have_printed(
+    kernels: Kernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kernels.printed, kernels.told = TESTS[:4], threading.Event()
+    shown: list[tuple[float, str]] = []
+
+    def update(done: float, note: str = "") -> None:
+        shown.append((done, note))
+        if note.endswith("runs"):
+            kernels.told.set()
+
+    bar = SimpleNamespace(update=update)
+    monkeypatch.setattr(module, "progress", lambda *_: nullcontext(bar))
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.05)
+    assert compared(tmp_path).in_both == len(TESTS)
+    assert (6, "generic/004 runs") in shown, "three tests of each have ended"
+    assert shown[-1] == (40, "")
 
 
 def test_a_run_that_was_broken_off_goes_on_where_it_was(kernels: Kernels, tmp_path: Path):

@@ -67,6 +67,14 @@ class Channel:
         self._wait(self.folder / f"done.{n}", alive, timeout_s, shlex.join(argv_of(steps[-1])), delay)
         return [self._completed(n, k, step) for k, step in enumerate(steps)]
 
+    def so_far(self) -> str:
+        """What the command that runs now has printed; after it, what it printed."""
+        files = self.folder.glob(f"job.{self.jobs}.*.out")
+        try:
+            return max(files, key=lambda file: int(file.suffixes[-2][1:])).read_text(errors="replace")
+        except (OSError, ValueError):  # none is there yet, or none any more
+            return ""
+
     def _completed(self, n: int, k: int, step: Step) -> Completed:
         files = [self.folder / f"job.{n}.{k}.{end}" for end in ("out", "err", "status")]
         refuse_much(argv_of(step), max(file.stat().st_size for file in files))

@@ -181,6 +181,10 @@ class QemuMachine(Machine):
         except BrokenPipeError:
             raise self._end("the guest ended before its command did") from None
 
+    def so_far(self) -> str:
+        """What the command that runs now has printed to standard output, for who waits for it."""
+        return self.channel.so_far()
+
     def sections(self, skip: int = 0) -> list[Section]:
         """In virtual time, what was counted between marks, but for the first `skip` of this boot."""
         return read_sections(self.room / SECTIONS, skip)

@@ -8,7 +8,7 @@ takes. The results of a piece are kept at once, and an interrupted run continues
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from lockscale.machines.machine import Machine, Write, assert_runs, must, must_a
 from lockscale.machines.qemu import QemuMachine
 from lockscale.measure.file_system import make
 from lockscale.measure.target_qemu import guest_of, named_disk
-from lockscale.progress import progress
+from lockscale.progress import LINE_EVERY_S, Progress, progress
 from lockscale.prove.kept_rows import read_rows, write_rows
 from lockscale.scratch import scratch_folder
 from lockscale.study.file import Target, load_whole_study
@@ -117,7 +117,7 @@ class Pair:
             done = 0
             for first, by_name in missing:
                 shown.update(done, f"from {first} on")
-                self._run_piece(by_name, iteration)
+                self._run_piece(by_name, iteration, done, shown)
                 done += sum(map(len, by_name.values()))
             shown.update(done)
 
@@ -127,21 +127,36 @@ class Pair:
         left = {name: [test for test in piece if test not in there] for name, there in kept.items()}
         return {name: tests for name, tests in left.items() if tests}
 
-    def _run_piece(self, by_name: dict[str, list[str]], iteration: int) -> None:
-        """Both kernels at once; where one fails, or somebody interrupts, the other's guest ends as well."""
+    def _run_piece(self, by_name: dict[str, list[str]], iteration: int, before: int, shown: Progress) -> None:
+        """Both kernels at once; where one fails, or somebody interrupts, the other's guest ends as well.
+
+        before: how many tests have run in earlier pieces.
+        """
         with ThreadPoolExecutor(len(self.kernels)) as pool:
             try:
                 begun = {
                     pool.submit(self._results, self.kernels[name], tests): self.kernels[name]
                     for name, tests in by_name.items()
                 }
-                for one in as_completed(begun):
-                    found = [self._outcome(begun[one], iteration, result) for result in one.result()]
-                    self.kept += found
-                    write_rows(self.path, self.kept, Outcome)
+                running, ended = set(begun), 0
+                while running:
+                    over, running = wait(running, LINE_EVERY_S, FIRST_COMPLETED)
+                    for one in over:
+                        found = [self._outcome(begun[one], iteration, result) for result in one.result()]
+                        self.kept += found
+                        ended += len(found)
+                        write_rows(self.path, self.kept, Outcome)
+                    self._show(before + ended, shown)
             except BaseException:
                 self._end()
                 raise
+
+    def _show(self, ended: int, shown: Progress) -> None:
+        """How far the guests' tests are, as they have printed it: a piece takes minutes."""
+        begun = [tests for one in list(self.guests) if (tests := xfstests.begun(one.so_far()))]
+        if begun:
+            now = " and ".join(dict.fromkeys(tests[-1] for tests in begun))
+            shown.update(ended + sum(len(tests) - 1 for tests in begun), f"{now} runs")
 
     def _end(self) -> None:
         """No guest boots any more, and those that run are killed."""
@@ -182,13 +197,16 @@ class Pair:
             self.guests.append(machine)
             if self.ended:  # since it was asked
                 machine.abandon()
-            with machine:
-                assert_runs(machine, kernel)
-                home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
-                if not home:
-                    raise xfstests.missing(self.target.name)
-                _prepare(machine, self.options, disks)
-                yield machine, home
+            try:
+                with machine:
+                    assert_runs(machine, kernel)
+                    home = must(machine, ["env", *_told(), *xfstests.find_command()]).strip()
+                    if not home:
+                        raise xfstests.missing(self.target.name)
+                    _prepare(machine, self.options, disks)
+                    yield machine, home
+            finally:
+                self.guests.remove(machine)
 
 
 def _whole(run: CheckRun, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:

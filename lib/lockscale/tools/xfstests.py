@@ -100,6 +100,11 @@ def _first(pattern: re.Pattern[str], lines: list[str]) -> str:
     return next((match[1] for line in lines if (match := pattern.match(line))), "")
 
 
+def begun(text: str) -> tuple[str, ...]:
+    """The tests that check has begun, from what it has printed so far; the last of them may be running."""
+    return tuple(match[1] for line in text.splitlines() if (match := TEST.match(line)))
+
+
 def _reported(lines: list[str]) -> dict[str, TestResult]:
     """What the line of each test says, in order; a failure's reason may stand on the next line."""
     found: dict[str, TestResult] = {}
