@@ -153,8 +153,6 @@ def test_a_large_file_of_samples_is_not_read_into_memory(tmp_path, monkeypatch):
 def test_an_unknown_tool_and_an_unknown_text_are_refused():
     with pytest.raises(BadInput, match="tool blktrace is not known"):
         parse(LOCK_EVENTS, "blktrace")
-    with pytest.raises(BadInput, match=r"tool help is not known \(known: .*fio, .*mdtest, .*\)"):
-        parse(LOCK_EVENTS, "help")
     with pytest.raises(BadInput, match=r"begins with 'hello': give everything .* \(--tool help lists them\)"):
         parse("hello\n")
     with pytest.raises(BadInput, match="contains output of ftrace_cost, function_graph: give one at a time"):

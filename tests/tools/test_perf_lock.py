@@ -161,6 +161,13 @@ def test_any_waits_come_back(each, pending):
     assert (one.contentions, one.total_ns, one.max_ns, one.mean_ns) == (contended, *numbers)
 
 
+def test_a_table_ends_where_perf_report_begins():
+    row = "         2    100.00 us     90.00 us     50.00 us     spinlock   schedule+0x23\n"
+    report = "# To display the perf.data header info, please use --header/--header-only options.\n#\n"
+    (one,) = perf_lock.parse(HEAD + row + report).waits
+    assert one.contentions == 2
+
+
 def test_the_mean_of_added_rows_is_over_the_waits_that_ended():
     row = "         {}    {}.00 us     90.00 us     50.00 us     spinlock   schedule+0x23\n"
     (added,) = perf_lock.parse(seal(HEAD + row.format(5, 150) + row.format(2, 100))).waits
@@ -172,6 +179,8 @@ def test_the_mean_of_added_rows_is_over_the_waits_that_ended():
     [
         "        10       nan us     20.00 us     10.00 us     spinlock   f+0x1\n",
         "       -10    100.00 us     20.00 us     10.00 us     spinlock   f+0x1\n",
+        "        10      1.00 ms     20.00 us     10.00 us     spinlock   f+0x1\n",
+        "        10    100.00 us      5.00 us     10.00 us     spinlock   f+0x1\n",
         "        10    100,00 us     20,00 us     10,00 us     spinlock   f+0x1\n",
         "        10    100.00 us     20.00 us     10.00 us\n",
     ],

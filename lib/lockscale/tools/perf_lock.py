@@ -46,7 +46,8 @@ _KINDS = {"spinlock": "spin", "pcpu-sem:R": "percpu-rwsem:R", "pcpu-sem:W": "per
 # perf lock contention -b goes on, and exits with 0, after some of these
 _FAILED = re.compile(r"(?:libbpf: |lock contention BPF |Failed to |Error: )", re.IGNORECASE)
 _STACK_LINE = re.compile(r"(?:\t\t\t| {6,})0x[0-9a-f]+  (.*)")
-_ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:")  # a prompt, and what another command says
+_ENDS = re.compile(r"[$#] ?[$#]? ?[a-z]|\[ perf record:|# To display ")
+"""A prompt, and what another command says."""
 _DEBUG = re.compile(r"=== output for debug ?===|# debug: total=\d+.*")
 _BAD = re.compile(
     r"(?:# debug: total=(?P<all>\d+)\W* bad=(?P<bad>\d+)|bad: (?P<bad2>\d+), total: (?P<all2>\d+))\b.*"

@@ -84,6 +84,7 @@ class Columns:
         cells, label = found
         counts = {column: int(cells[column]) for column in _COUNTS if column in cells}
         times = {column: _ns(cells[column]) for column in _TIMES if column in cells}
+        _refuse_what_cannot_be(cells, counts, times)
         return LockWaits(
             _name(self.by, label),
             counts["contended"],
@@ -147,6 +148,28 @@ def _ns(cell: str) -> float:
     """`16.17 us`, `811 ns` or, separated, `16170`."""
     number, _, unit = cell.partition(" ")
     return float(int(number) if unit in ("", "ns") else round(float(number) * _NS[unit]))
+
+
+def _refuse_what_cannot_be(
+    cells: Mapping[str, str], counts: Mapping[str, int], times: Mapping[str, float]
+) -> None:
+    """BadInput where the mean wait, which is rounded, is longer than the longest, or too short for the sum.
+
+    The means of perf lock report are over all acquisitions.
+    """
+    mean, n = times.get("avg wait"), counts["contended"]
+    if mean is None or "acquired" in counts:
+        return
+    most = 1.01 * mean + 1
+    if times.get("total wait", 0.0) > n * most + 1:
+        raise BadInput(
+            f"{n} waits of {cells['avg wait']} on average are no {cells['total wait']}: is a unit wrong?"
+        )
+    if mean > 1.01 * times.get("max wait", mean) + 1:
+        raise BadInput(
+            f"the mean wait, {cells['avg wait']}, is longer than the longest, {cells['max wait']}: is a unit "
+            "wrong?"
+        )
 
 
 def _ended(counts: Mapping[str, int], times: Mapping[str, float]) -> int:
