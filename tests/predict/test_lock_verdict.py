@@ -12,7 +12,7 @@ from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
-from lockscale.predict.lock_text import lock_text
+from lockscale.predict.lock_text import letter, lock_text
 from lockscale.tools.lock_profile import Entry, LockProfile
 
 
@@ -118,11 +118,48 @@ def test_one_rate_shows_nothing_and_several_do_not_show_that_a_lock_limits_them(
     assert (alone.worth, two.worth) == ("not known", "if it limits")
 
 
+def test_a_function_in_which_two_locks_are_waited_for_has_no_verdict_and_each_caller_has() -> None:
+    seen = profile(waiting("ext4_orphan_add", 45.0), waiting("__ext4_new_inode", 35.0, 2))
+    texts = [f"lockless {name}" for name in ("queued_spin_lock_slowpath", "ext4_orphan_add")]
+    found = {one.patch: one for one in ask_lock(UnpatchedData({}, seen, 64), texts, [], learned()).candidates}
+    both = found[texts[0]]
+    assert both.worth == "not known" and "ext4_orphan_add and __ext4_new_inode: name one" in both.open
+    assert "name one" not in found[texts[1]].open
+
+
+def test_a_curve_that_falls_is_not_said_to_deny_the_waits() -> None:
+    seen = timed("perf_lock", ("a_lock", 250.0))
+    found = ask_lock(
+        UnpatchedData({1: 9e3, 8: 30e3, 32: 6e3}, seen, None, 10.0), ["lockless a_lock"], [], learned()
+    )
+    assert "more threads do less, which no such model shows" in found.against_itself
+    assert "do not explain" not in found.against_itself and found.candidates[0].worth == "yes"
+
+
+def test_an_offset_that_is_not_compared_and_a_lock_held_longer_than_the_load_ran_are_told() -> None:
+    rows = [Entry("xfs_ilock", n, None, "rwsem:W", wait_ns=5e10, hold_ns=12e9) for n in (3, 4)]
+    seen = LockProfile("lock_stat", "lock waits", tuple(rows))
+    found = ask_lock(UnpatchedData({}, seen, 32, 10.0), ["lockless xfs_ilock+0x9e"], [], learned())
+    assert any("xfs_ilock+0x9e is all rows of its function (lines 3, 4)" in note for note in found.notes)
+    assert any("was held for 12 s, and the load ran 10 s" in note for note in found.notes)
+    plain = ask_lock(UnpatchedData({}, seen, 32, 100.0), ["lockless xfs_ilock"], [], learned())
+    assert not plain.notes
+
+
+def test_a_letter_says_that_the_data_contradict_each_other() -> None:
+    waits = timed("perf_lock", ("a_lock", 30.0))
+    measured = UnpatchedData({1: 9e3, 8: 12e3, 32: 15e3}, waits, None, 10.0)
+    found = ask_lock(measured, ["lockless a_lock"], ["perf_lock of a.txt"], learned())
+    assert measured.contradiction and "contradict each other, so it is not shown" in letter(found).replace(
+        "\n", " "
+    )
+
+
 def test_work_that_is_no_wait_is_no_lock() -> None:
     seen = profile(Entry("copy_user_generic_string", 1, ("filemap_read",), None, None, "self", 74.0))
     found = ask_lock(UnpatchedData({}, seen, 16), ["lockless copy_user_generic_string"], [], learned())
     assert found.candidates[0].worth == "not known"
-    assert any("its own work is taken for waiting" in one for one in found.warnings)
+    assert any("all time in it and below it is taken for waiting" in one for one in found.warnings)
     (avoided,) = ask_lock(
         UnpatchedData({}, seen, 16), ["avoid copy_user_generic_string 80%"], [], learned()
     ).candidates

@@ -21,10 +21,12 @@ from lockscale.predict.lock_verdict import (
     NOT_KNOWN,
     WHICH_LOCK,
     all_seen,
+    many_locks,
     matches_of,
     names_no_lock,
     no_waits,
     notes_of,
+    rows_taken_together,
     unfounded,
     warnings_of,
     why_open,
@@ -135,7 +137,10 @@ def ask_lock(
             learned, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
-        notes=notes_of(measured, asked, [one.promise for one, _ in found]),
+        notes=[
+            *notes_of(measured, asked, [one.promise for one, _ in found]),
+            *rows_taken_together(measured, asked),
+        ],
         gains=learned.gains,
         patches=learned.patches,
     )
@@ -185,12 +190,16 @@ def _candidate(
     seen = all_seen(measured, changes, matches)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following else None
-    why = why_open(measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches))
+    why = many_locks(changes, matches) or why_open(
+        measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches)
+    )
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
         threads=measured.most_threads,
-        matched="; ".join(match.said() for match in matches),
+        matched="; ".join(
+            match.said(whole=change.of_work) for change, match in zip(changes, matches, strict=False)
+        ),
         promise=None if None in shares else promise,
         low=gain.low,
         value=gain.value,
@@ -216,7 +225,7 @@ def _promise(
     n = measured.most_threads
     if waiting is None:
         return _promise_of_rates(measured, change)
-    if change.word in ("avoid", "unshare"):
+    if change.of_work:
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         return promise_of(max(everything or 0.0, waiting) * gone)
@@ -295,7 +304,9 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     if waiting is None and len(rates) == 2:
         return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
     said = f"Check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
-    if off > FAR_PCT:
+    if off > FAR_PCT and waiting is not None and measured.falls and not measured.waits_unseen:
+        said += ": more threads do less, which no such model shows, so this check says nothing of the waits"
+    elif off > FAR_PCT:
         said += ": lock waits do not explain this curve"
         if measured.waits_unseen:
             said += (
@@ -303,5 +314,6 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
                 "its waits are not used. Give perf lock contention, offcputime, or --share PERCENT"
             )
         elif waiting is not None:
-            said += ". Something else limits the rates, or the profile is from another run"
+            doubt = "the share is wrong" if measured.profile is None else "the profile is from another run"
+            said += f". Something else limits the rates, or {doubt}"
     return said, off

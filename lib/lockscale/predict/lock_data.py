@@ -73,9 +73,14 @@ class UnpatchedData:
         Something else limits them then. Where fewer threads did more, the lock itself may have become slower.
         """
         waiting, n, fewer = self.all_waits, self.most_threads, self.fewer_threads
-        if waiting is None or not fewer or self.waits_unseen or self.ladder[n] < max(fewer.values()):
+        if waiting is None or not fewer or self.waits_unseen or self.falls:
             return False
         return off_by_pct(from_wait_share(waiting, n, self.ladder[n]), fewer) > FAR_PCT
+
+    @property
+    def falls(self) -> bool:
+        """Whether fewer threads did more."""
+        return self.ladder.get(self.most_threads, 0.0) < max(self.fewer_threads.values(), default=0.0)
 
     @property
     def off_scale(self) -> str:

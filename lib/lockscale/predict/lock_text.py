@@ -8,7 +8,7 @@ import pandas as pd
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
-from lockscale.predict.lock_verdict import IF_IT_LIMITS, SURE, UNLIKELY
+from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNLIKELY
 from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
@@ -166,4 +166,6 @@ def _doubt(answer: LockAnswer) -> str:
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
+    if answer.candidates[0].open == CONTRADICTION:
+        fit += " The waits and the rates contradict each other, so it is not shown that the change pays."
     return f"{first}{fit} It has to be measured at the thread counts that matter."

@@ -4,14 +4,15 @@
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput
-from lockscale.predict.lock_data import ASSUMED_THREADS, UnpatchedData
+from lockscale.predict.lock_data import ASSUMED_THREADS, MOST_BUSY, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
-from lockscale.tools.lock_functions import IDLE, kind_of
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match
+from lockscale.tools.lock_functions import IDLE, function_of, kind_of
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match, caller_of
 
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
+CONTRADICTION = "the data contradict each other"
 WHICH_LOCK = "the profile does not say which lock it is"
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 NOBODY_WAITS = promise_of(0.02)
@@ -43,7 +44,7 @@ def why_open(
     Work that is no wait is taken for waiting, so it can say no, but not yes.
     """
     if measured.impossible:
-        return "the data contradict each other"
+        return CONTRADICTION
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
     if chance < UNLIKELY:
@@ -79,9 +80,41 @@ def unfounded(measured: UnpatchedData, changes: Sequence[Change], matches: Seque
         if measured.profile is not None
         and measured.profile.of == SAMPLES
         and measured.wait_share is None
-        and change.word not in ("avoid", "unshare")
+        and not change.of_work
         and not match.waits
     ]
+
+
+def many_locks(changes: Sequence[Change], matches: Sequence[Match]) -> str:
+    """That a name is of a function in which several others wait for their locks; empty where it is of one."""
+    for change, match in zip(changes, matches, strict=False):
+        if change.of_work or not kind_of(match.name):
+            continue
+        callers = list(dict.fromkeys(who for one in match.waits if (who := caller_of(one.path))))
+        if len(callers) > 1:
+            more = f" and {len(callers) - 2} more" if len(callers) > 2 else ""
+            return f"{match.name} is called for {' and '.join(callers[:2])}{more}: name one of them"
+    return ""
+
+
+def rows_taken_together(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
+    """Names with an offset, which is not looked at, and classes of locks held longer than one can be."""
+    found = []
+    for patch in asked:
+        for change, match in zip(patch.changes, matches_of(measured, patch.changes), strict=False):
+            rows = match.waits or match.entries
+            if function_of(change.lock) != change.lock and len(rows) > 1:
+                lines = ", ".join(str(one.line) for one in rows[:4]) + (", ..." if len(rows) > 4 else "")
+                found.append(
+                    f"offsets are not compared: {change.lock} is all rows of its function (lines {lines})"
+                )
+            held_s = max((one.hold_ns or 0.0 for one in rows if one.kind != "read"), default=0.0) / 1e9
+            if measured.lasted_s and held_s > MOST_BUSY * measured.lasted_s:
+                found.append(
+                    f"{match.name} was held for {held_s:.3g} s, and the load ran {measured.lasted_s:g} s: "
+                    "these are several locks of one class, or --seconds is wrong"
+                )
+    return list(dict.fromkeys(found))
 
 
 def names_no_lock(measured: UnpatchedData) -> bool:
@@ -125,8 +158,8 @@ def no_waits(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
         if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
             raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
         found += [
-            f"no wait for a lock is below {name} in the profile: its own work is taken for waiting. If it is "
-            f'no lock, ask for --patch "avoid {name} 80%"'
+            f"no wait for a lock is below {name} in the profile: all time in it and below it is taken for "
+            f'waiting. If it is no lock, ask for --patch "avoid {name} 80%"'
             for name in unfounded(measured, patch.changes, matches)
         ]
     return list(dict.fromkeys(found))
@@ -136,15 +169,21 @@ def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence
     notes = []
     known = [one for one in promises if one is not None]
     if known and max(known) < NOBODY_WAITS:
-        said = "hardly anybody waits here"
-        if not all(all_seen(measured, one.changes, matches_of(measured, one.changes)) for one in asked):
+        of_work = all(change.of_work for one in asked for change in one.changes)
+        said = "hardly any time is spent here" if of_work else "hardly anybody waits here"
+        if not of_work and not all(
+            all_seen(measured, one.changes, matches_of(measured, one.changes)) for one in asked
+        ):
             said += (
                 " on a CPU, and who sleeps is not in this profile. The gains are those of published patches, "
                 "and too high unless many sleep"
             )
         notes.append(said)
     if measured.wait_share and measured.wait_share < LEAST_SHARE:
-        notes.append(f"the share given is {100 * measured.wait_share:g} percent: of 90% it is 90")
+        share_pct = 100 * measured.wait_share
+        notes.append(
+            f"--share {share_pct:g} is {share_pct:g}%: for {100 * share_pct:g}% write {100 * share_pct:g}"
+        )
     if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.most_gain < 1:

@@ -69,6 +69,11 @@ class Change:
     def left(self) -> str:
         return BY_NAME[self.kind].left
 
+    @property
+    def of_work(self) -> bool:
+        """Whether it is of all that a function does, not of waiting for a lock."""
+        return self.word in ("avoid", "unshare")
+
     def and_then(self, other: "Change") -> "Change":
         """Both, of one lock; the word is that which leaves less of it."""
         first = self if self.left == GONE else other

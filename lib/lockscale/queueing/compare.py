@@ -192,7 +192,10 @@ def _ahead(all_of_them: Comparison) -> str:
     if not known:
         return ""
     error, model = min(known)
-    return f"Fitted to the smaller half of thread counts, {model} predicts the larger best: {error:.1f}%."
+    halves = "Fitted to the smaller half of thread counts,"
+    if error > LARGEST_HELD_OUT_PCT:
+        return f"{halves} no model predicts the larger; the least bad is {model}, {error:.0f}% off."
+    return f"{halves} {model} predicts the larger best: {error:.1f}%."
 
 
 def _not_determined(one: Fit) -> str:

@@ -175,9 +175,12 @@ class Match:
         """The kinds of lock among the waits."""
         return tuple(dict.fromkeys(one.kind for one in self.waits if one.kind))
 
-    def said(self) -> str:
-        """What was matched, for a person: names with their lines, and the sum."""
-        shown = self.waits or self.entries
+    def said(self, *, whole: bool = False) -> str:
+        """What was matched, for a person: names with their lines.
+
+        whole: all that has the name on its stack, not the waits alone.
+        """
+        shown = self.entries if whole else self.waits or self.entries
         of = list(dict.fromkeys(f"{_with_callers(one)} ({one.of_kind}line {one.line})" for one in shown))
         more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
         return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
@@ -227,7 +230,7 @@ class LockProfile:
             return tuple(sorted(found, key=lambda one: (-(one.wait_ns or 0.0), -(one.contentions or 0))))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
-            if one.kind and (caller := _caller(one.path)):
+            if one.kind and (caller := caller_of(one.path)):
                 by_caller.setdefault(caller, []).append(one)
         known = {name for of in by_caller.values() for one in of for name in one.path}
         flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
@@ -314,7 +317,7 @@ class LockProfile:
         return f", in which threads wait for {', '.join(names)}" if names else ": nobody waits there"
 
 
-def _caller(path: Sequence[str]) -> str | None:
+def caller_of(path: Sequence[str]) -> str | None:
     """Who called for the outermost lock of a stack, the nearest first."""
     locks = [at for at, name in enumerate(path) if kind_of(name)]
     return next(iter(path[locks[-1] + 1 :]), None) if locks else None
@@ -322,7 +325,7 @@ def _caller(path: Sequence[str]) -> str | None:
 
 def _of_whom(wait: Entry) -> str:
     """The lock that is waited for, or who asked for it where the name is of every such lock."""
-    return (_caller(wait.path) if kind_of(wait.name) else None) or wait.name
+    return (caller_of(wait.path) if kind_of(wait.name) else None) or wait.name
 
 
 def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
