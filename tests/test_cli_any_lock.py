@@ -287,6 +287,17 @@ def test_what_cannot_be_meant_says_what_to_write(
     assert refused.status == 2 and said in refused.err and refused.out == ""
 
 
+def test_rates_with_a_space_are_told_apart_from_a_study(lockscale: Lockscale):
+    refused = lockscale("whatif", "-r", "1:35", "k,64:140k")
+    assert refused.status == 2 and "rates are written without spaces: -r 1:35k,64:140k" in refused.err
+
+
+@pytest.mark.parametrize("command", ["parse", "whatif"])
+def test_the_tools_that_are_read_are_listed_without_a_file(lockscale: Lockscale, command: str):
+    said = lockscale(command, "--tool", "help")
+    assert said.status == 0 and {"perf_lock", "lock_stat", "mdtest"} <= {*said.out.split()}
+
+
 def test_of_two_kinds_of_lock_in_a_function_the_other_one_is_named(lockscale: Lockscale, inside: Path):
     (inside / "waits.txt").write_text("^C" + WAITS)  # as a terminal shows the key that ended perf
     said = lockscale(

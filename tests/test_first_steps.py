@@ -93,6 +93,9 @@ def test_a_patch_that_is_put_in_is_the_arms(own_tree: Path, lockscale: Lockscale
         series.write(f"{patch.name}\n")
     (found,) = load_study("dir-lock").series_of("with-patch").patches
     assert found.name == patch.name
+    (folder / "with-patch/series").write_text("nosuch.patch\n")
+    refused = lockscale("study", "show", "dir-lock")
+    assert refused.status == 2 and "nosuch.patch" in refused.err and refused.out == ""
 
 
 @pytest.mark.parametrize("name", ["inode-claim", "../up", "Upper", "", "a b", "x" * 65])

@@ -9,6 +9,7 @@ import click
 
 from lockscale.cli.completion import studies
 from lockscale.cli.output import as_json, named_numbers, parameter, show, table
+from lockscale.cli.tools import tool_option
 from lockscale.errors import BadInput
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -78,11 +79,7 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> A
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
-@click.option(
-    "--tool",
-    metavar="TOOL",
-    help="The tool that printed the profile, if several did or it is not recognised.",
-)
+@tool_option("the profile")
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
 )
@@ -171,6 +168,8 @@ def _of_model(
     from lockscale.predict.answer import answer_text
 
     measured = named_numbers("--given", given, "contended_us=0.6")
+    if study is not None and ":" in study:
+        raise BadInput(f"{study!r} is no study; rates are written without spaces: -r 1:35k,64:140k")
     if study is not None and not any((profile, tool, rates, model, parameters)):
         from lockscale.show.prediction import ask
 

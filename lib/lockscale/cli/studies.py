@@ -37,8 +37,8 @@ def study_list() -> None:
 def study_show(name: str) -> None:
     """Show a study's arms, load and counters; or how to repeat a run: commands, versions, hashes.
 
-    --json prints all that a study's file says. A study that names an unknown model, table or counter is
-    refused.
+    --json prints all that a study's file says. A study that names an unknown model, table, counter or
+    patch is refused.
     """
     from lockscale.measure.provenance import how_to_repeat, text_of
     from lockscale.measure.run_folder import find_run, is_run
@@ -52,6 +52,8 @@ def study_show(name: str) -> None:
         return
     found = load_study(name)
     check_study(found)
+    for arm in found.arm_names:  # whose patches are all there
+        found.series_of(arm)
     show(found.model_dump(mode="json"), described(found))
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """`lockscale doctor` and `parse`: which tools are there, and what they printed."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,11 +33,24 @@ def doctor(target: str | None) -> int:
     return 0 if found["ok"] else 1
 
 
+def _or_list(context: click.Context, _: click.Parameter, tool: str | None) -> str | None:
+    if tool == "help":
+        from lockscale.tools.registry import READERS
+
+        click.echo("\n".join(READERS))
+        context.exit()
+    return tool
+
+
+def tool_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--tool of a command that reads what a tool printed; `--tool help` lists them."""
+    said = f"The tool that printed {what}, if several did or it is not recognised; help lists them."
+    return click.option("--tool", metavar="TOOL", is_eager=True, callback=_or_list, help=said)
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option(
-    "--tool", metavar="TOOL", help="The tool that printed FILE, if not recognised (help: list them)."
-)
+@tool_option("FILE")
 @click.option("--table", "number", metavar="N", help="Number or title of the table, if FILE has several.")
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:

@@ -175,14 +175,15 @@ class FittedColumns:
         ]
 
     def __str__(self) -> str:
-        best = self.fits[0]
+        best, n = self.fits[0], len(self.fits)
+        elsewhere = f"`lockscale compare {self.columns[0].table}` shows all"
+        if _not_ranked(self.fits):
+            how = f"{n} models, not ranked: too few thread counts to leave one out. Name one with --model"
+            return "\n".join(map(str, [*self.columns, f"  {how}; {elsewhere}"]))
         lines = [*self.columns, best, *(f"  {landmark}" for landmark in self.landmarks)]
-        if len(self.fits) > 1:
+        if n > 1:
             how = "none fits; the least bad" if best.misfit else "the best"
-            how = f"{how} of {len(self.fits)} models"
-            if _not_ranked(self.fits):
-                how = f"one of {len(self.fits)} models, not ranked: too few thread counts to leave one out"
-            lines.append(f"  {how}; `lockscale compare {self.columns[0].table}` shows all")
+            lines.append(f"  {how} of {n} models; {elsewhere}")
         return "\n".join(map(str, lines))
 
 
