@@ -127,14 +127,14 @@ def test_while_a_piece_runs_its_progress_is_what_both_guests_have_printed(
 
     def update(done: float, note: str = "") -> None:
         shown.append((done, note))
-        if note.endswith("runs"):
+        if note.startswith("now "):
             kernels.told.set()
 
     bar = SimpleNamespace(update=update)
     monkeypatch.setattr(module, "progress", lambda *_: nullcontext(bar))
     monkeypatch.setattr(module, "LINE_EVERY_S", 0.05)
     assert compared(tmp_path).in_both == len(TESTS)
-    assert (6, "generic/004 runs") in shown, "three tests of each have ended"
+    assert (6, "now generic/004") in shown, "three tests of each have ended"
     assert shown[-1] == (40, "")
 
 

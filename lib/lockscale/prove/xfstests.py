@@ -156,7 +156,7 @@ class Pair:
         begun = [tests for one in list(self.guests) if (tests := xfstests.begun(one.so_far()))]
         if begun:
             now = " and ".join(dict.fromkeys(tests[-1] for tests in begun))
-            shown.update(ended + sum(len(tests) - 1 for tests in begun), f"{now} runs")
+            shown.update(ended + sum(len(tests) - 1 for tests in begun), f"now {now}")
 
     def _end(self) -> None:
         """No guest boots any more, and those that run are killed."""
