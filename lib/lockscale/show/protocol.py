@@ -185,8 +185,8 @@ def _counts(study: Study, extra: pd.DataFrame, counter: str) -> list[Paragraph]:
     row: Any
     for row in extra.rename(columns={unpatched: "before", patched: "after"}).itertuples():
         lines.append(
-            f"{row.cpus:>4} {row.threads:>5} {row.before:>9.4f} {row.after:>9.4f} {row.extra:>9.4f} "
-            f"[{row.low:>8.4f}, {row.high:>8.4f}] {row.spread:>8.4f}{' *' * bool(row.significant)}"
+            f"{row.cpus:>4} {row.threads:>5} {row.before:>z9.4f} {row.after:>z9.4f} {row.extra:>z9.4f} "
+            f"[{row.low:>z8.4f}, {row.high:>z8.4f}] {row.spread:>z8.4f}{' *' * bool(row.significant)}"
         )
     head = (
         f"{counter}: {unpatched} (unpatched), {patched} (patched), and the excess of the unpatched arm "
