@@ -125,6 +125,8 @@ def test_a_function_in_which_two_locks_are_waited_for_has_no_verdict_and_each_ca
     both = found[texts[0]]
     assert both.worth == "not known" and "ext4_orphan_add and __ext4_new_inode: name one" in both.open
     assert "name one" not in found[texts[1]].open
+    few = profile(waiting("ext4_orphan_add", 1.0), waiting("__ext4_new_inode", 0.5, 2))
+    assert ask_lock(UnpatchedData({}, few, 64), texts[:1], [], learned()).candidates[0].worth == "no"
 
 
 def test_a_curve_that_falls_is_not_said_to_deny_the_waits() -> None:

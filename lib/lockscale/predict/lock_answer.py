@@ -21,13 +21,11 @@ from lockscale.predict.lock_verdict import (
     NOT_KNOWN,
     WHICH_LOCK,
     all_seen,
-    many_locks,
     matches_of,
     names_no_lock,
     no_waits,
     notes_of,
     rows_taken_together,
-    unfounded,
     warnings_of,
     why_open,
     worth_writing,
@@ -190,9 +188,7 @@ def _candidate(
     seen = all_seen(measured, changes, matches)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following else None
-    why = many_locks(changes, matches) or why_open(
-        measured, gain.worth, ends_at, shares, unfounded(measured, changes, matches)
-    )
+    why = why_open(measured, gain.worth, ends_at, shares, changes, matches)
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,

@@ -37,7 +37,8 @@ def why_open(
     chance: float,
     next_ends_at: float | None,
     shares: Sequence[float | None],
-    unfounded: Sequence[str],
+    changes: Sequence[Change],
+    matches: Sequence[Match],
 ) -> str:
     """Why it is not known whether a patch is worth writing; empty where it is.
 
@@ -49,9 +50,11 @@ def why_open(
         return "the share of the time spent waiting is not known"
     if chance < UNLIKELY:
         return ""
+    if many := _many_locks(changes, matches):
+        return many
     if chance < SURE:
         return f"the chance is between {UNLIKELY:.0%} and {SURE:.0%}"
-    if unfounded:
+    if unfounded(measured, changes, matches):
         return "no wait for that lock is in the profile"
     if next_ends_at is not None and next_ends_at < ROOM:
         return f"another wait may limit the gain to {next_ends_at:.2f}"
@@ -85,7 +88,7 @@ def unfounded(measured: UnpatchedData, changes: Sequence[Change], matches: Seque
     ]
 
 
-def many_locks(changes: Sequence[Change], matches: Sequence[Match]) -> str:
+def _many_locks(changes: Sequence[Change], matches: Sequence[Match]) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
     for change, match in zip(changes, matches, strict=False):
         if change.of_work or not kind_of(match.name):
