@@ -192,6 +192,14 @@ def test_a_tools_output_becomes_rows(lockscale: Lockscale, sample: str):
     assert len(said.err.splitlines()) == len(said.value["warnings"])
 
 
+def test_a_deep_stack_fits_a_line_and_is_whole_in_json(lockscale: Lockscale):
+    sample = str(SAMPLES / "perf_report-6.1.187-callee.txt")
+    shown, rows = lockscale("parse", sample).out, lockscale("parse", sample, "--json").value["rows"]
+    assert max(row["test"].count(" < ") for row in rows) > 6
+    assert max(line.count(" < ") for line in shown.splitlines()) == 6
+    assert " < ...  " in shown
+
+
 @pytest.mark.slow
 def test_the_installed_script_keeps_progress_apart_from_what_it_prints():
     said = script("sim", "machine_repairman", "--threads", "2", "--json")

@@ -90,10 +90,20 @@ def test_a_size_leaves_the_rest_of_the_disk_alone(fs: FsType, image: str):
         assert not any(stream.read())
 
 
-@pytest.mark.parametrize("option", ["/dev/sda", "-Lother", "-L", "--", "-", "size=1,device=/dev/sda", "-c"])
+@pytest.mark.parametrize("option", ["/dev/sda", "size=1,device=/dev/sda", "-L/dev/sda"])
 def test_an_option_that_reaches_beyond_the_disk_is_refused(fs: FsType, option: str):
     with pytest.raises(BadInput, match="beyond the disk"):
         fs.refuse_options([option], "")
+
+
+@pytest.mark.parametrize("option", ["-Lother", "-L", "--", "-", "-c", "-Z", "--device=x"])
+def test_an_option_that_its_mkfs_is_not_given_is_said_to_be_none_of_its(fs: FsType, option: str):
+    with pytest.raises(BadInput, match=rf"none of those that lockscale gives mkfs\.{fs.name}: leave it out"):
+        fs.refuse_options([option], "")
+
+
+@pytest.mark.parametrize("option", ["/dev/sda", "4 G", "-"])
+def test_a_size_that_is_none_is_refused(fs: FsType, option: str):
     with pytest.raises(BadInput, match="not a file system size"):
         fs.refuse_options([], shlex.quote(option))
 
@@ -164,7 +174,7 @@ def test_ext4_has_its_journal_nowhere_else(option: str):
     ],
 )
 def test_xfs_puts_nothing_elsewhere(option: str):
-    with pytest.raises(BadInput, match="beyond the disk"):
+    with pytest.raises(BadInput, match=r"beyond the disk|none of those that"):
         fs_type("xfs").refuse_options(option.split(), "")
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A patch is of the kind that its description says, by whole phrases of people's."""
 
+from dataclasses import replace
+
 import pytest
 
 from lockscale.errors import BadInput
@@ -75,6 +77,20 @@ def test_a_patch_says_which_lock_and_what_is_left_of_it(
     (change,) = read_patch(text).changes
     assert change.lock == lock
     assert (change.visits, change.hold, change.parts) == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("split a_lock", "split a_lock 4"),
+        ("batch a_lock + shrink b_lock", "batch a_lock 8 + shrink b_lock 50%"),
+        ("avoid statfs", "avoid statfs 100%"),
+        ("lockless a_lock", "lockless a_lock"),
+        ("split a_lock 8", "split a_lock 8"),
+    ],
+)
+def test_a_number_that_is_left_out_is_said(text: str, whole: str) -> None:
+    assert read_patch(text) == replace(read_patch(whole), text=whole)
 
 
 def test_two_changes_are_one_candidate() -> None:

@@ -55,6 +55,7 @@ def tool_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
+    from lockscale.tools.lock_profile import stack_text
     from lockscale.tools.registry import file_name, parse_file
 
     try:
@@ -64,4 +65,8 @@ def parse(file: str, tool: str | None, number: str | None) -> None:
     for warning in found["warnings"]:
         click.echo(f"warning: {warning}", err=True)
     # as printed by the tool: a table's four digits would be a number that is not in the file
-    show(found, table([{**row, "value": f"{row['value']:.12g}"} for row in found["rows"]]))
+    rows = [
+        {**row, "test": stack_text(row["test"].split(" < ")), "value": f"{row['value']:.12g}"}
+        for row in found["rows"]
+    ]
+    show(found, table(rows))

@@ -89,13 +89,18 @@ class FsType:
         raise NotImplementedError
 
     def refuse_options(self, options: Sequence[str], size: str) -> None:
-        """Raises BadInput for an mkfs option that reaches beyond the disk, or a size that is none."""
+        """Raises BadInput for an option that is not taken or reaches beyond the disk, or a size that is none."""
         value_follows = False
         for option in options:
             unknown = option.startswith("-") and not self.option.fullmatch(option)
             device = not (option.startswith("-") or value_follows)  # or a file, which mkfs takes for one
             words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
             value_follows = not value_follows and option not in self.flags and bool(_BARE.fullmatch(option))
+            if unknown and "/" not in option:
+                raise BadInput(
+                    f"the mkfs option {printable(option)!r} is none of those that lockscale gives "
+                    f"mkfs.{self.name}: leave it out"
+                )
             if unknown or device or "/" in option or not words.isdisjoint(self.elsewhere):
                 raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
         if value_follows:

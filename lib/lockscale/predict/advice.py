@@ -10,12 +10,12 @@ from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.published_gains import GainInterval, GainModel
 from lockscale.tools.lock_profile import SAMPLES
 
-ASLEEP = "offcputime -K 10  # of bcc, while the load runs; or perf lock contention -ab -- LOAD"
+ASLEEP = "perf lock contention -ab -- LOAD"
+OR_ASLEEP = "or bcc's offcputime -K 10, while the load runs"
 PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"
-ONE_THREAD = f"the same load with one thread: {RATES}"
 
 
 class _Candidate(Protocol):
@@ -29,22 +29,26 @@ class _Candidate(Protocol):
 
 @dataclass(frozen=True)
 class Advice:
-    """width: of the interval now, high over low; to: what the measurement is expected to leave of it."""
+    """command: to be typed with one's own LOAD, or the options that give whatif the answer; empty where no
+    one command takes the measurement. note: what else there is to know, may be empty. width: of the interval
+    now, high over low; to: what the measurement is expected to leave of it.
+    """
 
     measurement: str
     command: str
+    note: str
     width: float
     to: float
 
 
-def how_to_share(measured: UnpatchedData) -> tuple[str, str]:
-    """What tells the share of the time that threads wait for the lock, and how it is given."""
+def how_to_share(measured: UnpatchedData) -> tuple[str, str, str]:
+    """What tells the share of the time that threads wait for the lock, the command, and a note."""
     if measured.waits_unseen:
-        return "the time that threads sleep, waiting for the lock", ASLEEP
+        return "the time that threads sleep, waiting for the lock", ASLEEP, OR_ASLEEP
     timed = measured.profile is not None and any(one.wait_ns is not None for one in measured.profile.entries)
     if measured.profile and measured.profile.of != SAMPLES and timed and not measured.lasted_s:
-        return "how long the profiled load ran", "--seconds SECONDS"
-    return "the share of the time spent waiting for the lock", PROFILE
+        return "how long the profiled load ran", "--seconds SECONDS", ""
+    return "the share of the time spent waiting for the lock", PROFILE, ""
 
 
 def advice(
@@ -53,7 +57,7 @@ def advice(
     most: float,
     now: GainInterval,
     usual_most: float,
-    share: tuple[str, str],
+    share: tuple[str, str, str],
 ) -> Advice:
     """Of the measurements that are missing the one that leaves the narrowest interval.
 
@@ -68,16 +72,18 @@ def advice(
         options.append((*share, typical))
     if not np.isfinite(most):
         bounded = learned.gain(left, promise, usual_most).width
-        options.append(("the rate of one thread, which bounds the rate of all threads", ONE_THREAD, bounded))
-    useful = [option for option in options if option[2] < WORTH_IT * now.width]
+        what = "the rate of one thread, which bounds the rate of all threads"
+        options.append((what, RATES, "of the same load", bounded))
+    useful = [option for option in options if option[-1] < WORTH_IT * now.width]
     if not useful:
         may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
         return Advice(
             "to narrow the interval, measure a draft without the lock, on a file system whose data may be "
             "lost",
+            "",
             f"what limits the rate next shows only once the lock is gone{may}",
             now.width,
             now.width,
         )
-    what, command, to = min(useful, key=lambda option: option[2])
-    return Advice(what, command, now.width, to)
+    what, command, note, to = min(useful, key=lambda option: option[-1])
+    return Advice(what, command, note, now.width, to)

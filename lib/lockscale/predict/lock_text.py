@@ -117,11 +117,11 @@ def _advice(answer: LockAnswer) -> str:
     if max(one.high for one in answer.candidates) < LEAST_GAIN:
         return "No measurement makes a patch of this lock worth writing: look for one that is waited for."
     if best.to >= best.width:
-        return f"{best.measurement[0].upper()}{best.measurement[1:]}: {best.command}."
+        return f"{best.measurement[0].upper()}{best.measurement[1:]}: {best.note}."
     return (
         f"Measure next {best.measurement}; high over low shrinks from {best.width:.1f} to about "
         f"{best.to:.1f}:\n"
-        f"  {best.command}"
+        f"  {best.command}{f'  # {best.note}' if best.note else ''}"
     )
 
 

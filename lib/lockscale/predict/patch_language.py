@@ -13,31 +13,34 @@ from lockscale.errors import BadInput, printable
 from lockscale.predict.change_kind import BY_NAME, GONE
 
 SMALLEST_PCT = 0.1
-PARTS, SHARE_PCT, PER_BATCH = 4, 50.0, 8  # where a patch does not say
 MOST = 100_000
 
 
 @dataclass(frozen=True)
 class Word:
-    """What a patch may begin with: its kind, and what its number is: `parts`, `percent`, `each` or none."""
+    """What a patch may begin with: its kind, and what its number is: `parts`, `percent`, `each` or none.
+
+    usual: what is taken where a patch does not say the number.
+    """
 
     kind: str
     number: str = ""
+    usual: str = ""
     example: str = ""
 
 
 WORDS: Mapping[str, Word] = {
-    "split": Word("split", "parts", "split LOCK 4"),
-    "percpu": Word("split", "", "percpu LOCK"),
-    "shrink": Word("shrink", "percent", "shrink LOCK 50%"),
-    "lockless": Word("lockless", "", "lockless LOCK"),
-    "rcu": Word("lockless", "", "rcu LOCK"),
-    "trylock": Word("trylock", "parts", "trylock LOCK 4"),
-    "batch": Word("batch", "each", "batch LOCK 8"),
-    "fewer": Word("fewer", "percent", "fewer LOCK 50%"),
-    "avoid": Word("avoid", "percent", "avoid FUNCTION 80%"),
-    "algorithm": Word("algorithm", "", "algorithm LOCK"),
-    "unshare": Word("layout", "", "unshare FUNCTION"),
+    "split": Word("split", "parts", "4", "split LOCK 4"),
+    "percpu": Word("split", example="percpu LOCK"),
+    "shrink": Word("shrink", "percent", "50%", "shrink LOCK 50%"),
+    "lockless": Word("lockless", example="lockless LOCK"),
+    "rcu": Word("lockless", example="rcu LOCK"),
+    "trylock": Word("trylock", "parts", "4", "trylock LOCK 4"),
+    "batch": Word("batch", "each", "8", "batch LOCK 8"),
+    "fewer": Word("fewer", "percent", "50%", "fewer LOCK 50%"),
+    "avoid": Word("avoid", "percent", "100%", "avoid FUNCTION 80%"),
+    "algorithm": Word("algorithm", example="algorithm LOCK"),
+    "unshare": Word("layout", example="unshare FUNCTION"),
 }
 OF_KINDS = {word.kind: f"{name} FUNCTION" for name, word in WORDS.items() if word.kind not in WORDS}
 """What the casebook calls otherwise."""
@@ -88,7 +91,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Patch:
-    """One candidate, as it was written, and its changes."""
+    """One candidate, as it was written, with the numbers that were left out, and its changes."""
 
     text: str
     changes: tuple[Change, ...]
@@ -114,7 +117,7 @@ class Patch:
 
 def read_patch(text: str) -> Patch:
     """Raises BadInput with what may be written."""
-    parts = [part.strip() for part in re.split(r"\s\+\s", text.strip())]
+    parts = [_with_number(part.strip()) for part in re.split(r"\s\+\s", text.strip())]
     changes = tuple(_change(part) for part in parts)
     for part, one in zip(parts, changes, strict=True):
         if not one.visits and any(other.lock == one.lock and other.visits for other in changes):
@@ -123,6 +126,15 @@ def read_patch(text: str) -> Patch:
                 f"give the others in a --patch of their own"
             )
     return Patch(" + ".join(parts), changes)
+
+
+def _with_number(text: str) -> str:
+    """The same with the number that is taken where it says none."""
+    first, _, rest = text.partition(" ")
+    word = WORDS.get(first.lower())
+    if not word or not word.usual or not rest.strip() or _lock_and_number(rest.strip(), word)[1] is not None:
+        return text
+    return f"{text} {word.usual}"
 
 
 def _change(text: str) -> Change:
@@ -138,22 +150,19 @@ def _change(text: str) -> Change:
         raise BadInput(f"patch {printable(text)}: is {number:g} percent or a number? Write {word.example}")
     if not re.fullmatch(r"\S+( < \S+)*", lock):
         raise BadInput(f"patch {printable(text)} does not name one lock or function: write {word.example}")
+    if number is None:
+        return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
     if word.number == "parts":
-        parts = int(_between(PARTS if number is None else number, 2, MOST, text, word))
+        parts = int(_between(number, 2, MOST, text, word))
         return Change(first, lock, parts=parts, pooled=word.kind == "trylock")
     if word.number == "each":
-        return Change(
-            first, lock, visits=1 / _between(PER_BATCH if number is None else number, 2, MOST, text, word)
+        return Change(first, lock, visits=1 / _between(number, 2, MOST, text, word))
+    left = 1 - _between(number, SMALLEST_PCT, 100, text, word) / 100
+    if not left and first != "avoid":
+        raise BadInput(
+            f"patch {printable(text)} leaves nothing of the lock: write lockless {printable(lock)}"
         )
-    if word.number == "percent":
-        default = 100.0 if first == "avoid" else SHARE_PCT
-        left = 1 - _between(default if number is None else number, SMALLEST_PCT, 100, text, word) / 100
-        if not left and first != "avoid":
-            raise BadInput(
-                f"patch {printable(text)} leaves nothing of the lock: write lockless {printable(lock)}"
-            )
-        return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
-    return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
+    return Change(first, lock, hold=left) if first == "shrink" else Change(first, lock, visits=left)
 
 
 def _lock_and_number(rest: str, word: Word) -> tuple[str, float | None]:

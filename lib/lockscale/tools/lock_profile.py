@@ -96,8 +96,8 @@ def _member(lock: str) -> str | None:
     return found[1] if found else None
 
 
-def _with_callers(one: Entry) -> str:
-    path = (one.name, *(one.callers or ()))
+def stack_text(path: Sequence[str]) -> str:
+    """A function and its callers, the nearest first, for a person: not more than fit a line."""
     return " < ".join(path[:_MOST_SHOWN]) + (" < ..." if len(path) > _MOST_SHOWN else "")
 
 
@@ -181,7 +181,12 @@ class Match:
         whole: all that has the name on its stack, not the waits alone.
         """
         shown = self.entries if whole else self.waits or self.entries
-        of = list(dict.fromkeys(f"{_with_callers(one)} ({one.of_kind}line {one.line})" for one in shown))
+        of = list(
+            dict.fromkeys(
+                f"{stack_text((one.name, *(one.callers or ())))} ({one.of_kind}line {one.line})"
+                for one in shown
+            )
+        )
         more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
         return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
 

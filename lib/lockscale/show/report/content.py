@@ -152,7 +152,11 @@ def _numbers(story: Story) -> Iterator[ReportTable | ReportText]:
     )
     pair = _only(aa_rates(rows, study), ["cpus", "threads", "first", "second", "difference_pct", "alike"])
     twice = ", ".join(rows[rows.pair == "aa"].arm.unique())
-    yield from _unless_empty(f"The A/A pair: {twice}, booted twice (ops/s)", timed, pair)
+    yield from _unless_empty(
+        f"The A/A pair: {twice}, booted twice (ops/s)", timed, pair,
+        "alike: their difference is within the noise of this run's blocks (not: p < 5% over all points), "
+        "however small or large that noise is.",
+    )  # fmt: skip
     yield ReportText("Stability: " + "; ".join(steady_lines(rows)) + ".")
 
 
@@ -165,9 +169,9 @@ def _more_boots(story: Story) -> str:
     return f" {said} `lockscale study run {story.study.name} --detect 10%` makes as many as 10% needs."
 
 
-def _unless_empty(title: str, origin: str, frame: pd.DataFrame) -> Iterator[ReportTable]:
+def _unless_empty(title: str, origin: str, frame: pd.DataFrame, note: str = "") -> Iterator[ReportTable]:
     if len(frame):
-        yield ReportTable(title, origin, frame)
+        yield ReportTable(title, origin, frame, note)
 
 
 def _only(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def _run_facts(said: dict[str, Any], told: dict[str, Any]) -> dict[str, object]:
         "packages": ", ".join(f"{name} {version}" for name, version in told["packages"].items()),
         "seed": told["seed"],
         "study sha256": told["study_sha256"],
-        "prediction sha256": told["prediction_sha256"],
+        "predicted numbers, sha256": told["prediction_sha256"],
     }
 
 
