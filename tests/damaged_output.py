@@ -7,6 +7,7 @@ without a seal is no such damage: nothing is claimed of it. Under a seal any cha
 
 import functools
 import math
+import re
 
 from hypothesis import strategies as st
 
@@ -22,6 +23,11 @@ def read(text, tool=None):
     except BadInput as error:
         assert str(error) and "\n" not in str(error)
         return None
+
+
+def cuts(text, step):
+    """Where a text is cut: at every byte, or at every so many and at the end of each line."""
+    return sorted({*range(0, len(text), step), *(found.end() for found in re.finditer("\n", text[:-1]))})
 
 
 def _key(row):
@@ -69,8 +75,8 @@ class Output:
             ), row
         assert len(parsed.rows) >= self.count or parsed.warnings
 
-    def truncated_everywhere(self):
-        for end in range(len(self.text)):
+    def truncated_everywhere(self, step=1):
+        for end in cuts(self.text, step):
             self.check(self.text[:end])
 
 
@@ -107,8 +113,8 @@ class Profile:
     def sealed(self):
         return seal(self.text)
 
-    def truncated_everywhere(self):
-        for end in range(len(self.text)):
+    def truncated_everywhere(self, step=1):
+        for end in cuts(self.text, step):
             self.check(self.text[:end])
         for end in range(len(self.sealed) - 90, len(self.sealed)):
             self.check_sealed(self.sealed[:end])

@@ -89,6 +89,7 @@ def test_audit_recomputes_the_published_tables(installed: Installed):
     assert {row["table"] for row in found} >= {"s1_rates", "s2_five_runs", "s4_creat_clo"}
 
 
+@pytest.mark.long  # it compiles the simulator from nothing
 def test_a_lock_is_simulated_and_its_compiled_code_is_kept_at_home(installed: Installed):
     (point,) = installed.lockscale("sim", "inode_claim", "--threads", "48", "--json")["points"]
     with (paths.PUBLISHED / "s1_rates.csv").open() as lines:

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockscale.machines.ssh_host import SshHost
@@ -154,8 +154,3 @@ class Server:
     def images(self, serials: Sequence[str] = ()) -> dict[str, Path]:
         """The image file of each disk but the system's, by serial."""
         return {serial: self.disks[serial].image for serial in serials or self.disks}
-
-
-def new_server(image: Image, folder: Path, accel: str, cpus: int = 4) -> Server:
-    """A server with disks of its own, switched off."""
-    return Server(image, folder, replace(Hardware(accel), cpus=cpus))

@@ -19,7 +19,7 @@ class Hardware:
     """The machine's size and how it is accelerated."""
 
     accel: str
-    cpus: int = 4
+    cpus: int = 2  # on two processors, an emulated server of four boots a third slower
     memory_mib: int = 2048
 
 

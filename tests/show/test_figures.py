@@ -52,6 +52,14 @@ DRAWN = {
 }
 
 
+def test_drawing_begins_without_compiling_grammars():
+    """Else each notebook's kernel, each figure and each start of JupyterLab waits for it: pyproject.toml."""
+    names = "{'lark', 'jsonschema'} & {*sys.modules}"
+    ask = f"import sys, nbformat, plotly.io, jupyter_events; print(sorted({names}))"
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert said.stdout == "['jsonschema']\n"
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_title_says_where_its_numbers_are_from(name: str):
     origin, draw = DRAWN[name]

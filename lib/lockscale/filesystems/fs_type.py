@@ -89,7 +89,7 @@ class FsType:
         raise NotImplementedError
 
     def refuse_options(self, options: Sequence[str], size: str) -> None:
-        """Raises BadInput for an option that is not taken or reaches beyond the disk, or a size that is none."""
+        """Raises BadInput for an option not taken or that reaches beyond the disk, or a size that is none."""
         value_follows = False
         for option in options:
             unknown = option.startswith("-") and not self.option.fullmatch(option)

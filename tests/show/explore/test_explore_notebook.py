@@ -10,6 +10,8 @@ from lockscale.show.execution import ENDS_S, all_sources, notebook_of
 from lockscale.show.explore.setting import scenes
 from lockscale.show.private_kernel import private_kernel
 
+SEEN = "story_group_trylock"
+"""Of the stories, which differ in their numbers alone, the longest; the others in make test-all."""
 SOURCES = {source.stem: source for source in all_sources() if source.parent.name == "explore"}
 
 
@@ -24,7 +26,13 @@ def test_the_explorers_parameters_name_every_scene():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name.startswith("story") and name != SEEN else ())
+        for name in SOURCES
+    ],
+)
 def test_it_runs_from_a_clean_kernel(name: str):
     import nbclient
     import nbformat
