@@ -20,8 +20,9 @@ from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
     NOT_KNOWN,
     WHICH_LOCK,
+    Asked,
     all_seen,
-    matches_of,
+    ask_profile,
     names_no_lock,
     no_waits,
     notes_of,
@@ -31,7 +32,7 @@ from lockscale.predict.lock_verdict import (
     worth_writing,
 )
 from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
-from lockscale.predict.patch_language import Change, Patch, read_patch
+from lockscale.predict.patch_language import Change, read_patch
 from lockscale.predict.published_gains import (
     TYPICAL,
     GainInterval,
@@ -118,8 +119,9 @@ def ask_lock(
         raise BadInput(f"{measured.share_denied}: correct --share, --seconds or --threads")
     cases = read_casebook()
     learned = learned or learn(past(cases))
-    asked = [read_patch(text) for text in dict.fromkeys(patches or _usual(measured))]
-    found = [_candidate(measured, patch, learned) for patch in asked]
+    different = dict.fromkeys(read_patch(text) for text in patches or _usual(measured))
+    asked = [ask_profile(measured, patch) for patch in different]
+    found = [_candidate(measured, one, learned) for one in asked]
     if not patches and names_no_lock(measured):
         found = [(replace(one, worth=NOT_KNOWN, open=one.open or WHICH_LOCK), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
@@ -171,11 +173,10 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
 
 
 def _candidate(
-    measured: UnpatchedData, patch: Patch, learned: GainModel
+    measured: UnpatchedData, asked: Asked, learned: GainModel
 ) -> tuple[PatchGain, NextLimit | None]:
     """And who waits longest once it is there."""
-    changes = patch.changes if measured.profile else patch.of_each_lock()
-    matches = matches_of(measured, changes)
+    patch, changes, matches = asked.patch, asked.changes, asked.matches
     found: list[Match | None] = [*matches] or [None] * len(changes)
     shares = [_waiting(measured, match) for match in found]
     promises = [
@@ -185,17 +186,15 @@ def _candidate(
     promise = _together(measured, promises, matches)
     following = _next_limit(measured, matches)
     limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
-    seen = all_seen(measured, changes, matches)
+    seen = all_seen(measured, asked)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following else None
-    why = why_open(measured, gain.worth, ends_at, shares, changes, matches)
+    why = why_open(measured, gain.worth, ends_at, shares, asked)
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,
         threads=measured.most_threads,
-        matched="; ".join(
-            match.said(whole=change.of_work) for change, match in zip(changes, matches, strict=False)
-        ),
+        matched="; ".join(match.said(whole=change.of_work) for change, match in asked.matched),
         promise=None if None in shares else promise,
         low=gain.low,
         value=gain.value,

@@ -2,6 +2,7 @@
 """Whether a patch of a lock is worth writing, and what the data about it lack or assume."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lockscale.errors import BadInput
 from lockscale.predict.lock_data import ASSUMED_THREADS, MOST_BUSY, UnpatchedData
@@ -18,6 +19,29 @@ SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 NOBODY_WAITS = promise_of(0.02)
 LEAST_IDLE_PCT = 5.0
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A patch, its changes as the data take them, and what the profile says of each; none without one."""
+
+    patch: Patch
+    changes: tuple[Change, ...]
+    matches: tuple[Match, ...]
+
+    @property
+    def matched(self) -> list[tuple[Change, Match]]:
+        return list(zip(self.changes, self.matches, strict=False))
+
+
+def ask_profile(measured: UnpatchedData, patch: Patch) -> Asked:
+    """Raises BadInput for a name that is not in the profile, and for one of an idle CPU."""
+    if measured.profile is None:
+        return Asked(patch, patch.of_each_lock(), ())
+    matches = tuple(measured.profile.match(change.lock) for change in patch.changes)
+    if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
+        raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
+    return Asked(patch, patch.changes, matches)
 
 
 def worth_writing(measured: UnpatchedData, chance: float, why_not_known: str) -> str:
@@ -37,8 +61,7 @@ def why_open(
     chance: float,
     next_ends_at: float | None,
     shares: Sequence[float | None],
-    changes: Sequence[Change],
-    matches: Sequence[Match],
+    asked: Asked,
 ) -> str:
     """Why it is not known whether a patch is worth writing; empty where it is.
 
@@ -50,11 +73,11 @@ def why_open(
         return "the share of the time spent waiting is not known"
     if chance < UNLIKELY:
         return ""
-    if many := _many_locks(changes, matches):
+    if many := _many_locks(asked):
         return many
     if chance < SURE:
         return f"the chance is between {UNLIKELY:.0%} and {SURE:.0%}"
-    if unfounded(measured, changes, matches):
+    if _unfounded(measured, asked):
         return "no wait for that lock is in the profile"
     if next_ends_at is not None and next_ends_at < ROOM:
         return f"another wait may limit the gain to {next_ends_at:.2f}"
@@ -66,20 +89,20 @@ def _of_rates(measured: UnpatchedData) -> bool:
     return measured.profile is None and measured.wait_share is None
 
 
-def all_seen(measured: UnpatchedData, changes: Sequence[Change], matches: Sequence[Match]) -> bool:
+def all_seen(measured: UnpatchedData, asked: Asked) -> bool:
     """Whether the data show all who wait: samples on CPUs have those that spin, none that sleep."""
     spin = [
         change.word == "avoid" or (bool(match.kinds) and {*match.kinds} <= SPINS)
-        for change, match in zip(changes, matches, strict=False)
+        for change, match in asked.matched
     ]
     return measured.waits_timed or (bool(spin) and all(spin))
 
 
-def unfounded(measured: UnpatchedData, changes: Sequence[Change], matches: Sequence[Match]) -> list[str]:
+def _unfounded(measured: UnpatchedData, asked: Asked) -> list[str]:
     """Names for which no sample waits, though the patch is of a lock: their own work counts as waiting."""
     return [
         match.name
-        for change, match in zip(changes, matches, strict=False)
+        for change, match in asked.matched
         if measured.profile is not None
         and measured.profile.of == SAMPLES
         and measured.wait_share is None
@@ -88,9 +111,9 @@ def unfounded(measured: UnpatchedData, changes: Sequence[Change], matches: Seque
     ]
 
 
-def _many_locks(changes: Sequence[Change], matches: Sequence[Match]) -> str:
+def _many_locks(asked: Asked) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
-    for change, match in zip(changes, matches, strict=False):
+    for change, match in asked.matched:
         if change.of_work or not kind_of(match.name):
             continue
         callers = list(dict.fromkeys(who for one in match.waits if (who := caller_of(one.path))))
@@ -100,18 +123,18 @@ def _many_locks(changes: Sequence[Change], matches: Sequence[Match]) -> str:
     return ""
 
 
-def rows_taken_together(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
+def rows_taken_together(measured: UnpatchedData, asked: Sequence[Asked]) -> list[str]:
     """Names with an offset, which is not looked at, and classes of locks held longer than one can be."""
     found = []
-    for patch in asked:
-        for change, match in zip(patch.changes, matches_of(measured, patch.changes), strict=False):
+    for one in asked:
+        for change, match in one.matched:
             rows = match.waits or match.entries
             if function_of(change.lock) != change.lock and len(rows) > 1:
-                lines = ", ".join(str(one.line) for one in rows[:4]) + (", ..." if len(rows) > 4 else "")
+                lines = ", ".join(str(row.line) for row in rows[:4]) + (", ..." if len(rows) > 4 else "")
                 found.append(
                     f"offsets are not compared: {change.lock} is all rows of its function (lines {lines})"
                 )
-            held_s = max((one.hold_ns or 0.0 for one in rows if one.kind != "read"), default=0.0) / 1e9
+            held_s = max((row.hold_ns or 0.0 for row in rows if row.kind != "read"), default=0.0) / 1e9
             if measured.lasted_s and held_s > MOST_BUSY * measured.lasted_s:
                 found.append(
                     f"{match.name} was held for {held_s:.3g} s, and the load ran {measured.lasted_s:g} s: "
@@ -148,35 +171,23 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     return found
 
 
-def matches_of(measured: UnpatchedData, changes: Sequence[Change]) -> list[Match]:
-    """What the profile says of each; empty without one. Raises BadInput for a name that is not in it."""
-    return [measured.profile.match(change.lock) for change in changes] if measured.profile else []
+def no_waits(measured: UnpatchedData, asked: Sequence[Asked]) -> list[str]:
+    """Of patches of a lock whose name is that of no wait."""
+    names = dict.fromkeys(name for one in asked for name in _unfounded(measured, one))
+    return [
+        f"no wait for a lock is below {name} in the profile: all time in it and below it is taken for "
+        f'waiting. If it is no lock, ask for --patch "avoid {name} 80%"'
+        for name in names
+    ]
 
 
-def no_waits(measured: UnpatchedData, asked: Sequence[Patch]) -> list[str]:
-    """Of patches of a lock whose name is that of no wait; BadInput for one of an idle CPU."""
-    found: list[str] = []
-    for patch in asked:
-        matches = matches_of(measured, patch.changes)
-        if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
-            raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
-        found += [
-            f"no wait for a lock is below {name} in the profile: all time in it and below it is taken for "
-            f'waiting. If it is no lock, ask for --patch "avoid {name} 80%"'
-            for name in unfounded(measured, patch.changes, matches)
-        ]
-    return list(dict.fromkeys(found))
-
-
-def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence[float | None]) -> list[str]:
+def notes_of(measured: UnpatchedData, asked: Sequence[Asked], promises: Sequence[float | None]) -> list[str]:
     notes = []
     known = [one for one in promises if one is not None]
     if known and max(known) < NOBODY_WAITS:
         of_work = all(change.of_work for one in asked for change in one.changes)
         said = "hardly any time is spent here" if of_work else "hardly anybody waits here"
-        if not of_work and not all(
-            all_seen(measured, one.changes, matches_of(measured, one.changes)) for one in asked
-        ):
+        if not of_work and not all(all_seen(measured, one) for one in asked):
             said += (
                 " on a CPU, and who sleeps is not in this profile. The gains are those of published patches, "
                 "and too high unless many sleep"
@@ -201,7 +212,9 @@ def notes_of(measured: UnpatchedData, asked: Sequence[Patch], promises: Sequence
         )
     if measured.profile:
         waits = measured.profile.waits
-        if names_no_lock(measured) and any(waits[0].name == one.lock for p in asked for one in p.changes):
+        if names_no_lock(measured) and any(
+            waits[0].name == change.lock for one in asked for change in one.changes
+        ):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
         timed = any(one.wait_ns is not None for one in waits)
         if timed and measured.profile.of != SAMPLES and not measured.lasted_s and measured.wait_share is None:
