@@ -63,6 +63,7 @@ def test_a_new_study_is_whole_as_it_stands(own_tree: Path, lockscale: Lockscale)
     assert "with-patch (patched" in lockscale("study", "show", "dir-lock").out
     study = load_study("dir-lock")
     check_study(study)
+    assert study.problem and study.story == study.limits == ""  # no "write here" gets into a commit message
     assert study_tables(study, [beside(study)])
     assert study.series_of(study.unpatched.name).patches == study.series_of(study.patched.name).patches == ()
     folder = Path(said["folder"])

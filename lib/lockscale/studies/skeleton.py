@@ -19,10 +19,8 @@ name: "$name"  # in quotes, as 1, true and 2024-01-01 are no texts to YAML
 question: What does my patch of a lock give?
 problem: >-  # what hurts, for whom, and how much: it begins the commit message
   Many processes that create files wait for one lock.
-story: >-  # how the algorithm explains it
-  Write here who waits for what, and why.
-limits: >-
-  Write here what the model leaves out.
+story: ""  # who waits for what, and why: it follows in the message
+limits: ""  # what the model leaves out
 tables: [s1_rates]  # published, or a CSV file of yours right beside this one: docs/own-table.md
 workload: create_unlink  # a test of fsload
 metric: creates per second

@@ -19,7 +19,8 @@ def described(study: Study) -> str:
     return "\n\n".join(
         [
             *_wrapped(f"{study.name}: {study.question}", study.problem, study.story),
-            *_wrapped(f"Limits: {study.limits}", f"Tables: {', '.join(study.tables)}"),
+            *_wrapped(f"Limits: {study.limits}" if study.limits else ""),
+            *_wrapped(f"Tables: {', '.join(study.tables)}"),
             "\n".join(["Arms:", *(_listed(_arm(study, arm)) for arm in study.arms)]),
             _load(study),
             "\n".join([_checked(study), *(_listed(_counter(one)) for one in study.counters)]),
