@@ -36,6 +36,16 @@ def sentences(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.parametrize("study", ["inode-claim", "group-trylock"])
+def test_by_hand_the_load_is_that_of_the_run_that_is_read(
+    study: str, letters: dict[str, Letter], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Not that of today's file, whose parameters are those of another target."""
+    monkeypatch.setattr(paths, "RUNS", tmp_path)
+    story = open_story(study)
+    assert as_text(letter_of(story)) == as_text(letters[story.measured.id])
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_a_message_has_at_most_30_lines_of_75_columns(run: str, letters: dict[str, Letter]):
     lines = message_of(letters[run]).splitlines()

@@ -66,7 +66,7 @@ def _counter(study: Study, counter: str) -> str:
 
 
 def letter_of(story: Story) -> Letter:
-    return letter(story.study, measurement_of(story))
+    return letter(story.as_measured, measurement_of(story))
 
 
 def letter(study: Study, found: Measurement) -> Letter:

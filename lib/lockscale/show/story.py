@@ -100,6 +100,11 @@ class Story:
     def provenance(self) -> dict[str, Any]:
         return read_provenance(self.measured.folder)
 
+    @cached_property
+    def as_measured(self) -> Study:
+        """The study with the parameters of the run whose rows are read; by hand the file may say others."""
+        return load_study(self.study.name, self.provenance["study"]["parameters"])
+
     @property
     def where(self) -> str:
         """Where the rows were measured, for instance "in QEMU (tcg)"."""
