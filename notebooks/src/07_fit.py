@@ -101,8 +101,8 @@ if best:
 # %% [markdown]
 # ## The prediction
 #
-# The prediction that was written before the run was measured, next to what was published and what was
-# measured. It is kept with the run; what you write with 03 by hand afterwards does not replace it.
+# The prediction that was written before the run was measured, next to what was published. It is kept with
+# the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
 # from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
 # that was published and that 03 now takes. A bound holds, or it does not, or it is *undecided*: where the

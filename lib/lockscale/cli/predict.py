@@ -322,6 +322,7 @@ _SUMMED = {
     "held_pct": "coverage of intervals (%)",
     "median_width": "median width (high/low)",
     "sign_pct": "above 5% or not: right (%)",
+    "gained_pct": "always above 5%: right (%)",
     "wrong_side": "on the wrong side",
 }
 _HOW = {

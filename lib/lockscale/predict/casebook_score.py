@@ -144,6 +144,7 @@ def _row(asked: CaseLoad, interval: GainInterval) -> dict[str, Any]:
         "held": gain is not None and interval.low <= gain <= interval.high,
         "width": interval.width,
         "sign_right": gain is not None and (interval.value > LEAST_GAIN) == (gain > LEAST_GAIN),
+        "gained": gain is not None and gain > LEAST_GAIN,
         "wrong_side": gain is not None and _wrong_side(interval, gain),
         "weight": asked.weight,
     }
@@ -157,7 +158,8 @@ def _wrong_side(interval: GainInterval, gain: float) -> bool:
 def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     judged = [row for row in rows if row["published"] is not None]
     if not judged:
-        return {"n": 0, "held_pct": None, "median_width": None, "sign_pct": None, "wrong_side": 0}
+        nothing = dict.fromkeys(("held_pct", "median_width", "sign_pct", "gained_pct"))
+        return {"n": 0, **nothing, "wrong_side": 0}
     weight = np.array([row["weight"] for row in judged])
 
     def pct(key: str) -> float:
@@ -168,6 +170,7 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "held_pct": pct("held"),
         "median_width": _weighted_median([row["width"] for row in judged], weight),
         "sign_pct": pct("sign_right"),
+        "gained_pct": pct("gained"),
         "wrong_side": sum(row["wrong_side"] for row in judged),
     }
 

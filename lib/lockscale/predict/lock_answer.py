@@ -20,9 +20,9 @@ from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
     NOT_KNOWN,
     WHICH_LOCK,
-    Asked,
+    MatchedPatch,
     all_seen,
-    ask_profile,
+    match_patch,
     names_no_lock,
     no_waits,
     notes_of,
@@ -120,7 +120,7 @@ def ask_lock(
     cases = read_casebook()
     learned = learned or learn(past(cases))
     different = dict.fromkeys(read_patch(text) for text in patches or _usual(measured))
-    asked = [ask_profile(measured, patch) for patch in different]
+    asked = [match_patch(measured, patch) for patch in different]
     found = [_candidate(measured, one, learned) for one in asked]
     if not patches and names_no_lock(measured):
         found = [(replace(one, worth=NOT_KNOWN, open=one.open or WHICH_LOCK), limit) for one, limit in found]
@@ -173,7 +173,7 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
 
 
 def _candidate(
-    measured: UnpatchedData, asked: Asked, learned: GainModel
+    measured: UnpatchedData, asked: MatchedPatch, learned: GainModel
 ) -> tuple[PatchGain, NextLimit | None]:
     """And who waits longest once it is there."""
     patch, changes, matches = asked.patch, asked.changes, asked.matches

@@ -22,7 +22,7 @@ LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
 @dataclass(frozen=True)
-class Asked:
+class MatchedPatch:
     """A patch, its changes as the data take them, and what the profile says of each; none without one."""
 
     patch: Patch
@@ -34,14 +34,14 @@ class Asked:
         return list(zip(self.changes, self.matches, strict=False))
 
 
-def ask_profile(measured: UnpatchedData, patch: Patch) -> Asked:
+def match_patch(measured: UnpatchedData, patch: Patch) -> MatchedPatch:
     """Raises BadInput for a name that is not in the profile, and for one of an idle CPU."""
     if measured.profile is None:
-        return Asked(patch, patch.of_each_lock(), ())
+        return MatchedPatch(patch, patch.of_each_lock(), ())
     matches = tuple(measured.profile.match(change.lock) for change in patch.changes)
     if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
         raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
-    return Asked(patch, patch.changes, matches)
+    return MatchedPatch(patch, patch.changes, matches)
 
 
 def worth_writing(measured: UnpatchedData, chance: float, why_not_known: str) -> str:
@@ -61,7 +61,7 @@ def why_open(
     chance: float,
     next_ends_at: float | None,
     shares: Sequence[float | None],
-    asked: Asked,
+    asked: MatchedPatch,
 ) -> str:
     """Why it is not known whether a patch is worth writing; empty where it is.
 
@@ -89,7 +89,7 @@ def _of_rates(measured: UnpatchedData) -> bool:
     return measured.profile is None and measured.wait_share is None
 
 
-def all_seen(measured: UnpatchedData, asked: Asked) -> bool:
+def all_seen(measured: UnpatchedData, asked: MatchedPatch) -> bool:
     """Whether the data show all who wait: samples on CPUs have those that spin, none that sleep."""
     spin = [
         change.word == "avoid" or (bool(match.kinds) and {*match.kinds} <= SPINS)
@@ -98,7 +98,7 @@ def all_seen(measured: UnpatchedData, asked: Asked) -> bool:
     return measured.waits_timed or (bool(spin) and all(spin))
 
 
-def _unfounded(measured: UnpatchedData, asked: Asked) -> list[str]:
+def _unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     """Names for which no sample waits, though the patch is of a lock: their own work counts as waiting."""
     return [
         match.name
@@ -111,7 +111,7 @@ def _unfounded(measured: UnpatchedData, asked: Asked) -> list[str]:
     ]
 
 
-def _many_locks(asked: Asked) -> str:
+def _many_locks(asked: MatchedPatch) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
     for change, match in asked.matched:
         if change.of_work or not kind_of(match.name):
@@ -123,7 +123,7 @@ def _many_locks(asked: Asked) -> str:
     return ""
 
 
-def rows_taken_together(measured: UnpatchedData, asked: Sequence[Asked]) -> list[str]:
+def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
     """Names with an offset, which is not looked at, and classes of locks held longer than one can be."""
     found = []
     for one in asked:
@@ -171,7 +171,7 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     return found
 
 
-def no_waits(measured: UnpatchedData, asked: Sequence[Asked]) -> list[str]:
+def no_waits(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
     """Of patches of a lock whose name is that of no wait."""
     names = dict.fromkeys(name for one in asked for name in _unfounded(measured, one))
     return [
@@ -181,7 +181,9 @@ def no_waits(measured: UnpatchedData, asked: Sequence[Asked]) -> list[str]:
     ]
 
 
-def notes_of(measured: UnpatchedData, asked: Sequence[Asked], promises: Sequence[float | None]) -> list[str]:
+def notes_of(
+    measured: UnpatchedData, asked: Sequence[MatchedPatch], promises: Sequence[float | None]
+) -> list[str]:
     notes = []
     known = [one for one in promises if one is not None]
     if known and max(known) < NOBODY_WAITS:

@@ -103,7 +103,8 @@ class Story:
     @cached_property
     def as_measured(self) -> Study:
         """The study with the parameters of the run whose rows are read; by hand the file may say others."""
-        return load_study(self.study.name, self.provenance["study"]["parameters"])
+        then = load_study(self.study.name, self.provenance["study"]["parameters"])
+        return self.study.model_copy(update={"parameters": then.parameters})
 
     @property
     def where(self) -> str:

@@ -27,7 +27,8 @@ scale_figure(found)
 #
 # `saturates_at`: where the straight line through the first points meets the path's highest rate (Denning
 # and Buzen's N*). Beyond that, additional CPUs wait. A value near 1024 means that the path does not
-# saturate within the sweep.
+# saturate within the sweep. Where a rate is flat and rises again, as multi-goal's with flex groups at 512
+# CPUs, N* belongs to that last rate, of which the flat part has half.
 
 # %%
 found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]

@@ -27,10 +27,10 @@ published_figure("s3_fallocate2")
 # %% [markdown]
 # ## Why: everybody in one group
 #
-# A file system is divided into block groups, and each has a lock. 128 groups could serve 128 writers at
-# once. But a search for blocks starts where the last one ended, and there is only *one* such starting point
-# for the whole file system, `s_mb_last_group`, under one more lock, `s_md_lock`. So all searchers go to the
-# same group and wait for its lock, while all other groups are free.
+# A file system is divided into block groups, and each has a lock, one of up to 128. So 128 groups could
+# serve 128 writers at once. But a search for blocks of a large file starts where the last one ended, and
+# there is only *one* such starting point for the whole file system, `s_mb_last_group`, under one more lock,
+# `s_md_lock`. So all searchers go to the same group and wait for its lock, while all other groups are free.
 #
 # It is worse than taking turns. A group's bitmap and buddy are in the cache of the CPU that used them last.
 # Each new lock holder first has to fetch them from there, with the lock held, while all others wait. A
