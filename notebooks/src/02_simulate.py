@@ -148,7 +148,9 @@ found
 # measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
 # calls, the attempts and the mean spin time. S1 did not print the attempts. They are its calls - 8.03 + 1:
 # a create that loses no bit makes 8.03 calls (`calls_without_retry` in the study file, counted by us on
-# Linux 6.12), one of them its first attempt.
+# Linux 6.12), one of them its first attempt. That is with one process; in our run in virtual time it is 7.14
+# with 16, which would make it one attempt more. Nor did S1 print at how many threads the tracer ran: 48 are
+# assumed, as in its table of rates.
 
 # %%
 display(sentences(story.study.limits))
