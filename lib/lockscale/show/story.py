@@ -103,8 +103,9 @@ class Story:
     @cached_property
     def as_measured(self) -> Study:
         """The study with the parameters of the run whose rows are read; by hand the file may say others."""
-        then = load_study(self.study.name, self.provenance["study"]["parameters"])
-        return self.study.model_copy(update={"parameters": then.parameters})
+        said = self.provenance.get("study", {}).get("parameters")
+        then = load_study(self.study.name, said).parameters if said else self.study.parameters
+        return self.study.model_copy(update={"parameters": then})
 
     @property
     def where(self) -> str:
