@@ -96,13 +96,13 @@ class FsType:
             device = not (option.startswith("-") or value_follows)  # or a file, which mkfs takes for one
             words = {*_WORDS.split(option), *_WORDS.split(_LETTER.sub("", option, count=1))}
             value_follows = not value_follows and option not in self.flags and bool(_BARE.fullmatch(option))
-            if unknown and "/" not in option:
+            if device or "/" in option or not words.isdisjoint(self.elsewhere):
+                raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
+            if unknown:
                 raise BadInput(
                     f"the mkfs option {printable(option)!r} is none of those that lockscale gives "
                     f"mkfs.{self.name}: leave it out"
                 )
-            if unknown or device or "/" in option or not words.isdisjoint(self.elsewhere):
-                raise BadInput(f"the mkfs option {printable(option)!r} reaches beyond the disk: leave it out")
         if value_follows:
             raise BadInput(f"the mkfs option {options[-1]!r} lacks its value: write it as the next word")
         if size and not SIZE.fullmatch(size):
