@@ -11,3 +11,6 @@ RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells');
 """Not awaited: the command ends with the last cell."""
 WAIT_MS = 300_000
 """No test is about seconds: on a busy machine a notebook takes minutes."""
+IMPATIENT = "[anywidget] Failed to initialize model."
+"""What anywidget says after two seconds without the module, which a busy machine needs longer for. The
+module comes all the same: test_explorer_under_strain shows that such a page is drawn and takes every move."""

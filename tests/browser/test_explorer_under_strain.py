@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab_page import READY, RUN_ALL, WAIT_MS
+from lab_page import IMPATIENT, READY, RUN_ALL, WAIT_MS
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"
@@ -16,6 +16,7 @@ DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[1]?.length 
 THREADS_DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[5]?.[0]?.x"
 EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code}).done.then(reply => reply.content.status)"""
+KINDS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.type)"
 LISTEN = """() => {
   window.kernelSaid = [];
   const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -49,6 +50,8 @@ def page(request: pytest.FixtureRequest, lab: Any, chromium: Any) -> Iterator[An
     width, height, late = request.param
     page = chromium.new_page(viewport={"width": width, "height": height})
     page.set_default_timeout(WAIT_MS)
+    page.said = []
+    page.on("pageerror", lambda error: page.said.append(str(error)))
     if late:
         page.add_init_script(f"({LATE})()")
     page.goto(lab.page(NOTEBOOK, f"strain-{width}-{late}"))
@@ -77,9 +80,20 @@ def shown(page: Any) -> int:
 
 @opened(LATE_MODULES)
 def test_a_module_that_comes_late_draws_it_and_every_move(page: Any):
+    assert any(IMPATIENT in one for one in page.said), page.said
+    assert all(IMPATIENT in one for one in page.said), page.said
     before = page.evaluate(THREADS_DRAWN)
     press(page, "ArrowLeft", 1)
     page.wait_for_function(f"() => ({THREADS_DRAWN})() === {before - 1}")
+
+
+@opened(LATE_MODULES)
+def test_keys_are_the_explorers_also_where_its_module_came_late(page: Any):
+    kinds = page.evaluate(KINDS)
+    page.locator(".widget-hslider", has_text="threads").locator(".noUi-handle").focus()
+    for key in ("m", "d", "d"):
+        page.keyboard.press(key)
+    assert page.evaluate(KINDS) == kinds
 
 
 @opened(USUAL)
