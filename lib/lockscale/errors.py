@@ -10,7 +10,13 @@ from collections.abc import Iterable
 MOST_PRINTABLE = 80
 
 
-class BadInput(Exception):
+class _Sentence(Exception):
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows below a notebook's cell: the sentence, as the command line does."""
+        return [str(self)]
+
+
+class BadInput(_Sentence):
     """A file, flag, name, series or tool output that cannot be used: exit status 2.
 
     The message says what is wrong, where, and what to do.
@@ -21,7 +27,7 @@ class FullDisk(BadInput):
     """A disk took no more; with room again what was begun can go on."""
 
 
-class RunFailed(Exception):
+class RunFailed(_Sentence):
     """The work was done as asked and found a failure (a guest panicked, a check is red): exit 1."""
 
 

@@ -146,8 +146,9 @@ facts(prediction["guest_fit"])
 # In virtual time rates are meaningful. There the unpatched arm is measured first, and every other arm is
 # predicted from its rates alone, as a gain at the same number of processes, from `low` to `high` at 90%.
 # The model is fitted to those rates; the interval also covers what a model of one lock cannot know, above
-# all the next bottleneck. `naive_gain` is what subtracting all waiting suggests. Empty on a target that
-# gives no rates.
+# all the next bottleneck. `naive_gain` would be the gain if nothing waited any more, so that each process is
+# as fast as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty on a target
+# that gives no rates.
 
 # %%
 gains = prediction.get("run", {"gains": []})["gains"]

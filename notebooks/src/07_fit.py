@@ -105,9 +105,7 @@ if best:
 # the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
 # from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
-# that was published and that 03 now takes. A bound holds, or it does not, or it is *undecided*: where the
-# patch was predicted to reduce the counter, and the counted difference is no larger than the scatter
-# between repeats of the patched arm.
+# that was published and that 03 now takes.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)
@@ -116,6 +114,14 @@ predicted
 # %%
 if len(predicted):
     display(story.show(predicted_line(predicted), predicted, "07-predicted"))
+
+# %% [markdown]
+# The bounds that follow from the algorithm alone. They are wide, so that they hold says only that the run
+# does what the algorithm says; whether the model is right is judged further below. `extra` is by how much
+# the unpatched arm's counter exceeds the patched arm's, with its 95% interval from `low` to `high`, and
+# `spread` is the patched arm's largest count less its smallest. A bound holds, or it does not, or it is
+# *undecided*: where the patch was predicted to reduce the counter, and the counted difference is no larger
+# than `spread`.
 
 # %%
 guests = judge_guests(story.read_prediction(), story.rows, story.study)
@@ -152,8 +158,9 @@ beside
 #
 # In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted from
 # the unpatched arm's rates alone before any other arm was booted, and as measured. The measured interval
-# goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the slowest. Empty
-# if the run was not in virtual time.
+# goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the slowest: of
+# repeats in one boot, so it leaves out how much boots differ. `naive_gain` is explained in 03. Empty if the
+# run was not in virtual time.
 
 # %%
 from lockscale.predict.predicted_against_measured import judge_gains

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from lockscale.errors import BadInput, FullDisk, RunFailed
 from lockscale.machines.ssh_host import HostKeyRefused, Unreachable
@@ -33,3 +34,11 @@ def test_a_cells_error_keeps_its_kind_and_sentence(tmp_path: Path, cell: str, ki
     with pytest.raises((BadInput, RunFailed)) as error:
         execute(tmp_path / "one.ipynb", tmp_path / "done" / "one.ipynb", {}, tmp_path / "log", shown=False)
     assert type(error.value) is kind and str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize("kind", [BadInput, FullDisk, RunFailed, Unreachable, HostKeyRefused])
+def test_below_a_cell_stands_the_sentence_and_no_traceback(kind: type[Exception], capsys):
+    shell = InteractiveShell()
+    shell.user_ns["kind"] = kind
+    assert not shell.run_cell("raise kind('name another study')").success
+    assert capsys.readouterr().out.split("\n")[0].strip() == "name another study"

@@ -2,6 +2,8 @@
 """The explorer's controls: the last value wins, nothing stale stays, a button writes what is set."""
 
 import asyncio
+import html
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,30 @@ def test_another_scene_takes_the_controls_along(explorer: Explorer):
             times = [time for _, time in explorer.controls[name].options]
             assert times[0] < explorer.controls[name].value == default(one, parameter) < times[-1]
             assert times == sorted(times)
+
+
+def test_while_another_contention_is_simulated_the_figure_is_said_to_be_the_one_of_before(explorer: Explorer):
+    said: list[str] = []
+    explorer.words.observe(lambda change: said.append(change["new"]), "value")
+    other = scenes()[1]
+    explorer.controls["scene"].value = other.name
+    assert f"Simulating {other.title}" in said[0] and "the one of before" in said[0]
+    assert "Simulating" not in said[-1] and explorer.setting.command() in html.unescape(said[-1])
+    del said[:]
+    explorer.controls["threads"].value = 3
+    assert len(said) == 1, "a move of the same model draws at once"
+
+
+def test_reset_goes_back_to_the_studys_own_and_keeps_contention_and_threads(explorer: Explorer):
+    own = explorer.setting
+    (reset,) = (one for one in explorer.children[-1].children if one.description == "Reset")
+    explorer.move(
+        arm="steal-retry", threads=7, hold=150.0, elsewhere=3.0, kind="ticket", skew_us=500.0, cpus=2
+    )
+    reset.click()
+    assert explorer.setting == replace(own, threads=7, fine=False)
+    for name, parameter in TIMES.items():
+        assert explorer.controls[name].value == default(own.of, parameter)
 
 
 def test_a_move_writes_no_time_that_the_hand_has_set(explorer: Explorer, monkeypatch: pytest.MonkeyPatch):
@@ -207,7 +233,8 @@ def test_a_scene_without_a_study_says_so(tmp_path: Path):
 def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said = []
     monkeypatch.setattr("lockscale.show.explore.setting.write_text", lambda *written: said.append(written))
-    buttons = [child for child in explorer.children[-1].children if hasattr(child, "click")]
+    buttons = [one for one in explorer.children[-1].children if getattr(one, "description", "").startswith("Write")]
+    assert len(buttons) == 2
     for button in buttons:
         button.click()
         assert f"wrote {said[-1][0]}" in explorer.kept.value

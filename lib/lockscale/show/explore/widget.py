@@ -6,7 +6,7 @@ import functools
 import html
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ class AtRest:
 
 UNMEASURED = {"ticklabeloverflow": "allow"}
 """Of an axis that is drawn again and again: the browser lays out the page anew for each label it measures."""
-WIDE = {"description_width": "140px"}
+WIDE = {"description_width": "150px"}
 LEFT_PX, RIGHT_PX = 490, 430
 WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
 NOTHING = np.array([])
@@ -177,10 +177,12 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
+        self._drawn = setting
         figure = explorer_figure(first).update_xaxes(**UNMEASURED).update_yaxes(**UNMEASURED)
         self.plot = Plot(figure, "lock-explorer")
         self.words, self.kept = w.HTML(), w.HTML()
         buttons = [
+            self._reset_button(),
             self._button("Write model parameters", keep_parameters),
             self._button("Write study file", keep_study, _left_out),
         ]
@@ -254,6 +256,10 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
     def _draw(self) -> None:
         started_s = time.perf_counter()
+        if self._is_another_model():
+            self._say(
+                f"Simulating {self.setting.of.title}, {self.setting.arm}: the figure is the one of before."
+            )
         try:
             found = view(self.setting)
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
@@ -261,11 +267,20 @@ class Explorer(w.VBox):  # type: ignore[misc]
             return
         self.recompute_ms = 1000 * (time.perf_counter() - started_s)
         self.plot.show(traces(found), layout(found))
+        self._drawn = self.setting
         self._show_words(found)
+
+    def _is_another_model(self) -> bool:
+        """Whether what is set takes other code than what is drawn, which on a busy machine takes a while."""
+        drawn, wanted = self._drawn, self.setting
+        return (drawn.scene, drawn.arm, drawn.compare) != (wanted.scene, wanted.arm, wanted.compare)
+
+    def _say(self, text: str) -> None:
+        self.words.value = f"<p role='alert'>{html.escape(text)}</p>"
 
     def _clear(self, says: str) -> None:
         self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
-        self.words.value = f"<p role='alert'>{html.escape(says)}</p>"
+        self._say(says)
 
     def _set_controls(self) -> None:
         """Set the controls to the setting, without hearing of it again."""
@@ -297,6 +312,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
             f"<p aria-live='polite'>{'<br>'.join(lines)}</p><pre>{html.escape(self.setting.command())}</pre>"
         )
 
+    def _reset_button(self) -> Any:
+        button = w.Button(description="Reset", tooltip="all controls but contention and threads")
+        button.on_click(lambda _: self.move(**_at_first(self.setting)))
+        return button
+
     def _button(
         self, text: str, keep: Callable[[Setting], Path], note: Callable[[Setting], str] = lambda _: ""
     ) -> Any:
@@ -311,6 +331,12 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
         button.on_click(write)
         return button
+
+
+def _at_first(setting: Setting) -> dict[str, Any]:
+    """Where the contention's controls stand before a hand has moved any."""
+    own = Setting(setting.scene, threads=setting.threads)
+    return {one.name: getattr(own, one.name) for one in fields(own) if one.name not in ("scene", "fine")}
 
 
 def _left_out(setting: Setting) -> str:
@@ -336,5 +362,5 @@ def _controls() -> dict[str, Any]:
         "elsewhere": TimeSlider(description=elsewhere, **right),
         "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **right),
         "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **right),
-        "cpus": w.IntSlider(max=MAX_THREADS, description="CPUs (0: enough)", **right),
+        "cpus": w.IntSlider(max=MAX_THREADS, description="host CPUs (0: enough)", **right),
     }
