@@ -233,7 +233,8 @@ def test_a_scene_without_a_study_says_so(tmp_path: Path):
 def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said = []
     monkeypatch.setattr("lockscale.show.explore.setting.write_text", lambda *written: said.append(written))
-    buttons = [one for one in explorer.children[-1].children if getattr(one, "description", "").startswith("Write")]
+    below = explorer.children[-1].children
+    buttons = [one for one in below if getattr(one, "description", "").startswith("Write")]
     assert len(buttons) == 2
     for button in buttons:
         button.click()
