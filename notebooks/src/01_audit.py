@@ -4,8 +4,9 @@
 #
 # Before explaining anything, recompute the published numbers. A claim *holds* when the tables agree with it
 # and *fails* when they contradict it. It is *unknown* when the repeats scatter too much to decide, or when
-# the source does not give enough numbers. The note explains *low* and *high*, and marks the claims that are
-# not the source's own. Columns of changes in % in your own CSV are checked too.
+# the source does not give enough numbers. *printed* is the number of the claim: the source's own or, where
+# the note says that the check is ours, the number that we compare with. The note explains *low* and *high*.
+# Columns of changes in % in your own CSV are checked too.
 
 # %% tags=["parameters"]
 study = "inode-claim"

@@ -89,7 +89,7 @@ import pandas as pd
 from lockscale.show.readable import show_tables_whole
 
 show_tables_whole()
-rates = pd.DataFrame(index=pd.Index([8, 24, 40, 48], name="threads"))
+rates = pd.DataFrame(index=pd.Index([8, 16, 24, 28, 32, 40, 48], name="threads"))
 for hold_ns in (285.3, 400.0):
     for patched in (False, True):
         given = {"hold_ns": hold_ns, "search_locked": patched}

@@ -132,7 +132,7 @@ class Result:
         interval = f"95% interval {_figure(self.low)} to {_figure(self.high)} by {self.interval}"
         return (
             f"{self.model}, {self.threads} threads: {_figure(self.rate_per_s)} {self.unit}, "
-            f"{interval if known else 'no interval'}, {_figure(self.attempts_per_op)} attempts per operation"
+            f"{interval if known else 'no interval'}, attempts per operation {_figure(self.attempts_per_op)}"
         )
 
     def _locks(self) -> list[tuple[str, ...]]:

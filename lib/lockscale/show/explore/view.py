@@ -155,7 +155,7 @@ def numbers(view: View) -> list[str]:
     interval = f" [{digits(at.low)}, {digits(at.high)}]" if at.low is not None else ""
     return [
         f"{view.setting.arm} at {at.threads} threads, simulated: "
-        f"{digits(at.rate_per_s)} {at.unit}{interval}, {at.attempts_per_op:.4g} attempts per operation",
+        f"{digits(at.rate_per_s)} {at.unit}{interval}, attempts per operation {at.attempts_per_op:.4g}",
         *_lock_lines(view),
     ]
 
