@@ -87,3 +87,29 @@ def test_a_wait_without_a_word_is_told_once_it_is_long(log: Path, monkeypatch: p
         while not log.exists() and time.monotonic() < deadline_s:
             time.sleep(0.02)
     assert log.read_text() == "| connect to b: not done yet\n"
+
+
+def test_a_notebook_keeps_nothing_of_a_bar_that_has_ended(monkeypatch: pytest.MonkeyPatch):
+    """A widget would stay in the saved file, and be "model not found" when it is opened again."""
+    monkeypatch.delenv(FILE_VARIABLE, raising=False)
+    monkeypatch.setattr(module, "_in_a_notebook", lambda: True)
+    shown: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            shown.append(data)
+
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        handle = Handle()
+        handle.update(data, raw=raw and display_id)
+        return handle
+
+    monkeypatch.setattr("IPython.display.display", display)
+    with pytest.raises(ZeroDivisionError), progress("compare <b>", 14) as bar:
+        bar.update(7, "usl & amdahl")
+        bar.update(14)
+        raise ZeroDivisionError
+    pages = [data["text/html"] for data in shown]
+    assert "compare &lt;b&gt;" in pages[0] and 'value="14" max="14"' in pages[-2]
+    assert set(shown[-1].values()) == {""}

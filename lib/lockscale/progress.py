@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Progress of every wait over two seconds.
 
-In a terminal and in JupyterLab a tqdm bar; under the pipeline, whose notebooks run in other
+In a terminal a tqdm bar; in JupyterLab one of its own; under the pipeline, whose notebooks run in other
 processes, lines appended to the file named by LOCKSCALE_PROGRESS, which the pipeline shows.
 """
 
 import contextlib
+import html
 import importlib
 import os
 import sys
@@ -15,10 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 FILE_VARIABLE = "LOCKSCALE_PROGRESS"
-LINE_EVERY_S = 2.0
+LINE_EVERY_S, SHOWN_EVERY_S = 2.0, 0.2
 BARE = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 """tqdm's bar without its own guess of the time left."""
 
@@ -87,6 +88,48 @@ class _Bar:
         self.bar.refresh()
 
 
+class _InNotebook:
+    """A bar below the cell, which is empty once the wait is over.
+
+    Not tqdm's, which is a widget: whoever saves the notebook keeps it, and reads "model not found" later.
+    """
+
+    def __init__(self, what: str, total: float | None, *, tells_left: bool) -> None:
+        self.what, self.total, self.tells_left = what, total, tells_left
+        self.started_s = self.last_s = time.monotonic()
+        self.shown: Any = None
+
+    def update(self, done: float, note: str = "") -> None:
+        now_s = time.monotonic()
+        if self.shown is None or now_s - self.last_s >= SHOWN_EVERY_S or done == self.total:
+            self.last_s = now_s
+            self._show(self._bar(done, note, now_s - self.started_s))
+
+    def _bar(self, done: float, note: str, passed_s: float) -> str:
+        value = f' value="{done:g}" max="{self.total:g}"' if self.total else ""
+        share = f" {done:,.0f}/{self.total:,.0f}" if self.total else ""
+        left = ""
+        if self.tells_left and self.total and 0 < done < self.total:
+            left = f", about {passed_s * (self.total - done) / done:.0f} s left"
+        said = html.escape(f"{share} {note} {passed_s:.0f} s{left}")
+        return f"<div>{html.escape(self.what)} <progress{value}></progress>{said}</div>"
+
+    def _show(self, page: str) -> None:
+        data = {"text/html": page, "text/plain": ""}
+        if self.shown is None:
+            notebook: Any = importlib.import_module("IPython.display")
+            self.shown = notebook.display(data, raw=True, display_id=True)
+        else:
+            self.shown.update(data, raw=True)
+
+    def __enter__(self) -> Self:
+        self.update(0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show("")
+
+
 @contextlib.contextmanager
 def progress(what: str, total: float | None = None, *, tells_left: bool = True) -> Iterator[Progress]:
     """Show how far `what` is; `total` in any unit, None when it is not known.
@@ -94,7 +137,11 @@ def progress(what: str, total: float | None = None, *, tells_left: bool = True) 
     tells_left: also how long the rest takes; not where the caller says it, as two estimates contradict.
     """
     path = os.environ.get(FILE_VARIABLE)
-    if path or not (sys.stderr.isatty() or _in_a_notebook()):
+    if _in_a_notebook() and not path:
+        with _InNotebook(what, total, tells_left=tells_left) as bar_below:
+            yield bar_below
+        return
+    if path or not sys.stderr.isatty():
         with _Lines(what, total, Path(path) if path else None, tells_left=tells_left) as lines:
             yield lines
         return
