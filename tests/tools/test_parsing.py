@@ -189,3 +189,19 @@ ONE_TOOL = [path for path in FILES_OF_TOOLS if not path.name.startswith("several
 def test_no_output_could_be_of_two_tools(path):
     text = path.read_text()
     assert len([name for name, (recognises, _) in READERS.items() if recognises(text)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("called", "said"),
+    [
+        ("offcputime", "its output is stack_counts, and with -f folded"),
+        ("perf top", "its output is perf_report"),
+        ("klokstat", "did you mean klockstat"),
+    ],
+)
+def test_a_tool_is_found_by_what_people_call_it(called: str, said: str):
+    with pytest.raises(BadInput, match=f"tool {called} is not known: {said}"):
+        parse("a;b 3\n", tool=called)
+    assert parse("a;b 3\nc 2\n", tool="Folded").tool == "folded"
+    with pytest.raises(BadInput, match="perf report"):
+        parse("a;b 3\n", tool="perf-report")

@@ -9,7 +9,7 @@ import io
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -175,14 +175,25 @@ def parse(text: str, tool: str | None = None, table: str | int | None = None) ->
 
     table: of several tables of a profiler in the text, the one of this number, from 1, or title.
     """
-    name = tool or recognise(text)
-    if name not in READERS:
-        raise BadInput(f"tool {printable(name)} is not known{near(name, READERS)}")
+    name = _of_reader(tool, READERS) if tool else recognise(text)
     if table is None:
         return READERS[name].parse(text)
     if name == perf_lock.TOOL:
         return perf_lock.rows(text, table)
     return rows_of_profile(name, profiles_of(text, name), table)
+
+
+_PRINTS = dict.fromkeys(("offcputime", "profile", "bpftrace"), "stack_counts, and with -f folded")
+_PRINTS |= dict.fromkeys(("lockstat", "proc_lock_stat"), "lock_stat") | {"perf_top": "perf_report"}
+
+
+def _of_reader(tool: str, known: Iterable[str]) -> str:
+    """Whose output a tool's is read as: `perf report` is perf_report. BadInput, with a hint, for another."""
+    name = re.sub(r"[\s-]+", "_", tool.strip().lower())
+    if name in READERS:
+        return name
+    hint = f": its output is {_PRINTS[name]}" if name in _PRINTS else near(name, known)
+    raise BadInput(f"tool {printable(tool)} is not known{hint}")
 
 
 def rows_of_profile(tool: str, profiles: Sequence[LockProfile], table: str | int | None = None) -> Parsed:
@@ -209,10 +220,8 @@ def _rows(entry: Entry) -> list[ParsedRow]:
 
 def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     """Each profile in `text`, in its order; BadInput where its tool does not say who waits."""
-    name = tool or recognise(text)
     known = {one.name: one.profiles for one in TOOLS if one.profiles}
-    if name not in READERS:
-        raise BadInput(f"tool {printable(name)} is not known{near(name, known)}")
+    name = _of_reader(tool, known) if tool else recognise(text)
     if name not in known:
         raise BadInput(
             f"the output of {name} does not say who waits for a lock: give that of {', '.join(known)}; for a "
