@@ -28,7 +28,8 @@ LinkLocalAddressing=no
 """
 
 # Emulated, each process would have its code translated anew where it lies at another address.
-ARGUMENTS = "console=ttyS0 norandmaps"
+# A periodic tick: under emulation a one-shot timer can get lost, and its CPU then waits for ever (seen once).
+ARGUMENTS = "console=ttyS0 norandmaps nohz=off highres=off"
 
 GRUB_DEFAULTS = f"""\
 GRUB_DEFAULT=saved

@@ -67,7 +67,7 @@ def test_a_fixed_time_is_kept_and_what_it_made_is_removed(executable, tmp_path, 
     parsed = parse(out)
     rates = {row.statistic: row.value for row in parsed.rows if row.test.startswith("create")}
     slower = min(line["count"] / line["seconds"] for line in created[:2])
-    assert rates["slowest_rank"] == pytest.approx(2 * slower, rel=1e-6)
+    assert rates["slowest_rank"] == pytest.approx(2 * slower, rel=1e-6, abs=5e-4)  # printed to 0.001/s
 
 
 def test_the_time_is_over_before_anything_was_done(executable, spy, tmp_path):
