@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from lockscale.predict.casebook import past, read_casebook
 from lockscale.predict.published_gains import GainModel, learn
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.profile_entry import Entry
 
 
 @lru_cache

@@ -13,7 +13,8 @@ from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.profile_entry import Entry
 
 
 def test_waits_that_the_rates_contradict_leave_open_what_is_worth_writing() -> None:

@@ -19,7 +19,8 @@ from lockscale.predict.lock_answer import PatchGain, ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
 from lockscale.sim import simulate
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.profile_entry import Entry
 
 THREADS = (1, 8, 48)
 PATCHES = {"shrink wanted_lock 50%": 0.5, "fewer wanted_lock 80%": 0.2, "lockless wanted_lock": 0.001}

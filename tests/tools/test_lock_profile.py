@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
 from lockscale.tools.lock_functions import kind_of, may_be_one_lock
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.profile_entry import Entry
 from lockscale.tools.registry import profile_of, profiles_of
 
 NAMES = ["foo_lock", "foo_lock_irq", "xfoo_lock", "foo_loc", "foo", "lock", "foo_lock2", "__foo_lock"]

@@ -55,7 +55,7 @@ def tool_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 @as_json
 def parse(file: str, tool: str | None, number: str | None) -> None:
     """Read the output of a load generator or a profiler into rows; FILE may be - for a pipe."""
-    from lockscale.tools.lock_profile import stack_text
+    from lockscale.tools.profile_entry import stack_text
     from lockscale.tools.registry import file_name, parse_file
 
     try:

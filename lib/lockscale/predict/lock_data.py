@@ -10,7 +10,8 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Entry, LockProfile, Match, once
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile, Match
+from lockscale.tools.profile_entry import Entry, once
 
 ASSUMED_THREADS = 64
 FAR_PCT = (

@@ -9,7 +9,8 @@ from lockscale.predict.lock_data import ASSUMED_THREADS, MOST_BUSY, UnpatchedDat
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
 from lockscale.tools.lock_functions import IDLE, function_of, kind_of
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match, caller_of
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match
+from lockscale.tools.profile_entry import caller_of
 
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"

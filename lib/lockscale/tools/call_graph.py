@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from lockscale.tools.lock_functions import function_of, kind_of
-from lockscale.tools.lock_profile import Counts, Entry
+from lockscale.tools.profile_entry import Counts, Entry
 
 STEP = 3
 TEXT_STEP = 11

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, wait_of
-from lockscale.tools.lock_profile import Entry, LockProfile, Of
+from lockscale.tools.lock_profile import LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED
 
 TOOL = "folded"

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.profile_entry import Entry
 
 TOOL = "klockstat"
 

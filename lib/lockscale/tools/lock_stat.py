@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lockscale.errors import BadInput
-from lockscale.tools.lock_profile import Entry, LockProfile
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.parsed_rows import Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED, unseal
 from lockscale.tools.target_tools import Part, TargetTool, kernel_file, printed
 

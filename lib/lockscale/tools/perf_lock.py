@@ -14,11 +14,12 @@ from itertools import takewhile
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of
-from lockscale.tools.lock_profile import Entry, LockProfile, chosen
+from lockscale.tools.lock_profile import LockProfile, chosen
 from lockscale.tools.mail_text import TextLine, lines_of
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, rows_of
 from lockscale.tools.perf_lock_columns import LockWaits, added, columns_of
 from lockscale.tools.perf_stat import plain
+from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED, sealed, unseal
 from lockscale.tools.target_tools import DATA, LoadProfiler, Part
 

@@ -18,8 +18,9 @@ from functools import partial
 from lockscale.errors import BadInput, printable
 from lockscale.tools.call_graph import STEP, Graph, Mark, entries_of
 from lockscale.tools.lock_functions import kind_of
-from lockscale.tools.lock_profile import Entry, LockProfile, repeats
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
+from lockscale.tools.profile_entry import Entry, repeats
 
 TOOL = "perf_report"
 

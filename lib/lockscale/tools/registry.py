@@ -43,8 +43,9 @@ from lockscale.tools import (
     will_it_scale,
     xfstests,
 )
-from lockscale.tools.lock_profile import Entry, LockProfile, chosen
+from lockscale.tools.lock_profile import LockProfile, chosen
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
+from lockscale.tools.profile_entry import Entry
 from lockscale.tools.target_tools import LoadProfiler, TargetTool
 
 

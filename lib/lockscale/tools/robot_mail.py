@@ -17,9 +17,10 @@ from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import kind_of
-from lockscale.tools.lock_profile import Entry, LockProfile, Of
+from lockscale.tools.lock_profile import LockProfile, Of
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
+from lockscale.tools.profile_entry import Entry
 
 TOOL = "robot_mail"
 
