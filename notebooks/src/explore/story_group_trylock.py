@@ -86,23 +86,14 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 #
 # Booted with 64 CPUs in [virtual time](../../docs/manycore.md), which prices instructions and transfers of
 # cache lines: rates can be compared with one another, not with those of hardware.
-
-# %%
-from lockscale.measure.compare_arms import rates
-from lockscale.measure.run_folder import curated_run
-from lockscale.show.figures import measured_rates
-from lockscale.show.story import open_story
-
-kept = open_story("group-trylock", curated_run("group-trylock", rates=True).id)
-found = rates(kept.rows).query("not arm.str.endswith('scan1')")
-measured_rates(kept.study, found, kept.where)
-
-# %% [markdown]
+#
+# ![Gain of the real kernels against processes](../../figures/group-trylock-gains.svg)
+#
 # Without lists of groups (`mb_optimize_scan=0`). With 64 containers a goal per inode makes allocations 13
-# times as fast (published: 6.5), and it is the old kernel that differs: 134,000 per second here, 230,000
-# published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets, and what the
-# containers still share moves between them. With a goal per inode that is above all jbd2's count of handles:
-# its cache line is in transfer for 91% of the time with 32 and 81% with 64. The study
+# times as fast (published: 6.5), and it is the old kernel that differs: 134 thousand per second here, 230
+# thousand published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets,
+# and what the containers still share moves between them. With a goal per inode that is above all jbd2's
+# count of handles: its cache line is in transfer for 91% of the time with 32 and 81% with 64. The study
 # [handle-start](../../kernel-patches/README.md) is about that line.
 
 # %% [markdown]

@@ -98,25 +98,16 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 #
 # Booted with 64 CPUs in [virtual time](../../docs/manycore.md), which prices instructions and transfers of
 # cache lines: rates can be compared with one another, not with those of hardware.
-
-# %%
-from lockscale.measure.compare_arms import rates
-from lockscale.measure.run_folder import curated_run
-from lockscale.show.figures import measured_rates
-from lockscale.show.story import open_story
-
-kept = open_story("inode-claim", curated_run("inode-claim", rates=True).id)
-found = rates(kept.rows)
-measured_rates(kept.study, found, kept.where)
-
-# %% [markdown]
-# The storm begins between 8 and 16 processes, earlier than in the model, and at 48 the patched kernel creates
-# 9.5 times as many files (published: 10.1). But the patched kernel does not keep its rate either: from
-# 601,000 creates per second with 16 processes it falls to 335,000 with 64. No lock of ext4 does that. One
-# cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6 times per create with
-# 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It is the reference count of
-# a dentry that all processes share: presumably the root directory's, of which each absolute path name takes
-# and drops a reference. What limits creates after this patch is in the VFS.
+#
+# ![Gain of the real kernels against processes](../../figures/inode-claim-gains.svg)
+#
+# The storm begins between 8 and 16 processes, earlier than in the model, and at 48 the patched kernel
+# creates 9.5 times as many files (published: 10.1). But the patched kernel does not keep its rate either:
+# from 601 thousand creates per second with 16 processes it falls to 335 thousand with 64. No lock of ext4
+# does that. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6
+# times per create with 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It
+# is the reference count of a dentry that all processes share: presumably the root directory's, of which
+# each absolute path name takes and drops a reference. What limits creates after this patch is in the VFS.
 
 # %% [markdown]
 # ## What is next

@@ -94,21 +94,13 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 #
 # Booted with 64 CPUs in [virtual time](../../docs/manycore.md), which prices instructions and transfers of
 # cache lines: rates can be compared with one another, not with those of hardware.
-
-# %%
-from lockscale.measure.compare_arms import rates
-from lockscale.measure.run_folder import curated_run
-from lockscale.show.figures import measured_rates
-from lockscale.show.story import open_story
-
-kept = open_story("orphan-file", curated_run("orphan-file", rates=True).id)
-found = rates(kept.rows)
-measured_rates(kept.study, found, kept.where)
-
-# %% [markdown]
-# With 64 processes the lockless kernel truncates 7.1 times as fast as the one that locks (published: 1.5),
-# and as fast as a kernel without any orphan handling: nothing is left to gain there. On the published machine
-# even that kernel hardly scaled, so something else limited it, perhaps the disk.
+#
+# ![Gain of the real kernels against processes](../../figures/orphan-file-gains.svg)
+#
+# The picture is over the old list, which a mutex guards. With 64 processes the lockless kernel truncates
+# 7.1 times as fast as the one that locks (published: 1.5), and as fast as a kernel without any orphan
+# handling: nothing is left to gain there. On the published machine even that kernel hardly scaled, so
+# something else limited it, perhaps the disk.
 
 # %% [markdown]
 # ## What is next

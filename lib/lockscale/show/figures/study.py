@@ -95,8 +95,6 @@ def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
     drawn = figure(f"{study.name}: measured rates{rate_note(rates)}", says, TASKS, study.metric)
     for k, (arm, cpus) in enumerate((name, cpus) for name in study.arm_names for cpus in guests):
         at = (rates.arm == arm) & (rates.cpus == cpus)
-        if not at.any():
-            continue
         bars = _rate_bars(rates.value[at], low[at], high[at])
         drawn.add_scatter(
             x=rates.threads[at], y=rates.value[at], error_y=bars, mode="lines+markers", **_style(k),
