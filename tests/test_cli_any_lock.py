@@ -218,7 +218,7 @@ def test_the_tool_is_also_named_for_a_model(lockscale: Lockscale, tmp_path: Path
         (["whatif", "-r", "1:5,4:9", "--threads", "1"], "--threads 1: one thread alone never waits"),
         (["whatif", "-r", "1:5,4:9", "--letter"], "--letter is about one patch: give one --patch"),
         (["whatif", "-r", "1:5,4:9", "--patch", "layout L"], "write unshare FUNCTION"),
-        (["whatif", "--profile", REPORT, "--tool", "perf-report"], "did you mean perf_report?"),
+        (["whatif", "--profile", REPORT, "--tool", "perf-reprot"], "did you mean perf_report?"),
         (["parse", "README.md"], "README.md: "),
         (["whatif", "--share", "60", "--patch", "shrink L 0.5"], "is 0.5 percent or a number?"),
         (["casebook", "show", "nothing"], "no case 'nothing'"),

@@ -205,3 +205,12 @@ def test_a_tool_is_found_by_what_people_call_it(called: str, said: str):
     assert parse("a;b 3\nc 2\n", tool="Folded").tool == "folded"
     with pytest.raises(BadInput, match="perf report"):
         parse("a;b 3\n", tool="perf-report")
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_every_tool_is_found_by_its_own_name_however_it_is_joined(name: str):
+    for spelt in (name, name.upper(), name.replace("_", "-"), name.replace("-", "_"), name.replace("_", " ")):
+        try:
+            parse("", tool=spelt)
+        except BadInput as error:
+            assert "is not known" not in str(error)

@@ -190,11 +190,16 @@ _PRINTS |= dict.fromkeys(("lockstat", "proc_lock_stat"), "lock_stat") | {"perf_t
 
 def _of_reader(tool: str, known: Iterable[str]) -> str:
     """Whose output a tool's is read as: `perf report` is perf_report. BadInput, with a hint, for another."""
-    name = re.sub(r"[\s-]+", "_", tool.strip().lower())
-    if name in READERS:
-        return name
-    hint = f": its output is {_PRINTS[name]}" if name in _PRINTS else near(name, known)
+    wanted = _spelt(tool)
+    found = next((name for name in READERS if _spelt(name) == wanted), None)
+    if found:
+        return found
+    hint = f": its output is {_PRINTS[wanted]}" if wanted in _PRINTS else near(tool, known)
     raise BadInput(f"tool {printable(tool)} is not known{hint}")
+
+
+def _spelt(tool: str) -> str:
+    return re.sub(r"[\s-]+", "_", tool.strip().lower())
 
 
 def rows_of_profile(tool: str, profiles: Sequence[LockProfile], table: str | int | None = None) -> Parsed:
