@@ -30,6 +30,15 @@ class Progress(Protocol):
     def update(self, done: float, note: str = "") -> None: ...
 
 
+def _share(done: float, total: float | None) -> str:
+    return f" {done:.0f}/{total:.0f}" if total else ""
+
+
+def _left(passed_s: float, done: float, total: float | None) -> str:
+    """Where something is done and something is left."""
+    return f", about {passed_s * (total - done) / done:.0f} s left" if total and 0 < done < total else ""
+
+
 class _Lines:
     """Lines for a log or the pipeline: at most one every two seconds, and the last one always."""
 
@@ -42,12 +51,8 @@ class _Lines:
 
     def update(self, done: float, note: str = "") -> None:
         now_s = time.monotonic()
-        share = f" {done:.0f}/{self.total:.0f}" if self.total else ""
-        left = ""
-        if self.tells_left and self.total and 0 < done < self.total:
-            left_s = (now_s - self.started_s) * (self.total - done) / done
-            left = f", about {left_s:.0f} s left"
-        self.pending = f"{self.what}:{share}{' ' + note if note else ''}{left}"
+        left = _left(now_s - self.started_s, done, self.total) if self.tells_left else ""
+        self.pending = f"{self.what}:{_share(done, self.total)}{' ' + note if note else ''}{left}"
         wait_s = self.last_s + LINE_EVERY_S - now_s
         if wait_s <= 0:
             self.flush()
@@ -107,11 +112,8 @@ class _InNotebook:
 
     def _bar(self, done: float, note: str, passed_s: float) -> str:
         value = f' value="{done:g}" max="{self.total:g}"' if self.total else ""
-        share = f" {done:,.0f}/{self.total:,.0f}" if self.total else ""
-        left = ""
-        if self.tells_left and self.total and 0 < done < self.total:
-            left = f", about {passed_s * (self.total - done) / done:.0f} s left"
-        said = html.escape(f"{share} {note} {passed_s:.0f} s{left}")
+        left = _left(passed_s, done, self.total) if self.tells_left else ""
+        said = html.escape(f"{_share(done, self.total)} {note} {passed_s:.0f} s{left}")
         return f"<div>{html.escape(self.what)} <progress{value}></progress>{said}</div>"
 
     def _show(self, page: str) -> None:
