@@ -9,6 +9,8 @@ READY = """() => {
 """The cell indicator says idle before the kernel is up, and what is run then hangs."""
 RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 """Not awaited: the command ends with the last cell."""
+KINDS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.type)"
+"""Of the notebook's cells, code or markdown."""
 WAIT_MS = 300_000
 """No test is about seconds: on a busy machine a notebook takes minutes."""
 IMPATIENT = "[anywidget] Failed to initialize model."

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab_page import IMPATIENT, READY, RUN_ALL, WAIT_MS
+from lab_page import IMPATIENT, KINDS, READY, RUN_ALL, WAIT_MS
 
 pytestmark = pytest.mark.slow
 NOTEBOOK = "notebooks/explore/lock_explorer.ipynb"
@@ -16,7 +16,6 @@ DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[1]?.length 
 THREADS_DRAWN = "() => document.querySelector('.js-plotly-plot')?.calcdata?.[5]?.[0]?.x"
 EXECUTE = """code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
   .requestExecute({code}).done.then(reply => reply.content.status)"""
-KINDS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.type)"
 LISTEN = """() => {
   window.kernelSaid = [];
   const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab_page import IMPATIENT, READY, RUN_ALL, WAIT_MS
+from lab_page import IMPATIENT, KINDS, READY, RUN_ALL, WAIT_MS
 from lockscale import paths
 from lockscale.show.explore.setting import TIMES, default, scenes
 
@@ -217,7 +217,7 @@ def test_another_contention_starts_at_its_own_times(page: Any, lab: Any, locksca
 
 
 def test_keys_choose_and_do_not_reach_the_notebook(page: Any):
-    kinds = page.evaluate(f"{CELLS}.widgets.map(cell => cell.model.type)")
+    kinds = page.evaluate(KINDS)
     active = page.evaluate(f"{CELLS}.activeCellIndex")
     arm = page.locator(".widget-dropdown select").nth(1)
     arm.focus()
@@ -230,7 +230,7 @@ def test_keys_choose_and_do_not_reach_the_notebook(page: Any):
     for key in ("m", "ArrowUp", "ArrowDown"):
         page.keyboard.press(key)
     assert page.evaluate(f"{CELLS}.activeCellIndex") == active
-    assert page.evaluate(f"{CELLS}.widgets.map(cell => cell.model.type)") == kinds
+    assert page.evaluate(KINDS) == kinds
     assert {"markdown", "code"} == set(kinds)
     assert page.locator(".js-plotly-plot").count() == 1
 
