@@ -60,9 +60,9 @@ print(time.perf_counter() - started_s, time.process_time() - processor_s)
 TEXT = """\
 # How fast the simulator is
 
-Written by `python -m benchmarks.speed_page`: {cpus} x {cpu}, Python {python}, load average {before:.1f}
-before and {after:.1f} after. The first two tables are CPU time, which is least disturbed by other load on
-the machine; at load averages above the number of CPUs, wall time mostly shows the other load.
+Written by `python -m benchmarks.speed_page`: {cpus} CPUs of an {cpu}, Python {python}, load average
+{before:.1f} before and {after:.1f} after. The first two tables are CPU time, which is least disturbed by
+other load on the machine; at load averages above the number of CPUs, wall time mostly shows the other load.
 In every engine, an event is one step of a thread.
 
 A model is a table of steps. The general loop runs any table. A specialised loop for one table is generated

@@ -112,7 +112,7 @@ def test_the_readme_is_short_and_names_every_document():
 def test_what_why_and_the_picture_take_a_minute_and_the_results_another():
     """At some 250 words a minute; addresses, comments and what a command prints are not read word by word."""
     read = re.sub(r"(?ms)^```text\n.*?^```$|<!--.*?-->|\]\(.*?\)", "", README)
-    first, results = read.partition("## Two commands")[0], read.partition("## From the seeds")[0]
+    first, results = read.partition("## Two commands")[0], read.partition("## From a source patch")[0]
     assert "](figures/" in README.partition("## Two commands")[0]
     assert len(first.split()) <= 250 and len(results.split()) <= 600
 

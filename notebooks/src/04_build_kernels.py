@@ -3,7 +3,7 @@
 # # 04 Build the kernels: one per arm
 #
 # Each arm is the base source (6.12 by default) plus a patch series of
-# [kernel-patches](../kernel-patches/README.md). The series is empty where the base is the arm itself: 6.12
+# [kernel-patches](../kernel-patches/README.md). The series is empty where the arm is the base itself: 6.12
 # has S1's fix, so there the patched arm is the base, and a patch takes the fix out for the unpatched one.
 # A kernel is identified by its build-id and cached under the hash of source, series, configuration and
 # compiler, so a second call builds nothing. If `run` is one of [data/measured](../data/README.md), nothing

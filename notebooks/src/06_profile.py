@@ -13,7 +13,7 @@ run = ""
 # ## The proof
 #
 # `extra`: what the study counts per operation, of the unpatched arm less that of the patched one. Its
-# interval is `low` to `high` and covers `level_pct` percent, which are fewer than 95 with few repeats.
+# interval is `low` to `high` and covers `level_pct` percent, which is less than 95 with few repeats.
 # `spread`: the range of the patched arm's repeats. `above`: whether even `low` is larger than that.
 # `significant`: at 5%, corrected for all points (Holm).
 

@@ -4,7 +4,7 @@
 #
 # Every run of a study in `runs/`, every set of a batch, and the curated runs of `data/measured`. A run's
 # name links to its changelog text, or else to its study; a number links to its executed notebook.
-# `make study` adds a run, `lockscale batch` a batch. What notebooks write that are opened by hand lies in
+# `make study` adds a run, `lockscale batch` a batch. Notebooks that are opened by hand write into
 # `runs/STUDY-by-hand`.
 # Index: [Notebooks](README.md).
 

@@ -149,7 +149,7 @@ def target_prepare(name: str, token: str | None, dry_run: bool) -> None:
 
 @target.command("kernels")
 @click.argument("name", metavar="TARGET", shell_complete=targets)
-@click.option("--remove", metavar="RELEASE", help="Remove this kernel first; RELEASE as in the list.")
+@click.option("--remove", metavar="RELEASE", help="Remove the kernel RELEASE, then list those that remain.")
 @as_json
 def target_kernels(name: str, remove: str | None) -> None:
     """List lockscale's kernels on a server, or remove one; never the running one or the default."""

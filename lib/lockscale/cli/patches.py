@@ -191,7 +191,7 @@ def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str
     "--run",
     metavar="RUN",
     default="",
-    help="Run whose rates the letter tells.  [default: the latest in data/measured]",
+    help="Run whose rates the cover letter quotes.  [default: the latest in data/measured]",
 )
 @on_base
 @as_json

@@ -169,7 +169,7 @@ def _of_model(
 
     measured = named_numbers("--given", given, "contended_us=0.6")
     if study is not None and ":" in study:
-        raise BadInput(f"{study!r} is no study; rates are written without spaces: -r 1:35k,64:140k")
+        raise BadInput(f"{study!r} is not a study; rates are written without spaces: -r 1:35k,64:140k")
     if study is not None and not any((profile, tool, rates, model, parameters)):
         from lockscale.show.prediction import ask
 

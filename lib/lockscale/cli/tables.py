@@ -49,7 +49,7 @@ def audit(name: str | None) -> None:
 @click.command()
 @curves
 @click.option(
-    "--model", metavar="MODEL", help="Use this one of the models that `compare` ranks, not the best."
+    "--model", metavar="MODEL", help="Fit this model instead of the one that `compare` ranks first."
 )
 @click.option("--fixed", multiple=True, metavar="NAME=VALUE", help="Fix a parameter of --model.")
 @click.option(

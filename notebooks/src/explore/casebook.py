@@ -70,7 +70,7 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 #
 # Each case is predicted from other families alone. `n`: the number of cases, each of which has one gain or
 # several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its upper
-# over its lower end; `sign_pct`: how often it was predicted rightly whether the gain is above 5%;
+# over its lower end; `sign_pct`: how often the prediction was right about whether the gain is above 5%;
 # `gained_pct`: what `sign_pct` would be if "above 5%" were said of every patch. Few patches that gain nothing
 # are published: where the two are equal, `sign_pct` shows no skill. `wrong_side`: intervals that say faster
 # where the patch made it slower. `delete_waits` is the promise, give or take a quarter, and `history` a line

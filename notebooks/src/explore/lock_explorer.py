@@ -16,20 +16,20 @@
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #
-# *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer, so
-# that the host stops an owner or the next spinner in the middle, for a time slice of 3 ms. On bare metal the
-# owner of a spin lock is never preempted. *Start skew* spreads the threads' first operations. Both, and the
-# lock kind, are for S1 alone.
+# *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer,
+# so that the host stops an owner or the next spinner in the middle, for a time slice of 3 ms. On bare
+# metal the owner of a spin lock is not preempted (but with PREEMPT_RT). *Start skew* spreads the threads'
+# first operations. Both, and the lock kind, are for S1 alone.
 #
 # Keyboard: Tab goes to the next control, Shift+Tab back. The arrow keys move a slider by one step, Page Up
 # and Page Down by five, Home and End to its ends; in a list, Up and Down or the first letters of a name
 # select; Space ticks a box or presses a button. These keys stay in the explorer; combinations with Ctrl or
 # Alt go to JupyterLab: Ctrl+S saves.
 #
-# While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point is
-# simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads: the
-# short run ends before the storm begins. With *CPUs* above 0 there is no short run: the curves come a second
-# after you stop.
+# While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point
+# is simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads:
+# the short run ends before the storm begins. With *host CPUs* above 0 there is no short run: the curves
+# come a second after you stop.
 #
 # Everything here is simulated except the open marks, which were published. The command below the figure
 # prints the same numbers in a terminal. The calibration is only valid for the model's default times.

@@ -28,7 +28,7 @@ scale_figure(found)
 # `saturates_at`: where the straight line through the first points meets the path's highest rate (Denning
 # and Buzen's N*). Beyond that, additional CPUs wait. A value near 1024 means that the path does not
 # saturate within the sweep. Where a rate is flat and rises again, as multi-goal's with flex groups at 512
-# CPUs, N* belongs to that last rate, of which the flat part has half.
+# CPUs, N* refers to that last, highest rate; the flat part is half of it.
 
 # %%
 found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
@@ -48,7 +48,7 @@ most_time(found, path)
 #
 # **Create.** Before S1's fix the storm sets in between 16 and 64 creators; at 32 a run may or may not be in
 # it, and the dots form two clusters. With the fix the search is under the lock, and the lock itself is the
-# remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at 200
+# remaining bottleneck: it is held for `hold_ns` per create in its group, so one group saturates at about 200
 # creators. *claim-spread* removes the second search under that lock, and gains less than 0.5% up to 160
 # CPUs and at most 7% up to 255; it exists on paper only. What helps is to use more locks: *group-spread*
 # distributes the directories of a flex group over its 16 groups, and does not saturate by 1024. The

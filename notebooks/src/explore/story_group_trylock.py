@@ -72,7 +72,7 @@ tally(groups)
 # The old curve matches the published points at its ends, where its times were calibrated, and is too high
 # in between, by 63% at 4, the worst of the curves here: a few containers suffer more than this explanation
 # accounts for. The new curve matches its points up to 4 and at 64, where its times were calibrated as well,
-# but is too high in between. The direction is explained, the depth is not.
+# but is too high in between. The direction is explained, the size of the drop is not.
 
 # %%
 from lockscale.show.explore.figure import explorer_figure
@@ -89,7 +89,7 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 #
 # ![Gain of the real kernels against processes](../../figures/group-trylock-gains.svg)
 #
-# Without lists of groups (`mb_optimize_scan=0`). With 64 containers a goal per inode makes allocations 13
+# All with `mb_optimize_scan=0`. With 64 containers a goal per inode makes allocations 13
 # times as fast (published: 6.5), and it is the old kernel that differs: 134 thousand per second here, 230
 # thousand published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets,
 # and what the containers still share moves between them. With a goal per inode that is above all jbd2's
@@ -99,7 +99,7 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 # %% [markdown]
 # ## What is next
 #
-# - With `mb_optimize_scan` the kernel keeps lists of groups, which all CPUs share: the published column
+# - With `mb_optimize_scan` S3's kernel keeps lists of groups, which all CPUs share: the published column
 #   *mb_optimize_scan* gains less. In the [lock explorer](lock_explorer.ipynb) it has its own scene, and the
 #   arm *inode-goal-scan1*.
 # - Upstream did something else next: inodes hashed over several goals,

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # S1: 48 processes create files, and nearly all of them wait
 #
-# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). What is neither
-# called published nor of a real kernel is simulated.
+# Source: the commit "ext4: reduce lock contention in __ext4_new_inode" (Wang Shilong, 2017). What is
+# neither called published nor of a real kernel is simulated.
 #
 # Index: [Notebooks](../README.md). Next story: [S2, the paradox](story_write_access.ipynb).
 
@@ -71,7 +71,7 @@ tally(storm)
 #
 # A thread that finds its bit taken now searches again *while holding the lock*. Nobody else can interfere,
 # so the second search cannot lose: each thread that gets the lock claims an inode. A thread that lost its
-# bit holds the lock a little longer, and the queue disappears.
+# bit holds the lock a little longer, and the storm disappears.
 
 # %%
 cure = shots("inode-claim", ["steal-retry", "search-locked"], threads[-1:])
@@ -103,11 +103,12 @@ explorer_figure(view(Setting("inode-claim", "steal-retry", 48, fine=True)))
 #
 # The storm begins between 8 and 16 processes, earlier than in the model, and at 48 the patched kernel
 # creates 9.5 times as many files (published: 10.1). But the patched kernel does not keep its rate either:
-# from 601 thousand creates per second with 16 processes it falls to 335 thousand with 64. No lock of ext4
-# does that. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6
+# from 601 thousand creates per second with 16 processes it falls to 335 thousand with 64. No ext4 lock is
+# the cause. One cache line, whose transfers are nearly all caused by `lockref_put_return`, is moved 6
 # times per create with 16 processes and 26 times with 64, where it is in transfer for 81% of the time. It
-# is the reference count of a dentry that all processes share: presumably the root directory's, of which
-# each absolute path name takes and drops a reference. What limits creates after this patch is in the VFS.
+# is the reference count of a dentry that all processes share: presumably the root directory's, of which a
+# create by absolute path takes and drops a reference when its lookup leaves RCU-walk. What limits creates
+# after this patch is in the VFS.
 
 # %% [markdown]
 # ## What is next

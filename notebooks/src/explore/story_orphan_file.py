@@ -58,8 +58,9 @@ orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockles
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])
 
 # %% [markdown]
-# The same 100 us in numbers. `lock` is the most contended one. Truncates that begin before or end after this
-# stretch are counted in part: in a long run a truncate takes the mutex twice and `of_lock` three times.
+# The same 100 us in numbers. `lock` is the most contended one. Truncates that begin before or end after
+# this stretch are counted in part: in a long run a truncate takes the mutex twice and `of_lock` three
+# times.
 
 # %%
 tally(orphans)
@@ -97,10 +98,10 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 #
 # ![Gain of the real kernels against processes](../../figures/orphan-file-gains.svg)
 #
-# The picture is over the old list, which a mutex guards. With 64 processes the lockless kernel truncates
-# 7.1 times as fast as the one that locks (published: 1.5), and as fast as a kernel without any orphan
-# handling: nothing is left to gain there. On the published machine even that kernel hardly scaled, so
-# something else limited it, perhaps the disk.
+# The gains in the figure are relative to the old list, which a mutex guards. With 64 processes the
+# lockless kernel truncates 7.1 times as fast as the one that locks (published: 1.5), and as fast as a
+# kernel without any orphan handling: nothing is left to gain there. On the published machine even that
+# kernel hardly scaled, so something else limited it, perhaps the disk.
 
 # %% [markdown]
 # ## What is next

@@ -94,6 +94,10 @@ def test_while_another_contention_is_simulated_the_figure_is_said_to_be_the_one_
     del said[:]
     explorer.controls["threads"].value = 3
     assert len(said) == 1, "a move of the same model draws at once"
+    explorer._clear("this path cannot go on")
+    del said[:]
+    explorer.controls["threads"].value = 4
+    assert said[0].endswith("no figure yet.</p>"), "there is no figure of before"
 
 
 def test_reset_goes_back_to_the_studys_own_and_keeps_contention_and_threads(explorer: Explorer):

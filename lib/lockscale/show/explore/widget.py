@@ -177,7 +177,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self._rest = AtRest()
         self.controls = _controls()
         first = view(setting)
-        self._drawn = setting
+        self._drawn: Setting | None = setting
         figure = explorer_figure(first).update_xaxes(**UNMEASURED).update_yaxes(**UNMEASURED)
         self.plot = Plot(figure, "lock-explorer")
         self.words, self.kept = w.HTML(), w.HTML()
@@ -257,9 +257,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
     def _draw(self) -> None:
         started_s = time.perf_counter()
         if self._is_another_model():
-            self._say(
-                f"Simulating {self.setting.of.title}, {self.setting.arm}: the figure is the one of before."
-            )
+            shown = "the figure is the one of before" if self._drawn else "no figure yet"
+            self._say(f"Simulating {self.setting.of.title}, {self.setting.arm}: {shown}.")
         try:
             found = view(self.setting)
         except BadInput as error:  # a path that cannot go on: no figure, rather than that of before
@@ -273,6 +272,8 @@ class Explorer(w.VBox):  # type: ignore[misc]
     def _is_another_model(self) -> bool:
         """Whether what is set takes other code than what is drawn, which on a busy machine takes a while."""
         drawn, wanted = self._drawn, self.setting
+        if drawn is None:
+            return True
         return (drawn.scene, drawn.arm, drawn.compare) != (wanted.scene, wanted.arm, wanted.compare)
 
     def _say(self, text: str) -> None:
@@ -280,6 +281,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
 
     def _clear(self, says: str) -> None:
         self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
+        self._drawn = None
         self._say(says)
 
     def _set_controls(self) -> None:
