@@ -87,6 +87,21 @@ def test_git_am_takes_the_mbox_whole_and_in_order(made, tmp_path: Path):
     ]
 
 
+def test_the_senders_name_takes_the_place_of_ours_by_the_command_of_the_readme(made, tmp_path: Path):
+    series, work = made
+    ours = "lockscale authors <authors@lockscale.invalid>"
+    for patch in series.patches:
+        patch.write_text(patch.read_text().replace("a@x <a@x>", ours))
+    run(work, "git", "am", "-q", str(export(series, "mbox", tmp_path / "out.mbox").path))
+    assert ours in run(work, "git", "log", "-1", "--format=%an <%ae>%n%B")
+    (said,) = re.findall(r"(?m)^git rebase .* BASE$", (paths.ROOT / "kernel-patches/README.md").read_text())
+    run(work, "sh", "-c", said.replace("BASE", "HEAD~2"))
+    assert run(work, "git", "log", "--format=%an|%ae|%b", "HEAD~2..").split("\n\n")[:2] == [
+        "a@x|a@x|Why é.", "Signed-off-by: a@x <a@x>"
+    ]  # fmt: skip
+    assert "lockscale" not in run(work, "git", "log", "--format=%an%ae%B", "HEAD~2..")
+
+
 def test_the_cover_letter_is_the_mail_0_of_n_beside_the_mbox(made, tmp_path: Path):
     series, _ = made
     out = export(series, "mbox", tmp_path / "out.mbox")
