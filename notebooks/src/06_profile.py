@@ -75,7 +75,9 @@ story.show_flame_graph(names[1], *point, says)
 # %% [markdown]
 # ## In virtual time
 #
-# How the busy time of the CPUs is divided, in percent; how the rates of the A/A pair change with half the
+# How the busy time of the CPUs is divided, in percent: `pause` instructions while
+# spinning, transfers of cache lines, waiting for a line that others transfer (`queue_pct`), atomic and
+# other instructions; how the rates of the A/A pair change with half the
 # quantum (the quantum is how far apart the clocks of two CPUs may be); and the gain with each price at the
 # lower and upper end of its range, if the run has `price_ends`. Empty on other targets.
 

@@ -18,7 +18,7 @@ cpus = None  # None: the guest with the most points
 # that it was not fitted to. `free`: the parameters that are fitted. `in sample`: the mean error at the
 # points it was fitted to; `leave-one-out`: at each point in turn, when fitted to the others; `from small
 # N`: at the larger half of the numbers of processes, when fitted to the smaller half. `-`: too few points
-# for that.
+# for that. [What each model is](../docs/own-table.md#the-models).
 
 # %%
 from IPython.display import display
@@ -156,11 +156,13 @@ beside
 # %% [markdown]
 # ## The gains, predicted and measured
 #
-# In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted from
-# the unpatched arm's rates alone before any other arm was booted, and as measured. The measured interval
-# goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the slowest: each
-# repeat is a boot of its own. The two boots of the A/A pair are not among them; 05 shows by how much they
-# differ. `naive_gain` is explained in 03. Empty if the run was not in virtual time.
+# In virtual time: each arm's gain over the unpatched arm at the same number of processes, as predicted
+# from the unpatched arm's rates alone before any other arm was booted, and as measured. The measured
+# interval goes from the arm's slowest repeat over the fastest unpatched one to its fastest over the
+# slowest: each repeat is a boot of its own. The two boots of the A/A pair are not among them; 05 shows by
+# how much they differ. Some of these gains were known when the method of prediction was written:
+# [data](../data/README.md#what-falls-short) says which. `naive_gain` is explained in 03. Empty if the run
+# was not in virtual time.
 
 # %%
 from lockscale.predict.predicted_against_measured import judge_gains

@@ -86,6 +86,7 @@ def test_a_patch_says_which_lock_and_what_is_left_of_it(
         ("batch a_lock + shrink b_lock", "batch a_lock 8 + shrink b_lock 50%"),
         ("avoid statfs", "avoid statfs 100%"),
         ("lockless a_lock", "lockless a_lock"),
+        ("per-cpu a_lock", "per-cpu a_lock"),
         ("split a_lock 8", "split a_lock 8"),
     ],
 )
@@ -110,6 +111,9 @@ def test_two_changes_are_one_candidate() -> None:
         ("shrink i_lock 0%", "0 is not between 0.1 and"),
         ("split i_lock into 4", "does not name one lock"),
         ("split i_lock 4 + hope", "hope"),
+        ("split i_lock 4.5", "4.5 is not a whole number"),
+        ("split 4 i_lock", "patch split 4 i_lock does not name one lock or function: write split LOCK 4$"),
+        ("split i_lock 4+lockless j_lock", "with a space on both sides of a [+]$"),
     ],
 )
 def test_a_patch_that_says_nothing_is_told_what_to_write(text: str, says: str) -> None:

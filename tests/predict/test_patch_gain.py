@@ -198,11 +198,11 @@ def test_another_lock_has_at_most_the_time_that_a_known_share_leaves() -> None:
         share: ask_lock(
             UnpatchedData({}, seen, 64, None, share), ["lockless a_lock"], [], learned()
         ).next_limit
-        for share in (0.3, 0.95, 1.0)
+        for share in (0.3, 0.95, 63 / 64)
     }
     assert limits[0.3] and limits[0.3].wait_pct == pytest.approx(50.0)
     assert limits[0.95] and limits[0.95].wait_pct == pytest.approx(5.0)
-    assert limits[1.0] is None
+    assert limits[63 / 64] and limits[63 / 64].wait_pct == pytest.approx(100 / 64)
 
 
 def test_what_two_changes_have_in_common_is_gained_once() -> None:

@@ -62,7 +62,8 @@ def test_points_of_ones_own_are_never_called_published_or_calibrated():
 def test_a_prediction_is_an_interval_and_none_is_said_to_be_none():
     said = {"arm": "patched", "low": 690_000.0, "high": 960_000.4, "unit": "creates/s", "threads": 48}
     found = predicted({"published_machine": said})
-    assert found.says == "predicted: 690,000 to 960,000 creates/s by patched at 48 threads"
+    says = "690,000 to 960,000 creates/s by patched at 48 threads"
+    assert found.says == f"predicted for the published machine: {says}"
     assert predicted({"published_machine": None}).numbers == {}
 
 

@@ -15,9 +15,12 @@ import pytest
 
 from lockscale import paths
 from lockscale.measure.compare_arms import compared_rates, extra_calls
-from lockscale.measure.run_folder import Run
+from lockscale.measure.run_folder import Run, curated_run
 from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report import write_report
+from lockscale.show.report.page import ReportTable
+from lockscale.show.report.predicted import prediction_parts
+from lockscale.show.story import open_story
 from lockscale.study.file import list_studies, load_study
 from test_studies_in_notebooks import made_up  # noqa: F401  a fixture
 
@@ -68,6 +71,20 @@ def test_the_prediction_is_drawn_beside_what_is_known_of_the_arms_that_have_it()
     assert list(predicted.error_y.array) == [10.0, 20.0, 40.0]
     assert list(predicted.error_y.arrayminus) == [5.0, 10.0, 20.0]
     assert drawn.layout.meta["says"] == "says"
+
+
+def test_the_gains_that_were_predicted_are_printed_beside_the_measured_ones():
+    """A line in a wide band says little: how far off the prediction is stands in numbers."""
+    story = open_story("inode-claim", curated_run("inode-claim", rates=True).id)
+    tables = {one.title: one for one in prediction_parts(story) if isinstance(one, ReportTable)}
+    told = tables["Gains over the unpatched arm"]
+    assert "predicted" in told.origin and "measured in virtual time" in told.origin
+    assert "known when the method" in told.note
+    row = told.frame[told.frame.threads == 48].iloc[0]
+    rates = compared_rates(story.rows, story.study).set_index(["arm", "threads"]).loc[(row.arm, 48)]
+    assert row.measured == pytest.approx(rates.value / rates.unpatched)
+    assert row.predicted_low < row.measured < row.predicted_high and row.held
+    assert row.error_pct == pytest.approx(100 * (row.predicted / row.measured - 1))
 
 
 @pytest.mark.parametrize("made_up", ["inode-claim"], indirect=True)

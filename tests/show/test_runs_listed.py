@@ -77,7 +77,7 @@ def test_filters_leave_what_fits_all_of_them(runs: Path):
     assert list(runs_table(origin="qemu", text="20261231").frame.run) == ["inode-claim-20261231T000000Z"]
     assert len(runs_table(study="orphan-file", origin="hardware").frame) == 0
     assert (
-        runs_table(text="no such")._repr_html_() == "<p>None.</p>"
+        runs_table(text="no such")._repr_html_() == "<p>Nothing here.</p>"
         and repr(runs_table(text="no such")) == "none"
     )
 
@@ -169,7 +169,7 @@ def test_the_browser_shows_what_the_table_does(runs: Path):
     first = browser.two[0]
     assert first.value == "any" and all(name.startswith("orphan-file-") for name in first.options[1:])
     browser.text.value = "no such"
-    assert browser.table.value == "<p>None.</p>"
+    assert browser.table.value == "<p>Nothing here.</p>"
     assert "Browser(" in repr(browser)  # JupyterLab asks for it before it shows a widget
 
 

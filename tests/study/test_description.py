@@ -14,7 +14,7 @@ from lockscale.study.file import list_studies, load_study
 def test_a_person_reads_question_arms_load_counters_and_file(lockscale: Lockscale):
     text = lockscale("study", "show", "inode-claim").out
     lines = text.splitlines()
-    question = "Why do 48 creators reach only a tenth of the rate that the machine can give?"
+    question = "Why do 48 creators reach only a tenth of the rate that they have with the fix?"
     assert lines[0] == f"inode-claim: {question}"
     assert "Tables: s1_rates, s1_function_cost" in lines
     assert (

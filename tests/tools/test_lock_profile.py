@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockscale.errors import BadInput
-from lockscale.tools.lock_functions import kind_of, may_be_one_lock
+from lockscale.tools.lock_functions import kind_of, may_be_one_lock, wait_of
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.registry import profile_of, profiles_of
@@ -143,6 +143,25 @@ def test_a_lock_class_is_matched_by_its_member_but_not_by_what_holds_it():
 )
 def test_which_functions_wait_for_which_lock(function, kind):
     assert kind_of(function) == kind
+
+
+SLEEPS = ("schedule", "futex_wait_queue", "__futex_wait", "futex_wait", "do_futex")
+SPINS = ("native_queued_spin_lock_slowpath", "_raw_spin_lock")
+
+
+@pytest.mark.parametrize(
+    ("stack", "kind"),
+    [
+        (SLEEPS, "futex"),
+        ((*SPINS, "futex_wait_setup", "futex_wait", "do_futex"), "spin"),
+        ((*SPINS, "futex_wake", "do_futex"), "spin"),
+        ((*SPINS, "futex_wait_setup", "futex_wait", "__lll_lock_wait", "f"), "futex"),
+        ((*SPINS, "mutex_spin_on_owner", "f"), "mutex"),
+    ],
+)
+def test_who_spins_in_futex_wait_spins_for_its_hash_bucket(stack, kind):
+    """As futex_wake() does; who sleeps there, or waits in a user's mutex, waits for the futex."""
+    assert wait_of(stack) == kind
 
 
 @pytest.mark.parametrize(

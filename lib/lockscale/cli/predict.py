@@ -79,6 +79,11 @@ def _once(_: click.Context, param: click.Parameter, given: tuple[Any, ...]) -> A
     metavar="PERCENT",
     help="Share of the threads' time spent waiting for the lock, if you know it.",
 )
+@click.option(
+    "--distinct",
+    is_flag=True,
+    help="You know that functions that wait for the same kind of lock wait for different locks.",
+)
 @tool_option("the profile")
 @click.option(
     "--table", "which", metavar="N", help="Number or title of the table, if the profile has several."
@@ -98,6 +103,7 @@ def whatif(
     threads: int | None,
     seconds: float | None,
     share: float | None,
+    distinct: bool,
     tool: str | None,
     which: str | None,
     letter: bool,
@@ -122,17 +128,19 @@ def whatif(
     (-p NAME=true) is a patch; the profile is assumed to be at the highest thread count in --rates.
     """
     if study is not None or model is not None:
-        if any((patches, threads, seconds, share is not None, which, letter)):
+        if any((patches, threads, seconds, share is not None, distinct, which, letter)):
             raise BadInput(
-                "--patch, --threads, --seconds, --share, --table and --letter do not work with STUDY or "
-                "--model: leave out one or the other"
+                "--patch, --threads, --seconds, --share, --distinct, --table and --letter do not work with "
+                "STUDY or --model: leave out one or the other"
             )
         _of_model(study, profile, tool, rates, model, parameters, given)
         return
     if parameters or given:
         raise BadInput("-p and --given need a model or a study: add --model NAME")
-    if not profile and any((tool, which, seconds)):
-        raise BadInput("--tool, --table and --seconds are about a profile: give --profile FILE too")
+    if not profile and any((tool, which, seconds, distinct)):
+        raise BadInput(
+            "--tool, --table, --seconds and --distinct are about a profile: give --profile FILE too"
+        )
     if letter and len(patches) != 1:
         raise BadInput('--letter is about one patch: give one --patch, such as --patch "split LOCK 4"')
     from lockscale.predict.lock_answer import ask_lock
@@ -150,7 +158,7 @@ def whatif(
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100
-    measured = UnpatchedData(found_rates, read, threads, seconds, wait_share, doubt)
+    measured = UnpatchedData(found_rates, read, threads, seconds, wait_share, doubt, distinct)
     with told_if_long("predict"):
         found = ask_lock(measured, patches, used)
     show(found.to_json(), letter_of(found) if letter else lock_text(found))

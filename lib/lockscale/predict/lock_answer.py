@@ -184,7 +184,9 @@ def _candidate(
         for change, match, share in zip(changes, found, shares, strict=True)
     ]
     promise = _together(measured, promises, matches)
-    following = _next_limit(measured, matches)
+    following = _next_limit(
+        measured, [match for change, match in asked.matched if not _own(change, measured)]
+    )
     limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
     seen = all_seen(measured, asked)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
@@ -221,13 +223,20 @@ def _promise(
     if waiting is None:
         return _promise_of_rates(measured, change)
     if change.of_work:
+        if match and _own(change, measured):
+            return promise_of(measured.own_share(match))
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         return promise_of(max(everything or 0.0, waiting) * gone)
-    whole = promise_of(waiting)
+    whole = min(promise_of(waiting), float(n))  # who holds the lock does not wait
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole
     return min(from_wait_share(waiting, n).gain(n, change), whole)
+
+
+def _own(change: Change, measured: UnpatchedData) -> bool:
+    """Whether the change is of what a function itself does, and the waits below it stay."""
+    return change.word == "unshare" and measured.whole_stacks
 
 
 def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
@@ -269,7 +278,7 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
             busy = busy_of_waiting(share * measured.most_threads)
             if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
-            another = profile.names_locks
+            another = profile.names_locks or measured.distinct
             another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
             name = wait.name
             if any(match.name == name for match in ours):  # of a function that takes two kinds of lock

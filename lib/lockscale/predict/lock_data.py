@@ -10,6 +10,7 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
+from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile, Match
 from lockscale.tools.profile_entry import Entry, once
 
@@ -18,6 +19,7 @@ FAR_PCT = (
     50.0  # a calculated unpatched rate farther than this from the measured one is not explained by its waits
 )
 MOST_BUSY = 1.05  # of the threads' time: more waiting than this there cannot have been
+ROUNDED = 0.005  # of the time: a share is written in whole percent
 FAR_SHARE = 2  # times all that a profile has: no other profile of the same load
 COLLAPSE = 30  # times slower than fewer threads; the worst collapse of the casebook is 3.5
 SPEED_UP = 8  # times as fast as so many times fewer threads; caches, and batches that fill, explain less
@@ -29,7 +31,8 @@ class UnpatchedData:
 
     threads: at which the profile was taken, of the rates the most that are looked at. wait_share: of the
     threads' time that waits for the lock in question, 0 to 1, where somebody knows it otherwise; it is taken
-    in place of the profile's. rates_doubt: what is odd about the rates, to be told with the answer. Raises
+    in place of the profile's. rates_doubt: what is odd about the rates, to be told with the answer. distinct:
+    whether somebody knows that functions that wait for one kind of lock wait for different ones. Raises
     BadInput for numbers that are none, and for threads without a rate.
     """
 
@@ -39,6 +42,7 @@ class UnpatchedData:
     seconds: float | None = None
     wait_share: float | None = None
     rates_doubt: str = ""
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         if self.wait_share is not None and not 0 <= self.wait_share <= 1:
@@ -51,6 +55,16 @@ class UnpatchedData:
         if self.most_threads < 2:
             whose = "--threads 1: " if self.threads else ""
             raise BadInput(f"{whose}one thread alone never waits: give a measurement of several threads")
+        self._refuse_waiting_of_all()
+
+    def _refuse_waiting_of_all(self) -> None:
+        """While anybody waits for a lock, somebody holds it, who does not wait for it."""
+        n, share = self.threads_said, self.wait_share
+        if n and share and share > 1 - 1 / n + ROUNDED:
+            raise BadInput(
+                f"--share {100 * share:g}: one of {n} threads holds the lock, so they wait for it for "
+                f"{100 * (1 - 1 / n):.3g}% of their time at most: correct --share or --threads"
+            )
 
     @property
     def most_threads(self) -> int:
@@ -179,6 +193,16 @@ class UnpatchedData:
             return self._of_seconds(match.name, match.wait_ns)
         pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
         return None if pct is None else self._of_busy(pct)
+
+    @property
+    def whole_stacks(self) -> bool:
+        """Whether the profile tells what a function does itself from what it calls."""
+        return self.profile is not None and self.profile.disjoint
+
+    def own_share(self, match: Match) -> float:
+        """Of the threads' time, what the function itself takes, without what it calls: of whole stacks."""
+        own = [one for one in match.entries if one.path[0] == function_of(match.name)]
+        return self._of_busy(sum(one.share_pct or 0.0 for one in own))
 
     def share_together(self, matches: Iterable[Match]) -> float | None:
         """Of several locks or functions: what two of them have in common counts once."""

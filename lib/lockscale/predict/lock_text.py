@@ -8,7 +8,7 @@ import pandas as pd
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
-from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNLIKELY
+from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
 from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
@@ -104,7 +104,7 @@ def _next(answer: LockAnswer) -> str:
         )
     return (
         f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
-        f"{limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
+        f"{limit.gain_ends_at:.2f} (say so with --distinct); if it is the same one, that waiting goes too."
     )
 
 
@@ -148,11 +148,14 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
 def _expected(answer: LockAnswer, best: PatchGain) -> str:
     limit = answer.next_limit
     within = limit and limit.is_another_lock and not _limits_nothing(answer, limit)
+    more = best.promise is not None and best.value > best.promise
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
         f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that "
         f"{_LEAVES[best.left]} turned out among {answer.gains} gains of {answer.patches} "
         f"published patches{', within the limit below' if within else ''}."
+        + " They can gain more than the waits, because waiters also slow down the others."
+        * more
     )
 
 
@@ -166,6 +169,6 @@ def _doubt(answer: LockAnswer) -> str:
     )
     off = answer.off_by_pct
     fit = f" Calculated rates of the unpatched kernel are {off:.0f}% off the measured ones." if off else ""
-    if answer.candidates[0].open == CONTRADICTION:
-        fit += " The waits and the rates contradict each other, so it is not shown that the change pays."
+    if (why := answer.candidates[0].open) in (CONTRADICTION, UNEXPLAINED):
+        fit += f" {why[0].upper()}{why[1:]}, so it is not shown that the change pays."
     return f"{first}{fit} It has to be measured at the thread counts that matter."

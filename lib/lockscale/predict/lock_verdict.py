@@ -15,6 +15,7 @@ from lockscale.tools.profile_entry import caller_of
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
 CONTRADICTION = "the data contradict each other"
+UNEXPLAINED = "the waits do not explain the rates"
 WHICH_LOCK = "the profile does not say which lock it is"
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 NOBODY_WAITS = promise_of(0.02)
@@ -69,7 +70,7 @@ def why_open(
     Work that is no wait is taken for waiting, so it can say no, but not yes.
     """
     if measured.impossible:
-        return CONTRADICTION
+        return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
     if chance < UNLIKELY:
@@ -147,7 +148,7 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
 def names_no_lock(measured: UnpatchedData) -> bool:
     """Whether the longest wait is in a function where every lock of its kind waits."""
     waits = measured.profile.waits if measured.profile else ()
-    return bool(waits and kind_of(waits[0].name))
+    return bool(waits and kind_of(waits[0].name) in waits[0].kinds)
 
 
 def _which(measured: UnpatchedData) -> str:
@@ -168,7 +169,7 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     if measured.off_scale:
         found.append(f"{measured.off_scale}: is a suffix such as k missing?")
     if measured.contradiction or measured.waits_unseen:
-        found.append("the waits contradict the rates, so whether a patch is worth writing is not known")
+        found.append(f"{UNEXPLAINED}, so whether a patch is worth writing is not known")
     return found
 
 
@@ -209,7 +210,7 @@ def notes_of(
         )
     if measured.profile is None and measured.wait_share is None:
         notes.append(
-            "without a profile these are the gains of published patches of that kind"
+            "without a profile these are the gains of published patches that leave as much of the lock"
             + (", bounded by the rates" if len(measured.ladder) > 1 else "")
             + "; patches that gain nothing are seldom published"
         )

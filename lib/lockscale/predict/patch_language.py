@@ -42,6 +42,7 @@ WORDS: Mapping[str, Word] = {
     "algorithm": Word("algorithm", example="algorithm LOCK"),
     "unshare": Word("layout", example="unshare FUNCTION"),
 }
+ALIASES = {"per-cpu": "percpu", "per_cpu": "percpu", "lock-less": "lockless"}
 OF_KINDS = {word.kind: f"{name} FUNCTION" for name, word in WORDS.items() if word.kind not in WORDS}
 """What the casebook calls otherwise."""
 ACT_TOGETHER = ("split", "trylock", "shrink", "batch", "fewer")
@@ -117,8 +118,9 @@ class Patch:
 
 def read_patch(text: str) -> Patch:
     """Raises BadInput with what may be written."""
-    parts = [_with_number(part.strip()) for part in re.split(r"\s\+\s", text.strip())]
-    changes = tuple(_change(part) for part in parts)
+    said = [part.strip() for part in re.split(r"\s\+\s", text.strip())]
+    changes = tuple(_change(_with_number(part), part) for part in said)
+    parts = [_with_number(part) for part in said]
     for part, one in zip(parts, changes, strict=True):
         if not one.visits and any(other.lock == one.lock and other.visits for other in changes):
             raise BadInput(
@@ -131,32 +133,36 @@ def read_patch(text: str) -> Patch:
 def _with_number(text: str) -> str:
     """The same with the number that is taken where it says none."""
     first, _, rest = text.partition(" ")
-    word = WORDS.get(first.lower())
+    word = WORDS.get(ALIASES.get(first.lower(), first.lower()))
     if not word or not word.usual or not rest.strip() or _lock_and_number(rest.strip(), word)[1] is not None:
         return text
     return f"{text} {word.usual}"
 
 
-def _change(text: str) -> Change:
+def _change(text: str, said: str) -> Change:
+    """said: as it was written, without the usual number."""
     first, _, rest = text.partition(" ")
-    first = first.lower()
+    first = ALIASES.get(first.lower(), first.lower())
     word = WORDS.get(first)
     if word is None:
         meant = OF_KINDS.get(first)
         cure = f"write {meant}" if meant else f"write {EXAMPLES}"
-        raise BadInput(f"patch {printable(text)} does not begin with a known word: {cure}")
+        raise BadInput(f"patch {printable(said)} does not begin with a known word: {cure}")
     lock, number = _lock_and_number(rest.strip(), word)
     if number is not None and (word.number == "percent") != text.rstrip().endswith("%"):
         raise BadInput(f"patch {printable(text)}: is {number:g} percent or a number? Write {word.example}")
     if not re.fullmatch(r"\S+( < \S+)*", lock):
-        raise BadInput(f"patch {printable(text)} does not name one lock or function: write {word.example}")
+        plus = ", with a space on both sides of a +" if "+" in said else ""
+        raise BadInput(
+            f"patch {printable(said)} does not name one lock or function: write {word.example}{plus}"
+        )
     if number is None:
         return Change(first, lock, visits=0.0 if word.kind in ("lockless", "split") else 1.0)
     if word.number == "parts":
-        parts = int(_between(number, 2, MOST, text, word))
+        parts = int(_between(_whole(number, said, word), 2, MOST, text, word))
         return Change(first, lock, parts=parts, pooled=word.kind == "trylock")
     if word.number == "each":
-        return Change(first, lock, visits=1 / _between(number, 2, MOST, text, word))
+        return Change(first, lock, visits=1 / _between(_whole(number, said, word), 2, MOST, text, word))
     left = 1 - _between(number, SMALLEST_PCT, 100, text, word) / 100
     if not left and first != "avoid":
         raise BadInput(
@@ -172,6 +178,12 @@ def _lock_and_number(rest: str, word: Word) -> tuple[str, float | None]:
     if number and lock:
         return re.sub(r" by$", "", lock.strip()), float(number[1])
     return rest, None
+
+
+def _whole(number: float, said: str, word: Word) -> float:
+    if number != int(number):
+        raise BadInput(f"patch {printable(said)}: {number:g} is not a whole number: write {word.example}")
+    return number
 
 
 def _between(number: float, low: float, high: float, text: str, word: Word) -> float:

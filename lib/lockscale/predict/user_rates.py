@@ -49,7 +49,12 @@ def rate_curve(text: str) -> Column:
         threads, rates_per_s = np.array([*typed], dtype=float), np.array([*typed.values()])
         return Column("command line", "rates", threads, rates_per_s, None, "", "not stated")
     if not _is_file(text):
-        raise BadInput(f"rates {printable(text)}: neither a file nor of the form {EXAMPLE}")
+        what = (
+            "a folder, not a file"
+            if _is_file(text, folder=True)
+            else f"neither a file nor of the form {EXAMPLE}"
+        )
+        raise BadInput(f"rates {printable(text)}: {what}")
     found = read_columns(Path(text))
     if len(found) != 1:
         names = ", ".join(one.name for one in found)
@@ -63,10 +68,10 @@ def _is_typed(text: str) -> bool:
     return ":" in text and not _is_file(text)
 
 
-def _is_file(text: str) -> bool:
-    """A list of many rates is longer than a file name may be."""
+def _is_file(text: str, *, folder: bool = False) -> bool:
+    """Or a folder. A list of many rates is longer than a file name may be."""
     try:
-        return Path(text).is_file()
+        return Path(text).is_dir() if folder else Path(text).is_file()
     except OSError:
         return False
 

@@ -77,7 +77,8 @@ def predicted(prediction: Mapping[str, Any]) -> Headline:
     if p is None:
         return Headline("no published data predicts the patched arm")
     says = (
-        f"predicted: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} by {p['arm']} at {p['threads']} threads"
+        f"predicted for the published machine: {p['low']:,.0f} to {p['high']:,.0f} {p['unit']} "
+        f"by {p['arm']} at {p['threads']} threads"
     )
     return Headline(says, {"predicted_low": p["low"], "predicted_high": p["high"]})
 

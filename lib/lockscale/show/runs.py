@@ -41,7 +41,7 @@ class Listed:
 
     def _repr_html_(self) -> str:
         if not self._linked:
-            return "<p>None.</p>"
+            return "<p>Nothing here.</p>"
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self._linked[0])
         rows = ("".join(f"<td>{cell}</td>" for cell in row.values()) for row in self._linked)
         body = "".join(f"<tr>{row}</tr>" for row in rows)

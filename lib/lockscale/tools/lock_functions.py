@@ -2,7 +2,7 @@
 """Which functions wait for a lock, and of which kind; which are idle. By the names in Linux and glibc."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 IDLE = re.compile(
@@ -29,6 +29,7 @@ WAITS = {
     "futex": r"(?:__GI_)?_{0,3}pthread_mutex_(?:lock|timedlock)\w*|__lll_lock_wait\w*|futex_wait\w*",
     "user spin": r"(?:__GI_)?_{0,2}pthread_spin_lock",
 }
+_FUTEX = re.compile(r"futex_wait\w*")
 _WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
 # what gcc appends to a function of which it made another one
 _MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
@@ -57,7 +58,23 @@ def may_be_one_lock(some: Iterable[str], others: Iterable[str]) -> bool:
     return bool(first & second)
 
 
-def wait_of(path: Iterable[str]) -> str | None:
+def waits_at(path: Sequence[str]) -> int | None:
+    """Where in a stack, the nearest first, is the outermost function that waits for a lock.
+
+    futex_wait() sleeps until it is woken; while it spins, it is for the spin lock of its hash bucket, which
+    futex_wake() takes too.
+    """
+    kinds = [kind_of(name) for name in path]
+    spins = "spin" in kinds
+    found = [
+        at
+        for at, kind in enumerate(kinds)
+        if kind and not (spins and _FUTEX.fullmatch(function_of(path[at])))
+    ]
+    return found[-1] if found else None
+
+
+def wait_of(path: Sequence[str]) -> str | None:
     """The kind of the outermost lock that a stack, the nearest first, waits for."""
-    kinds = [kind for name in path if (kind := kind_of(name))]
-    return kinds[-1] if kinds else None
+    at = waits_at(path)
+    return None if at is None else kind_of(path[at])

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from lockscale.tools.lock_functions import function_of, kind_of
+from lockscale.tools.lock_functions import function_of, waits_at
 
 Counts = Literal["self", "children"]
 
@@ -127,8 +127,8 @@ def once(entries: Sequence[Entry]) -> list[Entry]:
 
 def caller_of(path: Sequence[str]) -> str | None:
     """Who called for the outermost lock of a stack, the nearest first."""
-    locks = [at for at, name in enumerate(path) if kind_of(name)]
-    return next(iter(path[locks[-1] + 1 :]), None) if locks else None
+    at = waits_at(path)
+    return None if at is None else next(iter(path[at + 1 :]), None)
 
 
 def repeats(entries: Sequence[Entry]) -> list[str]:

@@ -30,8 +30,8 @@ score = score_cases(cases)
 casebook_figure(score)
 
 # %% [markdown]
-# A bar that crosses the dotted line is a hit. Points far to the right of it are patches that gained much
-# more than similar patches had: a list that was walked under a mutex, a hash that grew.
+# A bar that crosses the dotted line is a hit. The largest gains (a list that was walked under a mutex,
+# a hash table that grows) lie beyond the figure's edge, as its subtitle says.
 #
 # ## Deleting the waits
 #

@@ -49,7 +49,8 @@ groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [
 film(groups, ["group lock", "s_md_lock"])
 
 # %% [markdown]
-# The same 100 us in numbers: `locks_used` is how many groups were allocated from.
+# The same 100 us in numbers: `locks_used` is how many groups were allocated from; `holding` counts all
+# locks.
 
 # %%
 tally(groups)
@@ -89,11 +90,11 @@ explorer_figure(view(Setting("group-trylock", "wait-group", 64, fine=True)))
 #
 # ![Gain of the real kernels against processes](../../figures/group-trylock-gains.svg)
 #
-# All with `mb_optimize_scan=0`. With 64 containers a goal per inode makes allocations 13
-# times as fast (published: 6.5), and it is the old kernel that differs: 134 thousand per second here, 230
-# thousand published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets,
-# and what the containers still share moves between them. With a goal per inode that is above all jbd2's
-# count of handles: its cache line is in transfer for 91% of the time with 32 and 81% with 64. The study
+# All with `mb_optimize_scan=0`. With 64 containers a goal per inode makes allocations 13 times as fast
+# (published: 6.5), and it is the old kernel that differs: 134 thousand per second here, 230 thousand
+# published. Every kernel is slower with 64 than with 32: more than 32 CPUs are on two sockets, and what
+# the containers still share moves between them. With a goal per inode that is above all jbd2's count of
+# handles: its cache line is in transfer for 91% of the time with 32 and 81% with 64. The study
 # [handle-start](../../kernel-patches/README.md) is about that line.
 
 # %% [markdown]

@@ -65,7 +65,7 @@ film(paradox)
 
 # %% [markdown]
 # The same 100 us in numbers: sleepers before, spinners after, and how often the group lock is taken per
-# file.
+# file. `holding` counts all locks.
 
 # %%
 tally(paradox)
@@ -109,7 +109,7 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 #
 # With 16 processes the cheap call still makes creates 1.5 times as fast, with 48 it makes them 0.6 times
 # as fast (published: 0.3). With the search under the lock the cheap call is the faster one throughout:
-# 1.8 times with 48 processes.
+# 1.8 times with 48 processes, where the model above has less than 1.1 times.
 
 # %% [markdown]
 # ## What is next

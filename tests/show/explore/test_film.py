@@ -25,11 +25,11 @@ def strokes(data: go.Scatter) -> list[tuple[float, float, float]]:
     return list(zip(data.x[::3], data.x[1::3], data.y[::3], strict=True))
 
 
-def test_turns_per_operation_are_the_attempts_that_the_simulator_counts():
+def test_acquisitions_per_operation_are_the_attempts_that_the_simulator_counts():
     """In a storm every turn of the lock is one attempt."""
     (row,) = tally(shots("inode-claim", ["steal-retry"], [48], 4000)).to_dict("records")
     found = simulate("any_lock", 48, operations=2000)
-    assert row["turns_per_operation"] == pytest.approx(found.attempts_per_op, rel=0.05)
+    assert row["acquisitions_per_operation"] == pytest.approx(found.attempts_per_op, rel=0.05)
     assert row["creates"] / row["stretch_us"] == pytest.approx(found.rate_per_s / 1e6, rel=0.05)
 
 
@@ -47,6 +47,17 @@ def test_a_film_of_threads_draws_the_whole_trace(groups: list[Shot]):
         spent_us = sum(end - start for data in frame.data for start, end, _ in strokes(data))
         assert spent_us == pytest.approx(8 * shot.stretch_us)
         assert {y for data in frame.data for *_, y in strokes(data)} == set(range(8))
+
+
+def test_a_lock_that_no_shot_has_is_refused_rather_than_drawn_as_unused(groups: list[Shot]):
+    with pytest.raises(BadInput, match="no lock or cache line 's_md_lok' here: did you mean s_md_lock"):
+        film(groups, ["group lock", "s_md_lok"])
+
+
+def test_one_number_of_threads_needs_no_list(groups: list[Shot]):
+    assert tally(shots("group-trylock", ["wait-group", "trylock"], 8, 40)).equals(tally(groups))
+    with pytest.raises(BadInput, match=r"threads are 'many': give one or several whole numbers"):
+        shots("group-trylock", ["wait-group"], "many")
 
 
 def test_a_film_of_places_has_a_row_for_each_lock_and_a_line_for_each_who_comes(groups: list[Shot]):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import plotly.graph_objects as go
 
-from lockscale.errors import BadInput
+from lockscale.errors import BadInput, near, printable
 from lockscale.show.explore.figure import Data, strokes
 from lockscale.show.explore.setting import SEED, Setting, model_of
 from lockscale.show.figures.template import PAGE_PX, figure
@@ -47,7 +47,7 @@ class Shot:
     def stretch_us(self) -> float:
         return (self.trace.to_ps - self.trace.from_ps) / PS_PER_US
 
-    def turns(self) -> list[Hold]:
+    def acquisitions(self) -> list[Hold]:
         """The holds of the arm's lock that end within the stretch."""
         return [
             one for one in self.trace.holds if is_at(one.lock, self.lock) and one.end_ps < self.trace.to_ps
@@ -65,15 +65,16 @@ class Shot:
 
 
 def shots(
-    name: str, arms: Sequence[str], threads: Sequence[int], stretch_us: float = STRETCH_US
+    name: str, arms: Sequence[str], threads: Sequence[int] | int, stretch_us: float = STRETCH_US
 ) -> list[Shot]:
     """Every arm of the scene at every number of threads: the start of the run that the explorer shows.
 
     Raises BadInput for a scene, an arm or a number of threads that the explorer does not have.
     """
-    if not threads or not all(isinstance(n, int) for n in threads):
-        raise BadInput(f"threads are {list(threads)}: give one or several whole numbers, as 4 or 48")
-    return [_shot(Setting(name, arm, n), stretch_us) for arm in arms for n in threads]
+    numbers = threads if isinstance(threads, Sequence) else [threads]
+    if not numbers or not all(isinstance(n, int) for n in numbers):
+        raise BadInput(f"threads are {threads!r}: give one or several whole numbers, as 48 or [4, 48]")
+    return [_shot(Setting(name, arm, n), stretch_us) for arm in arms for n in numbers]
 
 
 def _shot(setting: Setting, stretch_us: float) -> Shot:
@@ -103,9 +104,9 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
             "stretch_us": one.stretch_us,
             operations(one.of): len(one.finished()),
             "lock": one.lock,
-            "turns": len(one.turns()),
-            "turns_per_operation": round(len(one.turns()) / max(1, len(one.finished())), 2),
-            "locks_used": len({turn.lock for turn in one.turns()}),
+            "acquisitions": len(one.acquisitions()),
+            "acquisitions_per_operation": round(len(one.acquisitions()) / max(1, len(one.finished())), 2),
+            "locks_used": len({hold.lock for hold in one.acquisitions()}),
             **{state: round(one.mean_threads(state), 2) for state in STATES},
             "origin": "simulated",
         }
@@ -131,7 +132,11 @@ class Stroke(NamedTuple):
 
 def film(taken: Sequence[Shot], places: Sequence[str] = ()) -> go.Figure:
     """One frame a shot: a line for each thread, or with `places` a row for each of these locks and cache
-    lines, with all their shards that are used, and in it a line for each thread."""
+    lines, with all their shards that are used, and in it a line for each thread.
+
+    Raises BadInput for a place that no shot has.
+    """
+    _refuse_unknown(taken, places)
     scenes = [_frame(one, places) for one in taken]
     title = f"{', '.join(dict.fromkeys(one.arm for one in taken))} in {taken[0].of.name}"
     drawn = figure(title, _says(taken[0]), "time after the warm-up (us)", "", PAGE_PX)
@@ -146,9 +151,20 @@ def film(taken: Sequence[Shot], places: Sequence[str] = ()) -> go.Figure:
     return drawn.update_xaxes(range=[0, min(SEEN_US, taken[0].stretch_us)], rangeslider=strip)
 
 
+def _refuse_unknown(taken: Sequence[Shot], places: Sequence[str]) -> None:
+    """An empty row would say that nobody is there."""
+    spans = {span.primitive for one in taken for span in one.trace.spans}
+    used = spans | {hold.lock for one in taken for hold in one.trace.holds}
+    known = sorted({place.partition("[")[0] for place in used} - {""})
+    for name in places:
+        if name not in known:
+            raise BadInput(f"no lock or cache line {printable(name)!r} here{near(name, known)}")
+
+
 def _frame(one: Shot, places: Sequence[str]) -> go.Frame:
     found, axis = _by_place(one, places) if places else _by_thread(one)
-    count = f"{len(one.turns())} turns of {one.lock} for {len(one.finished())} {operations(one.of)}"
+    taken, done = len(one.acquisitions()), len(one.finished())
+    count = f"{taken} acquisitions of {one.lock} for {done} {operations(one.of)}"
     says = f"{_says(one)}; {one.stretch_us:g} us: {count}"
     title = figure(f"{one.arm} at {one.threads} threads", says, "", "", PAGE_PX).layout.title.text
     width = 3 if places or one.threads > 24 else 5

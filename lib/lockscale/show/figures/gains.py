@@ -12,6 +12,7 @@ from lockscale.study.file import Study
 BAND = "rgba(128, 128, 128, 0.28)"  # seen on white and on black
 MARK_PX = 14
 LETTER_PX = 16  # a picture of the first page is seen small
+CLEAR = "rgba(0, 0, 0, 0)"  # of the legend: the band begins below it
 OWN, BESIDE = COLOURS[1], COLOURS[0]
 
 
@@ -36,12 +37,19 @@ def gains_figure(study: Study, rows: pd.DataFrame) -> go.Figure:
     for of, colour, dash in zip(shown, (OWN, BESIDE), ("solid", "dash"), strict=False):
         _add_load(drawn, of, colour, dash)
     most = max(n for one in drawn.data for n in one.x)
-    drawn.update_xaxes(type="log", tickvals=[2**k for k in range(int(most).bit_length())])
+    printed = own.dropna(subset=["published"]).threads
+    drawn.update_xaxes(type="log", tickvals=_ticks(int(most), printed))
     names = ["virtual", "published", "predicted_low", "predicted_high"]
     known = pd.concat(shown)[names].stack().astype(float)
     low, high = float(known.min()), float(known.max())
     drawn.update_yaxes(type="log", tickvals=[tick for tick in log_ticks(low, high) if tick <= 1.2 * high])
     return _legend_inside(drawn, low, high)
+
+
+def _ticks(most: int, printed: "pd.Series[int]") -> list[int]:
+    """Powers of two, and what was published if there is room for it beside them."""
+    apart = [int(n) for n in printed.unique() if 0.35 < math.log2(n) % 1 < 0.65]
+    return sorted([2**k for k in range(most.bit_length())] + apart)
 
 
 def _shown_arm(study: Study, over: pd.DataFrame) -> str:
@@ -77,8 +85,9 @@ def _add_load(drawn: go.Figure, rows: pd.DataFrame, colour: str, dash: str) -> N
 def _legend_inside(drawn: go.Figure, low: float, high: float) -> go.Figure:
     """Top left, with room above what is drawn."""
     place = {"xref": "paper", "x": 0, "yref": "paper", "y": 1, "yanchor": "top", "orientation": "v"}
-    drawn.update_layout(legend=place, margin_b=60, legend_entrywidth=None, legend_font_size=LETTER_PX)
-    share = 0.09 * sum(one.name is not None for one in drawn.data)
+    drawn.update_layout(legend=place, legend_bgcolor=CLEAR, legend_font_size=LETTER_PX)
+    drawn.update_layout(margin_b=60, legend_entrywidth=None)
+    share = 0.1 * sum(one.name is not None for one in drawn.data)
     bottom, top = math.log10(low) - 0.05, math.log10(high) + 0.05
     drawn.update_yaxes(range=[bottom, bottom + (top - bottom) / (1 - share)])
     return drawn.update_xaxes(tickfont_size=LETTER_PX).update_yaxes(tickfont_size=LETTER_PX)
