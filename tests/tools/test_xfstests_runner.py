@@ -27,13 +27,15 @@ TESTS = [f"generic/{n:03}" for n in range(1, 21)]
 class Kernels:
     """Two kernels with a check of their own: `fails` says how often a test fails on the arm yet.
 
-    `hangs`: tests that hang the arm's guest. `at`: the check that is broken off.
+    `hangs`: tests that hang the arm's guest. `lacking`: for which something is not built.
+    `at`: the check that is broken off.
     """
 
     def __init__(self) -> None:
         self.checks: list[tuple[str, list[str]]] = []
         self.fails: dict[str, int] = {}
         self.hangs: set[str] = set()
+        self.lacking: set[str] = set()
         self.at = 0
         self.base_never_ends = False
         self.printed: list[str] = []
@@ -62,6 +64,8 @@ class Kernels:
         return completed(printed([self.result(kernel, test) for test in tests]))
 
     def result(self, kernel: str, test: str) -> TestResult:
+        if test in self.lacking:
+            return TestResult(test, "notrun", None, "/opt/xfstests/src/file_attr not built")
         if kernel == "base" or not self.fails.get(test):
             return TestResult(test, "pass", 1)
         self.fails[test] -= 1
@@ -117,6 +121,13 @@ def test_both_kernels_run_each_piece_side_by_side_so_that_half_a_run_compares_ha
     for checks, piece in ((kernels.checks[:2], TESTS[:15]), (kernels.checks[2:], TESTS[15:])):
         assert sorted(checks) == [("base", piece), ("steal-retry", piece)]
     assert {row.origin for row in read_rows(tmp_path / "results.csv", Outcome)} == {"qemu"}
+
+
+def test_a_reason_that_is_kept_names_no_folder_of_this_machine(kernels: Kernels, tmp_path: Path):
+    kernels.lacking = {TESTS[1]}
+    assert compared(tmp_path, tests=TESTS[:2]).ok
+    kept = [row for row in read_rows(tmp_path / "results.csv", Outcome) if row.status == "notrun"]
+    assert [row.reason for row in kept] == ["src/file_attr not built"] * 2
 
 
 def test_while_a_piece_runs_its_progress_is_what_both_guests_have_printed(

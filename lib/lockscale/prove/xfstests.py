@@ -67,6 +67,7 @@ class Pair:
     options: Options
     target: Target
     folder: Path
+    home: str = ""
     protocol: str = ""
     kept: list[Outcome] = field(default_factory=list)
     guests: list[QemuMachine] = field(default_factory=list)
@@ -85,6 +86,7 @@ class Pair:
             listing = xfstests.command(home, CONFIG, group, only_list=True)
             listed = tuple(tests) or xfstests.listed(must(machine, listing, timeout_s=TEST_TIMEOUT_S))
             version = must(machine, ["sh", "-c", VERSION, "sh", home])
+            self.home = home
         said = {"version": version, "options": self.options.model_dump(), "target": self.target.name}
         self.protocol = sha256_of_json({**said, "cpus": CPUS, "size_mib": SIZE_MIB})[:16]
         self.kept = self._read()
@@ -165,7 +167,8 @@ class Pair:
             machine.abandon()
 
     def _outcome(self, kernel: Kernel, iteration: int, result: TestResult) -> Outcome:
-        said = result.status, printable(result.reason, 300)
+        reason = result.reason.replace(f"{self.home}/", "") if self.home else result.reason
+        said = result.status, printable(reason, 300)  # without the folder of this machine
         return Outcome(kernel.series, kernel.build_id, self.protocol, iteration, result.test, *said)
 
     def _results(self, kernel: Kernel, tests: Sequence[str]) -> tuple[TestResult, ...]:
