@@ -10,6 +10,7 @@ from known_locks import learned, profile, timed, waiting
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
+from lockscale.predict.change_kind import GONE
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
@@ -260,3 +261,15 @@ def test_a_letter_says_why_a_gain_may_exceed_its_promise() -> None:
     (best,) = found.candidates
     assert best.promise is not None and best.value > best.promise
     assert "because waiters also slow down the others" in " ".join(letter(found).split())
+
+
+def test_patches_that_leave_less_of_the_lock_are_told_apart_where_rates_leave_little_room() -> None:
+    """Half of the gains of a removed lock exceed what 8 threads can do here: none of them is the median."""
+    measured = UnpatchedData({1: 100.0, 8: 420.0})
+    asked = ["lockless L", "split L 4", "batch L 8", "algorithm L"]
+    found = {one.patch: one for one in ask_lock(measured, asked, [], learned()).candidates}
+    gains = [found[text].value for text in asked]
+    assert gains == sorted(gains, reverse=True) and len(set(gains)) == 4
+    assert all(1 < gain < measured.most_gain for gain in gains)
+    free = learned().gain(GONE, None)
+    assert free.value > measured.most_gain, "without the rates"

@@ -131,12 +131,21 @@ class GainModel:
         if limited:  # no case has a known next lock, so the low end is not raised by one
             low = min(low, self.gain(left, promise, most, holds, timed=timed).low)
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
+        if np.isfinite(bound):
+            value = _middle(arrives(EACH), float(np.log(bound * SUPERLINEAR)), value)
         worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
         if part < 1 or limited:
             worth = float(np.mean(arrives(EACH) > FLOOR))
         worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))
+
+
+def _middle(gains: Floats, most: float, of_all: float) -> float:
+    """The median of those gains, logarithms, that rates allow: one of all would be the bound itself, for each
+    patch alike, where half of them are above it."""
+    possible = gains[gains <= most]
+    return float(np.exp(np.median(possible))) if len(possible) else of_all
 
 
 def _lesser(gains: Floats, limit: float) -> Callable[[Floats], Floats]:

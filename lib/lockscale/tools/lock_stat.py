@@ -146,10 +146,12 @@ class _Table:
             )
         self.uses[use.name, use.mode] = _sum(same, use) if same else use
 
-    @staticmethod
-    def _refuse_unless(expected: bool, line: str) -> None:
+    def _refuse_unless(self, expected: bool, line: str) -> None:
         if not expected:
-            raise BadInput(f"lock_stat has a line that does not belong to its table: {line.strip()[:60]!r}")
+            after = f" (the last class before it is {next(reversed(self.uses))[0]})" if self.uses else ""
+            raise BadInput(
+                f"lock_stat has a line that does not belong to its table: {line.strip()[:60]!r}{after}"
+            )
 
 
 def _use(row: re.Match[str]) -> LockClassUse:
