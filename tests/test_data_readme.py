@@ -95,14 +95,14 @@ def test_it_tells_what_the_present_method_says_of_the_same_runs():
         of = again_totals([row for row in rows if row.study == study])
         assert f"{study} {of.holds} of {of.gains}, {of.width:.1f}" in SAID
     held = counts.inside.astype(bool)
-    assert f"{held.sum()} of these {len(counts)} counts lie in their intervals" in SAID
+    assert f"has {held.sum()} of these {len(counts)} counts in its intervals" in SAID
     (missed,) = counts[~held].to_dict("records")
     assert (missed["arm"], missed["threads"]) == ("inode-goal-scan0", 4)
     assert f"4 processes waited {missed['measured']:.4f} times per allocation" in SAID
     assert f"where at most {missed['predicted_high']:.4f} were predicted" in SAID
     told = counts[counts.predicted_low > 0.001]
     wide = told.predicted_high / told.predicted_low
-    assert f"{wide.min():.1f} to {wide.max():.0f} times wide" in SAID
+    assert f"high over low is {wide.min():.1f} to {wide.max():.0f}, except for rare events" in SAID
 
 
 def test_it_tells_the_largest_misses_and_the_emptiest_intervals():

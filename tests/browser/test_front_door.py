@@ -49,7 +49,7 @@ def test_the_runs_are_listed_and_filtered_by_keyboard(lab: Any, page: Any):
     page.locator(".widget-text input").focus()
     page.keyboard.type("no such run")
     page.keyboard.press("Tab")
-    page.locator(".widget-html-content", has_text="None.").first.wait_for()
+    page.locator(".widget-html-content", has_text="Nothing here.").first.wait_for()
     assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count() == 0
     (paths.RUNS / "browser").mkdir(parents=True, exist_ok=True)
     page.screenshot(path=paths.RUNS / "browser" / "runs.png", full_page=True)

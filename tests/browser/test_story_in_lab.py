@@ -29,8 +29,8 @@ def test_a_film_follows_its_slider_and_its_strip(lab: Any, chromium: Any):
     title = drawn.locator(".gtitle", has_text="steal-retry at 48 threads")
     title.wait_for()
     (storm,) = shots("inode-claim", ["steal-retry"], [48])
-    said = title.text_content().replace("\xa0", " ")
-    assert f"{len(storm.acquisitions())} acquisitions of group lock" in said
+    written = title.text_content().replace("\xa0", " ")
+    assert f"{len(storm.acquisitions())} acquisitions of group lock" in written
     assert page.evaluate(SEEN) == [0, 30]
     strip = drawn.locator(".rangeslider-slidebox").bounding_box()
     x, y = strip["x"] + strip["width"] / 2, strip["y"] + strip["height"] / 2
