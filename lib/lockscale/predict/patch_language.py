@@ -132,17 +132,22 @@ def read_patch(text: str) -> Patch:
 
 def _with_number(text: str) -> str:
     """The same with the number that is taken where it says none."""
-    first, _, rest = text.partition(" ")
-    word = WORDS.get(ALIASES.get(first.lower(), first.lower()))
+    first, rest = _first_word(text)
+    word = WORDS.get(first)
     if not word or not word.usual or not rest.strip() or _lock_and_number(rest.strip(), word)[1] is not None:
         return text
     return f"{text} {word.usual}"
 
 
+def _first_word(text: str) -> tuple[str, str]:
+    """What a patch begins with, as WORDS has it, and the rest."""
+    first, _, rest = text.partition(" ")
+    return ALIASES.get(first.lower(), first.lower()), rest
+
+
 def _change(text: str, said: str) -> Change:
     """said: as it was written, without the usual number."""
-    first, _, rest = text.partition(" ")
-    first = ALIASES.get(first.lower(), first.lower())
+    first, rest = _first_word(text)
     word = WORDS.get(first)
     if word is None:
         meant = OF_KINDS.get(first)
