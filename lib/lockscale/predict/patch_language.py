@@ -119,8 +119,8 @@ class Patch:
 def read_patch(text: str) -> Patch:
     """Raises BadInput with what may be written."""
     said = [part.strip() for part in re.split(r"\s\+\s", text.strip())]
-    changes = tuple(_change(_with_number(part), part) for part in said)
     parts = [_with_number(part) for part in said]
+    changes = tuple(_change(part, one) for part, one in zip(parts, said, strict=True))
     for part, one in zip(parts, changes, strict=True):
         if not one.visits and any(other.lock == one.lock and other.visits for other in changes):
             raise BadInput(

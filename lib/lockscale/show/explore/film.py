@@ -155,9 +155,9 @@ def _refuse_unknown(taken: Sequence[Shot], places: Sequence[str]) -> None:
     """An empty row would say that nobody is there."""
     spans = {span.primitive for one in taken for span in one.trace.spans}
     used = spans | {hold.lock for one in taken for hold in one.trace.holds}
-    known = sorted({place.partition("[")[0] for place in used} - {""})
     for name in places:
-        if name not in known:
+        if not any(is_at(place, name) for place in used):
+            known = {place.partition("[")[0] for place in used} - {""}
             raise BadInput(f"no lock or cache line {printable(name)!r} here{near(name, known)}")
 
 
