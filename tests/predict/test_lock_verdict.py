@@ -233,6 +233,10 @@ def test_who_holds_the_lock_does_not_wait_for_it(threads: int, share: float) -> 
     timed_too_long = UnpatchedData({}, timed("perf_lock", ("a", threads - 0.1)), threads, 1.0)
     (found,) = ask_lock(timed_too_long, ["lockless a"], [], learned()).candidates
     assert found.promise is not None and found.promise <= threads
+    half = (threads - 0.1) / 2
+    two_locks = UnpatchedData({}, timed("perf_lock", ("a", half), ("b", half)), threads, 1.0)
+    (found,) = ask_lock(two_locks, ["lockless a + lockless b"], [], learned()).candidates
+    assert found.promise == pytest.approx(threads)
 
 
 def test_only_somebody_who_knows_it_can_say_that_two_spin_locks_are_two() -> None:

@@ -247,7 +247,7 @@ def show_case(case: str, file: Path | None) -> None:
     cases = _cases(file)
     found = next((one for one in cases if one.id == case), None)
     if found is None:
-        meant = difflib.get_close_matches(case, [one.id for one in cases], n=1, cutoff=0.3)
+        meant = difflib.get_close_matches(case, [one.id for one in cases], n=1, cutoff=0.5)
         cure = f"did you mean {meant[0]}?" if meant else "`lockscale casebook list` lists them"
         raise BadInput(f"there is no case {case!r}: {cure}")
     value: dict[str, Any] = {"case": found.model_dump(), "predicted": score_cases([found])["cases"]}

@@ -184,6 +184,8 @@ def _candidate(
         for change, match, share in zip(changes, found, shares, strict=True)
     ]
     promise = _together(measured, promises, matches)
+    if promise is not None and None not in shares and not any(change.of_work for change in changes):
+        promise = min(promise, float(measured.most_threads))  # who holds a lock does not wait for it
     following = _next_limit(
         measured, [match for change, match in asked.matched if not _own(change, measured)]
     )
@@ -228,7 +230,7 @@ def _promise(
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         return promise_of(max(everything or 0.0, waiting) * gone)
-    whole = min(promise_of(waiting), float(n))  # who holds the lock does not wait
+    whole = promise_of(waiting)
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole
     return min(from_wait_share(waiting, n).gain(n, change), whole)
