@@ -125,6 +125,7 @@ class GainModel:
 
         limited = np.isfinite(next_limit)
         arrives = _lesser(log_gain(EACH), float(np.log(max(next_limit, 1.0)))) if limited else log_gain
+        each = arrives(EACH)
         lows = np.linspace(0.0005, 1 - holds - 0.0005, 100)
         shortest = int(np.argmin(arrives(lows + holds) - arrives(lows)))
         low, value, high = np.exp(arrives(np.array([lows[shortest], 0.5, lows[shortest] + holds])))
@@ -132,10 +133,10 @@ class GainModel:
             low = min(low, self.gain(left, promise, most, holds, timed=timed).low)
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
         if np.isfinite(bound):
-            value = _middle(arrives(EACH), float(np.log(bound * SUPERLINEAR)), value)
+            value = _middle(each, float(np.log(bound * SUPERLINEAR)), value)
         worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
         if part < 1 or limited:
-            worth = float(np.mean(arrives(EACH) > FLOOR))
+            worth = float(np.mean(each > FLOOR))
         worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))
