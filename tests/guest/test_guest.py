@@ -63,6 +63,15 @@ def right(guest: Guest) -> NamedDisk:
     return target_qemu.named_disk(guest.disk)
 
 
+def test_udev_names_the_disk_and_is_asked_about_nothing_else_that_is_not_used(machine: QemuMachine):
+    """As the kernel numbers them: 254 is its first virtio disk, 4 a terminal, of which there are 64."""
+    known = must(machine, ["ls", "/run/udev/data"]).split()
+    assert any(one.startswith("b254:") for one in known)
+    assert not [one for one in known if one.startswith("c4:")]
+    found = must(machine, ["sh", "-c", "command -v udevadm; ls -A /run/current-system/sw/bin"])
+    assert found.split() in (["/bin/udevadm"], ["/usr/bin/udevadm"], ["/sbin/udevadm"])
+
+
 CONTROLLER = """
 import sys
 from pathlib import Path

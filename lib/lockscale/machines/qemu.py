@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from lockscale.errors import BadInput, RunFailed
 from lockscale.machines.channel import Channel
+from lockscale.machines.guest_init import write_starter
 from lockscale.machines.guest_reaper import GuestReaper
 from lockscale.machines.machine import Completed, Machine, Step
 from lockscale.machines.run_delay import RunDelay
@@ -76,9 +77,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C", "PATH": path}
 
 
-def command(guest: Guest, shared: Path, script: str) -> list[str]:
-    """The virtme-ng command line that boots `guest` and runs `script` in it."""
-    need("qemu-system-x86_64")
+def command(guest: Guest, shared: Path, script: str, *, for_people: bool = False) -> list[str]:
+    """The virtme-ng command line that boots `guest` and runs `script` in it.
+
+    for_people: with virtme-ng's own first process, so that QEMU is what starts and no script of ours.
+    """
+    program = need("qemu-system-x86_64")
     if not find("udevadm"):
         raise BadInput("udevadm is missing, so the guest has no script ports: apt-get install udev")
     argv = [vng(), "--verbose", "--run", str(guest.image), "--force-9p", "--user", "root"]
@@ -88,8 +92,11 @@ def command(guest: Guest, shared: Path, script: str) -> list[str]:
     for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
     if guest.virtual_time:
-        argv += ["--disable-kvm", "--disable-microvm"]
         argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
+    elif not for_people:
+        argv += ["--qemu", str(write_starter(shared.parent / "qemu", [program]))]
+    if guest.virtual_time:
+        argv += ["--disable-kvm", "--disable-microvm"]
         argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
     elif guest.accel != "kvm":
         # Where code lies at another address in each process, TCG translates it anew for each.
@@ -106,7 +113,7 @@ def qemu_line(guest: Guest) -> str:
     with scratch_folder("line") as room:
         shared = room / "shared"
         shared.mkdir()
-        argv = [*command(guest, shared, "true"), "--dry-run"]
+        argv = [*command(guest, shared, "true", for_people=True), "--dry-run"]
         silent = subprocess.DEVNULL
         # not close_fds: where we are killed amid it, it holds the machine's lock until it ends
         done = subprocess.run(

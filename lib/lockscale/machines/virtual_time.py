@@ -6,7 +6,6 @@ One host thread runs all of them in the order of their times, so no number depen
 """
 
 import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lockscale import paths
 from lockscale.errors import BadInput, RunFailed
-from lockscale.files import write_text
+from lockscale.machines.guest_init import write_starter
 from lockscale.machines.qemu_backport import Qemu
 from lockscale.tools import c_program
 
@@ -50,12 +49,9 @@ class VirtualTime:
 
     def starter(self, room: Path) -> Path:
         """A script in `room` that starts QEMU with the clock before everything else."""
-        path = room / "qemu-in-virtual-time"
         # by env: a shell that had the clock preloaded itself would not start
         words = ["env", f"LD_PRELOAD={self.library}", str(self.qemu.program), *self.qemu.options]
-        write_text(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-        path.chmod(0o755)
-        return path
+        return write_starter(room / "qemu-in-virtual-time", words)
 
     def qemu_options(self, room: Path) -> list[str]:
         """For `--qemu-opts`: one thread for all CPUs, the plugin, devices' clocks in virtual time."""

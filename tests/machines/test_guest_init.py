@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""How QEMU is started with a first process of ours: nothing else of its words is another one."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockscale import paths
+from lockscale.machines.guest_init import write_starter
+from lockscale.tools import c_program
+
+SHOW = ["printf", "%s\\n"]
+
+
+def started_with(starter: Path, *words: str) -> list[str]:
+    done = subprocess.run([starter, *words], capture_output=True, check=True)
+    return done.stdout.decode().split("\n")[:-1]
+
+
+@pytest.fixture(scope="module")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_starter(tmp_path_factory.mktemp("room") / "qemu", SHOW)
+
+
+def test_the_guest_starts_with_our_process_which_knows_virtme_ngs(starter: Path) -> None:
+    asked = "console=ttyS0 virtme.exec=`c2ggL3Rt` quiet init=/venv/virtme/guest/bin/virtme-ng-init"
+    (line,) = started_with(starter, asked)
+    first = c_program.build("first-process", paths.GUEST, paths.CACHE / "bin")
+    assert line == asked.replace(" init=", " lockscale_init=") + f" init={first}"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    words=st.lists(st.text(st.characters(codec="ascii", exclude_characters="\0\n")), min_size=1, max_size=4)
+)
+def test_every_other_word_reaches_qemu_as_it_is(starter: Path, words: list[str]) -> None:
+    assert started_with(starter, *words) == words
+
+
+@pytest.mark.parametrize("line", ["init=/sbin/init", "quiet init=/bin/sh", "quiet init=/x/virtme-init"])
+def test_another_first_process_stays(starter: Path, line: str) -> None:
+    assert started_with(starter, line) == [line]
+
+
+def test_a_cache_whose_name_has_a_blank_ends_no_word_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "my cache")
+    asked = "quiet init=/venv/virtme/guest/bin/virtme-ng-init"
+    assert started_with(write_starter(tmp_path / "qemu", SHOW), asked) == [asked]
+
+
+def test_the_first_process_compiles_without_a_warning(tmp_path: Path) -> None:
+    sources = map(str, paths.GUEST.glob("*.c"))
+    argv = ["cc", *c_program.FLAGS, "-Werror", *sources, "-o", str(tmp_path / "first-process")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_mounts_nothing_where_it_is_not_the_first_process() -> None:
+    first = c_program.build("first-process", paths.GUEST, paths.CACHE / "bin")
+    env = {"lockscale_init": "/nowhere/bin/virtme-ng-init"}
+    done = subprocess.run([first], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "the kernel starts it in a guest" in done.stderr
