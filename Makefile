@@ -75,7 +75,7 @@ figures: env  ## write figures/ anew: every published table and every study
 
 # setup/jupyter: texts open as pages, Lab asks the network for no news, kernels listen on no port
 lab: env  ## JupyterLab with the notebooks' index
-	JUPYTER_CONFIG_PATH=$(CURDIR)/setup/jupyter .venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
+	JUPYTER_CONFIG_PATH=$(CURDIR)/setup/jupyter .venv/bin/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/workspaces/lockscale/tree/notebooks/README.md \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_OPTIONS)
 
 lock: env  ## resolve pyproject.toml into requirements.lock anew

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -49,7 +50,10 @@ def test_the_index_is_served_and_its_notebooks_are_there(server: str):
 
 
 def test_the_page_that_opens_is_the_lab(server: str):
-    page = get(server, "/lab/tree/notebooks/README.md")
+    """In a workspace of its own: of another clone's it would show the tabs."""
+    address = re.search(r"default_url=(\S+)", (paths.ROOT / "Makefile").read_text())
+    assert address and address[1] == "/lab/workspaces/lockscale/tree/notebooks/README.md"
+    page = get(server, address[1])
     assert "jupyter-config-data" in page and "JupyterLab" in page
 
 

@@ -8,8 +8,9 @@
 # whatif` prints the same.
 #
 # This page was executed for the study's latest run in [data/measured](../data/README.md), with today's
-# code: notebook 07 judges the prediction that was recorded before that run was measured, which may differ.
-# Executed by hand as it stands (`run = ""`), the notebook counts and measures nothing: only a run does.
+# code: notebook 07 judges the prediction that was recorded before that run was measured, which may
+# differ. Executed by hand as it stands (`run = ""`), the notebook counts and measures nothing: only a run
+# does. With `target = "manycore"` and `run` the name of a run in data/measured it shows what is below.
 #
 # In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
 # of the other arms there. For group-trylock and orphan-file that is the unpatched kernel. For inode-claim
@@ -146,10 +147,11 @@ facts(prediction["guest_fit"])
 # In virtual time rates are meaningful. There the unpatched arm is measured first, and every other arm is
 # predicted from its rates alone, as a gain at the same number of processes, from `low` to `high` at 90%.
 # The model is fitted to those rates; the interval also covers what a model of one lock cannot know, above
-# all the next bottleneck. These are the gains as predicted by today's code; 07 has those that were recorded
-# before the run. `naive_gain` would be the gain if nothing waited any more, so that each process is
-# as fast as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty on a target
-# that gives no rates.
+# all the next bottleneck. These are the gains as predicted by today's code; 07 has those that were
+# recorded before the run. The two differ where the method has changed since, and the later need not be
+# the nearer. `naive_gain` would be the gain if nothing waited any more, so that each process is as fast
+# as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty on a target that
+# gives no rates.
 
 # %%
 gains = prediction.get("run", {"gains": []})["gains"]

@@ -61,7 +61,8 @@ story.show(function_shares(*costs, names, says), costs[0], "06-function-cost")
 # ## Locks and CPUs
 #
 # Who waits for which lock at that point (perf lock, by caller), and where the CPUs spend their time (perf
-# record), for those arms and points at which the run was profiled; nothing where it was not.
+# record), for those arms and points at which the run was profiled; where it was not, the table has no
+# rows and there is no figure.
 
 # %%
 lock_waits_of(story.rows, names, *point)

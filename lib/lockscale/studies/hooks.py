@@ -106,7 +106,8 @@ class Scene:
 
     `lock` is the one whose waits and holds are shown, `locks` that of arms with another; `counts` are the
     threads of the curve. `table`, `metric` and `statistic` are the published numbers; `scaled` is the arm
-    by which times of an unpublished amount of work are scaled.
+    by which times of an unpublished amount of work are scaled. `assumed`: arms whose own parameters no
+    published number sets.
     `any_kind`: the model has every kind of lock, a start skew and shared CPUs.
     """
 
@@ -123,6 +124,7 @@ class Scene:
     counts: tuple[int, ...]
     locks: Mapping[str, str] = field(default_factory=dict)
     scaled: str = ""
+    assumed: tuple[str, ...] = ()
     any_kind: bool = False
 
     def lock_of(self, arm: str) -> str:
@@ -132,6 +134,11 @@ class Scene:
         """The arm that `arm` is compared with: the patched one, or of that the one before."""
         before, after = self.patch
         return before if arm == after else after
+
+    def is_later(self, arm: str) -> bool:
+        """Whether `arm` is the patched one, or one of those that follow it, which change more."""
+        order = list(self.arms)
+        return order.index(arm) >= order.index(self.patch[1])
 
 
 @dataclass(frozen=True)

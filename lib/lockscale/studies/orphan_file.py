@@ -174,6 +174,7 @@ def scenes(study: Study) -> tuple[Scene, ...]:
             threads=64,
             counts=tuple(2**k for k in range(7)),
             scaled=OFF,
+            assumed=(MUTEX,),
         ),
         Scene(
             name="creat-clo",

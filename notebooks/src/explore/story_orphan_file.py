@@ -110,7 +110,8 @@ explorer_figure(view(Setting("orphan-file", "orphan-locked", 64, fine=True)))
 # slower here than the list: 0.8 times as fast with 32 processes, 0.6 times with 64. All its users start
 # at block 0, and with 64 processes the cache line that `jbd2_journal_grab_journal_head()` moves is in
 # transfer for 97% of the time. The model above has it 1.3 times as fast as the list, whose parameters are
-# assumed: the real kernels do not confirm the order of these two.
+# assumed, and whose mutex always puts a waiter to sleep, where the kernel's lets it spin while the owner
+# runs: the real kernels do not confirm the order of these two.
 #
 # For *creat*, the gain over the list falls from 2.6 with 8 processes to 1.7 with 32; published, it rises
 # from 1.3 with 7 clients to 4.8 with 31. The published load, creat_clo, does more than create. Here the

@@ -110,6 +110,10 @@ explorer_figure(view(Setting("write-access", "slow-retry", 48, fine=True)))
 # With 16 processes the cheap call still makes creates 1.5 times as fast, with 48 it makes them 0.6 times
 # as fast (published: 0.3). With the search under the lock the cheap call is the faster one throughout:
 # 1.8 times with 48 processes, where the model above has less than 1.1 times.
+#
+# The grey band was recorded before the run, by a method that was as unsure with one process, where nobody
+# waits, as anywhere else: there it reaches from a fifteenth to fifteen. Today's is sure there (notebook
+# 03).
 
 # %% [markdown]
 # ## What is next

@@ -11,10 +11,12 @@ from lockscale.show.explore.setting import Setting, changed, scenes
 from lockscale.show.explore.view import (
     View,
     busiest,
+    depends,
     locks_of_name,
     numbers,
     published_points,
     removes,
+    sliders,
     view,
     view_while,
     wait_us_per_operation,
@@ -101,6 +103,41 @@ def test_the_patch_removes_the_storm(storm: View):
     assert removes(view(changed(STORM, arm="search-locked"))) == said, "the same patch, from its other side"
 
 
+def test_a_patch_on_top_of_the_patched_arm_is_not_told_backwards():
+    """S2: fast-search has both fixes, and orphan-off is no step back to the lockless file."""
+    both = removes(view(changed(STORM, scene="write-access", arm="fast-search")))
+    assert both.startswith("fast-search instead of fast-retry") and "(1" in both
+    assert removes(view(changed(STORM, scene="orphan-file", arm="orphan-off"))).startswith(
+        "orphan-off instead"
+    )
+
+
+def test_the_cache_line_that_limits_is_named_with_the_time_that_threads_wait_for_it():
+    """S3 with a goal per inode: nobody waits for a lock, and the journal's line passes on one after another.
+
+    By Little's law 64 threads spend 64 / rate a fallocate, and the line serves one in 1 / rate.
+    """
+    seen = view(changed(STORM, scene="group-trylock", arm="inode-goal-scan0"))
+    (said,) = [line for line in numbers(seen) if line.startswith("cache line journal: wait ")]
+    line, cycle_ns = seen.at.lines["journal"], 64e9 / seen.at.rate_per_s
+    assert line.cost_ns_mean == pytest.approx(cycle_ns / 64, rel=0.02), "it is busy all the time"
+    told = float(said.partition("ns, ")[2].partition("%")[0])
+    assert told == pytest.approx(100 * line.wait_ns_mean / cycle_ns, abs=1)
+    assert not [one for one in numbers(view(STORM)) if one.startswith("cache line")]
+
+
+def test_a_slider_is_told_to_do_nothing_for_an_arm_without_such_a_section():
+    assert depends("orphan-file", "orphan-locked", "hold_ns")
+    for arm in ("orphan-mutex", "orphan-lockless", "orphan-off"):
+        assert not depends("orphan-file", arm, "hold_ns") and depends("orphan-file", arm, "elsewhere_us")
+        assert f"{arm} has no such section" in sliders(changed(STORM, scene="orphan-file", arm=arm))
+
+
+def test_an_arm_that_no_published_number_sets_is_not_called_calibrated():
+    old_list = view(changed(STORM, scene="orphan-file", arm="orphan-mutex"))
+    assert "simulated, orphan-mutex assumed," in layout(old_list)["title"]["text"]
+
+
 def test_without_comparison_there_is_no_other_curve():
     alone = view(changed(STORM, compare=False))
     assert alone.other == () and alone.other_at is None and removes(alone) == ""
@@ -131,7 +168,7 @@ def test_one_of_many_locks_can_be_the_busy_one(storm: View):
     mean = one_goal.at.locks["group lock"].busy
     assert mean < 0.02 and 0.98 < busiest(one_goal, "group lock") <= 1
     (said,) = [line for line in numbers(one_goal) if line.startswith("group lock")]
-    assert said.endswith("busy 100% the busiest of its 128 (timeline), mean 0.8%")
+    assert said.endswith("busy 0.8% on average of its 128 locks, 100% the busiest in the timeline")
     alone = locks_of_name(storm, "group lock") == 1
     assert alone and busiest(storm, "group lock") == pytest.approx(
         storm.at.locks["group lock"].busy, abs=0.05

@@ -78,6 +78,7 @@ def test_another_scene_takes_the_controls_along(explorer: Explorer):
         assert explorer.controls["arm"].options == tuple(one.arms)
         assert shows(explorer, changed(Setting(), scene=one.name))
         assert explorer.controls["kind"].disabled == (not one.any_kind)
+        assert explorer.controls["kind"].layout.visibility == ("visible" if one.any_kind else "hidden")
         for name, parameter in TIMES.items():
             times = [time for _, time in explorer.controls[name].options]
             assert times[0] < explorer.controls[name].value == default(one, parameter) < times[-1]

@@ -102,6 +102,8 @@ def _title(view: View) -> str:
     calibrated = "calibrated" if view.at.calibration else "no longer calibrated"
     if view.setting.of.any_kind and view.setting.kind != LOCK_KINDS[0]:
         calibrated = f"calibrated for a {LOCK_KINDS[0]} lock"
+    if view.setting.arm in view.setting.of.assumed:
+        calibrated = f"{view.setting.arm} assumed"
     runs = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
     simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: simulated, the first of them"
     says = f"{simulated}<br>open marks: published{_made_of(view.setting.of)}"

@@ -116,6 +116,8 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
 
 HEIGHT_PX = 740
 FEW_THREADS = 12
+MOST_ROWS_SAID = 24
+"""More names of places would be printed over one another."""
 SEEN_US = 30.0
 """What is in sight at first; the strip below the axis moves it."""
 WAITING = ("spinning", "sleeping", "running")
@@ -193,7 +195,13 @@ def _by_place(one: Shot, places: Sequence[str]) -> tuple[list[Stroke], Data]:
         here = [s for place, s in at if place == row]
         lanes = {thread: n for n, thread in enumerate(sorted({s.height for s in here}))}
         found += [s._replace(height=k - 0.4 + 0.8 * (lanes[s.height] + 0.5) / len(lanes)) for s in here]
-    ticks = {"tickvals": list(range(len(rows))), "ticktext": rows, "range": [max(3, len(rows)) - 0.5, -0.5]}
+    every = -(-len(rows) // MOST_ROWS_SAID)
+    said = [k for k, row in enumerate(rows) if k % every == 0 or "[" not in row]
+    ticks = {
+        "tickvals": list(said),
+        "ticktext": [rows[k] for k in said],
+        "range": [max(3, len(rows)) - 0.5, -0.5],
+    }
     return found, {"title": {"text": ""}, **ticks}
 
 
@@ -235,4 +243,6 @@ def _labels(taken: Sequence[Shot]) -> list[str]:
 
 def _says(one: Shot) -> str:
     calibrated = "calibrated" if one.trace.calibration else "not calibrated"
+    if one.arm in one.of.assumed:
+        calibrated = f"{one.arm} assumed"
     return f"simulated, {calibrated}, seed {one.trace.seed}"

@@ -17,6 +17,7 @@ from lockscale.show.explore.setting import (
     SEED,
     TIMES,
     Setting,
+    default,
     model_of,
     scene,
 )
@@ -157,6 +158,7 @@ def numbers(view: View) -> list[str]:
         f"{view.setting.arm} at {at.threads} threads, simulated: "
         f"{digits(at.rate_per_s)} {at.unit}{interval}, attempts per operation {at.attempts_per_op:.4g}",
         *_lock_lines(view),
+        *_line_lines(view.at),
     ]
 
 
@@ -175,7 +177,20 @@ def sliders(setting: Setting) -> str:
     """What the two times mean to the model; a lock can be held for more than `hold`, and more than once."""
     meanings = {one.name: one.meaning for one in model_of(setting.of.model).parameters}
     said = [f"slider {slider}: {meanings[name]}" for slider, name in TIMES.items()]
-    return "; ".join([*said, "how long each lock is held in all, with what else is done under it, is above"])
+    if not depends(setting.scene, setting.arm, TIMES["hold"]):
+        said[0] = f"slider hold: {setting.arm} has no such section"
+    if setting.of.any_kind and setting.cpus:
+        said.append("host CPUs: of a guest without paravirtual spin locks, with which a waiter would halt")
+    return "; ".join([*said, "the holds above are of all that is done under a lock"])
+
+
+@functools.cache
+def depends(scene_name: str, arm: str, parameter: str) -> bool:
+    """Whether anything that the arm does takes that time: whether operations take longer with more of it."""
+    of = scene(scene_name)
+    model, few = model_of(of.model), {"seed": SEED, "replications": 1, "operations": 100, "workers": 1}
+    more = {**of.arms[arm], parameter: 4 * default(of, parameter)}
+    return simulate(model, 2, of.arms[arm], **few).rates_per_s != simulate(model, 2, more, **few).rates_per_s
 
 
 def removes(view: View) -> str:
@@ -185,7 +200,7 @@ def removes(view: View) -> str:
         return ""
     known = view.setting.of
     before, after = view.setting.arm, known.after(view.setting.arm)
-    if known.patch[1] == before:  # the chosen one is the patched one
+    if known.is_later(before):
         before, after, at, other = after, before, other, at
     waits = [
         f"{digits(wait_us_per_operation(result, known.lock_of(arm)))} us at {known.lock_of(arm)}"
@@ -207,12 +222,31 @@ def _lock_lines(view: View) -> list[str]:
     ]
 
 
+LEAST_LINE = 0.01
+"""Of the threads' time: a cache line for which they wait less is not mentioned."""
+
+
+def _line_lines(at: Result) -> list[str]:
+    """The cache lines for which threads wait, the longest first: they run meanwhile, as a profile has it."""
+    threads_s = at.threads * sum(at.operations / rate for rate in at.rates_per_s)
+    shares = {
+        name: one.operations * (one.wait_ns_mean or 0.0) / 1e9 / threads_s for name, one in at.lines.items()
+    }
+    return [
+        f"cache line {name}: wait {digits(at.lines[name].wait_ns_mean)} ns, {share:.0%} of the threads' time "
+        "(they run while they wait for a line)"
+        for name, share in sorted(shares.items(), key=lambda one: -one[1])
+        if share >= LEAST_LINE
+    ]
+
+
 def _busy(view: View, name: str, mean: float) -> str:
     """A mean over many locks says little of the one that all want."""
     locks = locks_of_name(view, name)
     if locks == 1:
         return f"{mean:.0%}"
-    return f"{busiest(view, name):.0%} the busiest of its {locks:,} (timeline), mean {mean:.1%}"
+    busy = busiest(view, name)
+    return f"{mean:.1%} on average of its {locks:,} locks, {busy:.0%} the busiest in the timeline"
 
 
 def digits(value: float | None) -> str:

@@ -32,7 +32,7 @@ from lockscale.show.explore.setting import (
     rounded,
     scenes,
 )
-from lockscale.show.explore.view import View, numbers, removes, runs, sliders, view, view_while
+from lockscale.show.explore.view import View, depends, numbers, removes, runs, sliders, view, view_while
 
 EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
 """CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
@@ -301,10 +301,13 @@ class Explorer(w.VBox):  # type: ignore[misc]
                     control.value = value
             for name in ("kind", "skew_us", "cpus"):
                 self.controls[name].disabled = not known.any_kind
+                self.controls[name].layout.visibility = "visible" if known.any_kind else "hidden"
         finally:
             self._moving = False
 
     def _show_words(self, found: Any) -> None:
+        for name, parameter in TIMES.items():
+            self.controls[name].disabled = not depends(self.setting.scene, self.setting.arm, parameter)
         lines = [
             html.escape(line)
             for line in (*numbers(found), sliders(self.setting), removes(found), runs(found))
