@@ -14,7 +14,9 @@ from lockscale.predict.change_kind import GONE
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
-from lockscale.tools.lock_profile import LockProfile
+from lockscale.predict.lock_verdict import WHICH_LOCK
+from lockscale.tools.lock_functions import wait_of
+from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry
 
 
@@ -277,3 +279,71 @@ def test_patches_that_leave_less_of_the_lock_are_told_apart_where_rates_leave_li
     assert all(1 < gain < measured.most_gain for gain in gains)
     free = learned().gain(GONE, None)
     assert free.value > measured.most_gain, "without the rates"
+
+
+def stack(count: float, line: int, *path: str, off: bool = False) -> Entry:
+    """One whole stack, the nearest first."""
+    asleep = {"wait_ns": count * 1e9} if off else {}
+    return Entry(path[0], line, path[1:], wait_of(path), None, "self", count, **asleep)
+
+
+def stacks(*entries: Entry, off: bool = False) -> LockProfile:
+    return LockProfile("folded", SLEEP if off else SAMPLES, entries, disjoint=True)
+
+
+CREATE = ("ext4_create", "path_openat", "do_sys_openat2")
+OUTER = stack(69.0, 1, "osq_lock", "rwsem_down_write_slowpath", "down_write", "path_openat", "do_sys_openat2")
+INNER = stack(14.0, 2, "queued_spin_lock_slowpath", "_raw_spin_lock", "__ext4_new_inode", *CREATE)
+WORK = stack(17.0, 3, "memcpy", *CREATE)
+
+
+def test_a_lock_that_is_held_while_the_patchs_is_waited_for_is_no_limit_of_it() -> None:
+    """Simulated, 8 rwsems over one spin lock in 64 parts: 495 to 1,149 thousand/s, of waits for 14%."""
+    nested = UnpatchedData({1: 91e3, 32: 495e3}, stacks(OUTER, INNER, WORK))
+    found = ask_lock(nested, ["split __ext4_new_inode 64"], [], learned())
+    (one,), limit = found.candidates, found.next_limit
+    assert one.worth == "not known" and "path_openat may hold a lock" in one.open
+    assert one.high > 2.32, "what the simulation gives"
+    assert limit and limit.name == "path_openat" and limit.held_meanwhile and not limit.limits
+    assert "its queue shrinks too" in lock_text(found)
+    outer = ask_lock(nested, ["lockless path_openat"], [], learned())
+    assert outer.next_limit and outer.next_limit.name == "__ext4_new_inode" and outer.next_limit.limits
+
+
+def test_a_function_stands_for_the_lock_that_it_takes_itself() -> None:
+    seen = UnpatchedData({}, stacks(OUTER, INNER, WORK), 32)
+    own = ask_lock(seen, ["lockless path_openat"], [], learned()).candidates[0]
+    assert own.promise == pytest.approx(1 / 0.31) and own.matched.endswith("; not __ext4_new_inode")
+    above = ask_lock(seen, ["lockless do_sys_openat2"], [], learned()).candidates[0]
+    assert above.worth == "not known" and "wait for locks of different kinds: name one" in above.open
+
+
+def test_a_longer_sleep_that_is_for_no_lock_is_named() -> None:
+    fsync = stack(75.0, 1, "schedule", "jbd2_log_wait_commit", "ext4_sync_file", off=True)
+    rwsem = stack(25.0, 2, "schedule", "rwsem_down_write_slowpath", "down_write", "path_openat", off=True)
+    found = ask_lock(UnpatchedData({}, stacks(fsync, rwsem, off=True), 32, 10.0), [], [], learned())
+    assert "jbd2_log_wait_commit sleeps for 75% of the off-CPU time, and for no lock" in lock_text(found)
+
+
+def test_who_sleeps_in_futex_wait_may_have_no_work() -> None:
+    """A pool's idle threads sleep there as those that wait for a user's mutex do."""
+    idle = stack(90.0, 1, "schedule", "futex_wait_queue", "futex_wait", "do_futex", off=True)
+    lock = stack(90.0, 1, *idle.path, "__lll_lock_wait", "pthread_mutex_lock", "work", off=True)
+    for one, says in ((idle, True), (lock, False)):
+        found = ask_lock(UnpatchedData({}, stacks(one, off=True), 32, 4.0), [], [], learned())
+        assert ("who sleeps in futex_wait() may have no work" in lock_text(found)) == says
+
+
+def test_a_verdict_is_the_same_whether_the_name_was_typed_or_not() -> None:
+    flat = Entry("native_queued_spin_lock_slowpath", 1, None, "spin", None, "self", 52.31)
+    seen = UnpatchedData({}, profile(flat), 64)
+    (first, *_) = ask_lock(seen, [], [], learned()).candidates
+    (typed,) = ask_lock(seen, [first.patch], [], learned()).candidates
+    assert typed == first and typed.worth == "not known" and typed.open == WHICH_LOCK
+
+
+def test_shares_of_more_than_everything_are_said() -> None:
+    rows = [
+        Entry(name, n, None, "spin", None, "self", 60.0) for n, name in enumerate(("osq_lock", "spin_lock"))
+    ]
+    assert "add up to 120%" in lock_text(ask_lock(UnpatchedData({}, profile(*rows), 64), [], [], learned()))

@@ -134,10 +134,12 @@ def test_a_function_that_takes_a_lock_is_not_given_the_locks_of_what_it_calls() 
     own = Entry("rwsem_spin_on_owner", 1, ("down_write", "do_unlinkat"), "rwsem:W", None, "self", 30.0)
     below = Entry("_raw_spin_lock", 2, ("evict", "do_unlinkat"), "spin", None, "self", 20.0)
     found = ask_lock(UnpatchedData({}, profile(own, below), 64), [], [], learned())
-    assert {one.patch.split()[1] for one in found.candidates} == {"down_write"}
+    assert {one.patch.split()[1] for one in found.candidates} == {"do_unlinkat"}
     assert {one.matched for one in found.candidates} == {
-        "rwsem_spin_on_owner < down_write < do_unlinkat (line 1)"
+        "rwsem_spin_on_owner < down_write < do_unlinkat (line 1); not evict"
     }
+    by_name = ask_lock(UnpatchedData({}, profile(own, below), 64), ["lockless do_unlinkat"], [], learned())
+    assert by_name.candidates[0].promise == pytest.approx(1 / 0.7)
     assert found.candidates[0].promise == pytest.approx(1 / 0.7, rel=0.01)
 
 

@@ -210,3 +210,12 @@ def test_lost_samples_are_a_warning():
     lost = text.replace("Total Lost Samples: 0", "Total Lost Samples: 900000")
     assert lost != text and not any("lost" in one for one in profile_of(text).warnings)
     assert "perf lost 900000 samples: shares may be far off" in profile_of(lost).warnings
+
+
+def test_samples_of_another_event_are_no_time() -> None:
+    head, body = "# Samples: 1K of event '{}'\n#\n", "    60.00%  app  [kernel.kallsyms]  [k] osq_lock\n"
+    for event in ("cycles:P", "cpu_core/cycles/", "cpu-clock", "task-clock:u", "ibs_op//"):
+        assert not [one for one in profile_of(head.format(event) + body).warnings if "samples of" in one]
+    for event in ("cache-misses", "page-faults", "lock:contention_begin"):
+        said = f"samples of {event} are no shares of the time: record cycles"
+        assert said in profile_of(head.format(event) + body).warnings

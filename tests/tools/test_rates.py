@@ -30,6 +30,8 @@ def test_each_form(text, rates):
         ("1:35k,1:40k", "1 threads appear twice"),
         ("0:35k", "needs threads and a rate above zero"),
         ("4:0", "needs threads and a rate above zero"),
+        ("1:1e-300,4:5", "is no rate: give one from 1e-12"),
+        ("1:5,4:1e300", "is no rate: give one from 1e-12"),
         ("1:-35k", "is not of the form threads:rate"),
         ("1:35kk", "is not of the form threads:rate"),
         ("threads,rate\n1,35000\n4,fast\n", "line 3, '4,fast', is not of the form threads,rate"),

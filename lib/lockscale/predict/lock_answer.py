@@ -18,12 +18,10 @@ from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_verdict import (
-    NOT_KNOWN,
-    WHICH_LOCK,
     MatchedPatch,
     all_seen,
+    held_over,
     match_patch,
-    names_no_lock,
     no_waits,
     notes_of,
     rows_taken_together,
@@ -74,12 +72,21 @@ class PatchGain:
 
 @dataclass(frozen=True)
 class NextLimit:
-    """Who waits second longest, and the gain at which that alone would end a patch of the first."""
+    """Who waits second longest, and the gain at which that alone would end a patch of the first.
+
+    held_meanwhile: the patch's lock may be waited for with that one held, so that its queue goes, too.
+    """
 
     name: str
     wait_pct: float
     gain_ends_at: float
     is_another_lock: bool
+    held_meanwhile: bool = False
+
+    @property
+    def limits(self) -> bool:
+        """Whether it is known to stay."""
+        return self.is_another_lock and not self.held_meanwhile
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,6 @@ def ask_lock(
     different = dict.fromkeys(read_patch(text) for text in patches or _usual(measured))
     asked = [match_patch(measured, patch) for patch in different]
     found = [_candidate(measured, one, learned) for one in asked]
-    if not patches and names_no_lock(measured):
-        found = [(replace(one, worth=NOT_KNOWN, open=one.open or WHICH_LOCK), limit) for one, limit in found]
     found.sort(key=lambda one: (-one[0].value, -one[0].low))
     itself, off = _against_itself(measured)
     first, following = found[0]
@@ -187,12 +192,14 @@ def _candidate(
     if promise is not None and None not in shares and not any(change.of_work for change in changes):
         promise = min(promise, float(measured.most_threads))  # who holds a lock does not wait for it
     following = _next_limit(
-        measured, [match for change, match in asked.matched if not _own(change, measured)]
+        measured, [(change, match) for change, match in asked.matched if not _own(change, measured)]
     )
-    limit = following.gain_ends_at if following and following.is_another_lock else float("inf")
+    if following and following.name in held_over(measured, asked):
+        following = replace(following, held_meanwhile=True)
+    limit = following.gain_ends_at if following and following.limits else float("inf")
     seen = all_seen(measured, asked)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
-    ends_at = following.gain_ends_at if following else None
+    ends_at = following.gain_ends_at if following and not following.held_meanwhile else None
     why = why_open(measured, gain.worth, ends_at, shares, asked)
     candidate = PatchGain(
         patch=patch.text,
@@ -265,12 +272,17 @@ def _together(
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 
-def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | None:
+def _next_limit(measured: UnpatchedData, asked: Sequence[tuple[Change, Match]]) -> NextLimit | None:
     """The longest wait that a patch of these leaves alone; it has at most the time that the others leave."""
     profile, room = measured.profile, 1 - (measured.wait_share or 0.0)
     if profile is None or measured.waits_unseen:
         return None
-    taken = {entry for match in ours for entry in (*match.entries, *match.waits)}
+    ours = [match for _, match in asked]
+    taken = {
+        entry
+        for change, match in asked
+        for entry in (*match.waits, *(match.entries if change.of_work or not match.waits else ()))
+    }
     may_hold_it = any(not match.waits and _without_callers(match) for match in ours)
     for wait in profile.waits:
         if may_hold_it and _without_callers(wait):
@@ -283,7 +295,9 @@ def _next_limit(measured: UnpatchedData, ours: Sequence[Match]) -> NextLimit | N
             another = profile.names_locks or measured.distinct
             another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
             name = wait.name
-            if any(match.name == name for match in ours):  # of a function that takes two kinds of lock
+            if any(
+                match.name.rpartition(":")[2] == name for match in ours
+            ):  # of a function that takes two kinds of lock
                 name = f"{wait.entries[0].family}:{name}"
             return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another)
     return None

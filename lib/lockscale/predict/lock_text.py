@@ -97,6 +97,11 @@ def _next(answer: LockAnswer) -> str:
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
     if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."
+    if limit.held_meanwhile:
+        return (
+            f"{about}: whoever waits for the patch's lock may hold that one meanwhile, so its queue shrinks "
+            "too, and the gain may exceed its promise."
+        )
     if limit.is_another_lock:
         return (
             f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
@@ -147,7 +152,7 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
 
 def _expected(answer: LockAnswer, best: PatchGain) -> str:
     limit = answer.next_limit
-    within = limit and limit.is_another_lock and not _limits_nothing(answer, limit)
+    within = limit and limit.limits and not _limits_nothing(answer, limit)
     more = best.promise is not None and best.value > best.promise
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
@@ -164,7 +169,7 @@ def _doubt(answer: LockAnswer) -> str:
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
         f"{limit.gain_ends_at:.2f} times" + ("." if limit.is_another_lock else ", if it is a different lock.")
-        if limit and not _limits_nothing(answer, limit)
+        if limit and not limit.held_meanwhile and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."
     )
     off = answer.off_by_pct

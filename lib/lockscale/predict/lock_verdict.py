@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Whether a patch of a lock is worth writing, and what the data about it lack or assume."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,8 @@ from lockscale.errors import BadInput
 from lockscale.predict.lock_data import ASSUMED_THREADS, MOST_BUSY, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
-from lockscale.tools.lock_functions import IDLE, function_of, kind_of
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, Match
+from lockscale.tools.lock_functions import IDLE, function_of, is_for_any_work, kind_of, may_be_one_lock
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP, Match
 from lockscale.tools.profile_entry import caller_of
 
 SURE, UNLIKELY = 0.9, 0.5
@@ -17,6 +18,8 @@ IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
 CONTRADICTION = "the data contradict each other"
 UNEXPLAINED = "the waits do not explain the rates"
 WHICH_LOCK = "the profile does not say which lock it is"
+SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
+ROUNDED_PCT = 1.0
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 NOBODY_WAITS = promise_of(0.02)
 LEAST_IDLE_PCT = 5.0
@@ -73,10 +76,16 @@ def why_open(
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
+    if over := held_over(measured, asked):
+        return f"{over[0]} may hold a lock while this one is waited for"
     if chance < UNLIKELY:
         return ""
     if many := _many_locks(asked):
         return many
+    if any(_names_no_lock(match) for change, match in asked.matched if not change.of_work):
+        return WHICH_LOCK
+    if _any_work(measured, asked):
+        return "who sleeps in futex_wait() may have no work"
     if chance < SURE:
         return f"the chance is between {UNLIKELY:.0%} and {SURE:.0%}"
     if _unfounded(measured, asked):
@@ -113,16 +122,49 @@ def _unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     ]
 
 
+def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
+    """Functions that wait for a lock of their own and call whoever waits for the patch's.
+
+    A lock that they hold meanwhile is held the shorter, the less is waited below: its queue goes too.
+    """
+    if measured.profile is None or all(change.of_work for change in asked.changes):
+        return []
+    ours = [one for match in asked.matches for one in match.waits]
+    above = {
+        name for one in ours if (who := caller_of(one.path)) for name in one.path[one.path.index(who) + 1 :]
+    }
+    return [wait.name for wait in measured.profile.waits if wait.name in above and wait.waits[0] not in ours]
+
+
+def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:
+    """Whether threads sleep in futex_wait() and nothing says that it is for a lock."""
+    return any(
+        is_for_any_work(one.path)
+        for change, match in asked.matched
+        if measured.profile and measured.profile.of == SLEEP and not change.of_work
+        for one in match.waits
+    )
+
+
 def _many_locks(asked: MatchedPatch) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
     for change, match in asked.matched:
-        if change.of_work or not kind_of(match.name):
-            continue
         callers = list(dict.fromkeys(who for one in match.waits if (who := caller_of(one.path))))
+        of_every_lock = bool(kind_of(match.name))
+        if change.of_work or (not of_every_lock and may_all_be_one(match.kinds)):
+            continue
         if len(callers) > 1:
+            if not of_every_lock:
+                both = " and ".join(callers[:2])
+                return f"below {match.name}, {both} wait for locks of different kinds: name one"
             more = f" and {len(callers) - 2} more" if len(callers) > 2 else ""
             return f"{match.name} is called for {' and '.join(callers[:2])}{more}: name one of them"
     return ""
+
+
+def may_all_be_one(kinds: Sequence[str]) -> bool:
+    """Whether waits of all these kinds can be for one lock."""
+    return all(may_be_one_lock((one,), (other,)) for one in kinds for other in kinds)
 
 
 def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
@@ -151,6 +193,11 @@ def names_no_lock(measured: UnpatchedData) -> bool:
     return bool(waits and kind_of(waits[0].name) in waits[0].kinds)
 
 
+def _names_no_lock(match: Match) -> bool:
+    """Whether it is a function where every lock of its kind waits, and nothing says who called it."""
+    return kind_of(match.name) in match.kinds and not any(one.callers for one in match.entries)
+
+
 def _which(measured: UnpatchedData) -> str:
     """What would tell the lock; perf report leaves out callers below its percent limit."""
     if measured.profile and measured.profile.of == LOCK_WAITS:
@@ -164,6 +211,8 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     found = list(measured.profile.warnings) if measured.profile else []
     if measured.rates_doubt:
         found.append(measured.rates_doubt)
+    if (self_pct := _self_pct(measured)) > 100 + ROUNDED_PCT:
+        found.append(f"the rows' own shares add up to {self_pct:.0f}%: is it one profile, each row once?")
     if measured.overfull:
         found.append(f"{measured.overfull}: correct --seconds or --threads, or others waited too")
     if measured.off_scale:
@@ -171,6 +220,34 @@ def warnings_of(measured: UnpatchedData) -> list[str]:
     if measured.contradiction or measured.waits_unseen:
         found.append(f"{UNEXPLAINED}, so whether a patch is worth writing is not known")
     return found
+
+
+def _self_pct(measured: UnpatchedData) -> float:
+    """What the rows without callers say of the functions' own samples, in all; 0 where there are none."""
+    profile = measured.profile
+    if profile is None or profile.of != SAMPLES:
+        return 0.0
+    rows = [one for one in profile.entries if one.counts == "self" and one.callers is None]
+    return sum(one.share_pct or 0.0 for one in rows)
+
+
+def other_sleep(measured: UnpatchedData) -> str:
+    """The longest sleep that is for no lock, of off-CPU time; empty where lock waits are longer."""
+    profile = measured.profile
+    if profile is None or profile.of != SLEEP or not profile.waits:
+        return ""
+    sleeps: dict[str, float] = {}
+    for one in profile.entries:
+        if not one.kind:
+            where = next((name for name in one.path if not SLEEPS.fullmatch(name)), one.path[0])
+            sleeps[where] = sleeps.get(where, 0.0) + (one.share_pct or 0.0)
+    name = max(sleeps, key=lambda one: sleeps[one], default="")
+    if not name or sleeps[name] <= (profile.waits[0].wait_pct or 0.0):
+        return ""
+    return (
+        f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, and for no lock: where these are the "
+        "load's threads, that limits the gain"
+    )
 
 
 def no_waits(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
@@ -202,6 +279,8 @@ def notes_of(
         notes.append(
             f"--share {share_pct:g} is {share_pct:g}%: for {100 * share_pct:g}% write {100 * share_pct:g}"
         )
+    if sleep := other_sleep(measured):
+        notes.append(sleep)
     if not measured.threads_said:
         notes.append(f"{ASSUMED_THREADS} threads are assumed: give --threads or rates")
     if measured.most_gain < 1:

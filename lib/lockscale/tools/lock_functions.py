@@ -8,7 +8,9 @@ from functools import lru_cache
 IDLE = re.compile(
     r"(?:intel_idle\w*|mwait_idle\w*|acpi_idle_\w+|acpi_safe_halt|native_safe_halt|pv_native_safe_halt"
     r"|default_idle|poll_idle|io_idle|arch_cpu_idle|cpuidle_enter\w*|cpuidle_idle_call|do_idle"
-    r"|cpu_startup_entry|start_secondary|cpu_idle_poll|default_idle_call|cpu_do_idle)"
+    r"|cpu_startup_entry|start_secondary|cpu_idle_poll|default_idle_call|cpu_do_idle"
+    r"|acpi_processor_ffh_cstate_enter|amd_e400_idle|xen_safe_halt|tdx_safe_halt|psci_cpu_suspend_enter"
+    r"|snooze_loop|stop_loop|power[0-9]_idle\w*|plpar_hcall_norets\w*)"
 )
 # kind -> the functions that wait for such a lock; the first that fits
 WAITS = {
@@ -56,6 +58,12 @@ def may_be_one_lock(some: Iterable[str], others: Iterable[str]) -> bool:
         {name for kind in kinds for name in kind.partition(":")[0].split(" or ")} for kinds in (some, others)
     )
     return bool(first & second)
+
+
+def is_for_any_work(path: Sequence[str]) -> bool:
+    """Whether a stack sleeps in futex_wait() for no user's lock that is known: maybe for work."""
+    kinds = {function_of(name) for name in path if kind_of(name) == "futex"}
+    return bool(kinds) and all(map(_FUTEX.fullmatch, kinds))
 
 
 def waits_at(path: Sequence[str]) -> int | None:

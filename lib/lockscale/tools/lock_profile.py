@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_functions import IDLE, function_of, kind_of
+from lockscale.tools.lock_functions import IDLE, function_of, kind_of, may_be_one_lock
 from lockscale.tools.profile_entry import Entry, caller_of, once, stack_text
 
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
 
 SAMPLES: Of = "on-CPU samples"
+SLEEP: Of = "off-CPU time"
 LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
 _READ_OR_WRITE = re.compile(r"-([RW])$")
@@ -128,7 +129,11 @@ class LockProfile:
                 by_caller.setdefault(caller, []).append(one)
         known = {name for of in by_caller.values() for one in of for name in one.path}
         flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
-        found = [_match(name, of, self._once(of), []) for name, of in by_caller.items()]
+        found = [
+            _match(name, of, self._once(of), [])
+            for name, waiting in by_caller.items()
+            for of in _by_lock(waiting)
+        ]
         for family in dict.fromkeys(one.family for one in flat):
             of = [one for one in flat if one.family == family]
             longest = max(of, key=lambda one: one.share_pct or 0.0)
@@ -143,7 +148,8 @@ class LockProfile:
         """The entries that carry `name`, a lock or function, exactly; BadInput with near names where none do.
 
         `a < b` asks for `a` where `b` called it, whether at once or not. Of lock waits in a function that
-        takes locks of several kinds, those of the longest; `mutex:function` asks for others. `lock` is both
+        takes locks of several kinds, those of the longest; `mutex:function` asks for others. Of samples,
+        waits for locks that the function takes itself, if there are any, else those below it. `lock` is both
         rows that lock_stat has of it; `lock-R` is the row of its readers, `lock-W` that of its writers.
         """
         bare, _, side = _READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
@@ -169,8 +175,12 @@ class LockProfile:
             return replace(_match(name, of_one_kind, of_one_kind, []), others=tuple(others))
         own = [one for one in found if one.path[0] == first]
         shares = self._on_stack(own, found)
-        waits = shares if kind_of(first) and own else self._once([one for one in found if one.kind])
-        return _match(name, found, waits, shares)
+        if kind_of(first) and own:
+            return _match(name, found, shares, shares)
+        waiting = [one for one in found if one.kind]
+        taken_here = _by_lock([one for one in waiting if caller_of(one.path) == first])
+        waits = max(map(self._once, taken_here or [waiting]), key=lambda of: _pct(of) or 0.0)
+        return replace(_match(name, found, waits, shares), others=_not_of(first, waits, waiting))
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -209,6 +219,32 @@ class LockProfile:
     def _longest(self) -> str:
         names = [printable(one.name) for one in self.waits[:_MOST_NEAR]]
         return f", in which threads wait for {', '.join(names)}" if names else ": nobody waits there"
+
+
+def _by_lock(waits: Sequence[Entry]) -> list[list[Entry]]:
+    """Waits that can be for one lock together, those of other kinds apart."""
+    found: list[list[Entry]] = []
+    for one in waits:
+        same = next((of for of in found if may_be_one_lock((one.kind or "",), (of[0].kind or "",))), None)
+        if same is None:
+            found.append([one])
+        else:
+            same.append(one)
+    return found
+
+
+def _not_of(function: str, waits: Sequence[Entry], waiting: Sequence[Entry]) -> tuple[str, ...]:
+    """What else is waited for below a function: who takes it, or of the function itself by what."""
+    left_out = [one for one in waiting if one not in waits]
+    taken = {caller_of(one.path) for one in waits}
+    names = []
+    for one in left_out:
+        who = caller_of(one.path)
+        if who == function:
+            names.append(f"{one.path[one.path.index(who) - 1]} < {who}")
+        elif who and who not in taken:
+            names.append(who)
+    return tuple(dict.fromkeys(names))
 
 
 def _of_whom(wait: Entry) -> str:

@@ -216,6 +216,13 @@ def _clean(name: str) -> str:
     return name.removesuffix(" (inlined)").strip()
 
 
+def _no_time(event: str) -> list[str]:
+    """A warning where the samples are of an event that does not come as often as time passes."""
+    if not event or "cycles" in event or "clock" in event or event.startswith("ibs_"):
+        return []
+    return [f"samples of {event} are no shares of the time: record cycles"]
+
+
 def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
     found: list[Entry] = []
     for row in table.rows:
@@ -233,5 +240,5 @@ def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
         table.title or table.event,
         table.line,
         table.samples,
-        (*sure, *table.warnings, *warnings, *repeats(found)),
+        (*sure, *table.warnings, *warnings, *repeats(found), *_no_time(table.event)),
     )

@@ -5,6 +5,8 @@ import re
 
 from lockscale.errors import BadInput, printable
 
+LEAST, MOST = 1e-12, 1e15
+"""Operations per second, as of a table's."""
 _MULTIPLE = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _VALUE = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([kmg]?)"
 _SHORT = re.compile(rf"\s*(\d{{1,7}})\s*:\s*{_VALUE}(?:/s)?\s*", re.IGNORECASE | re.ASCII)
@@ -36,8 +38,10 @@ def rates_of(text: str) -> dict[int, float]:
         threads, rate = int(found[1]), float(found[2]) * _MULTIPLE[found[3].lower()]
         if threads in rates:
             raise BadInput(f"rates: {threads} threads appear twice: give one rate, or a table of repeats")
-        if not (threads and 0 < rate < float("inf")):
+        if not (threads and rate > 0):
             raise BadInput(f"rates: {printable(where)} needs threads and a rate above zero")
+        if not LEAST <= rate <= MOST:
+            raise BadInput(f"rates: {printable(where)} is no rate: give one from {LEAST:g} to {MOST:g}")
         rates[threads] = rate
     if not rates:
         raise BadInput("no rate given: write threads:rate,..., such as 1:35k,4:140k")
