@@ -306,6 +306,10 @@ def test_a_lock_that_is_held_while_the_patchs_is_waited_for_is_no_limit_of_it() 
     assert one.high > 2.32, "what the simulation gives"
     assert limit and limit.name == "path_openat" and limit.held_meanwhile and not limit.limits
     assert "its queue shrinks too" in lock_text(found)
+    shorter, longer = replace(OUTER, share_pct=15.0), replace(INNER, share_pct=68.0)
+    longer_inside = UnpatchedData({}, stacks(shorter, longer, WORK), 32)
+    sure = ask_lock(longer_inside, ["lockless __ext4_new_inode"], [], learned())
+    assert sure.candidates[0].worth == "yes", "the outer queue can only add to that"
     outer = ask_lock(nested, ["lockless path_openat"], [], learned())
     assert outer.next_limit and outer.next_limit.name == "__ext4_new_inode" and outer.next_limit.limits
 

@@ -76,7 +76,7 @@ def why_open(
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
-    if over := held_over(measured, asked):
+    if chance < SURE and (over := held_over(measured, asked)):
         return f"{over[0]} may hold a lock while this one is waited for"
     if chance < UNLIKELY:
         return ""
@@ -151,7 +151,7 @@ def _many_locks(asked: MatchedPatch) -> str:
     for change, match in asked.matched:
         callers = list(dict.fromkeys(who for one in match.waits if (who := caller_of(one.path))))
         of_every_lock = bool(kind_of(match.name))
-        if change.of_work or (not of_every_lock and may_all_be_one(match.kinds)):
+        if change.of_work or (not of_every_lock and _may_all_be_one(match.kinds)):
             continue
         if len(callers) > 1:
             if not of_every_lock:
@@ -162,7 +162,7 @@ def _many_locks(asked: MatchedPatch) -> str:
     return ""
 
 
-def may_all_be_one(kinds: Sequence[str]) -> bool:
+def _may_all_be_one(kinds: Sequence[str]) -> bool:
     """Whether waits of all these kinds can be for one lock."""
     return all(may_be_one_lock((one,), (other,)) for one in kinds for other in kinds)
 
@@ -185,12 +185,6 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
                     "these are several locks of one class, or --seconds is wrong"
                 )
     return list(dict.fromkeys(found))
-
-
-def names_no_lock(measured: UnpatchedData) -> bool:
-    """Whether the longest wait is in a function where every lock of its kind waits."""
-    waits = measured.profile.waits if measured.profile else ()
-    return bool(waits and kind_of(waits[0].name) in waits[0].kinds)
 
 
 def _names_no_lock(match: Match) -> bool:
@@ -295,8 +289,10 @@ def notes_of(
         )
     if measured.profile:
         waits = measured.profile.waits
-        if names_no_lock(measured) and any(
-            waits[0].name == change.lock for one in asked for change in one.changes
+        if (
+            waits
+            and _names_no_lock(waits[0])
+            and any(waits[0].name == change.lock for one in asked for change in one.changes)
         ):
             notes.append(f"{waits[0].name} is where every lock of its kind waits, and {_which(measured)}")
         timed = any(one.wait_ns is not None for one in waits)
