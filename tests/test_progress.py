@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every wait says how far it is; the last word is never lost."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -113,3 +114,19 @@ def test_a_notebook_keeps_nothing_of_a_bar_that_has_ended(monkeypatch: pytest.Mo
     pages = [data["text/html"] for data in shown]
     assert "compare &lt;b&gt;" in pages[0] and 'value="14" max="14"' in pages[-2]
     assert set(shown[-1].values()) == {""}
+
+
+def test_nothing_is_said_of_a_wait_after_it_is_over(monkeypatch: pytest.MonkeyPatch):
+    """What was begun is said to its end first: later its stream may be closed."""
+    begun, said = threading.Event(), []
+
+    def slow(text: str) -> None:
+        begun.set()
+        time.sleep(0.2)
+        said.append(text)
+
+    monkeypatch.setattr(module, "LINE_EVERY_S", 0.01)
+    monkeypatch.setattr(module, "tell", slow)
+    with told_if_long("connect to c"):
+        assert begun.wait(60)
+    assert said == ["connect to c: not done yet"]

@@ -78,7 +78,7 @@ class _Lines:
 
     def __exit__(self, *_: object) -> None:
         if self.later is not None:
-            self.later.cancel()
+            _stop(self.later)
         self.flush()
 
 
@@ -175,7 +175,13 @@ def told_if_long(what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        later.cancel()
+        _stop(later)
+
+
+def _stop(later: threading.Timer) -> None:
+    """Not only not to begin: what it has begun to say is said before the caller's output goes on, or closes."""
+    later.cancel()
+    later.join()
 
 
 def updated_table() -> Callable[[Any, str], None]:

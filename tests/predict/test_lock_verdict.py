@@ -304,7 +304,7 @@ def test_a_lock_that_is_held_while_the_patchs_is_waited_for_is_no_limit_of_it() 
     (one,), limit = found.candidates, found.next_limit
     assert one.worth == "not known" and "path_openat may hold a lock" in one.open
     assert one.high > 2.32, "what the simulation gives"
-    assert limit and limit.name == "path_openat" and limit.held_meanwhile and not limit.limits
+    assert limit and limit.name == "path_openat" and limit.none_because and not limit.limits
     assert "its queue shrinks too" in lock_text(found)
     shorter, longer = replace(OUTER, share_pct=15.0), replace(INNER, share_pct=68.0)
     longer_inside = UnpatchedData({}, stacks(shorter, longer, WORK), 32)
@@ -351,3 +351,13 @@ def test_shares_of_more_than_everything_are_said() -> None:
         Entry(name, n, None, "spin", None, "self", 60.0) for n, name in enumerate(("osq_lock", "spin_lock"))
     ]
     assert "add up to 120%" in lock_text(ask_lock(UnpatchedData({}, profile(*rows), 64), [], [], learned()))
+
+
+def test_a_class_that_was_held_longer_than_the_load_ran_is_no_limit() -> None:
+    """lock_stat adds up all locks of a class: i_mutex of many directories, 600 s in 60."""
+    wanted = Entry("&sbi->s_orphan_lock", 1, None, "mutex", contentions=9, wait_ns=600e9, hold_ns=55e9)
+    many = Entry("&type->i_mutex_dir_key", 2, None, "rwsem:W", contentions=9, wait_ns=500e9, hold_ns=600e9)
+    seen = LockProfile("lock_stat", "lock waits", (wanted, many))
+    found = ask_lock(UnpatchedData({}, seen, 32, 60.0), ["lockless &sbi->s_orphan_lock"], [], learned())
+    assert found.next_limit and not found.next_limit.limits
+    assert "several locks of one class" in lock_text(found) and "it alone would limit" not in lock_text(found)

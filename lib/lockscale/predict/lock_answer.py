@@ -21,6 +21,7 @@ from lockscale.predict.lock_verdict import (
     MatchedPatch,
     all_seen,
     held_over,
+    is_of_many_locks,
     match_patch,
     no_waits,
     notes_of,
@@ -44,6 +45,12 @@ from lockscale.tools.lock_profile import LockProfile, Match
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
 LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
+
+HELD_MEANWHILE = (
+    "whoever waits for the patch's lock may hold that one meanwhile, so its queue shrinks too, and the gain "
+    "may exceed its promise"
+)
+MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
 
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
@@ -74,19 +81,19 @@ class PatchGain:
 class NextLimit:
     """Who waits second longest, and the gain at which that alone would end a patch of the first.
 
-    held_meanwhile: the patch's lock may be waited for with that one held, so that its queue goes, too.
+    none_because: why its waits are no limit, although it is another lock; empty where they are one.
     """
 
     name: str
     wait_pct: float
     gain_ends_at: float
     is_another_lock: bool
-    held_meanwhile: bool = False
+    none_because: str = ""
 
     @property
     def limits(self) -> bool:
         """Whether it is known to stay."""
-        return self.is_another_lock and not self.held_meanwhile
+        return self.is_another_lock and not self.none_because
 
 
 @dataclass(frozen=True)
@@ -195,11 +202,11 @@ def _candidate(
         measured, [(change, match) for change, match in asked.matched if not _own(change, measured)]
     )
     if following and following.name in held_over(measured, asked):
-        following = replace(following, held_meanwhile=True)
+        following = replace(following, none_because=HELD_MEANWHILE)
     limit = following.gain_ends_at if following and following.limits else float("inf")
     seen = all_seen(measured, asked)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
-    ends_at = following.gain_ends_at if following and not following.held_meanwhile else None
+    ends_at = following.gain_ends_at if following and not following.none_because else None
     why = why_open(measured, gain.worth, ends_at, shares, asked)
     candidate = PatchGain(
         patch=patch.text,
@@ -295,11 +302,10 @@ def _next_limit(measured: UnpatchedData, asked: Sequence[tuple[Change, Match]]) 
             another = profile.names_locks or measured.distinct
             another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
             name = wait.name
-            if any(
-                match.name.rpartition(":")[2] == name for match in ours
-            ):  # of a function that takes two kinds of lock
+            if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
                 name = f"{wait.entries[0].family}:{name}"
-            return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another)
+            several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
+            return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)
     return None
 
 

@@ -97,11 +97,8 @@ def _next(answer: LockAnswer) -> str:
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
     if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."
-    if limit.held_meanwhile:
-        return (
-            f"{about}: whoever waits for the patch's lock may hold that one meanwhile, so its queue shrinks "
-            "too, and the gain may exceed its promise."
-        )
+    if limit.none_because:
+        return f"{about}: {limit.none_because}."
     if limit.is_another_lock:
         return (
             f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
@@ -169,7 +166,7 @@ def _doubt(answer: LockAnswer) -> str:
     first = (
         f"{limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting, may limit the gain to about "
         f"{limit.gain_ends_at:.2f} times" + ("." if limit.is_another_lock else ", if it is a different lock.")
-        if limit and not limit.held_meanwhile and not _limits_nothing(answer, limit)
+        if limit and not limit.none_because and not _limits_nothing(answer, limit)
         else "What limits the rate after that cannot be seen in these data."
     )
     off = answer.off_by_pct

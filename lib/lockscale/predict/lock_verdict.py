@@ -11,7 +11,7 @@ from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
 from lockscale.tools.lock_functions import IDLE, function_of, is_for_any_work, kind_of, may_be_one_lock
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, SLEEP, Match
-from lockscale.tools.profile_entry import caller_of
+from lockscale.tools.profile_entry import Entry, caller_of
 
 SURE, UNLIKELY = 0.9, 0.5
 IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
@@ -178,13 +178,22 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
                 found.append(
                     f"offsets are not compared: {change.lock} is all rows of its function (lines {lines})"
                 )
-            held_s = max((row.hold_ns or 0.0 for row in rows if row.kind != "read"), default=0.0) / 1e9
-            if measured.lasted_s and held_s > MOST_BUSY * measured.lasted_s:
+            if is_of_many_locks(measured, rows):
+                held_s = _longest_held_s(rows)
                 found.append(
                     f"{match.name} was held for {held_s:.3g} s, and the load ran {measured.lasted_s:g} s: "
                     "these are several locks of one class, or --seconds is wrong"
                 )
     return list(dict.fromkeys(found))
+
+
+def is_of_many_locks(measured: UnpatchedData, rows: Sequence[Entry]) -> bool:
+    """Whether one of these was held for longer than the load ran, as no lock is but by its readers."""
+    return bool(measured.lasted_s) and _longest_held_s(rows) > MOST_BUSY * (measured.lasted_s or 0.0)
+
+
+def _longest_held_s(rows: Sequence[Entry]) -> float:
+    return max((row.hold_ns or 0.0 for row in rows if row.kind != "read"), default=0.0) / 1e9
 
 
 def _names_no_lock(match: Match) -> bool:
