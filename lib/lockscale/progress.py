@@ -179,7 +179,7 @@ def told_if_long(what: str) -> Iterator[None]:
 
 
 def _stop(later: threading.Timer) -> None:
-    """Not only not to begin: what it has begun to say is said before the caller's output goes on, or closes."""
+    """What it has begun to say is said before the caller's output goes on, or its stream is closed."""
     later.cancel()
     later.join()
 
