@@ -70,7 +70,8 @@ def fit(
     """Fit queueing models to each curve of a table: parameters, knee, ceiling and collapse, with intervals.
 
     TABLE is a published table (`lockscale audit` lists them) or the path of your own CSV file with the
-    columns threads,value.
+    columns threads,value. The ceiling is the largest rate up to four times the table's most threads, the
+    knee where rate over response time is largest, saturation where 95% of the ceiling is reached.
     """
     from lockscale.fitting.table_fit import fit_each_column
 
