@@ -264,3 +264,10 @@ def test_without_chromium_one_sentence_says_what_to_install(tmp_path: Path, monk
     with pytest.raises(BadInput, match=r"^chromium is missing .* apt-get install chromium"):
         save(go.Figure(), pd.DataFrame({"x": [1]}), tmp_path, "stem")
     assert not (tmp_path / "stem.svg").exists()
+
+
+def test_an_arm_whose_parameters_are_assumed_is_told_apart_from_the_calibrated_ones() -> None:
+    study, table = load_study("orphan-file"), published_table("s4_stress_orphan")
+    points, said = (frame.assign(arm="orphan-mutex") for frame in (POINTS, PUBLISHED))
+    drawn = figures.table_beside_simulated(study, points, said, table)
+    assert "calibrated to published points (orphan-mutex: assumed);" in drawn.layout.meta["says"]

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from lockscale.errors import BadInput
 from lockscale.measure.rows import is_benchmark, origin_in_words, origin_of, rate_note
 from lockscale.show.figures.tables import label
 from lockscale.show.figures.template import (
@@ -28,6 +29,7 @@ from lockscale.show.figures.template import (
 )
 from lockscale.sim import load_model
 from lockscale.sim.models import is_shipped
+from lockscale.studies.registry import study_parts
 from lockscale.study.file import Study
 from lockscale.study.tables import StudyTable
 
@@ -81,8 +83,18 @@ def _calibrated(study: Study, table: StudyTable) -> str:
     if table.path and any(table.name in one.calibration for one in models):
         return f"calibrated to points {' and '.join(map(origin_in_words, table.origins))} ({table.name})"
     if all(map(is_shipped, models)):
-        return "calibrated to published points"
+        return f"calibrated to published points{_but_for(study)}"
     return "calibrated as the model's file says"
+
+
+def _but_for(study: Study) -> str:
+    """The arms whose own parameters no published number sets."""
+    scenes = study_parts(study.name).scenes
+    try:
+        arms = dict.fromkeys(arm for one in (scenes(study) if scenes else ()) for arm in one.assumed)
+    except BadInput:  # a scene of an arm that the study does not have any more
+        return ""
+    return f" ({', '.join(arms)}: assumed)" if arms else ""
 
 
 def measured_rates(study: Study, rates: pd.DataFrame, where: str) -> go.Figure:
