@@ -92,17 +92,16 @@ def command(guest: Guest, shared: Path, script: str, *, for_people: bool = False
     for argument in ("loglevel=4", f"rootflags={ROOT_FLAGS}", *of_machine, *guest.kernel_arguments):
         argv += ["--append", argument]
     if guest.virtual_time:
-        argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
-    elif not for_people:
-        argv += ["--qemu", str(write_starter(shared.parent / "qemu", [program]))]
-    if guest.virtual_time:
         argv += ["--disable-kvm", "--disable-microvm"]
+        argv += ["--qemu", str(guest.virtual_time.starter(shared.parent))]
         argv += [f"--qemu-opts={words}" for words in guest.virtual_time.qemu_options(shared.parent)]
     elif guest.accel != "kvm":
         # Where code lies at another address in each process, TCG translates it anew for each.
         argv += ["--append", "norandmaps"]
         # thread=multi: one host thread a virtual CPU; else TCG serialises them and nothing contends
         argv += ["--disable-kvm", "--qemu-opts=-accel tcg,thread=multi"]
+    if not (guest.virtual_time or for_people):
+        argv += ["--qemu", str(write_starter(shared.parent / "qemu", [program]))]
     if guest.disk and guest.disk.qemu_options():
         argv += [f"--qemu-opts={guest.disk.qemu_options()}"]
     return argv
