@@ -133,7 +133,9 @@ def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
     above = {
         name for one in ours if (who := caller_of(one.path)) for name in one.path[one.path.index(who) + 1 :]
     }
-    return [wait.name for wait in measured.profile.waits if wait.name in above and wait.waits[0] not in ours]
+    meant = set(map(id, ours))
+    waits = measured.profile.waits
+    return [one.name for one in waits if one.name in above and id(one.waits[0]) not in meant]
 
 
 def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:

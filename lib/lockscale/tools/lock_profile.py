@@ -235,7 +235,8 @@ def _by_lock(waits: Sequence[Entry]) -> list[list[Entry]]:
 
 def _not_of(function: str, waits: Sequence[Entry], waiting: Sequence[Entry]) -> tuple[str, ...]:
     """What else is waited for below a function: who takes it, or of the function itself by what."""
-    left_out = [one for one in waiting if one not in waits]
+    meant = set(map(id, waits))  # a profile has many stacks: not each against each
+    left_out = [one for one in waiting if id(one) not in meant]
     taken = {caller_of(one.path) for one in waits}
     names = []
     for one in left_out:
