@@ -120,8 +120,15 @@ def test_packages_that_another_install_left_torn_are_mended_first(torn: str, pol
     assert ("dpkg --configure -a" in asked) == bool(torn) and asked[0] == "dpkg --audit"
 
 
+def kill_amid_a_step(policy: Path) -> None:
+    """While apt-get runs: a child that has yet to become apt-get still holds the setup's lock."""
+    running = start_and_wait_for_policy(policy)
+    wait_for_apt(policy)
+    end(running, signal.SIGKILL)
+
+
 def test_what_a_killed_setup_left_goes_with_the_next(policy: Path):
-    end(start_and_wait_for_policy(policy), signal.SIGKILL)
+    kill_amid_a_step(policy)
     assert policy.exists()  # nothing can be done about that
     assert start(policy, "0").wait(WAIT_S) == 0
     assert not policy.exists()
@@ -129,7 +136,7 @@ def test_what_a_killed_setup_left_goes_with_the_next(policy: Path):
 
 def test_so_it_does_where_every_package_is_there_by_then(policy: Path):
     """The package manager ended its step, and was the last to be needed."""
-    end(start_and_wait_for_policy(policy), signal.SIGKILL)
+    kill_amid_a_step(policy)
     assert start(policy, "0", "half-configured", lacks=False).wait(WAIT_S) == 0
     assert not policy.exists()
     assert (policy.parent / "asked").read_text().splitlines()[-2:] == ["dpkg --audit", "dpkg --configure -a"]

@@ -79,14 +79,25 @@ def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
     entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
     seen = LockProfile("perf_lock", "lock waits", entries)
     said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], learned()))
-    assert "too little to limit any of these gains" in said and "it alone would limit" not in said
+    assert "too little to limit any of these gains" in said and "would alone limit" not in said
 
 
 def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.98, 0))
-    assert "33.33+: a share above 97% counts as 97%" in every and "Hardly anybody" not in every
+    assert "33.33+: a share of 97% or more counts as 97%" in every and "Hardly anybody" not in every
     assert "hardly anybody waits here" in nobody and "33.33" not in nobody
     assert "look for one that is waited for" in nobody and "look for one" not in every
+
+
+def test_time_asleep_is_told_as_that() -> None:
+    """No samples, and not on a CPU; who spins is what it does not have."""
+    idle = Entry("schedule_idle", 1, ("do_idle",), None, "swapper", "self", 60.0, wait_ns=60e9)
+    slept = Entry("mutex_lock", 2, ("a_caller",), "mutex", "app", "self", 0.1, wait_ns=0.1e9)
+    work = Entry("schedule", 3, ("do_nanosleep",), None, "app", "self", 39.9, wait_ns=39.9e9)
+    seen = LockProfile("stack_counts", "off-CPU time", (idle, slept, work), disjoint=True, seconds=100)
+    said = lock_text(ask_lock(UnpatchedData({}, seen, 64), ["lockless a_caller"], [], learned()))
+    assert "idle tasks are 60% of the off-CPU time" in said and "samples" not in said
+    assert "hardly anybody waits here asleep, and who spins is not in this profile" in said
 
 
 def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
@@ -360,4 +371,4 @@ def test_a_class_that_was_held_longer_than_the_load_ran_is_no_limit() -> None:
     seen = LockProfile("lock_stat", "lock waits", (wanted, many))
     found = ask_lock(UnpatchedData({}, seen, 32, 60.0), ["lockless &sbi->s_orphan_lock"], [], learned())
     assert found.next_limit and not found.next_limit.limits
-    assert "several locks of one class" in lock_text(found) and "it alone would limit" not in lock_text(found)
+    assert "several locks of one class" in lock_text(found) and "would alone limit" not in lock_text(found)

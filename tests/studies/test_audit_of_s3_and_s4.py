@@ -48,7 +48,8 @@ def test_lockless_orphans_cost_a_fifth_at_eight_processes():
     # 4.9 / 4.106 = 1.1934; every other count is 2 to 6%. Of locked - none, lockless leaves 89% at 1
     # process ((0.9394 - 0.8912) / (0.9456 - 0.8912)) and 3% at 128.
     row = line("s4_stress_orphan", "lockless")
-    assert (row["printed"], row["recomputed"], row["verdict"]) == (8, 7, "fails")
+    assert (row["printed"], row["recomputed"], row["verdict"]) == (8, 7, "unknown")
+    assert "how much is 'almost completely out of picture'" in row["note"], "it names no limit"
     assert "at 8 (+19.3%)" in row["note"] and "11% at 1, 97% at 128" in row["note"]
 
 
@@ -84,7 +85,8 @@ def clients_and_rates(name):
 
 def test_patched_loses_at_one_client_only():
     row = line("s4_creat_clo", "gains at every")
-    assert (row["printed"], row["recomputed"], row["verdict"]) == (16, 15, "fails")
+    assert (row["printed"], row["recomputed"], row["verdict"]) == (16, 15, "unknown")
+    assert "where there are 'noticeable gains'; not at 1 (-2.39%)" in row["note"]
 
 
 def test_size_does_not_explain_the_stars():

@@ -62,11 +62,11 @@ CASES = {  # words of the claim -> table damaged, edits, verdict before and afte
     "base: many": (FALLOCATE, twice("3588", "13588"), "holds", "fails"),
     "numbers are agg": (FALLOCATE, [("mean_per_container", "aggregate")] * 21, "fails", "holds"),
     "cut off": (FALLOCATE, [("-3.0,-3.0%", "-3.1,-3.1%")], "holds", "fails"),
-    "lockless": (STRESS, twice("4.900000", "4.400000"), "fails", "holds"),
+    "lockless": (STRESS, twice("4.900000", "4.400000"), "unknown", "holds"),
     "average of 5": (STRESS, twice("1.331800", "1.331900"), "holds", "fails"),
     "rounded": (CREAT_CLO, [("20.78,20.78%", "20.79,20.79%")], "holds", "fails"),
     "whole ms": (CREAT_CLO, twice("27108.43", "27108.45"), "holds", "fails"),
-    "gains at": (CREAT_CLO, [("-2.39,-2.39%", "2.39,2.39%")], "fails", "holds"),
+    "gains at": (CREAT_CLO, [("-2.39,-2.39%", "2.39,2.39%")], "unknown", "holds"),
 }
 
 

@@ -62,6 +62,19 @@ def test_stacks_that_all_wait_are_counts_of_calls_and_say_no_share_of_the_time()
     assert profile.waits[0].contentions == max(counts)
 
 
+def test_a_map_that_is_called_by_a_unit_has_sums_of_time():
+    """bpftrace's `@wait_us[kstack] = sum(...)`: of waits alone, or of all that sleeps."""
+    text = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")
+    waits, calls = profile_of(text), profile_of(text.replace("@wait_us[", "@["))
+    ns = {one.path: one.wait_ns for one in waits.entries}
+    assert waits.of == "lock waits" and not any("taken for calls" in one for one in waits.warnings)
+    assert ns == {one.path: 1000 * one.contentions for one in calls.entries}
+    at_work = "@wait_us[\n    schedule+6\n    ext4_write_begin+12\n]: 90\n"
+    assert profile_of(text + at_work).of == "off-CPU time"
+    with pytest.raises(BadInput, match="of no unit of time, others are"):
+        profile_of(text + at_work.replace("@wait_us", "@calls"))
+
+
 def test_stacks_some_of_which_work_are_taken_for_samples():
     at_work = "@[\n    memcpy_erms+6\n    ext4_write_begin+12\n]: 90\n"
     profile = profile_of(sample("stack_counts-bpftrace-0.17.0") + at_work)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Mails of the kernel test robot: the sample has its form, and made-up numbers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,10 +99,15 @@ def test_what_cannot_be_read_is_said():
 
 
 def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
-    (report,) = robot_mail.parse(MAIL)
-    assert not any("regression" in one for one in report.profile().warnings)
-    name = report.headline
-    rate = replace(report.metrics[name], patched=50_000.0)
-    worse = replace(report, metrics={**report.metrics, name: rate})
-    assert f"of the commit before it, {report.commits[0]}" in worse.profile().warnings[-1]
-    assert worse.profile(patched=True).warnings == report.warnings
+    assert not any("regression" in one for one in profile_of(MAIL).warnings)
+    base, patched = robot_mail.parse(MAIL)[0].commits
+    worse = profile_of(PLAIN.replace("+50.0%     150000", "-50.0%      50000")).warnings
+    assert worse[-1].endswith(f"of the commit before it, {base}: --table {patched} is the one after it")
+
+
+def test_the_other_commits_profile_is_asked_for_by_its_name():
+    patched = profile_of(MAIL, table="1234567890")
+    assert (patched.match("ext4_one").wait_pct, profile_of(MAIL).match("ext4_one").wait_pct) == (10.0, 40.1)
+    assert profile_of(PLAIN + PLAIN, table="2 1234567890").line > patched.line
+    with pytest.raises(BadInput, match="no table 12345678, only these 1"):
+        profile_of(MAIL, table="12345678")

@@ -201,13 +201,14 @@ def _candidate(
     following = _next_limit(
         measured, [(change, match) for change, match in asked.matched if not _own(change, measured)]
     )
-    if following and following.name in held_over(measured, asked):
+    over = held_over(measured, asked)
+    if following and following.name in over:
         following = replace(following, none_because=HELD_MEANWHILE)
     limit = following.gain_ends_at if following and following.limits else float("inf")
     seen = all_seen(measured, asked)
     gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following and not following.none_because else None
-    why = why_open(measured, gain.worth, ends_at, shares, asked)
+    why = why_open(measured, gain.worth, ends_at, shares, asked, over)
     candidate = PatchGain(
         patch=patch.text,
         left=patch.left,

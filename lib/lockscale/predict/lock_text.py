@@ -83,7 +83,7 @@ def _times(gain: float | None) -> str:
 def _at_its_limit(answer: LockAnswer) -> str:
     """What a promise leaves unsaid."""
     if any((one.promise or 0.0) >= MOST_PROMISED for one in answer.candidates):
-        return f"{MOST_PROMISED:.2f}+: a share above {MOST_SHARE:.0%} counts as {MOST_SHARE:.0%}."
+        return f"{MOST_PROMISED:.2f}+: a share of {MOST_SHARE:.0%} or more counts as {MOST_SHARE:.0%}."
     return ""
 
 
@@ -95,18 +95,19 @@ def _next(answer: LockAnswer) -> str:
             "published patches ran into."
         )
     about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
+    busy = f"a lock with such waits is held {100 / max(limit.gain_ends_at, 1):.0f}% of the time and"
     if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."
     if limit.none_because:
         return f"{about}: {limit.none_because}."
     if limit.is_another_lock:
         return (
-            f"{about}; it alone would limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
+            f"{about}; {busy} would alone limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
             f"above allow for. Waits show such a limit only roughly: it may be {ROOM:.2f} times as high."
         )
     return (
-        f"{about} for a lock of the same kind. If it is a different lock, it would limit the gain to "
-        f"{limit.gain_ends_at:.2f} (say so with --distinct); if it is the same one, that waiting goes too."
+        f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct): {busy} "
+        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
     )
 
 

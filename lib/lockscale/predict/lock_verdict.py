@@ -67,16 +67,17 @@ def why_open(
     next_ends_at: float | None,
     shares: Sequence[float | None],
     asked: MatchedPatch,
+    over: Sequence[str],
 ) -> str:
     """Why it is not known whether a patch is worth writing; empty where it is.
 
-    Work that is no wait is taken for waiting, so it can say no, but not yes.
+    over: of held_over(). Work that is no wait is taken for waiting, so it can say no, but not yes.
     """
     if measured.impossible:
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
-    if chance < SURE and (over := held_over(measured, asked)):
+    if chance < SURE and over:
         return f"{over[0]} may hold a lock while this one is waited for"
     if chance < UNLIKELY:
         return ""
@@ -93,6 +94,10 @@ def why_open(
     if next_ends_at is not None and next_ends_at < ROOM:
         return f"another wait may limit the gain to {next_ends_at:.2f}"
     return "one rate shows no limit" if _of_rates(measured) and len(measured.ladder) < 2 else ""
+
+
+def _of_sleep(measured: UnpatchedData) -> bool:
+    return measured.profile is not None and measured.profile.of == SLEEP
 
 
 def _of_rates(measured: UnpatchedData) -> bool:
@@ -143,7 +148,7 @@ def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:
     return any(
         is_for_any_work(one.path)
         for change, match in asked.matched
-        if measured.profile and measured.profile.of == SLEEP and not change.of_work
+        if _of_sleep(measured) and not change.of_work
         for one in match.waits
     )
 
@@ -181,9 +186,9 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
                     f"offsets are not compared: {change.lock} is all rows of its function (lines {lines})"
                 )
             if is_of_many_locks(measured, rows):
-                held_s = _longest_held_s(rows)
+                held = _seconds(_longest_held_s(rows))
                 found.append(
-                    f"{match.name} was held for {held_s:.3g} s, and the load ran {measured.lasted_s:g} s: "
+                    f"{match.name} was held for {held}, and the load ran {measured.lasted_s:g} s: "
                     "these are several locks of one class, or --seconds is wrong"
                 )
     return list(dict.fromkeys(found))
@@ -192,6 +197,10 @@ def rows_taken_together(measured: UnpatchedData, asked: Sequence[MatchedPatch]) 
 def is_of_many_locks(measured: UnpatchedData, rows: Sequence[Entry]) -> bool:
     """Whether one of these was held for longer than the load ran, as no lock is but by its readers."""
     return bool(measured.lasted_s) and _longest_held_s(rows) > MOST_BUSY * (measured.lasted_s or 0.0)
+
+
+def _seconds(duration_s: float) -> str:
+    return f"{duration_s:,.0f} s" if duration_s >= 100 else f"{duration_s:.3g} s"
 
 
 def _longest_held_s(rows: Sequence[Entry]) -> float:
@@ -239,7 +248,7 @@ def _self_pct(measured: UnpatchedData) -> float:
 def other_sleep(measured: UnpatchedData) -> str:
     """The longest sleep that is for no lock, of off-CPU time; empty where lock waits are longer."""
     profile = measured.profile
-    if profile is None or profile.of != SLEEP or not profile.waits:
+    if profile is None or not _of_sleep(measured) or not profile.waits:
         return ""
     sleeps: dict[str, float] = {}
     for one in profile.entries:
@@ -274,9 +283,10 @@ def notes_of(
         of_work = all(change.of_work for one in asked for change in one.changes)
         said = "hardly any time is spent here" if of_work else "hardly anybody waits here"
         if not of_work and not all(all_seen(measured, one) for one in asked):
+            seen, unseen = ("asleep", "spins") if _of_sleep(measured) else ("on a CPU", "sleeps")
             said += (
-                " on a CPU, and who sleeps is not in this profile. The gains are those of published patches, "
-                "and too high unless many sleep"
+                f" {seen}, and who {unseen} is not in this profile. The gains are those of published "
+                f"patches, and too high unless many {unseen.removesuffix('s')}"
             )
         notes.append(said)
     if measured.wait_share and measured.wait_share < LEAST_SHARE:
@@ -313,8 +323,11 @@ def notes_of(
                 "give --seconds"
             )
         if (idle_pct := measured.profile.idle_pct or 0.0) >= LEAST_IDLE_PCT:
+            idle = f"idle tasks are {idle_pct:.0f}% of the off-CPU time"
+            if not _of_sleep(measured):
+                idle = f"CPUs idle in {idle_pct:.0f}% of the samples"
             notes.append(
-                f"CPUs idle in {idle_pct:.0f}% of the samples: shares are of the rest, and at least "
+                f"{idle}: shares are of the rest, and at least "
                 f"{100 * LEAST_BUSY:.0f}% of the time counts as busy"
             )
     return notes

@@ -30,7 +30,7 @@ model: inode_claim  # lockscale sim --list, or the path of a model of yours: doc
 arms:
   - name: as-is  # the kernel as it is: its series is empty
     role: unpatched
-    model_parameters: {search_locked: true}
+    model_parameters: {search_locked: true}  # Linux 6.12 has the fix of study inode-claim
   - name: with-patch  # and as you want it upstream: its series is empty until you put patches in
     role: patched
     simulated: false  # true where the model has your patch as a switch: model_parameters

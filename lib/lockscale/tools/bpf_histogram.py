@@ -90,12 +90,12 @@ def _histograms(lines: Sequence[TextLine]) -> list[_Histogram]:
             stack.append(line.strip())
         elif stack and _MAP_ENDS.fullmatch(line):
             name, *callers = (re.sub(r"\+\d+$", "", one) for one in stack)
-            found.append(_Histogram(number, name, _unit(map_name), tuple(callers)))
+            found.append(_Histogram(number, name, unit_of_map(map_name), tuple(callers)))
             stack = None
         elif begun := _MAP_BEGUN.fullmatch(line):
             stack, map_name = [], begun[1]
         elif head := _MAP.fullmatch(line):
-            found.append(_Histogram(number, head[2] or f"@{head[1]}", _unit(head[1])))
+            found.append(_Histogram(number, head[2] or f"@{head[1]}", unit_of_map(head[1])))
         elif said := _FUNCTION.fullmatch(line.strip()):
             function = said[1] or said[2]
         elif head := _BCC_HEAD.fullmatch(line):
@@ -131,8 +131,8 @@ def _add(histogram: _Histogram, line: int, low: float, high: float, count: int) 
     histogram.ends.append((low, high, count))
 
 
-def _unit(name: str) -> float | None:
-    """By the name of a map: `@usecs`, `@wait_us`, `@ms`."""
+def unit_of_map(name: str) -> float | None:
+    """How many ns a number is, by the name of its map: `@usecs`, `@wait_us`, `@ms`; None for other names."""
     found = re.search(r"(?:^|_)(n|u|m)s(?:ecs?)?$|(?:^|_)(s)ecs?$", name)
     return _UNITS[found[1] or found[2]] if found else None
 

@@ -7,12 +7,11 @@ every stack ends in the scheduler. Frames `_[k]` are of the kernel, `-` parts it
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import function_of, wait_of
-from lockscale.tools.lock_profile import LockProfile, Of
+from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.seal import UNSEALED
@@ -50,7 +49,7 @@ def profiles(text: str) -> list[LockProfile]:
 
 def profile_of_stacks(
     tool: str,
-    stacks: Sequence[tuple[tuple[str, ...], int, int]],
+    stacks: Sequence[tuple[tuple[str, ...], float, int]],
     title: str,
     line: int,
     warnings: Sequence[str],
@@ -60,10 +59,10 @@ def profile_of_stacks(
 
     asleep: the numbers are microseconds off the CPU; None: where nearly all stacks end in the scheduler.
     """
-    counts: Counter[tuple[str, ...]] = Counter()
+    counts: dict[tuple[str, ...], float] = {}
     lines: dict[tuple[str, ...], int] = {}
     for stack, count, number in stacks:
-        counts[stack] += count
+        counts[stack] = counts.get(stack, 0) + count
         lines.setdefault(stack, number)
     total = sum(counts.values())
     if not total:
@@ -85,8 +84,8 @@ def profile_of_stacks(
         for stack, count in counts.items()
         if len(stack) > 1
     )
-    of: Of = "off-CPU time" if asleep else "on-CPU samples"
-    samples = None if asleep else total
+    samples = None if asleep else int(total)
+    of = SLEEP if asleep else SAMPLES
     return LockProfile(tool, of, entries, title, line, samples, tuple(warnings), disjoint=True)
 
 

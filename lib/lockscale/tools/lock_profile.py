@@ -8,7 +8,7 @@ are several, never the first by chance. `profile.match(name)` says which entries
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, Protocol, TypeVar
@@ -89,7 +89,7 @@ class LockProfile:
     line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
     disjoint: the entries are whole stacks, so that no sample is in two of them. threads, seconds: of the
     load, where the text says them. sites: functions that wait, each with the lock, where only locks have
-    entries.
+    entries. also: another one in the same table, which has to be asked for by its title.
     """
 
     tool: str
@@ -103,6 +103,7 @@ class LockProfile:
     threads: int | None = None
     seconds: float | None = None
     sites: tuple[tuple[str, str], ...] = ()
+    also: "LockProfile | None" = field(default=None, compare=False)
 
     @property
     def names_locks(self) -> bool:

@@ -238,7 +238,9 @@ def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
 
 def profile_of(text: str, table: str | int | None = None, tool: str | None = None) -> LockProfile:
     """The profile in `text`; where there are several the one of this number, from 1, or title."""
-    return chosen(profiles_of(text, tool), table)
+    found = profiles_of(text, tool)
+    also = (one.also for one in found if one.also and one.also.title == table)
+    return next(also, None) or chosen(found, table)
 
 
 def parse_file(path: Path, tool: str | None = None, table: str | int | None = None) -> Parsed:

@@ -12,12 +12,12 @@ A mail has a table for each set of parameters, each a Report.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
 from lockscale.tools.lock_functions import kind_of
-from lockscale.tools.lock_profile import LockProfile, Of
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
 from lockscale.tools.profile_entry import Entry
@@ -114,12 +114,9 @@ class Report:
                 waits.append((metric, value))
         if not (entries or waits):
             raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
-        of: Of = "on-CPU samples" if entries else "lock waits"
+        of = SAMPLES if entries else LOCK_WAITS
         rows = tuple(entries) or _lock_waits(waits)
-        which = self.commits[patched]
-        said = (f"the mail is of a regression, and this profile of the commit before it, {which}",)
-        warnings = (*self.warnings, *(said if self.is_regression and not patched else ()))
-        return LockProfile(TOOL, of, rows, self.title, self.line, None, warnings, threads=self.threads)
+        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings, threads=self.threads)
 
 
 def _functions(dotted: str) -> list[str]:
@@ -278,29 +275,50 @@ def _change_fits(base: str, change: str, patched: str) -> bool:
 
 
 def profiles(text: str) -> list[LockProfile]:
-    """The base's profile of each table that has one."""
+    """The base's profile of each table that has one; `also` is the patched commit's, called as its arm."""
     read = ("perf-profile.", "lock_stat.")
-    found = [one.profile() for one in parse(text) if any(name.startswith(read) for name in one.metrics)]
+    reports = parse(text)
+    found = [
+        _both(report, _arm(report, report.commits[1], number, reports))
+        for number, report in enumerate(reports, 1)
+        if any(name.startswith(read) for name in report.metrics)
+    ]
     if not found:
         raise BadInput("the robot's mail has no perf-profile and no lock_stat rows: it is read for its rates")
     return found
 
 
+def _both(report: Report, patched: str) -> LockProfile:
+    found = replace(report.profile(), also=replace(report.profile(patched=True), title=patched))
+    if not report.is_regression:
+        return found
+    table = f'"{patched}"' if " " in patched else patched
+    said = (
+        f"the mail is of a regression, and this profile of the commit before it, {report.commits[0]}: "
+        f"--table {table} is the one after it"
+    )
+    return replace(found, warnings=(*found.warnings, said))
+
+
+def _arm(report: Report, commit: str, number: int, reports: Sequence[Report]) -> str:
+    return f"{number} {commit}" if len(reports) > 1 else commit
+
+
 def rows(text: str) -> Parsed:
-    """Every row, of both commits; `arm` is the commit, and where there are several tables its number."""
+    """Every row, of both commits; `arm` is the commit, and of several tables with its table's number."""
     reports = parse(text)
     found = []
     for number, report in enumerate(reports, 1):
-        prefix = f"{number} " if len(reports) > 1 else ""
+        arms = [_arm(report, commit, number, reports) for commit in report.commits]
         for metric in report.metrics.values():
             of_profile = metric.name.startswith("perf-profile.")
             what = "share" if of_profile else metric.name.rpartition(".")[2]
             unit = "%" if of_profile else NOT_STATED
             test = (metric.name, report.threads, None)
-            base = (report.commits[0], metric.base, metric.base_sd_pct)
-            for commit, value, sd_pct in (base, (report.commits[1], metric.patched, metric.patched_sd_pct)):
-                found.append(ParsedRow(*test, what, unit, value, NOT_STATED, prefix + commit))
+            sides = ((metric.base, metric.base_sd_pct), (metric.patched, metric.patched_sd_pct))
+            for arm, (value, sd_pct) in zip(arms, sides, strict=True):
+                found.append(ParsedRow(*test, what, unit, value, NOT_STATED, arm))
                 if sd_pct is not None:
-                    found.append(ParsedRow(*test, what, "%", sd_pct, "relative_sd", prefix + commit))
+                    found.append(ParsedRow(*test, what, "%", sd_pct, "relative_sd", arm))
     warnings = dict.fromkeys(warning for one in reports for warning in one.warnings)
     return Parsed(TOOL, NOT_STATED, tuple(found), tuple(warnings))

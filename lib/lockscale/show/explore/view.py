@@ -176,9 +176,12 @@ def runs(view: View) -> str:
 def sliders(setting: Setting) -> str:
     """What the two times mean to the model; a lock can be held for more than `hold`, and more than once."""
     meanings = {one.name: one.meaning for one in model_of(setting.of.model).parameters}
-    said = [f"slider {slider}: {meanings[name]}" for slider, name in TIMES.items()]
-    if not depends(setting.scene, setting.arm, TIMES["hold"]):
-        said[0] = f"slider hold: {setting.arm} has no such section"
+    said = [
+        f"slider {slider}: {meanings[name]}"
+        if depends(setting.scene, setting.arm, name)
+        else f"slider {slider}: {setting.arm} has no such {'section' if slider == 'hold' else 'work'}"
+        for slider, name in TIMES.items()
+    ]
     if setting.of.any_kind and setting.cpus:
         said.append("host CPUs: of a guest without paravirtual spin locks, with which a waiter would halt")
     return "; ".join([*said, "the holds above are of all that is done under a lock"])
