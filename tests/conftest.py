@@ -5,6 +5,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -17,7 +18,7 @@ from lockscale.measure.build_arms import build_arms
 from lockscale.measure.run_folder import Run
 from lockscale.show.pipeline import run_study
 from lockscale.study.file import load_study
-from short_study import SHORT
+from short_study import SHORT, SHORT_IN_VIRTUAL_TIME
 
 pytest_plugins = ["server.fixture"]  # the Debian server that is reached by ssh
 
@@ -61,18 +62,30 @@ def kernels() -> dict[str, Kernel]:
 def short_run(
     kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Run:
-    """One short run of study inode-claim through all eight notebooks, outside runs/.
+    """One short run of study inode-claim through all eight notebooks, counted in QEMU, outside runs/."""
+    return _run_through("qemu", SHORT, tmp_path_factory, pytestconfig)
 
-    It takes minutes, so its progress is shown and not captured.
-    """
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    folder = tmp_path_factory.mktemp("runs")
+
+@pytest.fixture(scope="session")
+def virtual_run(
+    kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Run:
+    """The same in virtual time, where other work on this machine changes no number."""
+    return _run_through("manycore", SHORT_IN_VIRTUAL_TIME, tmp_path_factory, pytestconfig)
+
+
+def _run_through(
+    target: str, changes: dict[str, Any], folders: pytest.TempPathFactory, config: pytest.Config
+) -> Run:
+    """It takes minutes, so its progress is shown and not captured."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    folder = folders.mktemp("runs")
     before = paths.RUNS
     paths.RUNS = folder
     os.environ["LOCKSCALE_RUNS"] = str(folder)
     try:
         with capture.global_and_fixture_disabled():
-            return run_study("inode-claim", "qemu", SHORT)
+            return run_study("inode-claim", target, changes)
     finally:
         paths.RUNS = before
         del os.environ["LOCKSCALE_RUNS"]

@@ -11,30 +11,23 @@ from lockscale.errors import BadInput
 from lockscale.kernels.build import Kernel
 from lockscale.measure.first_rates import measure_first_arm, read_first_rates
 from lockscale.measure.rows import read_rows
-from lockscale.measure.run_folder import Run, keep_study
+from lockscale.measure.run_folder import Run
 from lockscale.measure.where_time_went import moved_lines
 from lockscale.predict.predicted_against_measured import GAINS, judge_gains
-from lockscale.show.prediction import predict
 from lockscale.show.story import Story
 from lockscale.study.file import load_study, load_target
+from short_study import SHORT_IN_VIRTUAL_TIME
 
 pytestmark = pytest.mark.guest
-POINTS = {"guests": [{"cpus": 8, "processes": [1, 8], "operations_per_point": 800}], "iterations": 2}
-STUDY = load_study("inode-claim", POINTS)
+STUDY = load_study("inode-claim", SHORT_IN_VIRTUAL_TIME)
 UNPATCHED, PATCHED = STUDY.unpatched.name, STUDY.patched.name
 
 
 @pytest.fixture(scope="module")
-def story(kernels: dict[str, Kernel], tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Notebooks 03 and 05 by hand: predicted, then measured."""
+def story(kernels: dict[str, Kernel], virtual_run: Run) -> Story:
+    """What notebooks 03 and 05 predicted, then measured."""
     assert set(kernels) == {UNPATCHED, PATCHED}
-    run = Run(tmp_path_factory.mktemp("blind") / "inode-claim-20260101T000000Z")
-    run.folder.mkdir()
-    keep_study(run, STUDY, "manycore")
-    story = Story(STUDY, run, by_hand=False)
-    story.write_prediction(predict(STUDY, unpatched=story.measure_unpatched("manycore")))
-    story.measure("manycore")
-    return story
+    return Story(STUDY, virtual_run, by_hand=False)
 
 
 def test_only_the_unpatched_arm_was_booted_for_the_prediction(story: Story):

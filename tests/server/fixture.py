@@ -18,7 +18,13 @@ from server.kernels import small_config
 from server.machine import Server
 from server.qemu import Hardware
 
-WANT_SERVER = ("tests/machines/test_disk_matrix.py", "tests/server/test_server_boot.py")
+TOGETHER = {
+    "tests/machines/test_disk_matrix.py": "server",
+    "tests/server/test_server_boot.py": "server",
+    "tests/guest/test_pipeline_run.py": "virtual_run",
+    "tests/manycore/test_blind_run.py": "virtual_run",
+}
+"""Files of `make test` that share a fixture of minutes, which is made once: one worker has them."""
 WANTS_FOUR_CPUS = "test_server_run.py"  # it measures what the guests with so many do
 
 
@@ -42,17 +48,15 @@ def server(
             made.stop()
 
 
-class _OneServer(LoadFileScheduling):
-    """The files of `make test` that want the server go to one worker: it boots there once."""
-
+class _Together(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "server" if file in WANT_SERVER else file
+        return TOGETHER.get(file, file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
     """Asked by pytest-xdist where `-n` is given."""
-    return _OneServer(config, log) if config.getoption("dist") == "loadfile" else None
+    return _Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
