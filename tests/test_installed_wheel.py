@@ -113,6 +113,7 @@ def test_the_casebook_is_scored(installed: Installed):
     assert len(installed.lockscale("casebook", "score", "--json")["cases"]) > 30
 
 
+@pytest.mark.long  # eight figures are drawn; tests/browser opens reports in make test
 def test_a_curated_run_is_reported_into_the_folder_where_one_works(installed: Installed):
     run = next(paths.MEASURED.glob("xfs-create-*/rows.csv")).parent.name
     said = installed.lockscale("report", run, "--json")
