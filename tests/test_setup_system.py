@@ -101,6 +101,7 @@ def test_a_setup_that_is_ended_takes_its_policy_along(number: signal.Signals, po
     assert running.returncode != 0 and not policy.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_the_package_manager_is_told_to_end_and_ends_its_step(number: signal.Signals, policy: Path):
     """Killed amid a step it would leave packages torn, and services could start without the policy."""

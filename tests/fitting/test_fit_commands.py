@@ -156,6 +156,7 @@ def test_bad_input_is_one_sentence(argv: str, my_csv: str, capfd):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_table_that_no_law_describes_has_no_best_law(monkeypatch: pytest.MonkeyPatch, capfd):
     monkeypatch.setattr(table_fit, "MODELS", {"retry_storm": RETRY_STORM, "amdahl": AMDAHL})
     table = str(paths.ROOT / "notebooks/studies/xfs-create-four-groups.csv")

@@ -135,6 +135,7 @@ def test_a_curve_given_another_has_models_of_its_own_and_no_landmarks():
     assert found.landmarks == () and found.fits[0].free_parameters == 1
 
 
+@pytest.mark.slow
 def test_a_model_is_fitted_to_the_curves_that_it_can_be_of():
     alone = [one.columns[0].name for one in fit_each_column("s4_stress_orphan", "amdahl")[0]]
     given = [one.columns[0].name for one in fit_each_column("s4_stress_orphan", "paired_serial")[0]]

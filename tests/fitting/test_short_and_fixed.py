@@ -92,6 +92,7 @@ def test_arms_may_share_a_parameter(inside: Path):
     assert {"sigma", "kappa"} < set(found.params)
 
 
+@pytest.mark.slow
 def test_the_command_shares_as_the_library_does(inside: Path, lockscale: Lockscale):
     name = table(inside, *[(n, 0.5 * rate) for n, rate in zip(THREADS, LONG, strict=True)])
     asked = ("fit", name, "--model", "usl", "--share", "sigma", "--share", "kappa")
@@ -156,6 +157,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
 RATES = [13100, 24600, 43900, 66800, 79200, 70100, 47500]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [7, 4])  # four: rates that still rise
 def test_columns_that_look_swapped_are_fitted_with_a_warning(rows: int, inside: Path, lockscale: Lockscale):
     swapped = pd.DataFrame({"threads": RATES[:rows], "value": THREADS[:rows]})

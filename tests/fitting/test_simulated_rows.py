@@ -91,6 +91,7 @@ def test_parameters_that_columns_share_are_recovered_from_both(toy_rows):
     assert base["parameters"][0] == patched["parameters"][0]
 
 
+@pytest.mark.slow
 def test_a_row_has_what_draws_of_its_parameters_need(toy_rows):
     """Widths of the marginals are those of the profiles, as the likelihood is nearly normal here."""
     logs = toy_rows[0]["logs"]
@@ -104,6 +105,7 @@ def test_a_row_has_what_draws_of_its_parameters_need(toy_rows):
         assert logs["bounds"][0][k] <= logs["mean"][k] <= logs["bounds"][1][k]
 
 
+@pytest.mark.slow
 def test_a_row_says_what_its_column_depends_on_and_what_was_predicted_from_few_threads(toy_rows):
     for row in toy_rows:
         assert (row["kind"], row["free_parameters"], row["points"]) == ("simulator", 2, len(THREADS))
@@ -134,6 +136,7 @@ def test_a_target_is_met_by_no_calibrated_fit_and_needs_both_errors():
     assert not target.is_met(4.9, None, calibrated=False)
 
 
+@pytest.mark.slow
 def test_the_text_has_a_line_for_each_simulated_column(toy_rows):
     short = [{**toy_rows[0], "target_pct": 0.01, "target_loo_pct": None, "met": False}]
     said = scoreboard_text([*short, {**toy_rows[1], "calibrated": True}])
@@ -170,6 +173,7 @@ def test_a_damaged_file_of_the_cache_is_made_anew(folder):
     assert cached("t", {}, lambda: [2]) == [2] and kept.read_text().split() == ["[", "2", "]"]
 
 
+@pytest.mark.slow
 def test_the_scoreboard_reads_what_is_kept(folder, monkeypatch, toy_rows):
     asked = []
     monkeypatch.setattr(whole_scoreboard, "all_published_columns", toy_columns)

@@ -18,6 +18,7 @@ BLOCK = "\n".join([BEGIN, *OURS, END]).encode() + b"\n"
 theirs = st.lists(st.binary(max_size=30).map(lambda line: line.translate(None, b"\n\0")))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(theirs, theirs)
 def test_lines_of_others_stay_whatever_their_bytes(tmp_path_factory, before: list[bytes], after: list[bytes]):

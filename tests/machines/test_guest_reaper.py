@@ -102,6 +102,7 @@ def killed(code: str, home: Path) -> Iterator[int]:
         controller.wait()
 
 
+@pytest.mark.slow
 def test_a_busy_guest_does_not_outlive_its_killed_controller(tmp_path: Path):
     with killed(BUSY, tmp_path) as guest:
         pass
@@ -110,6 +111,7 @@ def test_a_busy_guest_does_not_outlive_its_killed_controller(tmp_path: Path):
     wait_for(lambda: not (tmp_path / "room").exists())
 
 
+@pytest.mark.slow
 def test_the_machine_is_held_until_the_guest_is_gone(tmp_path: Path):
     with killed(BUSY, tmp_path) as guest:
         reaper = int((tmp_path / "reaper").read_text())

@@ -80,6 +80,7 @@ def test_the_time_without_a_processor_is_not_held_against_a_guest(tmp_path: Path
     channel.wait_ready(lambda: None, 0.0, Late(600.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost_s", "said"),
     [

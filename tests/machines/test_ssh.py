@@ -64,6 +64,7 @@ def test_a_command_returns_its_status_and_both_streams(machine: SshMachine) -> N
     assert (done.status, done.stdout, done.stderr) == (7, "out\n", "err\n")
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(WORDS)
 @example(HOSTILE)
@@ -71,6 +72,7 @@ def test_hostile_text_arrives_as_it_is(machine: SshMachine, words: list[str]) ->
     assert must(machine, ["printf", "%s\\0", "", *words]).split("\0")[1:-1] == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["if", "{", "A=b", "!", "no-such-command", "$(true)", "time", "cd"])
 def test_the_first_word_is_a_program_or_nothing(machine: SshMachine, word: str) -> None:
     """Neither keyword nor assignment nor substitution; what a shell has built in changes no later step."""
@@ -105,6 +107,7 @@ def test_a_long_output_arrives_whole(machine: SshMachine) -> None:
     assert out == "".join(f"{n}\n" for n in range(1, 200001))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["1", "2"])
 def test_an_output_without_end_is_one_sentence(
     machine: SshMachine, monkeypatch: pytest.MonkeyPatch, stream: str

@@ -26,6 +26,7 @@ def rebooted(folder: Path) -> None:
     (folder / "holder").write_text(f"{token} {run} another-boot {pid}\n{said}\n")
 
 
+@pytest.mark.slow
 def test_a_second_run_is_told_the_words_of_the_first(sshd: Sshd, tmp_path: Path):
     first, second = lock(sshd, tmp_path), lock(sshd, tmp_path, "two")
     first.take()
@@ -115,6 +116,7 @@ def test_its_own_lost_connection_is_taken_over(sshd: Sshd, tmp_path: Path):
     before.close()
 
 
+@pytest.mark.slow
 def test_a_reboot_keeps_the_server_for_the_run_that_asked_for_it(sshd: Sshd, tmp_path: Path):
     first = lock(sshd, tmp_path)
     first.take()
@@ -153,6 +155,7 @@ def test_a_holder_that_does_not_come_back_from_its_reboot_loses_the_server_once_
     other.release()
 
 
+@pytest.mark.slow
 def test_a_run_that_died_in_its_reboot_is_resumed_and_forgotten_later(sshd: Sshd, tmp_path: Path):
     for run, boot_s in (("one", BOOT_S), ("two", 0)):
         dead = lock(sshd, tmp_path)
@@ -164,6 +167,7 @@ def test_a_run_that_died_in_its_reboot_is_resumed_and_forgotten_later(sshd: Sshd
         again.release()
 
 
+@pytest.mark.slow
 def test_what_is_no_run_is_taken_over_by_nobody_that_does_the_same(sshd: Sshd, tmp_path: Path):
     """Two `target boot` of one arm are two, also while the first one's server reboots."""
     first, other = lock(sshd, tmp_path, None), lock(sshd, tmp_path, None, BOOT_S)

@@ -74,6 +74,7 @@ def test_a_run_is_refused_by_what_its_server_lacks_before_anything_of_it_is_made
     assert not list((tmp_path / "runs").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_dry_run_holds_nothing_and_reboots_nothing(
     lockscale: Lockscale, target: SshTarget, monkeypatch: pytest.MonkeyPatch
 ):
@@ -93,6 +94,7 @@ def test_a_guest_or_this_machine_is_no_server(lockscale: Lockscale, command: str
     assert told.status == 2 and f"target {name} is of kind {name}: this is for a server" in told.err
 
 
+@pytest.mark.slow
 def test_a_server_is_held_by_one_run_and_the_other_is_told_who(
     target: SshTarget, monkeypatch, tmp_path: Path
 ):
@@ -117,6 +119,7 @@ def test_any_record_of_a_holder_is_read(text: str):
     assert read_holder(text).refusal("t").startswith("target t is in use by ")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_what_its_file_says_is_refused(target: SshTarget):
     with machine_of(target) as machine:
         asked = machine.run(["systemd-detect-virt", "--vm"]).stdout.strip()

@@ -116,6 +116,7 @@ def test_a_controller_killed_at_a_record_is_resumed(folder: Path, undisturbed, w
     assert read_entries(Run(folder).journal)[:done] == before
 
 
+@pytest.mark.slow
 def test_a_controller_killed_at_any_time_is_resumed(folder: Path, undisturbed):
     for wait_s in (0.01, 0.1, 0.3):
         had = len(read_entries(Run(folder).journal))

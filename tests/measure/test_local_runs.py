@@ -33,6 +33,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rows_say_that_a_machine_as_it_is_compares_no_kernels(run: Run):
     rows = read_rows(run_plan(run, load_study("inode-claim", SMALL), HERE))
     assert set(rows.arm) == {"as-found"} and set(rows.target) == {"here"}
@@ -104,6 +105,7 @@ def test_a_place_for_runs_that_cannot_be_one_is_said_with_what_to_do(
     assert not paths.RUNS.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]))
 @pytest.mark.parametrize("status", [0, 3])
 def test_a_hostile_tool_gives_a_sentence_and_no_file(

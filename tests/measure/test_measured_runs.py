@@ -42,6 +42,7 @@ def test_there_is_a_curated_run():
     assert RUNS
 
 
+@pytest.mark.slow
 def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Path):
     rows = read_rows(run / "rows.csv")
     for folder in sorted((run / "raw").iterdir()):
@@ -53,6 +54,7 @@ def test_profiled_calls_are_the_sums_over_processors_of_the_raw_profiles(run: Pa
                 assert point[f"{cost.function}.calls"] == cost.count
 
 
+@pytest.mark.slow
 def test_rates_are_what_the_load_generator_printed(run: Path):
     """Of several loads of one point, rate-N-2 and so on, all operations over all the time."""
     rows = read_rows(run / "rows.csv")
@@ -84,6 +86,7 @@ def test_crowded_points_lose_more_claims_than_the_base_varies():
     assert crowded.above.all() and (crowded.level_pct >= 95).all()
 
 
+@pytest.mark.slow
 def test_a_row_is_starred_alike_wherever_it_is_told(run: Path):
     """In a changelog, and in the table of all arms: over all rows means the same in both."""
     story = open_story(read_study_file(run)["name"], run.name)

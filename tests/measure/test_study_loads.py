@@ -34,6 +34,7 @@ HERE = LocalTarget(name="here", kind="local")
 STUDIES = [load_study(name) for name in list_studies()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "changes", "tests"),
     [

@@ -41,6 +41,7 @@ def promised(device: Path) -> dict[Name, Promise]:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_load_keeps_its_promises_and_damage_is_seen(fsynced: Path, tmp_path: Path, killed: bool) -> None:
     folder, device = tmp_path / "d", tmp_path / "device"

@@ -229,6 +229,7 @@ def test_a_lock_that_one_change_removes_takes_no_other(text: str) -> None:
         ask_lock(UnpatchedData({8: 100.0, 64: 90.0}), [text], [], learned())
 
 
+@pytest.mark.slow
 def test_a_profile_that_says_no_share_narrows_and_widens_nothing() -> None:
     rates = {1: 35e3, 64: 140e3}
     waits = LockProfile("perf_lock", "lock waits", (Entry("a_lock", 1, None, "spin", wait_ns=1e9),))

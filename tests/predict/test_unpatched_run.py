@@ -81,6 +81,7 @@ def test_the_hash_of_what_is_written_is_that_of_what_is_read_back(told: GainsTol
     assert sha256_of_json(json.loads(json.dumps(said))) == sha256_of_json(said)
 
 
+@pytest.mark.slow
 def test_another_arms_rates_among_the_rows_change_nothing(told: GainsTold, unpatched: pd.DataFrame):
     mixed = pd.concat([rows_of(PATCHED, {n: 1e6 * n for n in THREADS}), unpatched])
     assert predict_gains(STUDY, mixed, learned([])) == told
@@ -181,6 +182,7 @@ def simulated(mean: float, sd: float) -> SimulatedGain:
     )
 
 
+@pytest.mark.slow
 def test_what_is_learned_from_a_judged_run_is_its_error(unpatched: pd.DataFrame):
     found = simulate_gains(STUDY, unpatched)
     of_patched = rows_of(PATCHED, {one.threads: 0.0 for one in found.gains})

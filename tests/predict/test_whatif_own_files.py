@@ -143,6 +143,7 @@ def test_a_profile_of_other_locks_is_said_to_be_of_no_use(s1_rates: Path):
     assert answer.predictions == [] and any("no switch" in one.why for one in answer.open)
 
 
+@pytest.mark.slow
 def test_a_switch_that_the_base_has_thrown_is_no_patch(tmp_path: Path):
     """group_goals takes one of its arms at a time."""
     rates = tmp_path / "rates.csv"
@@ -170,6 +171,7 @@ def test_files_that_cannot_be_used_are_one_sentence(
         ask_files(SAMPLES / profile, path, model)
 
 
+@pytest.mark.slow
 def test_a_profile_that_the_fit_does_not_use_is_said_so_at_the_top(s1_rates: Path):
     costs = SAMPLES / "funccost-s1.txt"
     without = ask_files(costs, s1_rates, "inode_claim")

@@ -59,6 +59,7 @@ def test_only_unsafe_arms_have_no_locality_to_show():
         localities([unsafe], load_target("qemu"), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_every_way_of_writing_leaves_the_same_files(how: str, tmp_path: Path):
     subprocess.run(command(how, str(tmp_path)), check=True, capture_output=True, timeout=300)

@@ -72,6 +72,7 @@ def test_races_of_the_base_are_not_the_arms():
     assert new_races(arm, []) == (("a", "b"), ("c", "d"))
 
 
+@pytest.mark.slow
 def test_the_load_is_repeated_until_its_time_is_over(tmp_path: Path):
     mark = tmp_path / "marks"
     load = ["sh", "-c", f"echo x >> {mark}; sleep 0.2"]

@@ -99,6 +99,7 @@ def test_calibrated_and_fixed_fits_have_landmarks_without_intervals():
             assert one.value and (one.low, one.high, one.status) == (None, None, status)
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(
     st.sampled_from([USL, MACHINE_REPAIRMAN]),
@@ -174,6 +175,7 @@ def test_candidates_are_thread_counts(threads):
         tell_apart(*noisy_fits([USL, MACHINE_REPAIRMAN]), threads)
 
 
+@pytest.mark.slow
 def test_the_kink_of_a_curve_has_an_interval_too():
     """No slope leads along M, where Amdahl's law spills over: a scan of fits with M fixed is the oracle."""
     rng = np.random.default_rng(4)

@@ -60,6 +60,7 @@ def test_every_fold_finds_the_optimum_that_a_fine_scan_finds():
     assert fit_model((threads, rates), AMDAHL_SPILL).loo_pct == pytest.approx(np.mean(errors), rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [AMDAHL_SPILL, HAND_OVER, MODELS["two_queue"]], ids=lambda m: m.name)
 @pytest.mark.parametrize("unit", [1.11, 60, 1e-9])
 def test_a_fit_does_not_know_the_unit_of_the_rate(model, unit):

@@ -121,6 +121,7 @@ def stress():
     return {arm: (rows.threads.to_numpy(), rows.value.to_numpy()) for arm, rows in table.groupby("arm")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arm", "in_sample_pct", "held_out_pct"), [("orphan-locked", 4, 8), ("orphan-lockless", 3, 6)]
 )

@@ -36,6 +36,7 @@ def sentences(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["inode-claim", "group-trylock"])
 def test_by_hand_the_load_is_that_of_the_run_that_is_read(
     study: str, letters: dict[str, Letter], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

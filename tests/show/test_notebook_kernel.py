@@ -65,6 +65,7 @@ def test_what_the_kernel_itself_writes_reaches_no_mail_of_cron(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("death", "told"),
     [

@@ -12,6 +12,7 @@ from lockscale.show import execution
 NOTE = "measure inode-claim: 3/6 004 48 processes, about 1.7 h left"
 
 
+@pytest.mark.slow
 def test_a_silent_notebook_says_again_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -21,6 +21,7 @@ from lockscale.studies.orphan_file_tables import (
 from lockscale.studies.write_access import FITTED as S2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [S3, STRESS_FITTED, CLO_FITTED, S2], ids=lambda of: of.table)
 def test_what_the_fit_sees_is_the_simulators_own_rate(of: Simulated):
     """At parameters between the nodes, with other random numbers, and with no time taken as a unit."""

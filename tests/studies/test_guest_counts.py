@@ -91,6 +91,7 @@ def test_its_intervals_hold_what_a_kernel_with_hidden_times_counts():
     assert len(inside) >= 50 and np.mean(inside) >= 0.9
 
 
+@pytest.mark.slow
 def test_a_counter_of_another_arm_changes_nothing():
     study = STUDIES["orphan-file"]
     base = base_rows(study, 8.0, 1)
@@ -161,6 +162,7 @@ def test_where_the_base_waits_more_often_on_a_crowded_host_other_arms_are_told_t
     assert at["stalled", 2] == at["calm", 2] and at["stalled", 4] > 3 * at["calm", 4]
 
 
+@pytest.mark.slow
 def test_writers_that_part_for_good_are_told_to_have_met_as_they_began():
     """A goal each: two that have met at a group hardly do again, so what there is to count is the start."""
     arms = ["wait-group", "trylock", "inode-goal-scan0", "goal-spread"]

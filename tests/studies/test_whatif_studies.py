@@ -60,6 +60,7 @@ def parameter(answer: Answer, name: str) -> tuple[float, float]:
     return found.low, found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_no_number_of_a_patched_kernel_is_read(study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     whole = ask(study)

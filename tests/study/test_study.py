@@ -164,6 +164,7 @@ def test_a_file_that_is_no_text_is_refused(studies: Path):
         load_study("x")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(sorted(Study.model_fields)), junk)
 def test_any_value_of_a_study_is_a_valid_study_or_a_sentence(tmp_path_factory, name, value):

@@ -70,6 +70,7 @@ CASES = {  # words of the claim -> table damaged, edits, verdict before and afte
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", CASES)
 def test_a_verdict_follows_its_numbers(damage, words):
     table, edits, before, after = CASES[words]

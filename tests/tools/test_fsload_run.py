@@ -36,6 +36,7 @@ def test_the_sources_compile_without_a_warning(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_both_phases_count_every_file_and_leave_nothing(executable, tmp_path):
     status, out, err = create_unlink(executable, tmp_path)
     assert (status, err, list(tmp_path.iterdir())) == (0, "", [])

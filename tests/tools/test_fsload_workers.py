@@ -55,6 +55,7 @@ def test_pinned_threads_stay_among_the_cpus_that_are_allowed(start, executable, 
     end(process)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["processes", "threads"])
 def test_a_fixed_time_is_kept_and_what_it_made_is_removed(executable, tmp_path, how):
     argv = fsload.command(executable, str(tmp_path), seconds=0.5, **{how: 2})

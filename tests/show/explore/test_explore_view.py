@@ -37,6 +37,7 @@ def storm() -> View:
     return view(STORM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", MOVED, ids=lambda s: f"{s.scene}-{s.kind}-{s.threads}")
 def test_the_figure_shows_what_the_command_prints(setting: Setting, lockscale):
     printed = lockscale(*shlex.split(setting.command())[1:], "--json").value["points"]

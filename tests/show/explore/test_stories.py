@@ -64,6 +64,7 @@ def test_each_study_has_its_story():
     assert set(STORIES) == of_a_seed <= set(list_studies()) and len(of_a_seed) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STORIES)
 def test_it_tells_what_they_saw_why_what_the_patch_does_and_what_is_next(study: str):
     headings = re.findall(r"^## (What they saw|Why|What the patch|What is next)", told(study).prose, re.M)
