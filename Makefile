@@ -10,6 +10,8 @@ BESIDE = -n 3 --dist loadfile --no-loadscope-reorder
 # where the time of the tests goes
 SLOWEST = --durations=30
 export PYTHONUNBUFFERED = 1
+# where the environment forbids it too: each process would compile the library, and four of them all tests, anew
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help env test-env study test test-fast test-all mutants kernels patches-check check bench notebooks ipynb figures lab lock clean
 
