@@ -18,6 +18,7 @@ from lockscale.predict.lock_verdict import WHICH_LOCK
 from lockscale.tools.lock_functions import wait_of
 from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry
+from lockscale.tools.registry import profile_of
 
 
 def test_waits_that_do_not_explain_the_rates_leave_open_what_is_worth_writing() -> None:
@@ -87,6 +88,61 @@ def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
     assert "33.33+: a share of 97% or more counts as 97%" in every and "Hardly anybody" not in every
     assert "hardly anybody waits here" in nobody and "33.33" not in nobody
     assert "look for one that is waited for" in nobody and "look for one" not in every
+
+
+def test_a_row_that_cannot_be_read_above_the_others_leaves_the_verdict_open() -> None:
+    """It has the largest share of all; below them it has less than what is known."""
+    rows = "    61,23%  fio  [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath\n"
+    good = "    9.00%  fio  [kernel.kallsyms]  [k] _raw_spin_lock\n"
+    worst, last = profile_of(rows + good), profile_of(good + rows.replace("61,23", "1,23"))
+    found = [ask_lock(UnpatchedData({}, one, 8), [], [], learned()) for one in (worst, last)]
+    assert {one.worth for one in found[0].candidates} == {"not known"}
+    assert found[0].candidates[0].open == "line 1 of the profile cannot be read, and may be the longest wait"
+    assert not any("cannot be read" in one.open for one in found[1].candidates)
+
+
+def test_more_waiting_than_one_holder_leaves_room_for_gives_no_verdict() -> None:
+    """Of 2 threads one holds the lock: each waits for half of its time at most."""
+    entries = (
+        Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 70.2),
+        Entry("memcpy", 2, (), None, None, "self", 29.8),
+    )
+    of_two, of_many = (
+        ask_lock(UnpatchedData({}, profile(*entries), n), ["lockless a_lock"], [], learned()).candidates[0]
+        for n in (2, 16)
+    )
+    assert "2 threads cannot wait for one lock for 70% of their time" in of_two.open
+    assert (of_two.worth, of_many.worth) == ("not known", "yes")
+
+
+def test_a_share_that_is_not_the_profiles_is_told() -> None:
+    wait = Entry("a_lock", 1, None, "mutex", wait_ns=41.2e9)
+    seen = LockProfile("perf_lock", "lock waits", (wait,))
+    far, near = (ask_lock(UnpatchedData({}, seen, 16, 5.0, share), [], [], learned()) for share in (0.2, 0.5))
+    assert "the profile has 52% of the time waiting at a_lock; --share 20% is taken instead" in far.notes
+    assert not any("taken instead" in one for one in near.notes)
+
+
+def test_an_address_without_a_symbol_is_not_said_to_be_no_lock() -> None:
+    slept = [("0xffffffffc0321abc", None, 94.0), ("mutex_lock", "mutex", 6.0)]
+    entries = tuple(
+        Entry(name, n, ("a_caller",), kind, "app", "self", pct, wait_ns=pct * 1e9)
+        for n, (name, kind, pct) in enumerate(slept, 1)
+    )
+    seen = LockProfile("stack_counts", "off-CPU time", entries, disjoint=True, seconds=10)
+    (said,) = [one for one in ask_lock(UnpatchedData({}, seen, 16), [], [], learned()).notes if "0x" in one]
+    assert "no symbol, so it may be a lock" in said and "for no lock" not in said
+
+
+def test_the_next_bottleneck_of_one_of_several_locks_is_told_to_be_of_that_patch() -> None:
+    entries = tuple(Entry(name, n, None, "spin", wait_ns=1e11) for n, name in enumerate(("a_lock", "b_lock")))
+    seen = LockProfile("perf_lock", "lock waits", entries)
+    several, one = (
+        lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), asked, [], learned()))
+        for asked in (["lockless a_lock", "split b_lock 4"], ["lockless a_lock", "split a_lock 4"])
+    )
+    assert "Next bottleneck with lockless a_lock: b_lock" in several
+    assert "Next bottleneck: b_lock" in one
 
 
 def test_time_asleep_is_told_as_that() -> None:

@@ -71,8 +71,40 @@ def test_a_map_that_is_called_by_a_unit_has_sums_of_time():
     assert ns == {one.path: 1000 * one.contentions for one in calls.entries}
     at_work = "@wait_us[\n    schedule+6\n    ext4_write_begin+12\n]: 90\n"
     assert profile_of(text + at_work).of == "off-CPU time"
-    with pytest.raises(BadInput, match="of no unit of time, others are"):
+    with pytest.raises(BadInput, match="has the maps @wait_us and @calls: give one of them"):
         profile_of(text + at_work.replace("@wait_us", "@calls"))
+
+
+def test_times_that_a_lock_is_held_are_no_waits():
+    """Both are in the output of a script that times a lock from its taking on."""
+    waits = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")
+    both = profile_of(waits + waits.replace("@wait_us", "@hold_us"))
+    assert {one.path: one.wait_ns for one in both.entries} == {
+        one.path: one.wait_ns for one in profile_of(waits).entries
+    }
+    assert any("@hold_us is left out, it is of how long a lock is held" in one for one in both.warnings)
+    with pytest.raises(BadInput, match=r"@hold_us is left out, .*: give the map of the waits"):
+        profile_of(waits.replace("@wait_us", "@hold_us"))
+
+
+def test_a_map_may_have_the_process_in_front_of_its_stack():
+    text = "@wait_us[fio, \n    mutex_lock+0\n    xfs_log_force_seq+142\n]: 4812345\n"
+    (one,) = profile_of(text).entries
+    assert (one.process, one.path, one.wait_ns) == ("fio", ("mutex_lock", "xfs_log_force_seq"), 4812345e3)
+    with pytest.raises(
+        BadInput, match="whose key is kstack, or comm and kstack, and whose value is of count"
+    ):
+        profile_of(text.replace("4812345", "count 812, average 5926, total 4812345"))
+
+
+def test_a_stack_that_is_lost_may_be_the_longest():
+    text = sample("stack_counts-bpftrace-0.17.0").replace("@[", "@wait_us[")
+    assert profile_of(text).lost_line is None
+    assert profile_of(text.replace("@wait_us[\n", "@wait_us[\n\n", 1)).lost_line is not None
+    folded = "app;main;foo;mutex_lock 30\napp;main;bar 10\n"
+    assert profile_of(folded).lost_line is None and profile_of(f"{folded}app;main;foo\n").lost_line == 3
+    with pytest.raises(BadInput, match=r"line 1: 30\.5 is no whole number"):
+        profile_of(folded.replace(" 30", " 30.5"))
 
 
 def test_stacks_some_of_which_work_are_taken_for_samples():

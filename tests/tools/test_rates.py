@@ -27,7 +27,7 @@ def test_each_form(text, rates):
     [
         ("", "no rate given"),
         ("1:35k,4", "'4' is not of the form threads:rate"),
-        ("1:35k,1:40k", "1 threads appear twice"),
+        ("1:35k,1:40k", "the thread count 1 appears twice"),
         ("0:35k", "needs threads and a rate above zero"),
         ("4:0", "needs threads and a rate above zero"),
         ("1:1e-300,4:5", "is no rate: give one from 1e-12"),

@@ -109,5 +109,10 @@ def test_the_other_commits_profile_is_asked_for_by_its_name():
     patched = profile_of(MAIL, table="1234567890")
     assert (patched.match("ext4_one").wait_pct, profile_of(MAIL).match("ext4_one").wait_pct) == (10.0, 40.1)
     assert profile_of(PLAIN + PLAIN, table="2 1234567890").line > patched.line
-    with pytest.raises(BadInput, match="no table 12345678, only these 1"):
-        profile_of(MAIL, table="12345678")
+    for name in ("123456", "1234567890abcdef", "1 1234567890"):  # as a mail shortens it, or does not
+        assert profile_of(MAIL, table=name) == patched
+    assert profile_of(MAIL, table="aaaaaaaaaa") == profile_of(MAIL)
+    with pytest.raises(BadInput, match=r"no table 12345, only .*; or a commit: aaaaaaaaaa, 1234567890"):
+        profile_of(MAIL, table="12345")
+    with pytest.raises(BadInput, match='2 tables are of 1234567890: add the number, --table "1 1234567890"'):
+        profile_of(PLAIN + PLAIN, table="1234567890")

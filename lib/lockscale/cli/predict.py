@@ -155,7 +155,9 @@ def whatif(
     found_rates, doubt = read_rates(rates) if rates else ({}, "")
     with told_if_long("read the profile"):
         read = read_profile(profile, which, tool) if profile else None
-    used = [f"{read.tool} of {file_name(Path(profile.name))}"] if profile and read else []
+    used = []
+    if profile and read:
+        used = [f"{read.tool} of {file_name(Path(profile.name))}{read.commit and f', commit {read.commit}'}"]
     used += [f"rates {rates}"] if rates else []
     used += [f"a share of {share:g}%"] if share is not None else []
     wait_share = None if share is None else share / 100

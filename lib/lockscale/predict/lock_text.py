@@ -94,7 +94,11 @@ def _next(answer: LockAnswer) -> str:
             "What limits the rate after the patch cannot be seen in this input; the intervals cover what "
             "published patches ran into."
         )
-    about = f"Next bottleneck: {limit.name}, with {limit.wait_pct:.1f}% of the time spent waiting"
+    best, others = answer.candidates[0], {one.matched for one in answer.candidates}
+    about = (
+        f"Next bottleneck{f' with {best.patch}' if len(others) > 1 else ''}: {limit.name}, with "
+        f"{limit.wait_pct:.1f}% of the time spent waiting"
+    )
     busy = f"a lock with such waits is held {100 / max(limit.gain_ends_at, 1):.0f}% of the time and"
     if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."

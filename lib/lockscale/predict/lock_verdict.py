@@ -3,10 +3,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockscale.errors import BadInput
-from lockscale.predict.lock_data import ASSUMED_THREADS, MOST_BUSY, UnpatchedData
+from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_SHARE, MOST_BUSY, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import LEAST_BUSY, ROOM, promise_of
 from lockscale.tools.lock_functions import IDLE, function_of, is_for_any_work, kind_of, may_be_one_lock
@@ -75,6 +75,10 @@ def why_open(
     """
     if measured.impossible:
         return CONTRADICTION if measured.off_scale or measured.overfull else UNEXPLAINED
+    if measured.profile and measured.profile.lost_line and measured.wait_share is None:
+        return f"line {measured.profile.lost_line} of the profile cannot be read, and may be the longest wait"
+    if too_many := _too_many(measured, shares, asked):
+        return too_many
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
     if chance < SURE and over:
@@ -94,6 +98,15 @@ def why_open(
     if next_ends_at is not None and next_ends_at < ROOM:
         return f"another wait may limit the gain to {next_ends_at:.2f}"
     return "one rate shows no limit" if _of_rates(measured) and len(measured.ladder) < 2 else ""
+
+
+def _too_many(measured: UnpatchedData, shares: Sequence[float | None], asked: MatchedPatch) -> str:
+    """That more of the threads wait than can while one holds the lock; of nothing that is work."""
+    n, locks = measured.threads_said, [change for change in asked.changes if not change.of_work]
+    most = max((share for share in shares if share), default=0.0)
+    if not n or len(locks) < len(asked.changes) or most <= (1 - 1 / n) * MOST_BUSY:
+        return ""
+    return f"{n} threads cannot wait for one lock for {most:.0%} of their time: correct --threads"
 
 
 def _of_sleep(measured: UnpatchedData) -> bool:
@@ -258,10 +271,30 @@ def other_sleep(measured: UnpatchedData) -> str:
     name = max(sleeps, key=lambda one: sleeps[one], default="")
     if not name or sleeps[name] <= (profile.waits[0].wait_pct or 0.0):
         return ""
+    if name.startswith("0x"):
+        return (
+            f"{name} has {sleeps[name]:.0f}% of the off-CPU time and no symbol, so it may be a lock: print "
+            "the stacks again with the symbols of its module"
+        )
     return (
         f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, and for no lock: where these are the "
         "load's threads, that limits the gain"
     )
+
+
+def _other_share(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
+    """That somebody's share of one lock is far from that of the profile, which is not used then."""
+    if not measured.wait_share or not measured.profile or measured.waits_unseen:
+        return ""
+    seen = replace(measured, wait_share=None)
+    for match in (match for one in asked for change, match in one.matched if not change.of_work):
+        share = seen.share(match, waits=True) or measured.wait_share
+        if not 1 / FAR_SHARE < share / measured.wait_share < FAR_SHARE:
+            return (
+                f"the profile has {share:.0%} of the time waiting at {match.name}; --share "
+                f"{100 * measured.wait_share:g}% is taken instead"
+            )
+    return ""
 
 
 def no_waits(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
@@ -294,6 +327,8 @@ def notes_of(
         notes.append(
             f"--share {share_pct:g} is {share_pct:g}%: for {100 * share_pct:g}% write {100 * share_pct:g}"
         )
+    if other := _other_share(measured, asked):
+        notes.append(other)
     if sleep := other_sleep(measured):
         notes.append(sleep)
     if not measured.threads_said:

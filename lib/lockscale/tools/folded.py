@@ -18,7 +18,7 @@ from lockscale.tools.seal import UNSEALED
 
 TOOL = "folded"
 
-_STACK = re.compile(r"([^;\s][^;]*(?:;[^;]+)+) (\d{1,18})", re.ASCII)
+_STACK = re.compile(r"([^;\s][^;]*(?:;[^;]+)+) (\d{1,18})(\.\d{0,9})?", re.ASCII)
 _HEAD = re.compile(r"# (\S+), (\d{1,18}) samples")
 _FRAME_MARK = re.compile(r"_\[[a-z]\]$")
 _ASLEEP = re.compile(r"finish_task_switch\S*|__?schedule|schedule\w*|io_schedule\w*|__traceiter_sched_switch")
@@ -37,14 +37,16 @@ def profiles(text: str) -> list[LockProfile]:
     heads = [found for one in lines if (found := _HEAD.fullmatch(one.text))]
     if len(heads) > 1:
         raise BadInput(f"the text contains {len(heads)} outputs of folded stacks: give one at a time")
-    counts, left_out = _counts(lines)
+    counts, lost = _counts(lines)
+    left_out = [one.text for one in lost]
     if not counts:
         raise BadInput("no line is a folded stack, `process;outermost;...;innermost count`")
     if heads and int(heads[0][2]) != (total := sum(count for _, count, _ in counts)):
         raise BadInput(f"the folded stacks are {total} samples of {heads[0][2]}: lines are missing")
     warnings = [*(one for one in cut if not (heads and one == UNSEALED)), *left_out]
     title = heads[0][1] if heads else "folded stacks"
-    return [profile_of_stacks(TOOL, counts, title, lines[0].number, warnings)]
+    lost_line = next((one.number for one in lost if ";" in one.text), None)
+    return [profile_of_stacks(TOOL, counts, title, lines[0].number, warnings, lost_line=lost_line)]
 
 
 def profile_of_stacks(
@@ -54,6 +56,7 @@ def profile_of_stacks(
     line: int,
     warnings: Sequence[str],
     asleep: bool | None = None,
+    lost_line: int | None = None,
 ) -> LockProfile:
     """Of stacks (process, outermost, ..., innermost) with a number and a line each; equal ones are added.
 
@@ -86,19 +89,27 @@ def profile_of_stacks(
     )
     samples = None if asleep else int(total)
     of = SLEEP if asleep else SAMPLES
-    return LockProfile(tool, of, entries, title, line, samples, tuple(warnings), disjoint=True)
+    return LockProfile(
+        tool, of, entries, title, line, samples, tuple(warnings), disjoint=True, lost_line=lost_line
+    )
 
 
-def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int, int]], list[str]]:
-    """Stacks with number and line, and warnings of lines that are none."""
-    counts, left_out = [], []
+def _counts(lines: Sequence[TextLine]) -> tuple[list[tuple[tuple[str, ...], int, int]], list[TextLine]]:
+    """Stacks with number and line, and warnings of lines that are none, with theirs."""
+    counts, lost = [], []
     for number, line in lines:
         if found := _STACK.fullmatch(line):
+            if found[3]:
+                raise BadInput(
+                    f"line {number}: {found[2]}{found[3]} is no whole number: fold the stacks with counts of "
+                    "samples or microseconds"
+                )
             process, *frames = found[1].split(";")
             names = (
                 name if name[-1:] != "]" else _FRAME_MARK.sub("", name) for name in frames if name != "-"
             )
             counts.append(((process, *names), int(found[2]), number))
         elif line and not line.startswith("#"):
-            left_out.append(f"line {number} is left out, it is not a folded stack: {printable(line)}")
-    return counts, left_out
+            said = f"line {number} is left out, it is not a folded stack: {printable(line)}"
+            lost.append(TextLine(number, said))
+    return counts, lost

@@ -89,7 +89,8 @@ class LockProfile:
     line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
     disjoint: the entries are whole stacks, so that no sample is in two of them. threads, seconds: of the
     load, where the text says them. sites: functions that wait, each with the lock, where only locks have
-    entries. also: another one in the same table, which has to be asked for by its title.
+    entries. commit: whose profile it is, where the text is of two; also: the other one's, which has to be
+    asked for. lost_line: where an entry could not be read that may be the largest.
     """
 
     tool: str
@@ -103,7 +104,9 @@ class LockProfile:
     threads: int | None = None
     seconds: float | None = None
     sites: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
     also: "LockProfile | None" = field(default=None, compare=False)
+    lost_line: int | None = None
 
     @property
     def names_locks(self) -> bool:
@@ -238,15 +241,21 @@ def _not_of(function: str, waits: Sequence[Entry], waiting: Sequence[Entry]) -> 
     """What else is waited for below a function: who takes it, or of the function itself by what."""
     meant = set(map(id, waits))  # a profile has many stacks: not each against each
     left_out = [one for one in waiting if id(one) not in meant]
-    taken = {caller_of(one.path) for one in waits}
+    taken, steps = {caller_of(one.path) for one in waits}, {_step_below(one.path, function) for one in waits}
     names = []
     for one in left_out:
         who = caller_of(one.path)
-        if who == function:
-            names.append(f"{one.path[one.path.index(who) - 1]} < {who}")
+        if who == function and (step := _step_below(one.path, who)) not in steps:
+            names.append(f"{step} < {who}")
         elif who and who not in taken:
             names.append(who)
     return tuple(dict.fromkeys(names))
+
+
+def _step_below(path: Sequence[str], function: str) -> str:
+    """What the function called to wait."""
+    at = path.index(function) if function in path else 0
+    return path[at - 1] if at else ""
 
 
 def _of_whom(wait: Entry) -> str:

@@ -58,6 +58,12 @@ class _Table:
     rows: list[Graph] = field(default_factory=list)
     skipping: bool = False  # the graph of a row that is left out
     warnings: list[str] = field(default_factory=list)
+    lost_line: int | None = None
+
+    def lose(self, number: int) -> None:
+        """A row that cannot be read; above all others it has the largest share."""
+        if not self.rows and self.lost_line is None:
+            self.lost_line = number
 
 
 def recognise(text: str) -> bool:
@@ -101,6 +107,7 @@ def _tables(lines: Sequence[TextLine]) -> Iterator[_Table]:
             table.warnings.append(
                 f"line {number} is left out, its share is not a number: {printable(line.strip())}"
             )
+            table.lose(number)
         elif kind == "graph":
             _read_graph(table, number, line)
         elif table.rows and not line:
@@ -175,8 +182,10 @@ def _read_row(table: _Table, number: int, line: str) -> None:
         )
     elif shares[0] > 100 or shares[-1] > shares[0]:
         table.warnings.append(
-            f"line {number} is left out, {shares[-1]:g}% is impossible: {printable(line.strip())}"
+            f"line {number} is left out, {shares[0] if shares[0] > 100 else shares[-1]:g}% is impossible: "
+            f"{printable(line.strip())}"
         )
+        table.lose(number)
     else:
         table.skipping = False
         process = re.split(r" {2,}| (?=\[)", found[4].strip())[0]
@@ -241,4 +250,5 @@ def _profile(table: _Table, sure: Sequence[str]) -> LockProfile:
         table.line,
         table.samples,
         (*sure, *table.warnings, *warnings, *repeats(found), *_no_time(table.event)),
+        lost_line=table.lost_line,
     )

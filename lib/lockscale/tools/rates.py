@@ -37,7 +37,9 @@ def rates_of(text: str) -> dict[int, float]:
             raise BadInput(f"rates: {printable(where)} is not of the form {form}")
         threads, rate = int(found[1]), float(found[2]) * _MULTIPLE[found[3].lower()]
         if threads in rates:
-            raise BadInput(f"rates: {threads} threads appear twice: give one rate, or a table of repeats")
+            raise BadInput(
+                f"rates: the thread count {threads} appears twice: give one rate, or a table of repeats"
+            )
         if not (threads and rate > 0):
             raise BadInput(f"rates: {printable(where)} needs threads and a rate above zero")
         if not LEAST <= rate <= MOST:

@@ -116,7 +116,8 @@ class Report:
             raise BadInput(f"the robot's table of line {self.line} has no perf-profile and no lock_stat rows")
         of = SAMPLES if entries else LOCK_WAITS
         rows = tuple(entries) or _lock_waits(waits)
-        return LockProfile(TOOL, of, rows, self.title, self.line, None, self.warnings, threads=self.threads)
+        of_table = (rows, self.title, self.line, None, self.warnings)
+        return LockProfile(TOOL, of, *of_table, threads=self.threads, commit=self.commits[patched])
 
 
 def _functions(dotted: str) -> list[str]:
@@ -275,33 +276,24 @@ def _change_fits(base: str, change: str, patched: str) -> bool:
 
 
 def profiles(text: str) -> list[LockProfile]:
-    """The base's profile of each table that has one; `also` is the patched commit's, called as its arm."""
+    """The base's profile of each table that has one; `also` is the patched commit's."""
     read = ("perf-profile.", "lock_stat.")
-    reports = parse(text)
-    found = [
-        _both(report, _arm(report, report.commits[1], number, reports))
-        for number, report in enumerate(reports, 1)
-        if any(name.startswith(read) for name in report.metrics)
-    ]
+    found = [_both(one) for one in parse(text) if any(name.startswith(read) for name in one.metrics)]
     if not found:
         raise BadInput("the robot's mail has no perf-profile and no lock_stat rows: it is read for its rates")
     return found
 
 
-def _both(report: Report, patched: str) -> LockProfile:
-    found = replace(report.profile(), also=replace(report.profile(patched=True), title=patched))
+def _both(report: Report) -> LockProfile:
+    base, patched = report.commits
+    found = replace(report.profile(), also=report.profile(patched=True))
     if not report.is_regression:
         return found
-    table = f'"{patched}"' if " " in patched else patched
     said = (
-        f"the mail is of a regression, and this profile of the commit before it, {report.commits[0]}: "
-        f"--table {table} is the one after it"
+        f"the mail is of a regression, and this profile of the commit before it, {base}: "
+        f"--table {patched} is the one after it"
     )
     return replace(found, warnings=(*found.warnings, said))
-
-
-def _arm(report: Report, commit: str, number: int, reports: Sequence[Report]) -> str:
-    return f"{number} {commit}" if len(reports) > 1 else commit
 
 
 def rows(text: str) -> Parsed:
@@ -309,7 +301,7 @@ def rows(text: str) -> Parsed:
     reports = parse(text)
     found = []
     for number, report in enumerate(reports, 1):
-        arms = [_arm(report, commit, number, reports) for commit in report.commits]
+        arms = [f"{number} {one}" if len(reports) > 1 else one for one in report.commits]
         for metric in report.metrics.values():
             of_profile = metric.name.startswith("perf-profile.")
             what = "share" if of_profile else metric.name.rpartition(".")[2]

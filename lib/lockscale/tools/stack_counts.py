@@ -23,7 +23,9 @@ _PROCESS = re.compile(r" +- +(\S.*?) \(\d+\)")
 _NUMBER = re.compile(r" +(\d{1,18})", re.ASCII)
 _FRAME = re.compile(r" +(?:b')?([A-Za-z_.<\[][^\s']*|0x[0-9a-f]+)'?(?:\+(?:0x)?[0-9a-f]+)?(?: \(.*\))?")
 _PARTS = re.compile(r" +--")
-_MAP = re.compile(r"@(\w*)\[")
+_MAP = re.compile(r"@(\w*)\[(?:([^,\[\]\s][^,\[\]]*), *)?")  # maybe of the process, too
+_HELD = re.compile(r"(?:^|_)(?:hold|held)(?:_|$)")
+_MAP_ENDS = re.compile(r"(?:, .*)?\]: \S")
 _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
 _LASTED = re.compile(r" for (\d{1,9}) secs?\b", re.ASCII)
@@ -35,13 +37,14 @@ class _Stack(NamedTuple):
     process: str
     frames: tuple[str, ...]  # the innermost first
     number: int
+    map: str = ""
     unit_ns: float | None = None  # of a time that was added up
 
 
 def recognise(text: str) -> bool:
     """Whether there is the head of bcc's output, or a map of stacks."""
     lines = [one.text for one in lines_of(text)]
-    is_map = any(map(_MAP.fullmatch, lines)) and any(map(_MAP_END.fullmatch, lines))
+    is_map = any(map(_MAP.fullmatch, lines)) and any(map(_MAP_ENDS.match, lines))
     return is_map or any(map(_HEAD.fullmatch, lines))
 
 
@@ -49,32 +52,58 @@ def profiles(text: str) -> list[LockProfile]:
     """The stacks; a head within the text begins another output."""
     lines, cut = whole_lines(text)
     starts = [at for at, one in enumerate(lines) if _HEAD.fullmatch(one.text)] or [0]
-    found = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        left_out = [*cut]
-        stacks = list(_stacks(lines[start:end], left_out))
-        title = lines[start].text.strip() if _HEAD.fullmatch(lines[start].text) else TOOL
-        timed = any(one.unit_ns for one in stacks)
-        if timed and (other := next((one for one in stacks if not one.unit_ns), None)):
-            raise BadInput(f"line {other.line}: this map is of no unit of time, others are: give one of them")
-        counts = [
-            (
-                (one.process, *reversed(one.frames)),
-                one.number * one.unit_ns / 1e3 if one.unit_ns else one.number,
-                one.line,
-            )
-            for one in stacks
-        ]
-        asleep = timed or title.startswith("Tracing off-CPU") or None
-        of_unknown = asleep is None and not title.startswith("Sampling")
-        if counts:
-            one = profile_of_stacks(TOOL, counts, title, lines[start].number, left_out, asleep)
-            one = _of_what(one) if of_unknown else _of_waits(one) if timed else one
-            lasted = _LASTED.search(title)
-            found.append(replace(one, seconds=float(lasted[1])) if lasted else one)
+    parts = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    found = [one for part in parts if (one := _profile(part, cut))]
     if not found:
-        raise BadInput("the text has no stack with a count: give everything that bcc or bpftrace printed")
+        raise BadInput(
+            "the text has no stack with a number: give everything that bcc or bpftrace printed, of a map "
+            "whose key is kstack, or comm and kstack, and whose value is of count() or sum()"
+        )
     return found
+
+
+def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | None:
+    """Of one output; None where no stack is whole."""
+    lost: list[TextLine] = []
+    stacks = list(_stacks(lines, lost))
+    warnings = [*cut, *(one.text for one in lost)]
+    waited = [one for one in stacks if not (one.unit_ns and _HELD.search(one.map))]
+    if held := next((one for one in stacks if one not in waited), None):
+        said = f"line {held.line}: @{held.map} is left out, it is of how long a lock is held"
+        if not waited:
+            raise BadInput(f"{said}: give the map of the waits")
+        warnings.append(said)
+    if not waited:
+        return None
+    title = lines[0].text.strip() if _HEAD.fullmatch(lines[0].text) else TOOL
+    timed = _are_timed(waited)
+    asleep = timed or title.startswith("Tracing off-CPU") or None
+    numbers = [
+        (
+            (one.process, *reversed(one.frames)),
+            one.number * one.unit_ns / 1e3 if one.unit_ns else one.number,
+            one.line,
+        )
+        for one in waited
+    ]
+    lost_line = lost[0].number if lost else None
+    found = profile_of_stacks(TOOL, numbers, title, lines[0].number, warnings, asleep, lost_line)
+    if timed:
+        found = _of_waits(found)
+    elif asleep is None and not title.startswith("Sampling"):
+        found = _of_what(found)
+    lasted = _LASTED.search(title)
+    return replace(found, seconds=float(lasted[1])) if lasted else found
+
+
+def _are_timed(stacks: Sequence[_Stack]) -> bool:
+    """Whether the map is of time; one name is one map, and times of two are not added up."""
+    if not any(one.unit_ns for one in stacks):
+        return False
+    if other := next((one for one in stacks if one.map != stacks[0].map), None):
+        maps = f"@{stacks[0].map} and @{other.map}"
+        raise BadInput(f"line {other.line}: the text has the maps {maps}: give one of them")
+    return True
 
 
 def _of_what(found: LockProfile) -> LockProfile:
@@ -106,17 +135,17 @@ def _of_waits(found: LockProfile) -> LockProfile:
     return replace(found, of=LOCK_WAITS, entries=waits)
 
 
-def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:
-    """Each whole stack; what is cut or interrupted goes to left_out."""
+def _stacks(lines: Sequence[TextLine], lost: list[TextLine]) -> Iterator[_Stack]:
+    """Each whole stack; what is cut or interrupted is told in `lost`, with its line."""
     frames: list[str] = []
     begun: int | None = None
     process: str | None = None
     in_map = False
-    unit_ns: float | None = None
+    name, who, unit_ns = "", "", None
     for number, line in lines:
         begins, ends = _MAP.fullmatch(line), _MAP_END.fullmatch(line)
         if ends and in_map and frames:
-            yield _Stack(begun or number, ends[1] or "", tuple(frames), int(ends[2]), unit_ns)
+            yield _Stack(begun or number, ends[1] or who, tuple(frames), int(ends[2]), name, unit_ns)
         elif process is not None and not in_map and (found := _NUMBER.fullmatch(line)):
             yield _Stack(begun or number, process, tuple(frames), int(found[1]))
         elif frames and not in_map and process is None and (found := _PROCESS.fullmatch(line)):
@@ -128,12 +157,13 @@ def _stacks(lines: Sequence[TextLine], left_out: list[str]) -> Iterator[_Stack]:
                 frames.append(_OFFSET.sub("", found[1]))
             continue
         elif (frames or process) and (line.strip() or process):
-            left_out.append(
-                f"line {number}: the stack above is left out, it is cut off: {printable(line.strip())}"
-            )
+            said = f"the stack above is left out, it is cut off: {printable(line.strip())}"
+            lost.append(TextLine(number, f"line {number}: {said}"))
         elif frames and not in_map:
-            left_out.append(f"line {number}: the stack above is left out, it has no count")
+            lost.append(TextLine(number, f"line {number}: the stack above is left out, it has no count"))
         frames, begun, process, in_map = [], None, None, bool(begins)
-        unit_ns = unit_of_map(begins[1]) if begins else None
+        name, who = (begins[1], begins[2] or "") if begins else ("", "")
+        unit_ns = unit_of_map(name)
     if frames:
-        left_out.append(f"line {lines[-1].number}: the last stack is left out, it is cut off")
+        number = lines[-1].number
+        lost.append(TextLine(number, f"line {number}: the last stack is left out, it is cut off"))
