@@ -140,7 +140,8 @@ def read_yaml(path: Path) -> Any:
     except UNREADABLE as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
-        raise BadInput(f"{path}{where} is not YAML that can be read safely: fix it") from None
+        why = printable(getattr(error, "problem", None) or str(error).partition("\n")[0], 80)
+        raise BadInput(f"{path}{where} is not YAML that can be read safely, {why}: fix it") from None
 
 
 NAME = (r"[a-z0-9][a-z0-9_-]*", "write small letters, digits, - and _")

@@ -83,7 +83,8 @@ pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: cr
 # %% [markdown]
 # The law bends a curve gently. Where a rate collapses within a few processes, no $\sigma$ and $\kappa$ can
 # follow it: they end up at their limits, and the error is large; row `usl` of the ranking says how large
-# here.
+# here, if the run has more numbers of processes than the law has parameters. With three or fewer it passes
+# through every point, so a small error says nothing.
 
 # %% [markdown]
 # ## The best one
@@ -91,8 +92,8 @@ pd.DataFrame({f"measured: {found.column.name}": measured_by_hand, "published: cr
 # The model that ranks first, and which of its parameters the data identify.
 
 # %%
-best = found.comparison.best if found.comparison else None
-best or "too few numbers of processes for a curve"
+best = found.comparison.best if found.comparison and found.comparison.is_ranked else None
+best or "too few numbers of processes to tell which model is best"
 
 # %%
 if best:
@@ -104,8 +105,8 @@ if best:
 # The prediction that was written before the run was measured, next to what was published. It is kept with
 # the run; what you write with 03 by hand afterwards does not replace it.
 # `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
-# from the profile suggested then: S1's, 177,324, took the rate of the traced run, which is half of the one
-# that was published and that 03 now takes.
+# from the profile suggested then. In the run of S1 that is kept it is 177,324: it took the rate of the
+# traced run, half of the published one, which predictions made since then take.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)

@@ -21,7 +21,14 @@ from lockscale.measure.provenance import run_command
 from lockscale.measure.target import refuse_too_large
 from lockscale.measure.where_time_went import gains_at_price_ends
 from lockscale.show.pipeline import study_on
-from lockscale.study.file import DEFAULT_TARGET, RATES_TARGET, ManycoreTarget, load_study, load_target
+from lockscale.study.file import (
+    DEFAULT_TARGET,
+    RATES_TARGET,
+    ManycoreTarget,
+    list_studies,
+    load_study,
+    load_target,
+)
 from lockscale.study.target_file import HALF_QUANTUM, TargetFile
 
 LINE = {
@@ -101,6 +108,14 @@ def test_a_short_run_measures_and_profiles_fewer_points_of_the_same_machine():
     assert plain.parameters.guests == load_study("inode-claim").parameters.guests
 
 
+@pytest.mark.parametrize("study", list_studies())
+def test_a_short_run_profiles_where_processes_meet(study: str):
+    """At one process no claim is lost and nobody waits: the counter would prove nothing."""
+    for guest in study_on(described(), study, {}, short=True).parameters.guests:
+        profiled = guest.processes if guest.profiled is None else guest.profiled
+        assert max(profiled) > 1
+
+
 def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     asked = study_on(described(), "inode-claim", {}).parameters
     (guest,) = asked.guests
@@ -129,7 +144,7 @@ def test_a_boots_points_may_have_creates_of_their_own_and_a_given_number_wins():
     ("ends", "short", "target", "said"),
     [
         ([7], False, "manycore", "price_ends names 7 processes, which are not measured"),
-        ([16], True, "manycore", "price_ends names 16 processes, which are not measured"),
+        ([32], True, "manycore", "price_ends names 32 processes, which are not measured"),
         ([48], False, "qemu", "target qemu has no prices"),
     ],
 )

@@ -216,6 +216,12 @@ def test_where_to_measure_is_about_the_two_best():
         compare_models((THREADS, noisy(THREADS, 0.05, 12)), [USL]).where_to_measure([3])
 
 
+def test_two_thread_counts_rank_no_models():
+    """Each has as many parameters as there are points, and passes through all."""
+    assert not compare_models(([1, 48], [1e4, 8e4]), [MACHINE_REPAIRMAN, AMDAHL]).is_ranked
+    assert compare_models((THREADS, noisy(THREADS, 0.05, 12)), MODELS).is_ranked
+
+
 def test_models_that_are_left_out_share_a_sentence_for_one_reason():
     said = repr(compare_models(([1, 48], [1e4, 8e4]), [MACHINE_REPAIRMAN, USL, TWO_QUEUE]))
     assert "Left out: usl and two_queue: more free parameters than 2 thread counts." in said

@@ -39,6 +39,11 @@ class Comparison:
         """The least bad where none fits (`Fit.misfit`)."""
         return self.fits[0]
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether there are thread counts enough to leave one out, by which the first is the first."""
+        return self.best.held_out_pct is not None
+
     @cached_property
     def extrapolation_pct(self) -> tuple[float | None, ...]:
         """Of each fit: fitted to the smaller half of thread counts, its error at the larger."""
@@ -173,7 +178,7 @@ def _floor(all_of_them: Comparison) -> str:
 
 def _ties(all_of_them: Comparison) -> str:
     best, *others = all_of_them.not_told_apart or (all_of_them.best.model,)
-    if all_of_them.best.held_out_pct is None:
+    if not all_of_them.is_ranked:
         return "There are too few thread counts to leave one out: these models are not ranked."
     if all_of_them.best.misfit:
         return (

@@ -72,8 +72,10 @@ quantiles.assign(gains=learned.groupby("left").size()).round(2)
 # or several; `held_pct`: how often the 90% interval contains the published gain; `median_width`: its
 # upper over its lower end; `sign_pct`: how often the prediction was right about whether the gain is above
 # 5%; `gained_pct`: what `sign_pct` would be if "above 5%" were said of every patch. Few patches that gain
-# nothing are published: where the two are equal, as in the table below, `sign_pct` shows no skill.
-# `wrong_side`: intervals that say faster where the patch made it slower. `delete_waits` is the promise,
+# nothing are published: where the two are equal, as for `learned` below, `sign_pct` shows no skill.
+# `wrong_side`: intervals that say faster where the patch made it slower. None of `learned` can: the low end
+# of each is 0.95, a patch that only costs its own code, so they say how much a patch may gain, and never
+# that it surely gains. `delete_waits` is the promise,
 # give or take a quarter, and `history` a line from promises to gains; both need a profile, so their rows
 # are of fewer cases.
 

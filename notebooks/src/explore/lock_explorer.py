@@ -12,7 +12,9 @@
 # 1. Move *threads* from 24 to 40. At 24 all is well; at 40 most of the work is retries.
 # 2. Go on to 48 and set the lock kind to *unfair*, as in x86 guests without paravirtual spin locks. The
 #    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
-#    of *unfair*: they differ in the traffic of cache lines, which this model does not price.)
+#    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under *sleeping*
+#    and *mutex* it is not gone: they wake who sleeps in the order of arrival, though somebody else may come
+#    first, and each woken thread needs 5 us until it runs, for which nobody uses the lock.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #

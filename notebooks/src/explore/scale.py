@@ -38,7 +38,8 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 #
 # `most_time_at` is where the CPUs wait longest, if that is a tenth of their time or more: a lock that they
 # wait for, a cache line that bounces between them, or a search that they repeat; `share_pct` of all CPUs
-# are there. `value` is the rate, in operations per second.
+# are there. `value` is the rate, in operations per second; of *truncate*, in times the rate of one thread.
+# `path` above may be `allocate`, `create`, `create and close` or `truncate`.
 
 # %%
 most_time(found, path)

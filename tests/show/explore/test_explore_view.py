@@ -104,6 +104,12 @@ def test_the_patch_removes_the_storm(storm: View):
     assert removes(view(changed(STORM, arm="search-locked"))) == said, "the same patch, from its other side"
 
 
+def test_runs_that_differ_by_more_than_the_arms_give_no_ratio():
+    """Some runs of few host CPUs are stopped amid a hold: the patched rate is anything from none to all."""
+    said = removes(view(changed(STORM, threads=48, cpus=25)))
+    assert "the 95% intervals overlap: too few runs for a ratio" in said and "x)" not in said
+
+
 def test_a_patch_on_top_of_the_patched_arm_is_not_told_backwards():
     """S2: fast-search has both fixes, and orphan-off is no step back to the lockless file."""
     both = removes(view(changed(STORM, scene="write-access", arm="fast-search")))

@@ -183,7 +183,10 @@ def sliders(setting: Setting) -> str:
         for slider, name in TIMES.items()
     ]
     if setting.of.any_kind and setting.cpus:
-        said.append("host CPUs: of a guest without paravirtual spin locks, with which a waiter would halt")
+        said.append(
+            "host CPUs: of a guest whose waiters do not halt, as paravirtual spin locks would have them; on "
+            "x86 such a guest has the unfair lock"
+        )
     return "; ".join([*said, "the holds above are of all that is done under a lock"])
 
 
@@ -209,11 +212,20 @@ def removes(view: View) -> str:
         f"{digits(wait_us_per_operation(result, known.lock_of(arm)))} us at {known.lock_of(arm)}"
         for arm, result in ((before, at), (after, other))
     ]
+    times = f"{other.rate_per_s / at.rate_per_s:.3g}x"
+    if _overlap(at, other):
+        times = "the 95% intervals overlap: too few runs for a ratio"
     return (
         f"{after} instead of {before}: {digits(at.rate_per_s)} to {digits(other.rate_per_s)} {at.unit} "
-        f"({other.rate_per_s / at.rate_per_s:.3g}x); attempts per operation {at.attempts_per_op:.4g} to "
+        f"({times}); attempts per operation {at.attempts_per_op:.4g} to "
         f"{other.attempts_per_op:.4g}; lock wait per operation {waits[0]} to {waits[1]}"
     )
+
+
+def _overlap(one: Result, other: Result) -> bool:
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.low <= other.high and other.low <= one.high and one.rate_per_s != other.rate_per_s
 
 
 def _lock_lines(view: View) -> list[str]:
