@@ -105,9 +105,8 @@ def counted(extra: pd.DataFrame, counter: str, where: str) -> Headline:
     says = (
         f"counted {where}: {most.extra:.3g} [{most.low:.3g}, {most.high:.3g}] more {counter} per operation "
     )
-    says += (
-        f"before the patch, {int(most.threads)} process{'es' * int(most.threads > 1)} on {int(most.cpus)} CPUs: "
-    )
+    processes = f"{int(most.threads)} process{'es' * int(most.threads > 1)}"
+    says += f"before the patch, {processes} on {int(most.cpus)} CPUs: "
     says += "significant" if most.significant else "not significant with all points together (Holm, 5%)"
     numbers = {"extra": float(most.extra), "extra_low": float(most.low), "extra_high": float(most.high)}
     return Headline(says, numbers)
