@@ -358,9 +358,11 @@ def notes_of(
                 "give --seconds"
             )
         if (idle_pct := measured.profile.idle_pct or 0.0) >= LEAST_IDLE_PCT:
-            idle = f"idle tasks are {idle_pct:.0f}% of the off-CPU time"
-            if not _of_sleep(measured):
-                idle = f"CPUs idle in {idle_pct:.0f}% of the samples"
+            idle = (
+                f"idle tasks are {idle_pct:.0f}% of the off-CPU time"
+                if _of_sleep(measured)
+                else f"CPUs idle in {idle_pct:.0f}% of the samples"
+            )
             notes.append(
                 f"{idle}: shares are of the rest, and at least "
                 f"{100 * LEAST_BUSY:.0f}% of the time counts as busy"

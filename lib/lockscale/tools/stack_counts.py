@@ -40,6 +40,11 @@ class _Stack(NamedTuple):
     map: str = ""
     unit_ns: float | None = None  # of a time that was added up
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the time is how long a lock is held."""
+        return bool(self.unit_ns and _HELD.search(self.map))
+
 
 def recognise(text: str) -> bool:
     """Whether there is the head of bcc's output, or a map of stacks."""
@@ -67,8 +72,8 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     lost: list[TextLine] = []
     stacks = list(_stacks(lines, lost))
     warnings = [*cut, *(one.text for one in lost)]
-    waited = [one for one in stacks if not (one.unit_ns and _HELD.search(one.map))]
-    if held := next((one for one in stacks if one not in waited), None):
+    waited = [one for one in stacks if not one.is_held]
+    if held := next((one for one in stacks if one.is_held), None):
         said = f"line {held.line}: @{held.map} is left out, it is of how long a lock is held"
         if not waited:
             raise BadInput(f"{said}: give the map of the waits")
