@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from lockscale.predict.casebook import past, read_casebook
 from lockscale.predict.published_gains import GainModel, learn
-from lockscale.tools.lock_profile import LockProfile
+from lockscale.tools.lock_functions import wait_of
+from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
 from lockscale.tools.profile_entry import Entry
 
 
@@ -25,3 +26,13 @@ def waiting(caller: str, pct: float, line: int = 1, lock: str = "queued_spin_loc
 def timed(tool: str, *waits: tuple[str, float]) -> LockProfile:
     entries = tuple(Entry(name, n, None, "spin", wait_ns=1e9 * s) for n, (name, s) in enumerate(waits, 1))
     return LockProfile(tool, "lock waits", entries)
+
+
+def stack(count: float, line: int, *path: str, off: bool = False) -> Entry:
+    """One whole stack, the nearest first."""
+    asleep = {"wait_ns": count * 1e9} if off else {}
+    return Entry(path[0], line, path[1:], wait_of(path), None, "self", count, **asleep)
+
+
+def stacks(*entries: Entry, off: bool = False) -> LockProfile:
+    return LockProfile("folded", SLEEP if off else SAMPLES, entries, disjoint=True)

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Whether a patch of a lock is worth writing: where the data say it, and where they must not be asked to."""
 
-import re
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from known_locks import learned, profile, timed, waiting
+from known_locks import learned, profile, stack, stacks, timed, waiting
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
-from lockscale.predict.lock_text import letter, lock_text
+from lockscale.predict.lock_text import lock_text
 from lockscale.predict.lock_verdict import WHICH_LOCK
-from lockscale.tools.lock_functions import wait_of
-from lockscale.tools.lock_profile import SAMPLES, SLEEP, LockProfile
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.registry import profile_of
+
+CREATE = ("ext4_create", "path_openat", "do_sys_openat2")
+OUTER = stack(69.0, 1, "osq_lock", "rwsem_down_write_slowpath", "down_write", "path_openat", "do_sys_openat2")
+INNER = stack(14.0, 2, "queued_spin_lock_slowpath", "_raw_spin_lock", "__ext4_new_inode", *CREATE)
+WORK = stack(17.0, 3, "memcpy", *CREATE)
 
 
 def test_waits_that_do_not_explain_the_rates_leave_open_what_is_worth_writing() -> None:
@@ -38,13 +41,6 @@ def test_a_profile_of_another_run_does_not_explain_the_rates() -> None:
         UnpatchedData({1: 100.0, 8: 120.0, 64: 90.0}, seen), ["lockless wanted_lock"], [], learned()
     )
     assert "do not explain this curve" in found.against_itself
-
-
-def test_a_row_that_is_left_out_is_a_warning_above_the_notes() -> None:
-    slow = Entry("queued_spin_lock_slowpath", 1, ("a_lock",), "spin", None, "self", 40.0)
-    seen = replace(profile(slow), warnings=("line 3 is left out",))
-    said = lock_text(ask_lock(UnpatchedData({}, seen), ["lockless a_lock"], [], learned())).splitlines()
-    assert said[1] == "warning: line 3 is left out" and said[2].startswith("note: 64 threads are assumed")
 
 
 def test_rates_that_no_threads_explain_give_no_verdict() -> None:
@@ -75,21 +71,6 @@ def test_waits_longer_than_all_threads_had_are_told_and_give_no_verdict() -> Non
     assert not ask_lock(UnpatchedData({}, seen, 16, 10.0), [], [], learned()).warnings
 
 
-def test_a_next_lock_that_limits_nothing_is_said_to() -> None:
-    waits = [("a_lock", 1e9), ("b_lock", 0.9e9)]
-    entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
-    seen = LockProfile("perf_lock", "lock waits", entries)
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], learned()))
-    assert "too little to limit any of these gains" in said and "would alone limit" not in said
-
-
-def test_a_promise_at_its_limit_and_a_lock_without_waiters_say_so() -> None:
-    every, nobody = (lock_text(ask_lock(UnpatchedData(threads=64, wait_share=w), [], [])) for w in (0.98, 0))
-    assert "33.33+: a share of 97% or more counts as 97%" in every and "Hardly anybody" not in every
-    assert "hardly anybody waits here" in nobody and "33.33" not in nobody
-    assert "look for one that is waited for" in nobody and "look for one" not in every
-
-
 def test_a_row_that_cannot_be_read_above_the_others_leaves_the_verdict_open() -> None:
     """It has the largest share of all; below them it has less than what is known."""
     rows = "    61,23%  fio  [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath\n"
@@ -115,47 +96,6 @@ def test_more_waiting_than_one_holder_leaves_room_for_gives_no_verdict() -> None
     assert (of_two.worth, of_many.worth) == ("not known", "yes")
 
 
-def test_a_share_that_is_not_the_profiles_is_told() -> None:
-    wait = Entry("a_lock", 1, None, "mutex", wait_ns=41.2e9)
-    seen = LockProfile("perf_lock", "lock waits", (wait,))
-    far, near = (ask_lock(UnpatchedData({}, seen, 16, 5.0, share), [], [], learned()) for share in (0.2, 0.5))
-    assert "the profile has 52% of the time waiting at a_lock; --share 20% is taken instead" in far.notes
-    assert not any("taken instead" in one for one in near.notes)
-
-
-def test_an_address_without_a_symbol_is_not_said_to_be_no_lock() -> None:
-    slept = [("0xffffffffc0321abc", None, 94.0), ("mutex_lock", "mutex", 6.0)]
-    entries = tuple(
-        Entry(name, n, ("a_caller",), kind, "app", "self", pct, wait_ns=pct * 1e9)
-        for n, (name, kind, pct) in enumerate(slept, 1)
-    )
-    seen = LockProfile("stack_counts", "off-CPU time", entries, disjoint=True, seconds=10)
-    (said,) = [one for one in ask_lock(UnpatchedData({}, seen, 16), [], [], learned()).notes if "0x" in one]
-    assert "no symbol, so it may be a lock" in said and "for no lock" not in said
-
-
-def test_the_next_bottleneck_of_one_of_several_locks_is_told_to_be_of_that_patch() -> None:
-    entries = tuple(Entry(name, n, None, "spin", wait_ns=1e11) for n, name in enumerate(("a_lock", "b_lock")))
-    seen = LockProfile("perf_lock", "lock waits", entries)
-    several, one = (
-        lock_text(ask_lock(UnpatchedData({}, seen, 64, 10.0), asked, [], learned()))
-        for asked in (["lockless a_lock", "split b_lock 4"], ["lockless a_lock", "split a_lock 4"])
-    )
-    assert "Next bottleneck with lockless a_lock: b_lock" in several
-    assert "Next bottleneck: b_lock" in one
-
-
-def test_time_asleep_is_told_as_that() -> None:
-    """No samples, and not on a CPU; who spins is what it does not have."""
-    idle = Entry("schedule_idle", 1, ("do_idle",), None, "swapper", "self", 60.0, wait_ns=60e9)
-    slept = Entry("mutex_lock", 2, ("a_caller",), "mutex", "app", "self", 0.1, wait_ns=0.1e9)
-    work = Entry("schedule", 3, ("do_nanosleep",), None, "app", "self", 39.9, wait_ns=39.9e9)
-    seen = LockProfile("stack_counts", "off-CPU time", (idle, slept, work), disjoint=True, seconds=100)
-    said = lock_text(ask_lock(UnpatchedData({}, seen, 64), ["lockless a_caller"], [], learned()))
-    assert "idle tasks are 60% of the off-CPU time" in said and "samples" not in said
-    assert "hardly anybody waits here asleep, and who spins is not in this profile" in said
-
-
 def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
     """Of waits that were timed; a profile of CPUs does not show who sleeps."""
     asked = [UnpatchedData(threads=64, wait_share=share) for share in (0, 0.001, 0.01, 0.03, 0.2)]
@@ -164,14 +104,6 @@ def test_the_fewer_wait_the_less_a_patch_gains_down_to_nothing() -> None:
     for fewer, more in pairwise(found):
         assert fewer.value < more.value and fewer.high < more.high and fewer.over_5_pct <= more.over_5_pct
     assert found[2].value < 1.05 and found[2].worth == "no"
-
-
-def test_a_chance_is_not_rounded_up_to_what_a_yes_needs() -> None:
-    answer = ask_lock(UnpatchedData(rates_per_s={1: 35e3, 64: 140e3}), [], [])
-    assert any(0.895 <= one.over_5_pct < 0.9 for one in answer.candidates)
-    shown = re.findall(r"(\d+)% +(yes|no)", lock_text(answer))
-    assert shown and all((int(chance) >= 90) == (worth == "yes") for chance, worth in shown)
-    assert "two always fit the model, a third would check it" in lock_text(answer)
 
 
 def test_waits_without_the_time_they_are_of_carry_no_verdict() -> None:
@@ -207,25 +139,6 @@ def test_a_curve_that_falls_is_not_said_to_deny_the_waits() -> None:
     )
     assert "more threads do less, which no such model shows" in found.against_itself
     assert "do not explain" not in found.against_itself and found.candidates[0].worth == "yes"
-
-
-def test_an_offset_that_is_not_compared_and_a_lock_held_longer_than_the_load_ran_are_told() -> None:
-    rows = [Entry("xfs_ilock", n, None, "rwsem:W", wait_ns=5e10, hold_ns=12e9) for n in (3, 4)]
-    seen = LockProfile("lock_stat", "lock waits", tuple(rows))
-    found = ask_lock(UnpatchedData({}, seen, 32, 10.0), ["lockless xfs_ilock+0x9e"], [], learned())
-    assert any("xfs_ilock+0x9e is all rows of its function (lines 3, 4)" in note for note in found.notes)
-    assert any("was held for 12 s, and the load ran 10 s" in note for note in found.notes)
-    plain = ask_lock(UnpatchedData({}, seen, 32, 100.0), ["lockless xfs_ilock"], [], learned())
-    assert not plain.notes
-
-
-def test_a_letter_says_that_the_waits_do_not_explain_the_rates() -> None:
-    waits = timed("perf_lock", ("a_lock", 30.0))
-    measured = UnpatchedData({1: 9e3, 8: 12e3, 32: 15e3}, waits, None, 10.0)
-    found = ask_lock(measured, ["lockless a_lock"], ["perf_lock of a.txt"], learned())
-    assert measured.contradiction and "do not explain the rates, so it is not shown" in letter(found).replace(
-        "\n", " "
-    )
 
 
 def test_work_that_is_no_wait_is_no_lock() -> None:
@@ -269,14 +182,6 @@ def test_few_samples_that_spin_gain_as_little_as_that_share() -> None:
     asleep = ask_lock(UnpatchedData({}, slept, 16), ["lockless a"], [], learned())
     assert asleep.candidates[0].high > 1.2 and "too high unless many sleep" in lock_text(asleep)
     assert "too high" not in lock_text(ask_lock(asked[0], ["lockless a"], [], learned()))
-
-
-def test_a_share_far_above_all_timed_waits_is_of_another_load() -> None:
-    seen = timed("perf_lock", ("a", 1.0))
-    with pytest.raises(
-        BadInput, match=r"--share 90%, but all waits of the profile are 6\.2% of the time: corr"
-    ):
-        ask_lock(UnpatchedData({}, seen, 16, 1.0, wait_share=0.9), ["lockless a"], [], learned())
 
 
 def test_a_verdict_that_is_left_open_says_why() -> None:
@@ -329,13 +234,6 @@ def test_to_unshare_a_line_leaves_the_waits_below_the_function() -> None:
     assert limit and limit.name == "xlog_cil_commit" and limit.is_another_lock
 
 
-def test_a_letter_says_why_a_gain_may_exceed_its_promise() -> None:
-    found = ask_lock(UnpatchedData({}, None, 32, wait_share=0.1), ["lockless a_lock"], [], learned())
-    (best,) = found.candidates
-    assert best.promise is not None and best.value > best.promise
-    assert "because waiters also slow down the others" in " ".join(letter(found).split())
-
-
 def test_patches_that_leave_less_of_the_lock_are_told_apart_where_rates_leave_little_room() -> None:
     """Half of the gains of a removed lock exceed what 8 threads can do here: none of them is the median."""
     measured = UnpatchedData({1: 100.0, 8: 420.0})
@@ -346,22 +244,6 @@ def test_patches_that_leave_less_of_the_lock_are_told_apart_where_rates_leave_li
     assert all(1 < gain < measured.most_gain for gain in gains)
     free = learned().gain(GONE, None)
     assert free.value > measured.most_gain, "without the rates"
-
-
-def stack(count: float, line: int, *path: str, off: bool = False) -> Entry:
-    """One whole stack, the nearest first."""
-    asleep = {"wait_ns": count * 1e9} if off else {}
-    return Entry(path[0], line, path[1:], wait_of(path), None, "self", count, **asleep)
-
-
-def stacks(*entries: Entry, off: bool = False) -> LockProfile:
-    return LockProfile("folded", SLEEP if off else SAMPLES, entries, disjoint=True)
-
-
-CREATE = ("ext4_create", "path_openat", "do_sys_openat2")
-OUTER = stack(69.0, 1, "osq_lock", "rwsem_down_write_slowpath", "down_write", "path_openat", "do_sys_openat2")
-INNER = stack(14.0, 2, "queued_spin_lock_slowpath", "_raw_spin_lock", "__ext4_new_inode", *CREATE)
-WORK = stack(17.0, 3, "memcpy", *CREATE)
 
 
 def test_a_lock_that_is_held_while_the_patchs_is_waited_for_is_no_limit_of_it() -> None:
@@ -389,13 +271,6 @@ def test_a_function_stands_for_the_lock_that_it_takes_itself() -> None:
     assert above.worth == "not known" and "wait for locks of different kinds: name one" in above.open
 
 
-def test_a_longer_sleep_that_is_for_no_lock_is_named() -> None:
-    fsync = stack(75.0, 1, "schedule", "jbd2_log_wait_commit", "ext4_sync_file", off=True)
-    rwsem = stack(25.0, 2, "schedule", "rwsem_down_write_slowpath", "down_write", "path_openat", off=True)
-    found = ask_lock(UnpatchedData({}, stacks(fsync, rwsem, off=True), 32, 10.0), [], [], learned())
-    assert "jbd2_log_wait_commit sleeps for 75% of the off-CPU time, and for no lock" in lock_text(found)
-
-
 def test_who_sleeps_in_futex_wait_may_have_no_work() -> None:
     """A pool's idle threads sleep there as those that wait for a user's mutex do."""
     idle = stack(90.0, 1, "schedule", "futex_wait_queue", "futex_wait", "do_futex", off=True)
@@ -411,20 +286,3 @@ def test_a_verdict_is_the_same_whether_the_name_was_typed_or_not() -> None:
     (first, *_) = ask_lock(seen, [], [], learned()).candidates
     (typed,) = ask_lock(seen, [first.patch], [], learned()).candidates
     assert typed == first and typed.worth == "not known" and typed.open == WHICH_LOCK
-
-
-def test_shares_of_more_than_everything_are_said() -> None:
-    rows = [
-        Entry(name, n, None, "spin", None, "self", 60.0) for n, name in enumerate(("osq_lock", "spin_lock"))
-    ]
-    assert "add up to 120%" in lock_text(ask_lock(UnpatchedData({}, profile(*rows), 64), [], [], learned()))
-
-
-def test_a_class_that_was_held_longer_than_the_load_ran_is_no_limit() -> None:
-    """lock_stat adds up all locks of a class: i_mutex of many directories, 600 s in 60."""
-    wanted = Entry("&sbi->s_orphan_lock", 1, None, "mutex", contentions=9, wait_ns=600e9, hold_ns=55e9)
-    many = Entry("&type->i_mutex_dir_key", 2, None, "rwsem:W", contentions=9, wait_ns=500e9, hold_ns=600e9)
-    seen = LockProfile("lock_stat", "lock waits", (wanted, many))
-    found = ask_lock(UnpatchedData({}, seen, 32, 60.0), ["lockless &sbi->s_orphan_lock"], [], learned())
-    assert found.next_limit and not found.next_limit.limits
-    assert "several locks of one class" in lock_text(found) and "would alone limit" not in lock_text(found)

@@ -17,16 +17,13 @@ from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
+from lockscale.predict.lock_notes import no_waits, notes_of, rows_taken_together, warnings_of
 from lockscale.predict.lock_verdict import (
     MatchedPatch,
     all_seen,
     held_over,
     is_of_many_locks,
     match_patch,
-    no_waits,
-    notes_of,
-    rows_taken_together,
-    warnings_of,
     why_open,
     worth_writing,
 )
@@ -214,7 +211,7 @@ def _candidate(
         left=patch.left,
         threads=measured.most_threads,
         matched="; ".join(match.said(whole=change.of_work) for change, match in asked.matched),
-        promise=None if None in shares else promise,
+        promise=None if promise is None or None in shares else min(promise, max(measured.most_gain, 1.0)),
         low=gain.low,
         value=gain.value,
         high=gain.high,

@@ -60,10 +60,10 @@ class UnpatchedData:
     def _refuse_waiting_of_all(self) -> None:
         """While anybody waits for a lock, somebody holds it, who does not wait for it."""
         n, share = self.threads_said, self.wait_share
-        if n and share and share > 1 - 1 / n + ROUNDED:
+        if n and share and share > most_waiting(n) + ROUNDED:
             raise BadInput(
                 f"--share {100 * share:g}: one of {n} threads holds the lock, so they wait for it for "
-                f"{100 * (1 - 1 / n):.3g}% of their time at most: correct --share or --threads"
+                f"{100 * most_waiting(n):.3g}% of their time at most: correct --share or --threads"
             )
 
     @property
@@ -230,6 +230,11 @@ class UnpatchedData:
                 f"{self.lasted_s:g} s have {there_is_s:.3g} s in all: correct --seconds or --threads"
             )
         return min(share, 1.0)
+
+
+def most_waiting(threads: int) -> float:
+    """Of the threads' time, waiting for one lock: one of them holds it meanwhile."""
+    return 1 - 1 / threads
 
 
 def _of_one_kind(entries: list[Entry]) -> list[Entry]:
