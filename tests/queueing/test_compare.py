@@ -244,6 +244,13 @@ def test_no_law_is_the_best_where_none_predicts_what_was_left_out():
     assert "no fit within 25% leave-one-out" in str(found.best)
 
 
+def test_a_misfit_of_which_nothing_can_be_held_out_is_told_by_its_error_in_sample():
+    """Amdahl's law never falls; two numbers of threads leave none to hold out."""
+    fit = fit_model(([1, 64], [1e6, 1e3]), AMDAHL)
+    assert fit.loo_pct is None and fit.mape_pct > 25 and fit.misfit
+    assert "no fit within 25% in sample" in str(fit) and "identified" not in str(fit)
+
+
 def test_a_law_within_25_percent_is_no_misfit():
     threads = [1, 2, 4, 8, 16, 32]
     found = compare_models((threads, AMDAHL(threads, lambda_per_s=1e4, sigma=0.1)), [AMDAHL, USL])

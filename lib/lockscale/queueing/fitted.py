@@ -199,8 +199,11 @@ class Fit:
 
     @property
     def misfit(self) -> bool:
-        """Whether it misses what was held out by more than LARGEST_HELD_OUT_PCT: no law of this table."""
-        return self.loo_pct is not None and self.loo_pct > LARGEST_HELD_OUT_PCT
+        """Whether it misses what was held out by more than LARGEST_HELD_OUT_PCT: no law of this table.
+
+        Where nothing can be held out, whether it misses even the values that it was fitted to by as much.
+        """
+        return (self.mape_pct if self.loo_pct is None else self.loo_pct) > LARGEST_HELD_OUT_PCT
 
     @property
     def reported(self) -> tuple[Estimate, ...]:
@@ -302,7 +305,8 @@ def _notes(one: Fit) -> list[str]:
     notes = [f"error {one.mape_pct:.1f}% in sample, {_held_out(one)} leave-one-out"]
     if one.misfit:
         notes.append(
-            f"no fit within {LARGEST_HELD_OUT_PCT:g}% leave-one-out: its parameters do not describe the "
+            f"no fit within {LARGEST_HELD_OUT_PCT:g}% "
+            f"{'in sample' if one.loo_pct is None else 'leave-one-out'}: its parameters do not describe the "
             f"machine"
         )
     if one.calibrated:
