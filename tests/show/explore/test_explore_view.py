@@ -3,6 +3,7 @@
 
 import math
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from lockscale.show.explore.setting import Setting, changed, scenes
 from lockscale.show.explore.view import (
     View,
     busiest,
+    calibration,
     depends,
     locks_of_name,
     numbers,
@@ -143,6 +145,34 @@ def test_a_slider_is_told_to_do_nothing_for_an_arm_without_such_a_section():
 def test_an_arm_that_no_published_number_sets_is_not_called_calibrated():
     old_list = view(changed(STORM, scene="orphan-file", arm="orphan-mutex"))
     assert "simulated, orphan-mutex assumed," in layout(old_list)["title"]["text"]
+
+
+def test_what_a_model_was_fitted_to_is_told_until_a_slider_moves():
+    of_s4 = changed(STORM, scene="creat-clo")
+    assert "journal_pass_us" in calibration(view(of_s4)), "the hand-over that was fitted has its name"
+    assert calibration(view(changed(of_s4, elsewhere=50.0))).endswith(
+        "not calibrated: its numbers were changed"
+    )
+    mutex = view(changed(STORM, scene="orphan-file", arm="orphan-mutex"))
+    assert calibration(mutex).endswith("what only orphan-mutex has is assumed")
+
+
+def test_a_hold_of_a_sleeping_lock_is_told_to_have_its_wake_ups():
+    """Whoever is handed a mutex holds it while it wakes up; who may be overtaken holds nothing yet."""
+    said = "wake-ups an acquisition, which are in the hold of waiters that cannot be overtaken"
+    mutex, sleeping = (
+        view(changed(STORM, kind=kind)).at.locks["group lock"] for kind in ("mutex", "sleeping")
+    )
+    assert mutex.hold_ns_mean > 285.3 + 0.4 * 5000 and sleeping.hold_ns_mean == pytest.approx(285.3)
+    assert any(said in line for line in numbers(view(changed(STORM, kind="mutex"))))
+    assert not any("wake-ups" in line for line in numbers(view(STORM)))
+
+
+def test_runs_that_are_all_alike_have_no_interval():
+    """As of a model in which no time is random."""
+    at = replace(view(STORM).at, low=5.0, high=5.0)
+    alike = replace(view(STORM), curve=(at,), setting=replace(STORM, threads=at.threads))
+    assert "(all runs alike)" in numbers(alike)[0] and "[" not in numbers(alike)[0]
 
 
 def test_without_comparison_there_is_no_other_curve():

@@ -231,8 +231,13 @@ def test_a_written_study_is_one_that_loads(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_scene_without_a_study_says_so(tmp_path: Path):
+    without = changed(Setting(), scene="creat-clo")
     with pytest.raises(BadInput, match="there is no study creat-clo to change"):
-        keep_study(changed(Setting(), scene="creat-clo"), tmp_path)
+        keep_study(without, tmp_path)
+    for setting in (without, Setting()):
+        below = widget.lock_explorer(setting).children[-1].children
+        (button,) = [one for one in below if getattr(one, "description", "") == "Write study file"]
+        assert button.disabled is (setting is without)
 
 
 def test_the_buttons_say_what_they_wrote(explorer: Explorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

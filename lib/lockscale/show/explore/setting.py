@@ -188,13 +188,18 @@ def keep_parameters(setting: Setting, folder: Path = FOLDER) -> Path:
     return _write(folder / f"{setting.scene}-{setting.arm}.parameters.yaml", content, "Run its command.")
 
 
+def has_study(setting: Setting) -> bool:
+    """Whether a study file is of this scene."""
+    return setting.scene in list_studies()
+
+
 def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
     """Write the scene's study with these parameters in its arms; the file's path.
 
     Raises BadInput for a scene that no study file is of: what decides a measurement (mkfs, mount,
     arms) has to be said first.
     """
-    if setting.scene not in list_studies():
+    if not has_study(setting):
         raise BadInput(
             f"there is no study {setting.scene} to change (known: {', '.join(list_studies())}): "
             "write the model's parameters"

@@ -22,6 +22,7 @@ from lockscale.show.explore.setting import (
     scene,
 )
 from lockscale.sim import Result, simulate
+from lockscale.sim.results import LockStatistics
 from lockscale.sim.trace import Trace, trace
 from lockscale.tables import published
 
@@ -154,6 +155,8 @@ def numbers(view: View) -> list[str]:
     """What `lockscale sim` prints of the chosen point, a line each."""
     at = view.at
     interval = f" [{digits(at.low)}, {digits(at.high)}]" if at.low is not None else ""
+    if at.low == at.high is not None:  # nothing in the model is random then
+        interval = " (all runs alike)"
     return [
         f"{view.setting.arm} at {at.threads} threads, simulated: "
         f"{digits(at.rate_per_s)} {at.unit}{interval}, attempts per operation {at.attempts_per_op:.4g}",
@@ -171,6 +174,14 @@ def runs(view: View) -> str:
         f"Quick look: {long} each; a storm can begin after they end. "
         f"It is redrawn with {OPERATIONS_FINE:,} once you stop."
     )
+
+
+def calibration(view: View) -> str:
+    """Which of the model's numbers were fitted, and to what; none of a model whose sliders were moved."""
+    fitted = view.at.calibration or "not calibrated: its numbers were changed"
+    arm = view.setting.arm
+    also = f"; what only {arm} has is assumed" if arm in view.setting.of.assumed else ""
+    return f"model {view.setting.of.model}, {fitted}{also}"
 
 
 def sliders(setting: Setting) -> str:
@@ -231,10 +242,18 @@ def _overlap(one: Result, other: Result) -> bool:
 def _lock_lines(view: View) -> list[str]:
     return [
         f"{name}: wait {digits(lock.wait_ns_mean)} ns, hold {digits(lock.hold_ns_mean)} ns, "
-        f"busy {_busy(view, name, lock.busy)}"
+        f"busy {_busy(view, name, lock.busy)}{_wakes(lock)}"
         for name, lock in view.at.locks.items()
         if lock.acquisitions
     ]
+
+
+def _wakes(lock: LockStatistics) -> str:
+    """Of locks whose waiters sleep: who is handed the lock has a hold that begins with the wake-up."""
+    if not lock.wakes:
+        return ""
+    each = lock.wakes / lock.acquisitions
+    return f"; {each:.2g} wake-ups an acquisition, which are in the hold of waiters that cannot be overtaken"
 
 
 LEAST_LINE = 0.01

@@ -27,12 +27,23 @@ from lockscale.show.explore.setting import (
     Setting,
     changed,
     default,
+    has_study,
     keep_parameters,
     keep_study,
     rounded,
     scenes,
 )
-from lockscale.show.explore.view import View, depends, numbers, removes, runs, sliders, view, view_while
+from lockscale.show.explore.view import (
+    View,
+    calibration,
+    depends,
+    numbers,
+    removes,
+    runs,
+    sliders,
+    view,
+    view_while,
+)
 
 EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
 """CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
@@ -181,10 +192,11 @@ class Explorer(w.VBox):  # type: ignore[misc]
         figure = explorer_figure(first).update_xaxes(**UNMEASURED).update_yaxes(**UNMEASURED)
         self.plot = Plot(figure, "lock-explorer")
         self.words, self.kept = w.HTML(), w.HTML()
+        self._of_study = self._button("Write study file", keep_study, _left_out)
         buttons = [
             self._reset_button(),
             self._button("Write model parameters", keep_parameters),
-            self._button("Write study file", keep_study, _left_out),
+            self._of_study,
         ]
         self._set_controls()
         for name, control in self.controls.items():
@@ -302,6 +314,7 @@ class Explorer(w.VBox):  # type: ignore[misc]
             for name in ("kind", "skew_us", "cpus"):
                 self.controls[name].disabled = not known.any_kind
                 self.controls[name].layout.visibility = "visible" if known.any_kind else "hidden"
+            self._of_study.disabled = not has_study(self.setting)
         finally:
             self._moving = False
 
@@ -310,7 +323,13 @@ class Explorer(w.VBox):  # type: ignore[misc]
             self.controls[name].disabled = not depends(self.setting.scene, self.setting.arm, parameter)
         lines = [
             html.escape(line)
-            for line in (*numbers(found), sliders(self.setting), removes(found), runs(found))
+            for line in (
+                *numbers(found),
+                sliders(self.setting),
+                removes(found),
+                runs(found),
+                calibration(found),
+            )
             if line
         ]
         self.words.value = (
