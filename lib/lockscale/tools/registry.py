@@ -132,6 +132,7 @@ _IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever i
 GZIP = b"\x1f\x8b"
 MOST_TEXT_BYTES = 128 << 20  # of what is read whole
 MOST_BYTES = 16 << 30  # of a pipe, which is copied
+LEAST_HASH = 6  # digits that are taken for a commit's
 _JSON = "use --output-format=json"
 _FORMS = [
     (r"\A\s*\Z", "the text is empty: if the tool prints to standard error, redirect it (2>&1)"),
@@ -242,9 +243,6 @@ def profile_of(text: str, table: str | int | None = None, tool: str | None = Non
     if commits := [one.commit for each in found for one in (each, each.also) if one and one.commit]:
         return _of_commit(found, str(table)) or _chosen_beside(found, table, commits)
     return chosen(found, table)
-
-
-LEAST_HASH = 6  # digits that are taken for a commit's
 
 
 def _of_commit(found: Sequence[LockProfile], asked: str) -> LockProfile | None:
