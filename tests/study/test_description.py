@@ -22,7 +22,7 @@ def test_a_person_reads_question_arms_load_counters_and_file(lockscale: Lockscal
     )
     assert any(line.startswith("  search-locked (patched): A create that has lost its bit") for line in lines)
     assert "Load: create_unlink, in creates per second; 3 iterations" in lines
-    assert "  manycore     64  1, 2, 4, 8, 16, 32, 48, 64  7200 (2400 at 1, 4800 at 2)" in lines
+    assert "  manycore     64  1, 2, 4, 8, 16, 32, 48, 64  7200 (1200 at 1, 4800 at 2)" in lines
     assert "  any other     4  1, 2, 4, 8, 48              2400" in lines
     assert "  retries, per create: steal-retry > search-locked; search-locked = 0" in lines
     assert str(paths.STUDIES / "inode-claim.yaml") in lines[-1] and "--json" in lines[-1]
