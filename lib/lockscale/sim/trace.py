@@ -75,7 +75,7 @@ def hold_runs(program: Program, by_thread: Any) -> list[EventRun]:
         record = _records(program, by_thread, new_thread, first, last, op) if handle.shards > 1 else None
         for k, (start, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
             which = handle.first if record is None else int(record[k])
-            name = f"{handle.name}[?]" if which < 0 else program.primitive_at("lock", which)
+            name = f"{handle.name}{NO_SHARD}" if which < 0 else program.primitive_at("lock", which)
             read = program.ops["code"][op[k]] == READ_LOCK
             runs.append(EventRun(name, which, int(by_thread["thread"][start]), bool(read), start, end))
     return runs
@@ -124,6 +124,8 @@ def _records(program: Program, by_thread: Any, new_thread: Any, first: Any, last
     return found
 
 
+NO_SHARD = "[?]"
+"""In place of a shard's number: of a hold that began before the trace, in which nothing tells the shard."""
 OPERATIONS = 20_000
 """Those that ``simulate`` counts by default."""
 ROOM = 1_000_000

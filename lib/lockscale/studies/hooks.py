@@ -131,9 +131,10 @@ class Scene:
         return self.locks.get(arm, self.lock)
 
     def after(self, arm: str) -> str:
-        """The arm that `arm` is compared with: the patched one, or of that the one before."""
+        """The arm that `arm` is compared with: the patched one; of that or another patch, the one before."""
         before, after = self.patch
-        return before if arm == after else after
+        on_top = self.arms[after].items() <= self.arms[arm].items()
+        return before if arm == after or (self.is_later(arm) and not on_top) else after
 
     def is_later(self, arm: str) -> bool:
         """Whether `arm` is the patched one, or one of those that follow it, which change more."""

@@ -13,15 +13,17 @@
 # 2. Go on to 48 and set the lock kind to *unfair*, as in x86 guests without paravirtual spin locks. The
 #    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
 #    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under *sleeping*
-#    and *mutex* it is not gone: they wake who sleeps in the order of arrival, though somebody else may come
-#    first, and each woken thread needs 5 us until it runs, for which nobody uses the lock.)
+#    and *mutex* rates are low for another reason as well: each woken thread needs 5 us until it runs, and
+#    nobody uses the lock meanwhile. With *mutex* that alone sets the rate: a create needs 4 attempts, not
+#    some 40, and every second one begins with such a wake-up.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #
 # *Host CPUs* below the number of threads: the threads are virtual CPUs of a guest whose host has fewer,
 # so that the host stops an owner or the next spinner in the middle, for a time slice of 3 ms. On bare
-# metal the owner of a spin lock is not preempted (but with PREEMPT_RT). *Start skew* spreads the threads'
-# first operations. Both, and the lock kind, are for S1 alone.
+# metal the owner of a spin lock is not preempted (but with PREEMPT_RT). One CPU too few is enough: in a FIFO
+# queue all wait for the one spinner that is not running. *Start skew* spreads the threads' first operations.
+# Both, and the lock kind, are for S1 alone.
 #
 # Keyboard: Tab goes to the next control, Shift+Tab back. The arrow keys move a slider by one step, Page Up
 # and Page Down by five, Home and End to its ends; in a list, Up and Down or the first letters of a name
@@ -30,8 +32,10 @@
 #
 # While a control moves, each point comes from 4 short runs of 500 operations. When you stop, each point
 # is simulated again with 20,000, as many as in a study or in `lockscale sim`. Look at S1 with 32 threads:
-# the short run ends before the storm begins. With *host CPUs* above 0 there is no short run: the curves
-# come a second after you stop.
+# the short run ends before the storm begins, and of the long ones some are in the storm for longer than
+# others: the words below the figure then give each run. The timeline is always the start of the first run.
+# With *host CPUs* below the number of threads there is no short run: the curves come some seconds after you
+# stop, with one CPU 20.
 #
 # Everything here is simulated except the open marks, which were published. The command below the figure
 # prints the same numbers in a terminal. The calibration is only valid for the model's default times.

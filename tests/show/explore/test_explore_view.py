@@ -2,6 +2,7 @@
 """What the explorer shows is what `lockscale sim` prints for the same setting, and nothing else."""
 
 import math
+import re
 import shlex
 from dataclasses import replace
 
@@ -14,10 +15,12 @@ from lockscale.show.explore.view import (
     busiest,
     calibration,
     depends,
+    duration,
     locks_of_name,
     numbers,
     published_points,
     removes,
+    runs,
     sliders,
     view,
     view_while,
@@ -57,11 +60,20 @@ def test_the_band_reaches_from_low_to_high(storm: View):
     assert list(reversed(band.y[half:])) == [r.low for r in storm.curve]
 
 
+def below(edge_ns: float) -> float:
+    """Where a bucket begins: they end at 1, 1.25, 1.5 and 1.75 times a power of 2 of picoseconds."""
+    ends = [part * 2.0**power / 1000 for power in range(60) for part in (1, 1.25, 1.5, 1.75)]
+    return max((end for end in ends if end < edge_ns), default=0.0)
+
+
 def test_stems_are_the_histograms_of_the_chosen_threads(storm: View):
     drawn = explorer_figure(storm)
     for trace, buckets in ((drawn.data[6], "wait_histogram"), (drawn.data[7], "hold_histogram")):
         found = getattr(storm.at.locks["group lock"], buckets)
         total = sum(count for _, count in found)
+        assert [x for x in trace.x[::3] if x > 1] == pytest.approx(
+            [(edge + below(edge)) / 2 for edge, _ in found if below(edge) > 1]
+        )
         heights = [y for y in trace.y if y > 0]
         assert heights == pytest.approx([100 * count / total for _, count in found])
         assert sum(heights) == pytest.approx(100)
@@ -130,7 +142,7 @@ def test_the_cache_line_that_limits_is_named_with_the_time_that_threads_wait_for
     (said,) = [line for line in numbers(seen) if line.startswith("cache line journal: wait ")]
     line, cycle_ns = seen.at.lines["journal"], 64e9 / seen.at.rate_per_s
     assert line.cost_ns_mean == pytest.approx(cycle_ns / 64, rel=0.02), "it is busy all the time"
-    told = float(said.partition("ns, ")[2].partition("%")[0])
+    told = float(re.search(r"([0-9]+)% of the threads", said)[1])
     assert told == pytest.approx(100 * line.wait_ns_mean / cycle_ns, abs=1)
     assert not [one for one in numbers(view(STORM)) if one.startswith("cache line")]
 
@@ -147,6 +159,60 @@ def test_an_arm_that_no_published_number_sets_is_not_called_calibrated():
     assert "simulated, orphan-mutex assumed," in layout(old_list)["title"]["text"]
 
 
+def test_runs_in_different_states_are_told_one_by_one():
+    """At the threshold of the storm some runs are in it and some are not: their mean is that of no run."""
+    seen = view(Setting(threads=32, fine=True))
+    first, apart, *_ = numbers(seen)
+    assert "(the mean of runs with " in first and "[" not in first
+    told = re.search(r"runs with (.*)\), attempts", first)[1].split(", ")
+    assert [float(one.replace(",", "")) for one in told] == pytest.approx(
+        sorted(seen.at.rates_per_s), rel=1e-3
+    )
+    assert apart.startswith("These runs differ")
+    assert "The timeline is the start of the first run, where group lock is held " in runs(seen)
+    settled = view(Setting(threads=48, fine=True))
+    assert "differ" not in numbers(settled)[1] and "timeline" not in runs(settled)
+
+
+def test_a_lock_wait_is_that_of_all_locks_of_an_operation():
+    """S2: a create that lost its bit waits for the buffer, which throttles the storm at the group lock."""
+    said = removes(view(changed(STORM, scene="write-access")))
+    at = view(changed(STORM, scene="write-access")).at
+    total_us = sum(wait_us_per_operation(at, name) for name in at.locks)
+    assert f"lock wait per operation {total_us:.4g} us (" in said and "at lock_buffer) to" in said
+
+
+def test_each_patch_is_compared_with_the_arm_that_it_is_on_top_of():
+    of_s2, of_s3 = (changed(STORM, scene=name).of for name in ("write-access", "group-trylock"))
+    assert of_s2.after("slow-search") == "slow-retry" and of_s2.after("fast-search") == "fast-retry"
+    assert of_s3.after("goal-spread") == "wait-group" and of_s3.after("trylock") == "inode-goal-scan0"
+
+
+def test_arms_that_do_not_differ_are_not_said_to_need_more_runs():
+    same = replace(view(STORM).at, rates_per_s=(99.0, 101.0), rate_per_s=100.0, low=98.0, high=102.0)
+    pair = View(STORM, (same,), (replace(same, rate_per_s=100.5),), view(STORM).timeline)
+    assert "(no difference)" in removes(pair)
+
+
+def test_host_cpus_for_every_thread_change_nothing():
+    assert view(Setting(cpus=64)).at == view(Setting()).at
+    assert "calibrated: 2 free parameters" in calibration(view(Setting(cpus=64)))
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "said"),
+    [
+        (None, "unknown"),
+        (285.3, "285.3 ns"),
+        (41_625.0, "41,625 ns"),
+        (139.8e6, "139.8 ms"),
+        (7.9e6, "7,900 us"),
+    ],
+)
+def test_a_time_has_at_most_five_digits(time_ns: float | None, said: str):
+    assert duration(time_ns) == said
+
+
 def test_what_a_model_was_fitted_to_is_told_until_a_slider_moves():
     of_s4 = changed(STORM, scene="creat-clo")
     assert "journal_pass_us" in calibration(view(of_s4)), "the hand-over that was fitted has its name"
@@ -159,7 +225,7 @@ def test_what_a_model_was_fitted_to_is_told_until_a_slider_moves():
 
 def test_a_hold_of_a_sleeping_lock_is_told_to_have_its_wake_ups():
     """Whoever is handed a mutex holds it while it wakes up; who may be overtaken holds nothing yet."""
-    said = "wake-ups an acquisition, which are in the hold of waiters that cannot be overtaken"
+    said = "(a sleeper that is handed the lock holds it meanwhile)"
     mutex, sleeping = (
         view(changed(STORM, kind=kind)).at.locks["group lock"] for kind in ("mutex", "sleeping")
     )

@@ -11,7 +11,7 @@ from lockscale.errors import BadInput
 from lockscale.show.explore.film import REST, STATES, Shot, film, shots, tally
 from lockscale.show.explore.setting import model_of, scenes
 from lockscale.sim import simulate
-from lockscale.sim.trace import trace
+from lockscale.sim.trace import NO_SHARD, trace
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,14 @@ def test_one_number_of_threads_needs_no_list(groups: list[Shot]):
 
 
 def test_a_film_of_places_has_a_row_for_each_lock_and_a_line_for_each_who_comes(groups: list[Shot]):
-    frame = film(groups, ["group lock", "s_md_lock"]).frames[1]
-    rows = list(frame.layout.yaxis.ticktext)
-    holds = [hold for hold in groups[1].trace.holds if hold.lock in rows]
-    assert set(rows) >= {hold.lock for hold in holds} and rows[-1] == "s_md_lock"
+    frame, traced = film(groups, ["group lock", "s_md_lock"]).frames[1], groups[1].trace
+    known = [hold for hold in traced.holds if not hold.lock.endswith(NO_SHARD)]
+    holds = [hold for hold in known if hold.lock.startswith(("group lock", "s_md_lock"))]
+    waits = {span.primitive for span in traced.spans if span.state == "spinning"}
+    shards = {one for one in {hold.lock for hold in holds} | waits if one.startswith("group lock[")}
+    rows = [*sorted(shards, key=lambda one: int(one[len("group lock[") : -1])), "s_md_lock"]
+    axis = frame.layout.yaxis
+    assert [rows[k] for k in axis.tickvals] == list(axis.ticktext) and axis.ticktext[-1] == "s_md_lock"
     (holding,) = [data for data in frame.data if len(data.x) == 3 * len(holds)]
     drawn = sorted((start, round(y)) for start, _, y in strokes(holding))
     assert drawn == sorted((hold.start_ps / 1e6, rows.index(hold.lock)) for hold in holds)

@@ -14,12 +14,13 @@ from lockscale.show.explore.view import PER_CONTAINER, View, published_points
 from lockscale.show.figures.template import COLOURS, MARKERS, PAGE_PX, panels, style
 from lockscale.show.timeline import COLOUR
 from lockscale.sim import Result
-from lockscale.sim.delays import PS_PER_US
+from lockscale.sim.delays import PS_PER_NS, PS_PER_US
 from lockscale.sim.results import Histogram
 from lockscale.sim.trace import Span
 from lockscale.studies.hooks import Scene
 
 HEIGHT_PX = 680
+FEW_THREADS = 12
 NO_WAIT_NS = 1.0
 """Where a logarithmic axis shows what took no time."""
 STATES = tuple(COLOUR)
@@ -93,8 +94,8 @@ def layout(view: View) -> Data:
             "range": _reach(view),
         },
         "yaxis2": {"title": {"text": "share (%)"}, "rangemode": "tozero"},
-        "xaxis3": {"title": {"text": "time after the warm-up (us)"}, "range": [0, end_us]},
-        "yaxis3": {"title": {"text": "thread"}, "range": [at.threads - 0.5, -0.5]},
+        "xaxis3": {"title": {"text": "time after the warm-up (us)"}, "range": [0, end_us], "tickformat": ","},
+        "yaxis3": {"title": {"text": "thread"}, **of_threads(at.threads)},
     }
 
 
@@ -105,7 +106,7 @@ def _title(view: View) -> str:
     if view.setting.arm in view.setting.of.assumed:
         calibrated = f"{view.setting.arm} assumed"
     runs = f"{REPLICATIONS} runs of {view.setting.operations:,} operations"
-    simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: simulated, the first of them"
+    simulated = f"lines: simulated, {calibrated}, band 95% of {runs}; below: how the first begins"
     says = f"{simulated}<br>open marks: published{_made_of(view.setting.of)}"
     return f'{view.setting.of.title}<br><span style="font-size:13px">{says}</span>'
 
@@ -142,11 +143,25 @@ def _published(view: View, arm: str) -> Data:
 
 
 def _histogram(name: str, buckets: Histogram) -> Data:
-    """A stem for each bucket, at its upper edge."""
+    """A stem for each bucket, in its middle: there are four an octave (engine/world.py), equally wide."""
     total = sum(count for _, count in buckets) or 1
-    x = [max(edge_ns, NO_WAIT_NS) for edge_ns, _ in buckets]
+    x = [max(_middle(edge_ns), NO_WAIT_NS) for edge_ns, _ in buckets]
     y = [100 * count / total for _, count in buckets]
     return {**strokes(x, x, [0.0] * len(y), y), "name": name}
+
+
+def _middle(edge_ns: float) -> float:
+    if edge_ns <= 0:
+        return 0.0
+    edge_ps = round(edge_ns * PS_PER_NS)
+    octave_ps = 1 << (edge_ps - 1).bit_length() >> 1  # where the bucket's octave begins
+    return (edge_ps - octave_ps / 8) / PS_PER_NS
+
+
+def of_threads(threads: int) -> Data:
+    """An axis with a line for each: whole numbers, and no more labels than there is room for."""
+    apart = next((step for step in (1, 2, 5) if threads <= FEW_THREADS * step), 10)
+    return {"range": [threads - 0.5, -0.5], "dtick": apart}
 
 
 def _reach(view: View) -> list[float]:

@@ -13,12 +13,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lockscale.errors import BadInput, near, printable
-from lockscale.show.explore.figure import Data, strokes
+from lockscale.show.explore.figure import Data, of_threads, strokes
 from lockscale.show.explore.setting import SEED, Setting, model_of
 from lockscale.show.figures.template import PAGE_PX, figure
 from lockscale.show.timeline import COLOUR
 from lockscale.sim.delays import PS_PER_US
-from lockscale.sim.trace import Hold, Span, Trace, trace
+from lockscale.sim.trace import NO_SHARD, Hold, Span, Trace, trace
 from lockscale.studies.hooks import Scene
 
 STRETCH_US = 100.0
@@ -106,7 +106,7 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
             "lock": one.lock,
             "acquisitions": len(one.acquisitions()),
             "acquisitions_per_operation": round(len(one.acquisitions()) / max(1, len(one.finished())), 2),
-            "locks_used": len({hold.lock for hold in one.acquisitions()}),
+            "locks_used": len({hold.lock for hold in one.acquisitions() if not hold.lock.endswith(NO_SHARD)}),
             **{state: round(one.mean_threads(state), 2) for state in STATES},
             "origin": "simulated",
         }
@@ -115,8 +115,7 @@ def tally(taken: Sequence[Shot]) -> pd.DataFrame:
 
 
 HEIGHT_PX = 740
-FEW_THREADS = 12
-MOST_ROWS_SAID = 24
+MOST_ROWS_SAID = 16
 """More names of places would be printed over one another."""
 SEEN_US = 30.0
 """What is in sight at first; the strip below the axis moves it."""
@@ -177,10 +176,8 @@ def _frame(one: Shot, places: Sequence[str]) -> go.Frame:
 
 def _by_thread(one: Shot) -> tuple[list[Stroke], Data]:
     found = [Stroke(s.state, s.thread, s.start_ps, s.end_ps) for s in one.trace.spans]
-    # whole threads, and no more labels than there is room for: what a frame leaves out stays as it was before
-    apart = next((step for step in (1, 2, 5) if one.threads <= FEW_THREADS * step), 10)
-    reach = {"range": [one.threads - 0.5, -0.5], "tickvals": None, "ticktext": None, "dtick": apart}
-    return found, {"title": {"text": "thread"}, **reach}
+    # what a frame leaves out stays as it was before
+    return found, {"title": {"text": "thread"}, "tickvals": None, "ticktext": None, **of_threads(one.threads)}
 
 
 def _by_place(one: Shot, places: Sequence[str]) -> tuple[list[Stroke], Data]:
@@ -189,6 +186,7 @@ def _by_place(one: Shot, places: Sequence[str]) -> tuple[list[Stroke], Data]:
     holds = [(h.lock, Stroke("holding", h.thread, h.start_ps, h.end_ps)) for h in one.trace.holds]
     at = [(place, s) for place, s in spans if s.state in WAITING] + holds
     at = [(place, s) for place, s in at if any(is_at(place, name) for name in places)]
+    at = [(place, s) for place, s in at if not place.endswith(NO_SHARD)]  # there is no row for it
     rows = sorted({place for place, _ in at}, key=lambda place: _order(place, places))
     found: list[Stroke] = []
     for k, row in enumerate(rows):

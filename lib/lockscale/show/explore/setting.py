@@ -102,7 +102,12 @@ class Setting:
         A shared CPU passes on every 3 ms, in which one thread makes 50 creates: runs of 2,000 creates end
         before an owner of a lock is preempted, and are up to 5,000 times off.
         """
-        return not self.fine and not (self.cpus and self.of.any_kind)
+        return not self.fine and not self.shares_cpus
+
+    @property
+    def shares_cpus(self) -> bool:
+        """Whether any point of the curve has more threads than CPUs."""
+        return self.of.any_kind and 0 < self.cpus < max(self.counts())
 
     def parameters(self, arm: str = "") -> dict[str, Value]:
         """What differs from the model's defaults, for this arm or another."""
@@ -115,7 +120,7 @@ class Setting:
         if known.any_kind:
             given |= {self.kind: True} if self.kind != LOCK_KINDS[0] else {}
             given |= {"skew_us": rounded(self.skew_us)} if self.skew_us else {}
-            given |= {"shared_cpus": float(self.cpus)} if self.cpus else {}
+            given |= {"shared_cpus": float(self.cpus)} if self.shares_cpus else {}
         return given
 
     def counts(self) -> tuple[int, ...]:

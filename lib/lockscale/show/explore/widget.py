@@ -292,7 +292,10 @@ class Explorer(w.VBox):  # type: ignore[misc]
         self.words.value = f"<p role='alert'>{html.escape(text)}</p>"
 
     def _clear(self, says: str) -> None:
-        self.plot.show([{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]), {})
+        self.plot.show(
+            [{"x": NOTHING, "y": NOTHING}] * len(self.plot.drawn["data"]),
+            {"title": {"text": self.setting.of.title}},
+        )
         self._drawn = None
         self._say(says)
 
