@@ -45,7 +45,7 @@ def test_rows_that_cannot_be_read_are_named_where_no_lock_is_left(
         "    41,22%    41,22%  mdtest   [kernel.kallsyms]  [k] native_queued_spin_lock_slowpath\n"
     )
     said = lockscale("whatif", "--profile", str(report), "--threads", "8")
-    assert said.status == 2 and "no lock waits in this profile (line 3 is left out, " in said.err
+    assert said.status == 2 and "no function that waits for a lock is in this profile (line 3 is " in said.err
 
 
 def test_the_threads_of_a_robots_mail_are_those_that_it_says(lockscale: Lockscale) -> None:

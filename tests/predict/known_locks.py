@@ -25,7 +25,7 @@ def waiting(caller: str, pct: float, line: int = 1, lock: str = "queued_spin_loc
 
 def timed(tool: str, *waits: tuple[str, float]) -> LockProfile:
     entries = tuple(Entry(name, n, None, "spin", wait_ns=1e9 * s) for n, (name, s) in enumerate(waits, 1))
-    return LockProfile(tool, "lock waits", entries)
+    return LockProfile(tool, "lock waits", entries, of_locks=tool == "lock_stat")
 
 
 def stack(count: float, line: int, *path: str, off: bool = False) -> Entry:

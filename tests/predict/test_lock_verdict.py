@@ -12,7 +12,7 @@ from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
-from lockscale.predict.lock_text import lock_text
+from lockscale.predict.lock_text import letter, lock_text
 from lockscale.predict.lock_verdict import WHICH_LOCK
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import Entry
@@ -286,3 +286,25 @@ def test_a_verdict_is_the_same_whether_the_name_was_typed_or_not() -> None:
     (first, *_) = ask_lock(seen, [], [], learned()).candidates
     (typed,) = ask_lock(seen, [first.patch], [], learned()).candidates
     assert typed == first and typed.worth == "not known" and typed.open == WHICH_LOCK
+
+
+def test_work_that_is_avoided_makes_one_thread_faster_too() -> None:
+    """Half of the time is a checksum, nothing waits, and threads scale: four fifths less is 1 / 0.6."""
+    checksum = Entry("crc32c_le", 1, None, None, None, "self", 50.0)
+    rest = Entry("memcpy", 2, None, None, None, "self", 50.0)
+    seen = profile(checksum, rest)
+    for rates in ({}, {1: 10e3, 2: 20e3, 8: 80e3}, {1: 10e3, 8: 60e3}):
+        found = ask_lock(UnpatchedData(rates, seen, 8), ["avoid crc32c_le 80%"], [], learned())
+        assert found.candidates[0].promise == pytest.approx(1 / 0.6), rates
+        assert not any("hardly any" in note for note in found.notes)
+    said = " ".join(letter(found).split())
+    assert "Not doing the work that the change (avoid crc32c_le 80%) removes" in said
+    assert "waits" not in said.partition("What limits")[0]
+
+
+def test_no_patch_avoids_nearly_everything() -> None:
+    seen = profile(Entry("do_syscall_64", 1, None, None, None, "children", 95.0))
+    (one,) = ask_lock(UnpatchedData({}, seen, 8), ["avoid do_syscall_64 100%"], [], learned()).candidates
+    assert one.worth == "not known" and "no patch avoids nearly everything" in one.open
+    (some,) = ask_lock(UnpatchedData({}, seen, 8), ["avoid do_syscall_64 50%"], [], learned()).candidates
+    assert "no patch avoids" not in some.open

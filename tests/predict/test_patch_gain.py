@@ -242,7 +242,7 @@ def test_a_profile_that_says_no_share_narrows_and_widens_nothing() -> None:
 def test_the_likeliest_gain_is_not_above_what_the_next_lock_allows() -> None:
     waits = [("a_lock", 320e9), ("b_lock", 20e9)]
     entries = tuple(Entry(name, n, None, "spin", wait_ns=ns) for n, (name, ns) in enumerate(waits))
-    seen = LockProfile("lock_stat", "lock waits", entries)
+    seen = LockProfile("lock_stat", "lock waits", entries, of_locks=True)
     found = ask_lock(UnpatchedData({}, seen, 64, 10.0), ["lockless a_lock"], [], learned())
     assert found.next_limit and found.candidates[0].value <= found.next_limit.gain_ends_at
 

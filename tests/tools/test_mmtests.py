@@ -122,3 +122,9 @@ def test_a_change_that_is_one_percent_off_does_not_fit(before, after, sign):
 def test_the_number_of_runs_is_taken_from_the_prose():
     assert runs_averaged("ramdisk, average of 5 runs:") == "mean_of_5"
     assert runs_averaged("average of 5 runs and average of 3 runs") == "not stated"
+
+
+@pytest.mark.parametrize("table", [CREAT_CLO, NETPERF, KERNBENCH])
+def test_a_quoted_table_is_the_same_table(table: str):
+    quoted = "Somebody wrote:\n" + "".join(f"> {line}\n" for line in table.splitlines())
+    assert parse(quoted, "mmtests").rows == parse(table, "mmtests").rows

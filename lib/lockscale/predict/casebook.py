@@ -132,8 +132,9 @@ class UnpatchedSide(NamedTuple):
 
     @property
     def most(self) -> float:
-        """What no patch exceeds, as threads do no more than so many times one."""
-        return most_gain(self.rates, self.threads or 1)
+        """What no patch exceeds, as threads do no more than so many times one, which does less work then."""
+        faster = self.promise if self.kind == "avoid" else None
+        return most_gain(self.rates, self.threads or 1) * (faster or 1.0)
 
 
 class CaseLoad(NamedTuple):

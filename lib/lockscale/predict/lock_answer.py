@@ -6,7 +6,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 (published_gains.py). Rates bound it: N threads do no more than N times what one does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -165,7 +165,7 @@ def _usual(measured: UnpatchedData) -> list[str]:
     if measured.profile and not waits:
         left_out = next((f" ({one})" for one in measured.profile.warnings if "left out" in one), "")
         raise BadInput(
-            f"no lock waits in this profile{left_out}: name the target of the patch, "
+            f"no function that waits for a lock is in this profile{left_out}: name the target of the patch, "
             'such as --patch "avoid FUNCTION 80%"'
         )
     lock = _its_own_name(measured.profile, waits[0]) if measured.profile else THE_LOCK
@@ -176,7 +176,7 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
     """Of a function that takes a lock, and calls another that takes one too: `lock < function`."""
     if {*profile.match(wait.name).waits} == {*wait.waits}:
         return wait.name
-    path = max(wait.waits, key=lambda one: one.share_pct or 0.0).path
+    path = max(wait.waits, key=lambda one: one.share_pct or one.wait_ns or 0.0).path
     at = path.index(wait.name)
     return f"{path[at - 1]} < {wait.name}" if at else wait.name
 
@@ -203,7 +203,8 @@ def _candidate(
         following = replace(following, none_because=HELD_MEANWHILE)
     limit = following.gain_ends_at if following and following.limits else float("inf")
     seen = all_seen(measured, asked)
-    gain = learned.gain(patch.left, promise, measured.most_gain, timed=seen, next_limit=limit)
+    most = _most_gain(measured, asked, promise)
+    gain = learned.gain(patch.left, promise, most, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following and not following.none_because else None
     why = why_open(measured, gain.worth, ends_at, shares, asked, over)
     candidate = PatchGain(
@@ -211,7 +212,7 @@ def _candidate(
         left=patch.left,
         threads=measured.most_threads,
         matched="; ".join(match.said(whole=change.of_work) for change, match in asked.matched),
-        promise=None if promise is None or None in shares else min(promise, max(measured.most_gain, 1.0)),
+        promise=None if promise is None or None in shares else min(promise, max(most, 1.0)),
         low=gain.low,
         value=gain.value,
         high=gain.high,
@@ -220,6 +221,16 @@ def _candidate(
         open=why,
     )
     return candidate, following
+
+
+def _most_gain(measured: UnpatchedData, asked: MatchedPatch, promise: float | None) -> float:
+    """N times the rate of one thread; where work is avoided one thread gets faster, too."""
+    avoids = any(change.word == "avoid" for change in asked.changes)
+    return measured.most_gain * (promise if avoids and promise else 1.0)
+
+
+def _seen_share(measured: UnpatchedData) -> Callable[[Match], float]:
+    return lambda match: measured.share(match, waits=True) or 0.0
 
 
 def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
@@ -299,6 +310,7 @@ def _next_limit(measured: UnpatchedData, asked: Sequence[tuple[Change, Match]]) 
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
             another = profile.names_locks or measured.distinct
             another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
+            another = another or measured.is_too_much(share + sum(map(_seen_share(measured), ours)))
             name = wait.name
             if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
                 name = f"{wait.entries[0].family}:{name}"

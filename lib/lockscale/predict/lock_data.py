@@ -194,6 +194,11 @@ class UnpatchedData:
         pct = match.wait_pct if waits and match.wait_pct else match.share_pct or match.wait_pct
         return None if pct is None else self._of_busy(pct)
 
+    def is_too_much(self, share: float) -> bool:
+        """Whether more of the threads wait than can for one lock; not where their number is assumed."""
+        n = self.threads_said
+        return bool(n) and share > most_waiting(n or 1) * MOST_BUSY
+
     @property
     def whole_stacks(self) -> bool:
         """Whether the profile tells what a function does itself from what it calls."""

@@ -9,6 +9,7 @@ from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
 from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
+from lockscale.predict.patch_language import read_patch
 from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
@@ -146,21 +147,27 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
             f"{base} The share of time spent waiting for the lock is not known, so it is not shown that this "
             "lock limits the rate."
         )
+    what = "Not doing the work" if _is_of_work(best) else "Deleting the waits"
     return (
-        f"{base} Deleting the waits that the change ({best.patch}) removes would make it "
+        f"{base} {what} that the change ({best.patch}) removes would make it "
         f"{best.promise:.2f} times as fast, if nothing else were in the way."
     )
+
+
+def _is_of_work(one: PatchGain) -> bool:
+    return all(change.of_work for change in read_patch(one.patch).changes)
 
 
 def _expected(answer: LockAnswer, best: PatchGain) -> str:
     limit = answer.next_limit
     within = limit and limit.limits and not _limits_nothing(answer, limit)
-    more = best.promise is not None and best.value > best.promise
+    more = best.promise is not None and best.value > best.promise and not _is_of_work(best)
+    alike = "take a lock less often or save work" if _is_of_work(best) else _LEAVES[best.left]
     return (
         f"Predicted, not measured: {best.value:.2f} times the unpatched rate with {best.patch}, between "
-        f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that "
-        f"{_LEAVES[best.left]} turned out among {answer.gains} gains of {answer.patches} "
-        f"published patches{', within the limit below' if within else ''}."
+        f"{best.low:.2f} and {best.high:.2f} ({HOLDS:.0%}). That is how changes that {alike} turned out "
+        f"among {answer.gains} gains of {answer.patches} published patches"
+        f"{', within the limit below' if within else ''}."
         + " They can gain more than the waits, because waiters also slow down the others."
         * more
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
-from lockscale.predict.lock_data import MOST_BUSY, UnpatchedData, most_waiting
+from lockscale.predict.lock_data import MOST_BUSY, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import ROOM
 from lockscale.tools.lock_functions import IDLE, is_for_any_work, kind_of, may_be_one_lock
@@ -17,6 +17,7 @@ IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
 CONTRADICTION = "the data contradict each other"
 UNEXPLAINED = "the waits do not explain the rates"
 WHICH_LOCK = "the profile does not say which lock it is"
+MOST_AVOIDED = 0.9  # of the time: what a patch may avoid
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 
 
@@ -73,6 +74,8 @@ def why_open(
         return f"line {measured.profile.lost_line} of the profile cannot be read, and may be the longest wait"
     if too_many := _too_many(measured, shares, asked):
         return too_many
+    if all_of_it := _of_everything(measured, asked):
+        return all_of_it
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
     if chance < SURE and over:
@@ -98,9 +101,18 @@ def _too_many(measured: UnpatchedData, shares: Sequence[float | None], asked: Ma
     """That more of the threads wait than can while one holds the lock; of nothing that is work."""
     n, locks = measured.threads_said, [change for change in asked.changes if not change.of_work]
     most = max((share for share in shares if share), default=0.0)
-    if not n or len(locks) < len(asked.changes) or most <= most_waiting(n) * MOST_BUSY:
+    if len(locks) < len(asked.changes) or not measured.is_too_much(most):
         return ""
     return f"{n} threads cannot wait for one lock for {most:.0%} of their time: correct --threads"
+
+
+def _of_everything(measured: UnpatchedData, asked: MatchedPatch) -> str:
+    """That what is avoided is what everything is below; empty where it is less."""
+    for change, match in asked.matched:
+        share = measured.share(match, waits=False) or 0.0
+        if change.word == "avoid" and share * (1 - change.visits) > MOST_AVOIDED:
+            return f"{share:.0%} of the time is below {match.name}, and no patch avoids nearly everything"
+    return ""
 
 
 def of_sleep(measured: UnpatchedData) -> bool:

@@ -89,8 +89,9 @@ class LockProfile:
     line: where it begins, from 1. samples: how many in all, where said. warnings: what may be missing.
     disjoint: the entries are whole stacks, so that no sample is in two of them. threads, seconds: of the
     load, where the text says them. sites: functions that wait, each with the lock, where only locks have
-    entries. commit: whose profile it is, where the text is of two; also: the other one's, which has to be
-    asked for. lost_line: where an entry could not be read that may be the largest.
+    entries. of_locks: an entry is a lock, not a function that takes one. commit: whose profile it is, where
+    the text is of two; also: the other one's, which has to be asked for. lost_line: where an entry could
+    not be read that may be the largest.
     """
 
     tool: str
@@ -105,13 +106,14 @@ class LockProfile:
     seconds: float | None = None
     sites: tuple[tuple[str, str], ...] = ()
     commit: str = ""
+    of_locks: bool = False
     also: "LockProfile | None" = field(default=None, compare=False)
     lost_line: int | None = None
 
     @property
     def names_locks(self) -> bool:
-        """Whether its entries are locks, not functions that take one: two of them may take the same."""
-        return self.of == LOCK_WAITS and self.tool in ("lock_stat", "robot_mail")
+        """Whether two of its entries are two locks: two functions may take the same."""
+        return self.of == LOCK_WAITS and self.of_locks
 
     @cached_property
     def idle_pct(self) -> float | None:
@@ -123,9 +125,12 @@ class LockProfile:
     def waits(self) -> tuple[Match, ...]:
         """Who waits, the longest first: of samples one Match for each function that called for a lock, or for
         each kind of lock where no callers are known, as its functions call each other; of lock waits one for
-        each entry."""
+        each lock, or for each function and kind of lock that it takes."""
         if self.of == LOCK_WAITS:
-            found = [_match(_of_whom(one), [one], [one], []) for one in self.entries]
+            of_whom: dict[tuple[str, str], list[Entry]] = {}
+            for one in self.entries:
+                of_whom.setdefault((_of_whom(one), one.family), []).append(one)
+            found = [_match(name, of, of, []) for (name, _), of in of_whom.items()]
             return tuple(sorted(found, key=lambda one: (-(one.wait_ns or 0.0), -(one.contentions or 0))))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
@@ -260,7 +265,7 @@ def _step_below(path: Sequence[str], function: str) -> str:
 
 def _of_whom(wait: Entry) -> str:
     """The lock that is waited for, or who asked for it where the name is of every such lock."""
-    return (caller_of(wait.path) if kind_of(wait.name) else None) or wait.name
+    return caller_of(wait.path) or wait.name
 
 
 def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -297,7 +297,9 @@ def profiles(text: str) -> list[LockProfile]:
     ]
     warnings = () if is_sealed else found.warnings
     sites = tuple((one.symbol, one.name) for one in found.places if one.role == "waiter")
-    return [LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, warnings, sites=sites)]
+    return [
+        LockProfile(TOOL, "lock waits", tuple(entries), TOOL, 1, None, warnings, sites=sites, of_locks=True)
+    ]
 
 
 def _name_of_row(line: str) -> tuple[str, str] | None:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from lockscale.errors import BadInput
+from lockscale.tools.mail_text import lines_of
 from lockscale.tools.parsed_rows import (
     LOST_ROWS,
     NOT_STATED,
@@ -44,7 +45,8 @@ class _Head:
 
 def recognise(text: str) -> bool:
     """Whether there is a row whose first value is the one compared with."""
-    return any(_cells(row)[0][1:] == ("0.00", False) for row in _FIRST.finditer(text.expandtabs()))
+    plain = "\n".join(one.text for one in lines_of(text))
+    return any(_cells(row)[0][1:] == ("0.00", False) for row in _FIRST.finditer(plain))
 
 
 def parse(text: str) -> Parsed:
@@ -53,7 +55,7 @@ def parse(text: str) -> Parsed:
     `hmean`, ... or, where a row has no statistic, `mean_of_<n>` if the text says so; their changes are
     `hmean_change`, `hmean_change_starred`, or `change` where the statistic is not stated.
     """
-    lines = text.expandtabs().splitlines()
+    lines = [one.text for one in lines_of(text)]
     found, warnings = _table(lines)
     head = _head(lines, found[0][0], len(_cells(found[0][1])))
     rows: list[ParsedRow] = []

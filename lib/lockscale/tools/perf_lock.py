@@ -226,6 +226,7 @@ def profiles(text: str) -> list[LockProfile]:
             one.line,
             None,
             (*one.warnings, *_added(one)),
+            of_locks=one.by != "caller",
         )
         for one in tables(text)
         if one.by in ("caller", "address", "lock")

@@ -117,7 +117,9 @@ class Report:
         of = SAMPLES if entries else LOCK_WAITS
         rows = tuple(entries) or _lock_waits(waits)
         of_table = (rows, self.title, self.line, None, self.warnings)
-        return LockProfile(TOOL, of, *of_table, threads=self.threads, commit=self.commits[patched])
+        return LockProfile(
+            TOOL, of, *of_table, threads=self.threads, commit=self.commits[patched], of_locks=of == LOCK_WAITS
+        )
 
 
 def _functions(dotted: str) -> list[str]:

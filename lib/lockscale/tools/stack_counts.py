@@ -30,6 +30,10 @@ _MAP_END = re.compile(r"(?:, (\S[^\]]*))?\]: (\d{1,18})", re.ASCII)
 _HEAD = re.compile(r"(?:Tracing off-CPU time|Sampling at) .*")
 _LASTED = re.compile(r" for (\d{1,9}) secs?\b", re.ASCII)
 _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$")
+_PROBE = re.compile(
+    r"__traceiter_\w+|trace_(?:contention|call_bpf|event_raw)\w*|__bpf_trace_\w+|bpf_trace_run\w+|bpf_prog_\w+"
+)
+"""What runs to count, within the function that is counted."""
 
 
 class _Stack(NamedTuple):
@@ -85,7 +89,7 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
     asleep = timed or title.startswith("Tracing off-CPU") or None
     numbers = [
         (
-            (one.process, *reversed(one.frames)),
+            (one.process, *reversed(_without_probe(one.frames))),
             one.number * one.unit_ns / 1e3 if one.unit_ns else one.number,
             one.line,
         )
@@ -99,6 +103,12 @@ def _profile(lines: Sequence[TextLine], cut: Sequence[str]) -> LockProfile | Non
         found = _of_what(found)
     lasted = _LASTED.search(title)
     return replace(found, seconds=float(lasted[1])) if lasted else found
+
+
+def _without_probe(frames: Sequence[str]) -> Sequence[str]:
+    """The frames without those at their inner end that are the tracepoint's own."""
+    first = next((k for k, name in enumerate(frames) if not _PROBE.fullmatch(name)), 0)
+    return frames[first:]
 
 
 def _are_timed(stacks: Sequence[_Stack]) -> bool:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Which wait limits the rate once a patch is there: all of one lock together, if it is another lock."""
+
+from dataclasses import replace
+
+import pytest
+from known_locks import learned
+
+from lockscale.predict.lock_answer import ask_lock
+from lockscale.predict.lock_data import UnpatchedData
+from lockscale.tools.lock_profile import LOCK_WAITS, LockProfile
+from lockscale.tools.profile_entry import Entry
+
+
+def rows(**waited_s: tuple[str, ...]) -> LockProfile:
+    """Timed waits: who waits -> kind and seconds, each pair a row."""
+    entries = [
+        Entry(name, n, None, kind, wait_ns=1e9 * float(s))
+        for n, (name, told) in enumerate(waited_s.items(), 1)
+        for kind, s in zip(told[::2], told[1::2], strict=True)
+    ]
+    return LockProfile("perf_lock", LOCK_WAITS, tuple(entries))
+
+
+def test_readers_and_writers_of_one_lock_are_one_next_bottleneck() -> None:
+    """Each of two locks has 20 of 80 thread-seconds: whichever is patched, the other limits alike."""
+    seen = rows(foo_lock_a=("mutex", "20"), ext4_map_blocks=("rwsem:R", "10", "rwsem:W", "10"))
+    of_two = UnpatchedData({}, seen, 8, 10.0)
+    patches = ["lockless foo_lock_a", "lockless ext4_map_blocks"]
+    one, other = (ask_lock(of_two, [patch], [], learned()) for patch in patches)
+    assert one.next_limit and other.next_limit
+    assert one.next_limit.wait_pct == other.next_limit.wait_pct == pytest.approx(25)
+    assert one.next_limit.gain_ends_at == pytest.approx(other.next_limit.gain_ends_at)
+    assert (one.candidates[0].value, one.candidates[0].high) == pytest.approx(
+        (other.candidates[0].value, other.candidates[0].high)
+    )
+
+
+def test_more_waiting_than_one_lock_has_room_for_is_for_two() -> None:
+    """Of two threads one holds the lock: 45% and 18% of their time cannot both be for it."""
+    both = rows(__ext4_new_inode=("spin", "9"), d_alloc_parallel=("spin", "3.6"))
+    two, many = (
+        ask_lock(UnpatchedData({}, both, n, 20.0 / n), ["lockless __ext4_new_inode"], [], learned())
+        for n in (2, 64)
+    )
+    assert two.next_limit and two.next_limit.is_another_lock
+    assert many.next_limit and not many.next_limit.is_another_lock
+
+
+@pytest.mark.parametrize(("of_locks", "is_another"), [(True, True), (False, False)])
+def test_two_locks_with_names_of_their_own_are_two(of_locks: bool, is_another: bool) -> None:
+    """Of a table by address or by lock; two functions may take one and the same."""
+    seen = replace(rows(inode_hash_lock=("spin", "20"), s_lock=("spin", "10")), of_locks=of_locks)
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless inode_hash_lock"], [], learned())
+    assert found.next_limit and found.next_limit.is_another_lock is is_another
