@@ -66,6 +66,19 @@ def test_too_large_a_timeline_is_refused_before_spans_and_points_are_made(
     assert said.status == 2 and "is too much for a browser" in said.err and not list(inside.iterdir())
 
 
+def test_operations_too_few_for_a_rate_are_told(lockscale: Lockscale):
+    """One operation of 48 threads: the window has the time until the first of them ends."""
+    few = lockscale(
+        "sim", "machine_repairman", "--threads", "1,48", "--operations", "100", "--replications", "2"
+    )
+    assert "warning: --operations 100 are few for 48 threads" in few.err and few.status == 0
+    assert "give 4800 or more" in few.err
+    many = lockscale(
+        "sim", "machine_repairman", "--threads", "1", "--operations", "100", "--replications", "2"
+    )
+    assert "warning" not in many.err
+
+
 def test_the_trace_is_of_the_run_with_so_many_operations(lockscale: Lockscale, tmp_path: Path):
     """Its warm-up is a quarter of them, so it starts elsewhere in the same random numbers."""
     files = {n: tmp_path / f"{n}.json" for n in ("2000", "20000")}

@@ -42,8 +42,10 @@ sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 # %% [markdown]
 # ## Who waits
 #
-# Where the threads of the published machine spend their time, by Little's law: the mean number of threads
-# in a function is the rate of operations times the time that one operation spends in it.
+# Where the threads of the published machine spend their time: of all threads, each function has its share of
+# the time that an operation takes. That is Little's law for the ratio of two functions, in which the rate
+# cancels out. (Rate times time should also be the number of threads; where a source prints both, such as S1,
+# [01](01_audit.ipynb) says whether it is. For S1 it is not, so 48 threads are assumed for the profile.)
 
 # %%
 if answer.waits:
@@ -83,7 +85,7 @@ if study == "inode-claim":
     creates_per_us = rates[unpatched].value.mean() / 1e6
     calls = cost.loc["jbd2_journal_get_write_access", "count"] / cost.loc["ext4_create", "count"]
 
-    spinning = N * cost.total_us["_raw_spin_lock"] / cost.total_us["ext4_create"]  # Little's law
+    spinning = N * cost.total_us["_raw_spin_lock"] / cost.total_us["ext4_create"]  # its share of a create
     W = calls - parameters.set_index("name").value["calls_without_retry"]
     elsewhere_us, attempt_us = (N - W) / creates_per_us, 1 / (creates_per_us * W)
     by_hand = {"attempts": W, "gain": N / (N - W), "elsewhere_us": elsewhere_us, "attempt_us": attempt_us}

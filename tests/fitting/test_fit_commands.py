@@ -69,7 +69,7 @@ def test_fit_as_text_says_what_a_person_wants(my_csv: str, capfd):
         "leave-one-out",
         "knee",
         "collapse",
-        "the best of 2 models",
+        "the least leave-one-out error of 2 models",
     ):
         assert word in out
 

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from scipy.stats import f as f_distribution
 
 from lockscale.errors import BadInput
-from lockscale.queueing import AMDAHL, MACHINE_REPAIRMAN, RETRY_STORM, USL
+from lockscale.queueing import AMDAHL, IMPATIENT, MACHINE_REPAIRMAN, RETRY_STORM, USL
 from lockscale.queueing.compare import compare_models, rank
 from lockscale.queueing.evidence import (
     contains,
@@ -256,3 +256,11 @@ def test_a_law_within_25_percent_is_no_misfit():
     found = compare_models((threads, AMDAHL(threads, lambda_per_s=1e4, sigma=0.1)), [AMDAHL, USL])
     assert not found.best.misfit and "None fits" not in str(found)
     assert "no fit within" not in str(found.best)
+
+
+def test_of_exact_models_the_one_with_fewest_parameters_is_first():
+    """Rates of the machine repairman, which the impatient customers' law contains (T = infinity)."""
+    threads = [1, 2, 4, 8, 16, 32, 64]
+    rates = MACHINE_REPAIRMAN(threads, Z_us=20.0, s_us=5.0)
+    found = compare_models((threads, rates), [IMPATIENT, MACHINE_REPAIRMAN, USL])
+    assert found.best.model == "machine_repairman" and "impatient" in found.not_told_apart

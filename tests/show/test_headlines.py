@@ -6,7 +6,7 @@ import pandas as pd
 
 from lockscale.fitting.column import Column
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, NO, YES, Fitted
-from lockscale.queueing import AMDAHL
+from lockscale.queueing import AMDAHL, USL
 from lockscale.queueing.compare import compare_models
 from lockscale.show.headlines import (
     MIME,
@@ -150,3 +150,13 @@ def test_a_law_that_no_point_was_left_to_test_is_not_called_the_best():
     empty = pd.DataFrame({"holds": [], "inside": []})
     says = judged(found, empty, empty, empty, empty).says
     assert says.endswith("no law was tested on points of base on 4 CPUs that it was not fitted to")
+
+
+def test_a_law_that_cannot_be_told_from_others_is_not_called_the_one():
+    column = Column("t", "base on 4 CPUs", np.array([1.0]), np.array([1.0]), None, "ops/s", "qemu", "")
+    rates = [1e4, 18e3, 31e3, 47e3, 64e3, 78e3]
+    found = Fitted(column, compare_models(([1, 2, 4, 8, 16, 32], rates), [AMDAHL, USL]))
+    assert found.comparison and set(found.comparison.not_told_apart) == {"amdahl", "usl"}
+    empty = pd.DataFrame({"holds": [], "inside": []})
+    said = judged(found, empty, empty, empty, empty).says
+    assert "misses base on 4 CPUs least, and the data cannot tell it from 1 other law" in said

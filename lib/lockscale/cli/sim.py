@@ -133,6 +133,12 @@ def sim(
     # before the points, which take longer than it takes to see that a trace is too large
     traced = trace and _traced(trace, model, counts[0], given, window, seed, operations)
     value = simulate_points(model, counts, given, replications=replications, operations=operations, seed=seed)
+    if few := [n for n in counts if operations < FEW_EACH * n]:
+        click.echo(
+            f"warning: --operations {operations} are few for {max(few)} threads, and the rate is mostly that "
+            f"of how they begin and end: give {10 * FEW_EACH * max(few)} or more",
+            err=True,
+        )
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
     if "unfitted_check" in value:
@@ -143,6 +149,8 @@ def sim(
     show(value, "\n\n".join(parts))
 
 
+FEW_EACH = 10
+"""Operations of each thread: a window of fewer begins and ends with operations that were under way."""
 UNFITTED = (
     "The published function costs, to which nothing was fitted: a run of its own, of the unpatched kernel "
     "with tracing on, at the number of threads of that table, whatever --threads and -p say"

@@ -176,13 +176,15 @@ class FittedColumns:
 
     def __str__(self) -> str:
         best, n = self.fits[0], len(self.fits)
-        elsewhere = f"`lockscale compare {self.columns[0].table}` shows all"
+        elsewhere = (
+            f"`lockscale compare {self.columns[0].table}` shows all, and which are not distinguishable"
+        )
         if _not_ranked(self.fits):
             how = f"{n} models, not ranked: too few thread counts to leave one out. Name one with --model"
             return "\n".join(map(str, [*self.columns, f"  {how}; {elsewhere}"]))
         lines = [*self.columns, best, *(f"  {landmark}" for landmark in self.landmarks)]
         if n > 1:
-            how = "none fits; the least bad" if best.misfit else "the best"
+            how = "none fits; the least bad" if best.misfit else "the least leave-one-out error"
             lines.append(f"  {how} of {n} models; {elsewhere}")
         return "\n".join(map(str, lines))
 

@@ -39,7 +39,10 @@ class ParameterEstimate:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Where threads are, by Little's law: `threads` of all in `place`, which lies within `within`."""
+    """Where threads are: `threads` of all in `place`, which lies within `within`.
+
+    By the ratio of two times, which is that of two numbers of threads (Little's law, divided by itself).
+    """
 
     place: str
     within: str
@@ -161,7 +164,8 @@ def answer_text(answer: Answer) -> str:
     parts = [
         f"From {'; '.join(answer.used)}.",
         f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",
-        f"Who waits for what, by Little's law\n{_table([asdict(one) for one in answer.waits])}",
+        "Who waits for what (threads: of all, by their share of the operation's time)\n"
+        f"{_table([asdict(one) for one in answer.waits])}",
         f"Predictions; low, high: 95%, unless said below; naive_value: {answer.naive_reason}\n{predictions}",
         f"Not in the data of the unpatched kernel\n{missing}",
         f"Worth writing\n{_list(f'{i.arm}: {i.worth}; {i.why}' for i in answer.ideas)}",

@@ -116,6 +116,8 @@ class Comparison:
         ]
 
 
+EXACT_PCT = 0.05
+"""Leave-one-out: what is shown as 0.0% is not told from 0."""
 HEADER = ("model", "free", "in sample", "leave-one-out", "from small N")
 
 
@@ -144,8 +146,16 @@ def compare_models(table: Table, models: Iterable[QueueingModel]) -> Comparison:
 
 
 def rank(fits: Sequence[Fit], left_out: dict[str, str]) -> Comparison:
-    """Fits of one and the same table in their order; `fits` must not be empty."""
-    best_first = sorted(fits, key=lambda f: (f.loo_pct is None, f.loo_pct or 0.0, f.calibrated, f.mape_pct))
+    """Fits of one and the same table in their order; `fits` must not be empty.
+
+    Of those that are all exact, the fewest parameters come first.
+    """
+
+    def key(one: Fit) -> tuple[bool, float, bool, int, float]:
+        error_pct = max(one.loo_pct or 0.0, EXACT_PCT)
+        return one.loo_pct is None, error_pct, one.calibrated, one.free_parameters, one.mape_pct
+
+    best_first = sorted(fits, key=key)
     return Comparison(tuple(best_first), left_out, noise_floor(fits[0].points))
 
 

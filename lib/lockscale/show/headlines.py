@@ -10,7 +10,7 @@ import pandas as pd
 from lockscale.measure.compare_arms import proof_of
 from lockscale.measure.rows import origin_in_words
 from lockscale.predict.predicted_against_measured import CANNOT_BE_TOLD, YES, Fitted
-from lockscale.queueing.fitted import Fit
+from lockscale.queueing.compare import Comparison
 from lockscale.study.file import Study
 
 MIME = "application/vnd.lockscale.headline+json"
@@ -137,17 +137,21 @@ def judged(
         says += [f"{held} of {total} predicted {what} lie in their intervals"] * (total > 0)
         numbers |= {what: total, f"{what}_inside": held}
     says = says or ["nothing was predicted that was counted"]
-    if best := found.comparison and found.comparison.best:
-        says += [_law(best, found.column.name)]
+    if found.comparison:
+        says += [_law(found.comparison, found.column.name)]
     return Headline("; ".join(says), numbers)
 
 
-def _law(best: Fit, column: str) -> str:
+def _law(compared: Comparison, column: str) -> str:
     """Whether the first model of a comparison describes the rates, by points that it was not fitted to."""
+    best, others = compared.best, len(compared.not_told_apart) - 1
     if best.loo_pct is None:
         return f"no law was tested on points of {column} that it was not fitted to"
     if best.misfit:
         return f"no law describes {column}; {best.model} is the least bad"
+    if others > 0:
+        more = f"{others} other law{'s' * (others > 1)}"
+        return f"{best.model} misses {column} least, and the data cannot tell it from {more}"
     return f"{best.model} describes {column} best"
 
 

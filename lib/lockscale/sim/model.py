@@ -206,5 +206,11 @@ def _globals(model: Model) -> Any:
 
 
 def _write(path: str, write: Callable[..., None], *args: Any, **values: Any) -> None:
-    with located(path):
-        write(*args, **values)
+    try:
+        with located(path):
+            write(*args, **values)
+    except BadInput as error:
+        if values and isinstance(error.__cause__, ArithmeticError):  # 0 / 0 names no parameter
+            given = ", ".join(f"{name}={value:g}" for name, value in values.items())
+            raise BadInput(f"{error} (with {given})") from error
+        raise

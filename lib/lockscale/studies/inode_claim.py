@@ -126,7 +126,11 @@ def _parameters(read: _Read, storms: list[Storm]) -> list[ParameterEstimate]:
             f"{COST} less these calls, without the first attempt or with it",
         ),
         ParameterEstimate.between(
-            "gain", "x", read.gain, "identified", "N / (N - attempts), before the scatter of the rates"
+            "gain",
+            "x",
+            read.gain,
+            "identified",
+            "N / (N - attempts) of both ends, and the middle of them; before the scatter of the rates",
         ),
         ParameterEstimate.between("elsewhere_us", "us", [s.think_us for s in storms], "identified", rates),
         ParameterEstimate.between(

@@ -2,7 +2,8 @@
 # %% [markdown]
 # # Where ext4 saturates next
 #
-# The fitted models, swept to 1024 CPUs. **All of it is simulated.** The parameters are those of the
+# The fitted models, swept to 1024 CPUs. **All of it is simulated** (of *truncate* with published times as
+# input, see the end). The parameters are those of the
 # scoreboard's fits to the published tables; the dots are 20 draws of the parameters from the uncertainty of
 # the fits, `low` and `high` the lowest and the highest of them. The grey range is beyond the highest
 # published thread count: there the curves show what the model's queues would do on a larger machine with
@@ -38,7 +39,8 @@ found[found.metric == "saturates_at"][["path", "arm", "value", "low", "high"]]
 #
 # `most_time_at` is where the CPUs wait longest, if that is a tenth of their time or more: a lock that they
 # wait for, a cache line that bounces between them, or a search that they repeat; `share_pct` of all CPUs
-# are there. `value` is the rate, in operations per second; of *truncate*, in times the rate of one thread.
+# are there. `value` is the rate, in operations per second; of *truncate*, in times the rate of one thread
+# without orphan handling.
 # `path` above may be `allocate`, `create`, `create and close` or `truncate`.
 
 # %%
@@ -76,4 +78,7 @@ most_time(found, path)
 # **Orphans.** The list under a mutex, and the orphan file under a spin lock, saturate at a few CPUs and
 # then get slower. The lockless file comes close to no orphan handling at all; what remains is the journal
 # again. The dip at 32 is in the published times of no orphan handling, which are an input of the model; so
-# that arm has no interval either.
+# that arm has no interval either (`low` and `high` equal `value`). To these times the model adds what orphans
+# cost, so its curves differ from those of the [story](story_orphan_file.ipynb) and of the explorer, where the
+# journal is simulated as well: there the locked file gains nothing from 1 to 4 threads, here it nearly
+# doubles, as it did in the published table.

@@ -92,7 +92,7 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
     """The operation on top and what it calls below; what waits is coloured. says: where it is from."""
     if not waits:
         raise BadInput("a figure of who waits needs at least one row, but there is none")
-    says = f"{says}; threads by Little's law; coloured: waits"
+    says = f"{says}; threads: of all, by share of the operation's time; coloured: waits"
     drawn = figure("Who waits for what", says, "", "", _ICICLE_WIDTH_PX)
     drawn.add_icicle(
         labels=[one.place for one in waits],
