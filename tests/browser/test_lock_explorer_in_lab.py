@@ -103,7 +103,7 @@ def drag(page: Any, name: str, share: float) -> str:
 def settled(page: Any, wanted: int) -> None:
     """Drawn with so many threads, and with the long runs that follow the quick look."""
     page.wait_for_function(f"() => ({THREADS_DRAWN})() === {wanted}")
-    said = page.locator(".widget-html-content p", has_text=f"at {wanted} threads")
+    said = page.locator(".widget-html-content p", has_text=re.compile(rf" at {wanted} threads?, "))
     said.filter(has_text=REFINED).wait_for()
 
 
