@@ -31,7 +31,7 @@ runs_table(only_study, only_target, only_origin)
 # %% [markdown]
 # ## Browse
 #
-# Filter the table, and choose two runs to compare.
+# Filter the table, and choose two runs of one study and origin to compare: of the curated ones no two are.
 
 # %%
 browse_runs()
