@@ -33,17 +33,8 @@ from lockscale.show.explore.setting import (
     rounded,
     scenes,
 )
-from lockscale.show.explore.view import (
-    View,
-    calibration,
-    depends,
-    numbers,
-    removes,
-    runs,
-    sliders,
-    view,
-    view_while,
-)
+from lockscale.show.explore.view import View, depends, view, view_while
+from lockscale.show.explore.words import calibration, numbers, removes, runs, sliders
 
 EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
 """CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
