@@ -297,6 +297,7 @@ def test_work_that_is_avoided_makes_one_thread_faster_too() -> None:
         found = ask_lock(UnpatchedData(rates, seen, 8), ["avoid crc32c_le 80%"], [], learned())
         assert found.candidates[0].promise == pytest.approx(1 / 0.6), rates
         assert not any("hardly any" in note for note in found.notes)
+    assert "a draft without the work" in found.advice.measurement
     said = " ".join(letter(found).split())
     assert "Not doing the work that the change (avoid crc32c_le 80%) removes" in said
     assert "waits" not in said.partition("What limits")[0]

@@ -16,11 +16,15 @@ PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --child
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"
+OF_WORK = ("avoid ", "unshare ")
+"""How patches begin that are of no lock."""
 
 
 class _Candidate(Protocol):
-    """A patch: what it leaves of the lock, and what it promises."""
+    """A patch: its words, what it leaves of the lock, and what it promises."""
 
+    @property
+    def patch(self) -> str: ...
     @property
     def left(self) -> str: ...
     @property
@@ -77,11 +81,12 @@ def advice(
     useful = [option for option in options if option[-1] < WORTH_IT * now.width]
     if not useful:
         may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
+        what = "the work" if best.patch.startswith(OF_WORK) else "the lock"
         return Advice(
-            "to narrow the interval, measure a draft without the lock, on a file system whose data may be "
+            f"to narrow the interval, measure a draft without {what}, on a file system whose data may be "
             "lost",
             "",
-            f"what limits the rate next shows only once the lock is gone{may}",
+            f"what limits the rate next shows only once {what} is gone{may}",
             now.width,
             now.width,
         )
