@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from lockscale.predict.lock_data import UnpatchedData
+from lockscale.predict.patch_language import read_patch
 from lockscale.predict.published_gains import GainInterval, GainModel
 from lockscale.tools.lock_profile import SAMPLES
 
@@ -16,8 +17,6 @@ PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --child
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"
-OF_WORK = ("avoid ", "unshare ")
-"""How patches begin that are of no lock."""
 
 
 class _Candidate(Protocol):
@@ -81,7 +80,7 @@ def advice(
     useful = [option for option in options if option[-1] < WORTH_IT * now.width]
     if not useful:
         may = "" if np.isfinite(most) else f". The rate of one thread ({RATES}) can narrow it"
-        what = "the work" if best.patch.startswith(OF_WORK) else "the lock"
+        what = "the work" if read_patch(best.patch).of_work else "the lock"
         return Advice(
             f"to narrow the interval, measure a draft without {what}, on a file system whose data may be "
             "lost",

@@ -6,7 +6,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 (published_gains.py). Rates bound it: N threads do no more than N times what one does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -229,10 +229,6 @@ def _most_gain(measured: UnpatchedData, asked: MatchedPatch, promise: float | No
     return measured.most_gain * (promise if avoids and promise else 1.0)
 
 
-def _seen_share(measured: UnpatchedData) -> Callable[[Match], float]:
-    return lambda match: measured.share(match, waits=True) or 0.0
-
-
 def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
     """The share of the threads' time that waits for a change's lock; None where nothing shows it."""
     if measured.wait_share is not None:
@@ -310,7 +306,8 @@ def _next_limit(measured: UnpatchedData, asked: Sequence[tuple[Change, Match]]) 
                 busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
             another = profile.names_locks or measured.distinct
             another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
-            another = another or measured.is_too_much(share + sum(map(_seen_share(measured), ours)))
+            all_share = share + sum(measured.share(match, waits=True) or 0.0 for match in ours)
+            another = another or measured.is_too_much(all_share)
             name = wait.name
             if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
                 name = f"{wait.entries[0].family}:{name}"

@@ -158,7 +158,7 @@ def _nobody_waits(
     known = [one for one in promises if one is not None]
     if not known or max(known) >= NOBODY_WAITS:
         return ""
-    if all(change.of_work for one in asked for change in one.changes):
+    if all(one.patch.of_work for one in asked):
         return "hardly any time is spent here"
     if all(all_seen(measured, one) for one in asked):
         return "hardly anybody waits here"

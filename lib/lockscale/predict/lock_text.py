@@ -155,7 +155,7 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
 
 
 def _is_of_work(one: PatchGain) -> bool:
-    return all(change.of_work for change in read_patch(one.patch).changes)
+    return read_patch(one.patch).of_work
 
 
 def _expected(answer: LockAnswer, best: PatchGain) -> str:

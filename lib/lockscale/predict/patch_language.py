@@ -103,6 +103,11 @@ class Patch:
         lefts = [change.left for change in self.changes]
         return GONE if GONE in lefts else lefts[0]
 
+    @property
+    def of_work(self) -> bool:
+        """Whether nothing in it is of waiting for a lock."""
+        return all(change.of_work for change in self.changes)
+
     def of_each_lock(self) -> tuple[Change, ...]:
         """With those that make one lock shorter, rarer or several put together: they act on what is left."""
         merged: dict[str, Change] = {}

@@ -111,8 +111,7 @@ def removes(view: View) -> str:
     times = f"{digits(float(f'{other.rate_per_s / at.rate_per_s:.3g}'))}x"
     if _overlap(at, other):
         alike = 1 / ALIKE < other.rate_per_s / at.rate_per_s < ALIKE
-        why = "no difference" if alike else "the 95% intervals overlap: too few runs for a ratio"
-        times = why
+        times = "no difference" if alike else "the 95% intervals overlap: too few runs for a ratio"
     return (
         f"{after} instead of {before}: {digits(at.rate_per_s)} to {digits(other.rate_per_s)} {at.unit} "
         f"({times}); attempts per operation {at.attempts_per_op:.4g} to "
