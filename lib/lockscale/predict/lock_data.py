@@ -197,7 +197,7 @@ class UnpatchedData:
     def is_too_much(self, share: float) -> bool:
         """Whether more of the threads wait than can for one lock; not where their number is assumed."""
         n = self.threads_said
-        return bool(n) and share > most_waiting(n or 1) * MOST_BUSY
+        return n is not None and share > most_waiting(n) * MOST_BUSY
 
     @property
     def whole_stacks(self) -> bool:

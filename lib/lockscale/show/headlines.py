@@ -144,12 +144,12 @@ def judged(
 
 def _law(compared: Comparison, column: str) -> str:
     """Whether the first model of a comparison describes the rates, by points that it was not fitted to."""
-    best, others = compared.best, len(compared.not_told_apart) - 1
+    best = compared.best
     if best.loo_pct is None:
         return f"no law was tested on points of {column} that it was not fitted to"
     if best.misfit:
         return f"no law describes {column}; {best.model} is the least bad"
-    if others > 0:
+    if others := len(compared.not_told_apart) - 1:
         more = f"{others} other law{'s' * (others > 1)}"
         return f"{best.model} misses {column} least, and the data cannot tell it from {more}"
     return f"{best.model} describes {column} best"

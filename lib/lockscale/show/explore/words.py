@@ -88,7 +88,7 @@ def sliders(setting: Setting) -> str:
         else f"slider {slider}: {setting.arm} has no such {'section' if slider == 'hold' else 'work'}"
         for slider, name in TIMES.items()
     ]
-    if setting.of.any_kind and setting.cpus:
+    if setting.shares_cpus:
         said.append(
             "host CPUs: of a guest whose waiters do not halt, as paravirtual spin locks would have them; on "
             "x86 such a guest has the unfair lock"
