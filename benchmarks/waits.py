@@ -183,7 +183,7 @@ def _move_row(slider: str, move: str, moves: int, done: Done) -> BenchRow:
     )
 
 
-FOLD_LIMIT_S, FOLD_LIMIT_MB = 60.0, 500.0
+FOLD_LIMIT_S, FOLD_LIMIT_MB = 15.0, 300.0
 FUNCTIONS, PATHS = 3000, 20_000
 FIRST_ADDRESS, SPACING = 0xFFFFFFFF81000000, 0x400
 

@@ -130,7 +130,10 @@ def test_every_stack_is_counted_wherever_a_chunk_ends(found, chunk, with_offset)
         return
     finally:
         perf_record._CHUNK_BYTES = was
-    assert got.stacks == Counter((process, *frames) for process, frames in found)
+    expected = Counter((process, *frames) for process, frames in found)
+    assert got.stacks == expected
+    assert all(got.stacks[stack] == count for stack, count in expected.items())
+    assert got.samples == len(found) and ("no such process",) not in got.stacks
     assert perf_record.read_folded(perf_record.write_folded(got)) == Folded("cycles", got.stacks)
 
 
@@ -149,7 +152,7 @@ def test_memory_goes_with_the_different_stacks(monkeypatch):
 
 
 def test_too_many_different_stacks_are_refused(monkeypatch):
-    monkeypatch.setattr(perf_record, "_MOST_FRAMES", 1000)
+    monkeypatch.setattr(perf_record, "_MOST_BYTES", 100_000)
     text = "".join(f"a 1 1.000000: cycles: \n\tff f{k}\n\n" for k in range(1000))
     with pytest.raises(BadInput, match="different stacks are too many"):
         perf_record.parse(text)

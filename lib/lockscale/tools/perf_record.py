@@ -12,8 +12,9 @@ stack, `process;outermost;...;innermost count`, below a line that says the event
 
 import io
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -44,8 +45,8 @@ PARTS = (
 
 _CHUNK_BYTES = 1 << 20
 _MOST_LINES = 500_000  # addresses remembered: some 100 MB
-_MOST_FRAMES = 30_000_000  # of all the different stacks: some 300 MB
-_STACK_FRAMES = 16  # what a stack costs beside its frames, in frames
+_MOST_BYTES = 300_000_000  # of all the different stacks
+_STACK_BYTES = 130  # what a stack costs beside its names
 
 _HEAD = re.compile(
     rb" *(\S.*?) +-?\d+(?:/-?\d+)? +(?:\[\d+\] +)?\d+\.\d{6,9}: +(?:\d+ +)?(\S+):(?:\s.*)?", re.DOTALL
@@ -216,13 +217,49 @@ def _samples(stream: BinaryIO, size: int) -> Iterator[bytes | None]:
         yield None
 
 
+class _Items(ItemsView[tuple[str, ...], int]):
+    def __init__(self, stacks: "_Stacks") -> None:
+        super().__init__(stacks)
+        self._stacks = stacks
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        return zip(self._stacks, self._stacks.values(), strict=True)
+
+
+class _Stacks(Mapping[tuple[str, ...], int]):
+    """Samples by stack. A stack is kept as four bytes a name: half of what a tuple of the names takes."""
+
+    def __init__(self, names: Mapping[str, bytes], counts: Mapping[bytes, int]) -> None:
+        """names: the four bytes of each; counts: samples by stack, the innermost first, the process last."""
+        self._numbered = names
+        self._names = tuple(names)
+        self._counts = counts
+
+    def __getitem__(self, stack: tuple[str, ...]) -> int:
+        return self._counts[b"".join(self._numbered[name] for name in reversed(stack))]
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        name_of = self._names.__getitem__
+        for stack in self._counts:
+            yield tuple(map(name_of, memoryview(stack).cast("I")[::-1]))
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def items(self) -> ItemsView[tuple[str, ...], int]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[int]:
+        return self._counts.values()
+
+
 class _Folding:
-    """The different stacks so far; their names are shared, so a stack costs a pointer a frame."""
+    """The different stacks so far, each as the numbers of its names."""
 
     def __init__(self) -> None:
-        self._names = _Names()
-        self._stacks: dict[tuple[str, ...], int] = {}
-        self._frames = 0
+        self._lines = _Lines()
+        self._stacks: dict[bytes, int] = {}
+        self._bytes = 0
         self._samples = 0
         self._event = b""
 
@@ -235,9 +272,9 @@ class _Folding:
                 f"perf script: the first line of sample {self._samples} is not valid: {_shown(first)}"
             )
         self._check_event(head[2])
-        names = self._names
-        lines = body.split(b"\n")[::-1] if body else []
-        stack = (names.process(head[1]), *map(names.__getitem__, lines))
+        lines = self._lines
+        frames = map(lines.__getitem__, body.split(b"\n")) if body else ()
+        stack = b"".join((*frames, lines.number(head[1])))
         if stack in self._stacks:
             self._stacks[stack] += 1
         else:
@@ -247,7 +284,8 @@ class _Folding:
     def folded(self, warnings: list[str]) -> Folded:
         if not self._stacks:
             raise BadInput("perf script printed no samples: was the load running, and on these CPUs?")
-        return Folded(self._event.decode(errors="replace"), self._stacks, tuple(warnings))
+        stacks = _Stacks(self._lines.numbers, self._stacks)
+        return Folded(self._event.decode(errors="replace"), stacks, tuple(warnings))
 
     def _check_event(self, event: bytes) -> None:
         self._event = self._event or event
@@ -255,36 +293,39 @@ class _Folding:
             both = f"{_shown(self._event)} and {_shown(event)}"
             raise BadInput(f"perf script: samples of {both} cannot be added up: record one event at a time")
 
-    def _check_room(self, frames: int) -> None:
-        self._frames += frames + _STACK_FRAMES
-        if self._frames > _MOST_FRAMES:
+    def _check_room(self, size: int) -> None:
+        self._bytes += size + _STACK_BYTES
+        if self._bytes > _MOST_BYTES:
             raise BadInput(
                 f"perf script: {len(self._stacks)} different stacks are too many: record with "
                 "--kernel-callchains, or for a shorter time"
             )
 
 
-class _Names(dict[bytes, str]):
-    """Line of a frame -> function; lines are forgotten when they are too many, names never."""
+class _Lines(dict[bytes, bytes]):
+    """Line of a frame -> its function's number; lines are forgotten when they are too many, names never."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shared: dict[bytes, str] = {}
+        self.numbers: dict[str, bytes] = {}
+        self._encoded: dict[bytes, bytes] = {}
 
-    def __missing__(self, line: bytes) -> str:
+    def __missing__(self, line: bytes) -> bytes:
         frame = _FRAME.fullmatch(line)
         if frame is None:
             raise BadInput(f"perf script: a line is not part of a stack (record with -g): {_shown(line)}")
         if len(self) >= _MOST_LINES:
             self.clear()
-        name = self[line] = self.process(_TAIL.sub(b"", frame[1], count=1) or frame[1])
-        return name
+        number = self[line] = self.number(_TAIL.sub(b"", frame[1], count=1) or frame[1])
+        return number
 
-    def process(self, name: bytes) -> str:
-        """The name as text, one object however often it is asked for; `;` would end it."""
-        found = self._shared.get(name)
+    def number(self, name: bytes) -> bytes:
+        """Four bytes, one object however often it is asked for; `;` would end the name in the folded form."""
+        found = self._encoded.get(name)
         if found is None:
-            found = self._shared[name] = name.decode(errors="replace").replace(";", ":")
+            text = name.decode(errors="replace").replace(";", ":")
+            following = len(self.numbers).to_bytes(4, sys.byteorder)
+            found = self._encoded[name] = self.numbers.setdefault(text, following)
         return found
 
 
