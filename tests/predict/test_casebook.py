@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from lockscale import paths
 from lockscale.errors import BadInput
 from lockscale.paths import CASEBOOK
-from lockscale.predict.casebook import CasePoint, asked_of, past, read_casebook, usual_most
+from lockscale.predict.casebook import CasePoint, ProfileLine, asked_of, past, read_casebook, usual_most
 from lockscale.predict.casebook_score import others, score_cases
 from lockscale.predict.change_kind import GONE, KEPT, LEFT, LESS
 from lockscale.predict.published_gains import GainModel, PublishedGain, learn, promise_of
@@ -168,6 +168,21 @@ def test_intervals_of_gains_drawn_from_the_model_hold_as_often_as_they_say() -> 
 
 def test_without_cases_an_interval_is_wide() -> None:
     assert learn([]).gain(GONE, None).width > learned().gain(GONE, None).width * 0.5
+
+
+@pytest.mark.parametrize(
+    ("what", "unit", "idle_pct"),
+    [
+        ("intel_idle (self; half of the threads)", "% of samples", 40.0),
+        ("cpuidle_enter_state", "% of samples", 40.0),
+        ("%idle, mpstat", "%", 40.0),
+        ("idle, of 60 s", "s", 0.0),
+        ("rwsem_down_write_slowpath (the others are idle)", "% of samples", 0.0),
+        ("btrfs_idle_worker", "% of samples", 0.0),
+    ],
+)
+def test_idle_is_a_share_of_the_profile_and_no_other_number(what: str, unit: str, idle_pct: float) -> None:
+    assert ProfileLine(what=what, value=40.0, unit=unit).idle_pct == idle_pct
 
 
 @pytest.mark.parametrize(("share", "idle", "promise"), [(0.5, 0.0, 2.0), (0.3, 0.4, 2.0), (0.0, 0.0, 1.0)])

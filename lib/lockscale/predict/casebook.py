@@ -19,6 +19,7 @@ from lockscale.paths import CASEBOOK
 from lockscale.predict.change_kind import BY_NAME, kind_of
 from lockscale.predict.published_gains import PublishedGain, most_gain, promise_of
 from lockscale.study.mistakes import why_of
+from lockscale.tools.lock_functions import IDLE
 from lockscale.yaml_text import read_yaml
 
 
@@ -29,7 +30,6 @@ def _text(value: Any) -> Any:
 
 Text = Annotated[str, pydantic.BeforeValidator(_text), Field(max_length=1000)]
 NEARLY = 0.8
-IDLE = re.compile(r"\bidle|_idle")
 Positive = Annotated[float, Field(gt=0, le=1e18)]
 
 
@@ -65,6 +65,13 @@ class ProfileLine(_Part):
     what: Text
     value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     unit: Text = ""
+
+    @property
+    def idle_pct(self) -> float:
+        """The value where it is percent of the time or samples in which CPUs had nothing to do; else 0."""
+        first = re.match(r"\W*(\w+)", self.what)
+        is_idle = first is not None and (first[1] == "idle" or IDLE.fullmatch(first[1]) is not None)
+        return min(max(self.value or 0.0, 0.0), 100.0) if is_idle and "%" in self.unit else 0.0
 
 
 class RemovedShare(_Part):
@@ -206,8 +213,8 @@ def _base(case: PublishedCase, top: CasePoint, ladders: set[str]) -> UnpatchedSi
     pct = case.removed_share.pct if case.removed_share else None
     share = None if pct is None else pct / 100
     # the largest: one idle function calls another, and their rows hold the same samples
-    idle_pct = max((line.value or 0 for line in case.base_profile if IDLE.search(line.what)), default=0.0)
-    return UnpatchedSide(case.kind_name, top.threads, rates, share, min(idle_pct / 100, 1.0))
+    idle_pct = max((line.idle_pct for line in case.base_profile), default=0.0)
+    return UnpatchedSide(case.kind_name, top.threads, rates, share, idle_pct / 100)
 
 
 def past(cases: list[PublishedCase]) -> list[PublishedGain]:
