@@ -255,7 +255,7 @@ TRUNCATE = SweptPath(
     "truncate",
     "orphan_file",
     STRESS,
-    "times one alone",
+    "times orphan-off at 1 thread",
     {
         "orphan-locked": SweptArm(of_fit(STRESS_FITTED, GIVEN_LOCKED)),
         "orphan-lockless": SweptArm(of_fit(STRESS_FITTED, GIVEN_LOCKLESS)),
