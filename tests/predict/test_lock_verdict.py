@@ -213,6 +213,35 @@ def test_who_holds_the_lock_does_not_wait_for_it(threads: int, share: float) -> 
     assert found.promise == pytest.approx(threads)
 
 
+def saturated_rates(hold_us: float, outside_us: float) -> dict[int, float]:
+    """Of one thread, and of two of which one always holds the lock: times without scatter."""
+    one_us = hold_us + outside_us
+    return {1: 1e6 / one_us, 2: 1e6 / max(hold_us, one_us / 2)}
+
+
+@pytest.mark.parametrize("left", [0.5, 0.1])
+@pytest.mark.parametrize("word", ["shrink", "fewer"])
+def test_a_shorter_hold_makes_one_thread_faster_too(word: str, left: float) -> None:
+    """Two threads that hold 1.5 of 2 ms: what they do with that left of the hold is within the bound."""
+    before, after = saturated_rates(1500.0, 500.0), saturated_rates(1500.0 * left, 500.0)
+    gain = after[2] / before[2]
+    assert gain > 2 * before[1] / before[2], "more than two threads at the old rate of one"
+    waiting = 1 - before[2] / (2 * before[1])
+    measured = UnpatchedData(before, None, wait_share=waiting)
+    text = f"{word} a_lock {100 * (1 - left):g}%"
+    (found,) = ask_lock(measured, [text], [], learned()).candidates
+    assert found.promise is not None and found.value < gain <= found.high
+
+
+def test_half_the_hold_of_two_locks_is_twice_the_rate_at_most() -> None:
+    """By the scale of time: with all work halved, not these holds alone, it would be just that."""
+    seen = UnpatchedData({}, timed("perf_lock", ("a", 62.0), ("b", 52.0)), 16, 10.0)
+    asked = ["shrink a 50% + shrink b 50%", "split a 4 + split b 4", "split a 4 + shrink a 50%", "split a 4"]
+    found = {one.patch: one.promise or 0.0 for one in ask_lock(seen, asked, [], learned()).candidates}
+    assert found[asked[0]] == pytest.approx(2) and found[asked[1]] <= 4
+    assert found[asked[2]] >= found[asked[3]]
+
+
 def test_only_somebody_who_knows_it_can_say_that_two_spin_locks_are_two() -> None:
     """d_lock in dput() and another lock: the profile does not tell, so the gain may take both waits along."""
     seen = profile(
@@ -241,9 +270,9 @@ def test_patches_that_leave_less_of_the_lock_are_told_apart_where_rates_leave_li
     found = {one.patch: one for one in ask_lock(measured, asked, [], learned()).candidates}
     gains = [found[text].value for text in asked]
     assert gains == sorted(gains, reverse=True) and len(set(gains)) == 4
-    assert all(1 < gain < measured.most_gain for gain in gains)
+    assert all(1 < gain < measured.most_gain() for gain in gains)
     free = learned().gain(GONE, None)
-    assert free.value > measured.most_gain, "without the rates"
+    assert free.value > measured.most_gain(), "without the rates"
 
 
 def test_a_lock_that_is_held_while_the_patchs_is_waited_for_is_no_limit_of_it() -> None:

@@ -8,7 +8,7 @@ from known_locks import learned
 
 from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
-from lockscale.tools.lock_profile import LOCK_WAITS, LockProfile
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.profile_entry import Entry
 
 
@@ -53,3 +53,49 @@ def test_two_locks_with_names_of_their_own_are_two(of_locks: bool, is_another: b
     seen = replace(rows(inode_hash_lock=("spin", "20"), s_lock=("spin", "10")), of_locks=of_locks)
     found = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless inode_hash_lock"], [], learned())
     assert found.next_limit and found.next_limit.is_another_lock is is_another
+
+
+SLOWPATH = "native_queued_spin_lock_slowpath"
+
+
+def spinning() -> LockProfile:
+    """A row of perf report with a branch for each of its two callers."""
+    branches = [
+        Entry(SLOWPATH, line, ("_raw_spin_lock", who, "do_syscall_64"), "spin", None, "self", pct)
+        for line, (who, pct) in enumerate((("inode_sb_list_add", 40.0), ("inode_sb_list_del", 22.0)), 2)
+    ]
+    row = Entry(SLOWPATH, 1, None, "spin", None, "self", 62.0)
+    return LockProfile("perf_report", SAMPLES, (row, *branches, Entry("work", 9, counts="self", share_pct=9)))
+
+
+@pytest.mark.parametrize("name", [SLOWPATH, "_raw_spin_lock"])
+def test_where_every_lock_of_a_kind_waits_no_caller_is_another_lock(name: str) -> None:
+    found = ask_lock(UnpatchedData({}, spinning(), 32), [f"lockless {name}"], [], learned())
+    assert found.next_limit is None
+
+
+def test_several_changes_of_one_lock_wait_for_it_once() -> None:
+    """What waits for the other lock is no more of the time than for the first change alone."""
+    measured = UnpatchedData({}, rows(add=("spin", "98"), del_=("spin", "52")), 16, 10.0)
+    one, two = (
+        ask_lock(measured, [patch], [], learned())
+        for patch in ("split add 4", "split add 4 + shrink add 50%")
+    )
+    assert one.next_limit == two.next_limit and one.next_limit and not one.next_limit.is_another_lock
+    assert one.candidates[0].value <= two.candidates[0].value
+
+
+def test_a_third_wait_that_is_another_lock_limits_where_the_second_may_be_the_same() -> None:
+    """A mutex that is held most of the time, below two waits for spin locks."""
+    without = rows(add=("spin", "40"), del_=("spin", "30"))
+    with_it = rows(add=("spin", "40"), del_=("spin", "30"), unlink=("mutex", "10"))
+    free, bound = (
+        ask_lock(UnpatchedData({}, seen, 16, 10.0), ["lockless add"], [], learned())
+        for seen in (without, with_it)
+    )
+    assert free.next_limit and bound.next_limit and free.next_limit.name == bound.next_limit.name == "del_"
+    alone = ask_lock(
+        UnpatchedData({}, with_it, 16, 10.0), ["lockless add + lockless del_"], [], learned()
+    ).next_limit
+    assert alone and alone.name == "unlink"
+    assert bound.candidates[0].value < alone.gain_ends_at < free.candidates[0].high

@@ -139,9 +139,13 @@ class UnpatchedSide(NamedTuple):
 
     @property
     def most(self) -> float:
-        """What no patch exceeds, as threads do no more than so many times one, which does less work then."""
+        """What no patch exceeds, as threads do no more than so many times one, which does less work then.
+
+        Nothing says by how much a published patch shortens its holds: they may be gone.
+        """
+        saved = float(self.kind in ("shrink", "fewer", "batch"))
         faster = self.promise if self.kind == "avoid" else None
-        return most_gain(self.rates, self.threads or 1) * (faster or 1.0)
+        return most_gain(self.rates, self.threads or 1, saved) * (faster or 1.0)
 
 
 class CaseLoad(NamedTuple):

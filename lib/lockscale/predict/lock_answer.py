@@ -7,7 +7,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,19 @@ import numpy as np
 from lockscale.errors import BadInput
 from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
-from lockscale.predict.change_kind import GONE, KEPT
+from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
 from lockscale.predict.lock_notes import no_waits, notes_of, rows_taken_together, warnings_of
 from lockscale.predict.lock_verdict import (
     MatchedPatch,
     all_seen,
     held_over,
-    is_of_many_locks,
     match_patch,
     why_open,
     worth_writing,
 )
-from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
+from lockscale.predict.next_bottleneck import NextLimit, next_limits
+from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import Change, read_patch
 from lockscale.predict.published_gains import (
     TYPICAL,
@@ -36,19 +36,10 @@ from lockscale.predict.published_gains import (
     learn,
     promise_of,
 )
-from lockscale.tools.lock_functions import may_be_one_lock
 from lockscale.tools.lock_profile import LockProfile, Match
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
-LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
-
-HELD_MEANWHILE = (
-    "whoever waits for the patch's lock may hold that one meanwhile, so its queue shrinks too, and the gain "
-    "may exceed its promise"
-)
-MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
-
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
 
@@ -72,25 +63,6 @@ class PatchGain:
     over_5_pct: float
     worth: str
     open: str = ""
-
-
-@dataclass(frozen=True)
-class NextLimit:
-    """Who waits second longest, and the gain at which that alone would end a patch of the first.
-
-    none_because: why its waits are no limit, although it is another lock; empty where they are one.
-    """
-
-    name: str
-    wait_pct: float
-    gain_ends_at: float
-    is_another_lock: bool
-    none_because: str = ""
-
-    @property
-    def limits(self) -> bool:
-        """Whether it is known to stay."""
-        return self.is_another_lock and not self.none_because
 
 
 @dataclass(frozen=True)
@@ -143,7 +115,7 @@ def ask_lock(
         candidates=[one for one, _ in found],
         next_limit=following,
         advice=advice(
-            learned, first, measured.most_gain, _interval(first), usual_most(cases), how_to_share(measured)
+            learned, first, measured.most_gain(), _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
         notes=[
@@ -193,15 +165,15 @@ def _candidate(
         for change, match, share in zip(changes, found, shares, strict=True)
     ]
     promise = _together(measured, promises, matches)
-    if promise is not None and None not in shares and not any(change.of_work for change in changes):
-        promise = min(promise, float(measured.most_threads))  # who holds a lock does not wait for it
-    following = _next_limit(
-        measured, [(change, match) for change, match in asked.matched if not _own(change, measured)]
-    )
+    if promise is not None and not any(change.of_work for change in changes):
+        promise = min(promise, _most_of_locks(changes, matches))
+        if None not in shares and not any(change.saved for change in changes):
+            promise = min(promise, float(measured.most_threads))  # somebody does not wait
     over = held_over(measured, asked)
-    if following and following.name in over:
-        following = replace(following, none_because=HELD_MEANWHILE)
-    limit = following.gain_ends_at if following and following.limits else float("inf")
+    leaves = [(change, match) for change, match in asked.matched if not _own(change, measured)]
+    others = next_limits(measured, leaves, over)
+    following = next(iter(others), None)
+    limit = min((one.gain_ends_at for one in others if one.limits), default=float("inf"))
     seen = all_seen(measured, asked)
     most = _most_gain(measured, asked, promise)
     gain = learned.gain(patch.left, promise, most, timed=seen, next_limit=limit)
@@ -224,9 +196,21 @@ def _candidate(
 
 
 def _most_gain(measured: UnpatchedData, asked: MatchedPatch, promise: float | None) -> float:
-    """N times the rate of one thread; where work is avoided one thread gets faster, too."""
+    """N times the rate of one thread; where work is avoided or a hold gets shorter one is faster, too."""
     avoids = any(change.word == "avoid" for change in asked.changes)
-    return measured.most_gain * (promise if avoids and promise else 1.0)
+    saved = max(change.saved for change in asked.changes)
+    return measured.most_gain(saved) * (promise if avoids and promise else 1.0)
+
+
+def _most_of_locks(changes: Sequence[Change], matches: Sequence[Match]) -> float:
+    """What no patch of these locks exceeds: were all work so much shorter as the lock that it leaves least
+    of, the gain would be just that. Several changes of one lock act on what the others leave."""
+    left: dict[object, float] = {}
+    for place, change in enumerate(changes):
+        lock = matches[place].waits or matches[place].entries if matches else change.lock
+        left[lock] = left.get(lock, 1.0) * change.left_of_lock
+    least = min(left.values())
+    return 1 / least if least else float("inf")
 
 
 def _waiting(measured: UnpatchedData, match: Match | None) -> float | None:
@@ -249,10 +233,12 @@ def _promise(
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         return promise_of(max(everything or 0.0, waiting) * gone)
-    whole = promise_of(waiting)
+    whole = min(promise_of(waiting), float(n))  # who holds a lock does not wait for it
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole
-    return min(from_wait_share(waiting, n).gain(n, change), whole)
+    gain = from_wait_share(waiting, n).gain(n, change)
+    # a shorter hold is less work, too; one that serves several does the work of each
+    return gain if change.left == LESS and change.word != "batch" else min(gain, whole)
 
 
 def _own(change: Change, measured: UnpatchedData) -> bool:
@@ -282,43 +268,6 @@ def _together(
     if most is None and not matches:  # of rates alone, as each of them
         return min(promise_of(gone), MOST_OF_RATES)
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
-
-
-def _next_limit(measured: UnpatchedData, asked: Sequence[tuple[Change, Match]]) -> NextLimit | None:
-    """The longest wait that a patch of these leaves alone; it has at most the time that the others leave."""
-    profile, room = measured.profile, 1 - (measured.wait_share or 0.0)
-    if profile is None or measured.waits_unseen:
-        return None
-    ours = [match for _, match in asked]
-    taken = {
-        entry
-        for change, match in asked
-        for entry in (*match.waits, *(match.entries if change.of_work or not match.waits else ()))
-    }
-    may_hold_it = any(not match.waits and _without_callers(match) for match in ours)
-    for wait in profile.waits:
-        if may_hold_it and _without_callers(wait):
-            continue
-        share = min(measured.share(wait, waits=True) or 0.0, room)
-        if share >= LEAST_NEXT and not taken & {*wait.entries, *wait.waits}:
-            busy = busy_of_waiting(share * measured.most_threads)
-            if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
-                busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
-            another = profile.names_locks or measured.distinct
-            another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
-            all_share = share + sum(measured.share(match, waits=True) or 0.0 for match in ours)
-            another = another or measured.is_too_much(all_share)
-            name = wait.name
-            if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
-                name = f"{wait.entries[0].family}:{name}"
-            several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
-            return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)
-    return None
-
-
-def _without_callers(match: Match) -> bool:
-    """Whether all that is known is how often it was on the stack: who called whom is not."""
-    return not any(one.callers for one in match.entries)
 
 
 def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:

@@ -7,8 +7,9 @@ import pandas as pd
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.lock_answer import LockAnswer, NextLimit, PatchGain
+from lockscale.predict.lock_answer import LockAnswer, PatchGain
 from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
+from lockscale.predict.next_bottleneck import NextLimit
 from lockscale.predict.patch_language import read_patch
 from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
 from lockscale.text_table import text_table

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Which waits of a profile a patch of one lock leaves alone, and at which gain they would end it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lockscale.predict.lock_data import UnpatchedData
+from lockscale.predict.lock_verdict import is_of_many_locks
+from lockscale.predict.one_lock import busy_of_waiting
+from lockscale.predict.patch_language import Change
+from lockscale.tools.lock_functions import function_of, kind_of, may_be_one_lock
+from lockscale.tools.lock_profile import LockProfile, Match
+from lockscale.tools.profile_entry import inside
+
+LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing
+HELD_MEANWHILE = (
+    "whoever waits for the patch's lock may hold that one meanwhile, so its queue shrinks too, and the gain "
+    "may exceed its promise"
+)
+MANY_OF_A_CLASS = "it was held longer than the load ran: several locks of one class, none of which may limit"
+
+
+@dataclass(frozen=True)
+class NextLimit:
+    """Who waits second longest, and the gain at which that alone would end a patch of the first.
+
+    none_because: why its waits are no limit, although it is another lock; empty where they are one.
+    """
+
+    name: str
+    wait_pct: float
+    gain_ends_at: float
+    is_another_lock: bool
+    none_because: str = ""
+
+    @property
+    def limits(self) -> bool:
+        """Whether it is known to stay."""
+        return self.is_another_lock and not self.none_because
+
+
+def next_limits(
+    measured: UnpatchedData, asked: Sequence[tuple[Change, Match]], over: Sequence[str]
+) -> list[NextLimit]:
+    """The waits that a patch of these leaves alone, the longest first, up to the first that is a limit.
+
+    over: who may hold a lock while these are waited for. No wait has more time than the others leave.
+    """
+    profile, found = measured.profile, list[NextLimit]()
+    if profile is None or measured.waits_unseen:
+        return found
+    ours = [match for _, match in asked]
+    may_hold_it = any(not match.waits and _without_callers(match) for match in ours)
+    for wait in profile.waits:
+        share = min(measured.share(wait, waits=True) or 0.0, 1 - (measured.wait_share or 0.0))
+        if share < LEAST_NEXT or _goes_with(wait, asked) or (may_hold_it and _without_callers(wait)):
+            continue
+        limit = _limit(measured, profile, wait, share, ours)
+        found.append(replace(limit, none_because=HELD_MEANWHILE) if limit.name in over else limit)
+        if found[-1].limits:
+            break
+    return found
+
+
+def _goes_with(wait: Match, asked: Sequence[tuple[Change, Match]]) -> bool:
+    """Whether these waits, or some of them, are among those that the patch is of."""
+    rows = (*wait.entries, *wait.waits)
+    for change, match in asked:
+        taken = (*match.waits, *(match.entries if change.of_work or not match.waits else ()))
+        if {*taken} & {*rows} or any(inside(row, whole) for row in wait.waits for whole in taken):
+            return True
+        # every lock of a kind is waited for there
+        if kind_of(match.name) and any(function_of(match.name) in row.path for row in wait.waits):
+            return True
+    return False
+
+
+def _limit(
+    measured: UnpatchedData, profile: LockProfile, wait: Match, share: float, ours: Sequence[Match]
+) -> NextLimit:
+    """share: of the threads' time that waits there."""
+    busy = busy_of_waiting(share * measured.most_threads)
+    if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
+        busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
+    another = profile.names_locks or measured.distinct
+    another = another or not any(may_be_one_lock(wait.kinds, match.kinds) for match in ours)
+    another = another or measured.is_too_much(share + (measured.share_together(ours) or 0.0))
+    name = wait.name
+    if any(match.name.rpartition(":")[2] == name for match in ours):  # it takes two kinds of lock
+        name = f"{wait.entries[0].family}:{name}"
+    several = MANY_OF_A_CLASS if is_of_many_locks(measured, wait.waits or wait.entries) else ""
+    return NextLimit(name, 100 * share, 1 / max(busy, 1e-6), another, several)
+
+
+def _without_callers(match: Match) -> bool:
+    """Whether all that is known is how often it was on the stack: who called whom is not."""
+    return not any(one.callers for one in match.entries)
