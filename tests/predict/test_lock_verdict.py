@@ -10,7 +10,7 @@ from known_locks import learned, profile, stack, stacks, timed, waiting
 from lockscale.errors import BadInput
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE
-from lockscale.predict.lock_answer import ask_lock
+from lockscale.predict.lock_answer import LockAnswer, ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_text import letter, lock_text
 from lockscale.predict.lock_verdict import WHICH_LOCK
@@ -240,6 +240,20 @@ def test_half_the_hold_of_two_locks_is_twice_the_rate_at_most() -> None:
     found = {one.patch: one.promise or 0.0 for one in ask_lock(seen, asked, [], learned()).candidates}
     assert found[asked[0]] == pytest.approx(2) and found[asked[1]] <= 4
     assert found[asked[2]] >= found[asked[3]]
+
+
+def test_rcu_spares_readers_and_leaves_writers_their_lock() -> None:
+    def gains(*rows: tuple[str, float], patch: str = "rcu xfs_ilock") -> LockAnswer:
+        entries = [Entry("xfs_ilock", n, None, kind, wait_ns=1e9 * s) for n, (kind, s) in enumerate(rows, 1)]
+        seen = LockProfile("perf_lock", "lock waits", tuple(entries))
+        return ask_lock(UnpatchedData({}, seen, 16, 10.0), [patch], [], learned())
+
+    both, readers = gains(("rwsem:W", 98.0), ("rwsem:R", 20.0)), gains(("rwsem:R", 20.0))
+    assert both.candidates[0].promise == readers.candidates[0].promise == pytest.approx(1 / (1 - 20 / 160))
+    assert gains(("rwsem:W", 98.0), ("rwsem:R", 20.0), patch="lockless xfs_ilock").candidates[0].promise > 3
+    assert any("nothing says which waits are theirs" in note for note in gains(("mutex", 98.0)).notes)
+    with pytest.raises(BadInput, match="only writers wait for xfs_ilock, and rcu leaves them their lock"):
+        gains(("rwsem:W", 98.0))
 
 
 def test_only_somebody_who_knows_it_can_say_that_two_spin_locks_are_two() -> None:

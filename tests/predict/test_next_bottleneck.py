@@ -10,6 +10,7 @@ from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.profile_entry import Entry
+from lockscale.tools.registry import profile_of
 
 
 def rows(**waited_s: tuple[str, ...]) -> LockProfile:
@@ -99,3 +100,16 @@ def test_a_third_wait_that_is_another_lock_limits_where_the_second_may_be_the_sa
     ).next_limit
     assert alone and alone.name == "unlink"
     assert bound.candidates[0].value < alone.gain_ends_at < free.candidates[0].high
+
+
+def test_the_lock_inside_of_a_rwsem_is_no_other_lock() -> None:
+    """perf report: who gives the rwsem back spins for its wait_lock, which is waited for less with the rwsem."""
+    wait = ("rwsem_down_write_slowpath", "down_write", "xfs_ilock")
+    wake = ("_raw_spin_lock_irqsave", "rwsem_wake", "up_write", "xfs_iunlock")
+    text = "# Samples: 10K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n"
+    for pct, name, callers in ((38.0, "osq_lock", wait), (6.0, SLOWPATH, wake)):
+        text += f"    {pct:.2f}%  fio  [kernel]  [k] {name}\n            |\n            ---{name}\n"
+        text += "".join(f"               {caller}\n" for caller in callers) + "\n"
+    found = ask_lock(UnpatchedData({}, profile_of(text), 32), ["lockless xfs_ilock"], [], learned())
+    assert found.next_limit and found.next_limit.name == "xfs_iunlock"
+    assert not found.next_limit.is_another_lock

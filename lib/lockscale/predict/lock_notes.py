@@ -146,6 +146,7 @@ def notes_of(
         _slower_alone(measured),
         _of_published_alone(measured),
         _of_every_lock(measured, asked),
+        _of_readers(asked),
         _no_duration(measured),
         _idle(measured),
     ]
@@ -199,6 +200,16 @@ def _of_every_lock(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> st
     if first is None or first.name not in names or not names_no_lock(first):
         return ""
     return f"{first.name} is where every lock of its kind waits, and {_which(measured)}"
+
+
+def _of_readers(asked: Sequence[MatchedPatch]) -> str:
+    """What is taken for the waits of readers, whom alone RCU spares."""
+    found = [match for one in asked for change, match in one.matched if change.word == "rcu"]
+    if not found:
+        return ""
+    if any(one.side for match in found for one in match.waits):
+        return "rcu spares readers: only their waits are counted, although some writers wait for readers"
+    return "rcu spares readers: nothing says which waits are theirs, so all are counted"
 
 
 def _no_duration(measured: UnpatchedData) -> str:

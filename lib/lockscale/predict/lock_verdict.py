@@ -41,7 +41,17 @@ def match_patch(measured: UnpatchedData, patch: Patch) -> MatchedPatch:
     matches = tuple(measured.profile.match(change.lock) for change in patch.changes)
     if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
         raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
-    return MatchedPatch(patch, patch.changes, matches)
+    spared = tuple(map(_spared, patch.changes, matches))
+    return MatchedPatch(patch, patch.changes, spared)
+
+
+def _spared(change: Change, match: Match) -> Match:
+    """With RCU readers take no lock any more, and writers still wait for one another."""
+    spared = match.of_readers() if change.word == "rcu" else match
+    if spared is None:
+        who = f"only writers wait for {match.name}, and rcu leaves them their lock"
+        raise BadInput(f"{who}: ask for lockless {match.name}")
+    return spared
 
 
 def worth_writing(measured: UnpatchedData, chance: float, why_not_known: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from lockscale.tools.lock_functions import function_of, kind_of
+from lockscale.tools.lock_functions import function_of, kind_of, wait_below
 from lockscale.tools.profile_entry import Counts, Entry
 
 STEP = 3
@@ -275,7 +275,8 @@ def _entries(graph: Graph, direction: Direction) -> list[Entry]:
                 ends = [path[:end][::-1] for end in range(len(above) + 1, len(path) + 1)]
             for name, *callers in ends:
                 if of is not None and name != "[...]" and (callers or not graph.function):
-                    entry = Entry(name, one.line, tuple(callers), kind_of(name), graph.process, counts, of)
+                    kind = wait_below(name, callers)
+                    entry = Entry(name, one.line, tuple(callers), kind, graph.process, counts, of)
                     found.append(entry)
             walk(one.children, of, path)
 

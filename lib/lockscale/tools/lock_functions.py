@@ -31,8 +31,16 @@ WAITS = {
     "futex": r"(?:__GI_)?_{0,3}pthread_mutex_(?:lock|timedlock)\w*|__lll_lock_wait\w*|futex_wait\w*",
     "user spin": r"(?:__GI_)?_{0,2}pthread_spin_lock",
 }
+# kind -> what gives such a lock back, and spins meanwhile for the lock inside of it
+RELEASES = {
+    "rwsem:R": r"(?:__)?up_read\w*",
+    "rwsem:W": r"(?:__)?up_write\w*|downgrade_write|rwsem_wake\w*",
+    "mutex": r"__mutex_unlock\w*|mutex_unlock\w*|ww_mutex_unlock",
+    "semaphore": r"(?:__)?up",
+}
 _FUTEX = re.compile(r"futex_wait\w*")
 _WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
+_RELEASES = {kind: re.compile(names) for kind, names in RELEASES.items()}
 # what gcc appends to a function of which it made another one
 _MADE = re.compile(r"(?:\.(?:isra|constprop|part|cold|llvm|lto_priv)(?:\.\d+)?)+$")
 _VERSION = re.compile(r"@@?[A-Z][A-Za-z]*_[\w.]+$")
@@ -50,6 +58,11 @@ def kind_of(function: str) -> str | None:
     """The kind of lock for which this function waits; None where it is no wait for a lock."""
     name = function_of(function)
     return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
+
+
+def _released_by(function: str) -> str | None:
+    """The kind of lock that this function gives back."""
+    return next((kind for kind, names in _RELEASES.items() if names.fullmatch(function_of(function))), None)
 
 
 def may_be_one_lock(some: Iterable[str], others: Iterable[str]) -> bool:
@@ -70,7 +83,7 @@ def waits_at(path: Sequence[str]) -> int | None:
     """Where in a stack, the nearest first, is the outermost function that waits for a lock.
 
     futex_wait() sleeps until it is woken; while it spins, it is for the spin lock of its hash bucket, which
-    futex_wake() takes too.
+    futex_wake() takes too. Who spins in rwsem_wake() waits for the rwsem's own lock: no other one.
     """
     kinds = [kind_of(name) for name in path]
     spins = "spin" in kinds
@@ -79,10 +92,21 @@ def waits_at(path: Sequence[str]) -> int | None:
         for at, kind in enumerate(kinds)
         if kind and not (spins and _FUTEX.fullmatch(function_of(path[at])))
     ]
-    return found[-1] if found else None
+    if not found:
+        return None
+    at = found[-1]
+    while kinds[found[-1]] == "spin" and at + 1 < len(path) and _released_by(path[at + 1]):
+        at += 1
+    return at
 
 
 def wait_of(path: Sequence[str]) -> str | None:
     """The kind of the outermost lock that a stack, the nearest first, waits for."""
     at = waits_at(path)
-    return None if at is None else kind_of(path[at])
+    return None if at is None else kind_of(path[at]) or _released_by(path[at])
+
+
+def wait_below(function: str, callers: Sequence[str]) -> str | None:
+    """The kind of lock for which that function waits, as its callers, the nearest first, tell the lock; None
+    where it is no wait for one, whatever its callers do."""
+    return wait_of((function, *callers)) if kind_of(function) else None

@@ -65,6 +65,16 @@ class Match:
         """The kinds of lock among the waits."""
         return tuple(dict.fromkeys(one.kind for one in self.waits if one.kind))
 
+    def of_readers(self) -> "Match | None":
+        """What readers wait for; None where readers and writers are known, and only writers wait.
+
+        Itself where nothing says who reads.
+        """
+        reads = [one for one in self.waits if one.side == "R"]
+        if not reads and not any(one.side for one in self.waits):
+            return self
+        return replace(_match(self.name, self.entries, reads, reads), others=self.others) if reads else None
+
     def said(self, *, whole: bool = False) -> str:
         """What was matched, for a person: names with their lines.
 

@@ -277,15 +277,16 @@ def rows(text: str) -> Parsed:
 
 
 def profiles(text: str) -> list[LockProfile]:
-    """The classes, an Entry each and mode; `kind` is what the mode says, and the first caller unknown."""
+    """The classes, an Entry each and mode; `kind` is the mode where some read, the first caller unknown."""
     body, is_sealed = unseal(text)
     found = parse(body)
     lines = {name: number for number, line in enumerate(body.split("\n"), 1) if (name := _name_of_row(line))}
+    shared = {(use.name, use.mode) for use in found.uses}
     entries = [
         Entry(
             use.name,
             lines.get((use.name, use.mode), 1),
-            kind="read" if use.mode == "read" else None,
+            kind=use.mode if (use.name, "read") in shared else None,
             contentions=use.waits.count,
             wait_ns=use.waits.total_us * 1e3,
             mean_ns=use.waits.avg_us * 1e3,

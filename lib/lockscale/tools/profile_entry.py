@@ -72,9 +72,16 @@ class Entry:
         return f"{self.kind}, " if self.kind and self.counts is None else ""
 
     @property
+    def side(self) -> str:
+        """R or W of a lock that readers and writers take; empty of any other, and where it is not said."""
+        if self.kind in ("read", "write"):
+            return self.kind[0].upper()
+        return (self.kind or "").partition(":")[2]
+
+    @property
     def family(self) -> str:
         """The kind of lock, whether taken to read or to write; empty where the tool does not say it."""
-        return "" if self.kind == "read" else (self.kind or "").partition(":")[0]
+        return "" if self.kind in ("read", "write") else (self.kind or "").partition(":")[0]
 
 
 def _member(lock: str) -> str | None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_functions import kind_of
+from lockscale.tools.lock_functions import wait_below
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.mail_text import TextLine, lines_of, whole_lines
 from lockscale.tools.parsed_rows import NOT_STATED, Parsed, ParsedRow
@@ -109,7 +109,8 @@ class Report:
                 of_calls = found[1] == "calltrace"
                 counts = "self" if found[1] == "self" else "children"
                 above = tuple(callers) if of_calls else None
-                entries.append(Entry(name, metric.line, above, kind_of(name), None, counts, value))  # type: ignore[arg-type]
+                kind = wait_below(name, callers if of_calls else ())
+                entries.append(Entry(name, metric.line, above, kind, None, counts, value))  # type: ignore[arg-type]
             elif metric.name.startswith("lock_stat."):
                 waits.append((metric, value))
         if not (entries or waits):
