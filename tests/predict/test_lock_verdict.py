@@ -242,6 +242,36 @@ def test_half_the_hold_of_two_locks_is_twice_the_rate_at_most() -> None:
     assert found[asked[2]] >= found[asked[3]]
 
 
+FLAT = "# Samples: 10K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n"
+
+
+def flat(*rows: tuple[str, float]) -> LockProfile:
+    return profile_of(FLAT + "".join(f"    {pct:.2f}%  fsmark  [kernel]  [k] {name}\n" for name, pct in rows))
+
+
+def test_of_a_flat_profile_nobody_knows_who_waits_in_the_slowpath() -> None:
+    """The function that takes the lock has its own work alone: that is no sign that it does not wait."""
+    spins = ("native_queued_spin_lock_slowpath", 62.31), ("_raw_spin_lock", 4.12)
+    seen = flat(*spins, ("inode_sb_list_add", 1.77))
+    asked = ["shrink inode_sb_list_add 50%", "lockless _raw_spin_lock"]
+    answer = ask_lock(UnpatchedData({}, seen, 64), asked, [], learned())
+    found = {one.patch: one for one in answer.candidates}
+    assert "without call graphs" in found[asked[0]].open and found[asked[0]].worth == "not known"
+    assert found[asked[1]].promise == pytest.approx(1 / (1 - 0.6643)), "both rows are of one chain of calls"
+    assert not any("no wait for a lock is below" in one for one in answer.warnings)
+    alone = ask_lock(UnpatchedData({}, flat(("inode_sb_list_add", 1.77)), 64), asked[:1], [], learned())
+    assert alone.candidates[0].worth == "no"
+
+
+def test_who_sleeps_is_not_in_a_cpu_profile_unless_no_cpu_idles() -> None:
+    rows = (stack(2.0, 1, "mutex_lock", "xfs_log_force"), Entry("work", 2, None, None, None, "self", 90.0))
+    idle, busy = (profile(*rows, Entry("intel_idle", 3, None, None, None, "self", pct)) for pct in (8.0, 1.0))
+    for seen, verdict in ((profile(*rows), "not known"), (idle, "not known"), (busy, "no")):
+        found = ask_lock(UnpatchedData({}, seen, 64), ["algorithm xfs_log_force"], [], learned())
+        assert found.candidates[0].worth == verdict
+        assert any("sleeps" in note for note in found.notes) or seen is busy
+
+
 def test_rcu_spares_readers_and_leaves_writers_their_lock() -> None:
     def gains(*rows: tuple[str, float], patch: str = "rcu xfs_ilock") -> LockAnswer:
         entries = [Entry("xfs_ilock", n, None, kind, wait_ns=1e9 * s) for n, (kind, s) in enumerate(rows, 1)]

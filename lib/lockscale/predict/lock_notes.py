@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from lockscale.predict.lock_data import ASSUMED_THREADS, FAR_SHARE, UnpatchedData
 from lockscale.predict.lock_verdict import (
+    LEAST_IDLE_PCT,
     UNEXPLAINED,
     MatchedPatch,
     all_seen,
+    for_whom_unknown,
     is_of_many_locks,
     longest_held_s,
     names_no_lock,
     of_sleep,
+    sleeps_unseen,
     unfounded,
 )
 from lockscale.predict.published_gains import LEAST_BUSY, promise_of
@@ -23,7 +26,6 @@ from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
 NOBODY_WAITS = promise_of(0.02)
-LEAST_IDLE_PCT = 5.0
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
@@ -125,7 +127,9 @@ def _other_share(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
 
 def no_waits(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> list[str]:
     """Of patches of a lock whose name is that of no wait."""
-    names = dict.fromkeys(name for one in asked for name in unfounded(measured, one))
+    names = dict.fromkeys(
+        name for one in asked if not for_whom_unknown(measured, one) for name in unfounded(measured, one)
+    )
     return [
         f"no wait for a lock is below {name} in the profile: all time in it and below it is taken for "
         f'waiting. If it is no lock, ask for --patch "avoid {name} 80%"'
@@ -138,7 +142,7 @@ def notes_of(
 ) -> list[str]:
     """What the answer assumes, in the order in which it matters."""
     said = [
-        _nobody_waits(measured, asked, promises),
+        _nobody_waits(measured, asked, promises) or _sleepers(measured, asked),
         _tiny_share(measured),
         _other_share(measured, asked),
         other_sleep(measured),
@@ -167,6 +171,15 @@ def _nobody_waits(
     return (
         f"hardly anybody waits here {seen}, and who {unseen} is not in this profile. The gains are those of "
         f"published patches, and too high unless many {unseen.removesuffix('s')}"
+    )
+
+
+def _sleepers(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
+    kind = next((kind for one in asked if (kind := sleeps_unseen(measured, one))), "")
+    return (
+        f"who sleeps for a {kind} is not in a CPU profile, so more may wait for it than is seen"
+        if kind
+        else ""
     )
 
 

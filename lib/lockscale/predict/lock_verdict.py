@@ -17,6 +17,8 @@ IF_IT_LIMITS, NOT_KNOWN = "if it limits", "not known"
 CONTRADICTION = "the data contradict each other"
 UNEXPLAINED = "the waits do not explain the rates"
 WHICH_LOCK = "the profile does not say which lock it is"
+LEAST_UNASSIGNED = 0.05  # of the time
+LEAST_IDLE_PCT = 5.0
 MOST_AVOIDED = 0.9  # of the time: what a patch may avoid
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 
@@ -88,6 +90,10 @@ def why_open(
         return all_of_it
     if None in shares and not _of_rates(measured):
         return "the share of the time spent waiting is not known"
+    if for_whom := for_whom_unknown(measured, asked):
+        return for_whom
+    if chance < UNLIKELY and (kind := sleeps_unseen(measured, asked)):
+        return f"who sleeps for a {kind} is not in a CPU profile"
     if chance < SURE and over:
         return f"{over[0]} may hold a lock while this one is waited for"
     if chance < UNLIKELY:
@@ -154,6 +160,36 @@ def unfounded(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:
         and not change.of_work
         and not match.waits
     ]
+
+
+def for_whom_unknown(measured: UnpatchedData, asked: MatchedPatch) -> str:
+    """That a flat profile has waits, and nothing says whether they are for the patch's lock."""
+    profile = measured.profile
+    if not unfounded(measured, asked) or profile is None or profile.has_callers or not profile.waits:
+        return ""
+    first = profile.waits[0]
+    if (share := measured.share(first, waits=True) or 0.0) < LEAST_UNASSIGNED:
+        return ""
+    return f"{first.name} has {share:.0%} of the time, and without call graphs its lock is not known"
+
+
+def sleeps_unseen(measured: UnpatchedData, asked: MatchedPatch) -> str:
+    """The kind of lock for which threads may sleep, unseen by a CPU profile; empty where none do.
+
+    Where CPUs hardly ever idle nobody sleeps for long, but for threads above the number of CPUs.
+    """
+    profile = measured.profile
+    if profile is None or profile.of != SAMPLES or measured.wait_share is not None:
+        return ""
+    if profile.idle_pct is not None and profile.idle_pct < LEAST_IDLE_PCT:
+        return ""
+    kinds = [
+        kind
+        for change, match in asked.matched
+        for kind in match.kinds
+        if not change.of_work and kind not in SPINS
+    ]
+    return kinds[0].partition(":")[0] if kinds else ""
 
 
 def held_over(measured: UnpatchedData, asked: MatchedPatch) -> list[str]:

@@ -195,11 +195,24 @@ class LockProfile:
         own = [one for one in found if one.path[0] == first]
         shares = self._on_stack(own, found)
         if kind_of(first) and own:
-            return _match(name, found, shares, shares)
+            return self._of_kind(name, first, found, shares)
         waiting = [one for one in found if one.kind]
         taken_here = _by_lock([one for one in waiting if caller_of(one.path) == first])
         waits = max(map(self._once, taken_here or [waiting]), key=lambda of: _pct(of) or 0.0)
         return replace(_match(name, found, waits, shares), others=_not_of(first, waits, waiting))
+
+    @cached_property
+    def has_callers(self) -> bool:
+        """Whether any entry says who called; of a flat list nobody knows for which lock a function waits."""
+        return any(one.callers for one in self.entries)
+
+    def _of_kind(self, name: str, function: str, found: Sequence[Entry], shares: Sequence[Entry]) -> Match:
+        """Of a function where every lock of a kind is waited for. In a flat list of their own samples alone
+        those that it calls to wait, or that call it, have the rest."""
+        if not self.has_callers and all(one.counts == "self" for one in found):
+            kind = kind_of(function)
+            shares = self._once([one for one in self.entries if one.kind == kind]) or shares
+        return _match(name, found, shares, shares)
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
