@@ -102,8 +102,34 @@ def test_a_third_wait_that_is_another_lock_limits_where_the_second_may_be_the_sa
     assert bound.candidates[0].value < alone.gain_ends_at < free.candidates[0].high
 
 
+def test_a_share_of_one_lock_tells_how_much_the_others_have() -> None:
+    """98 and 52 s of an unknown time: if the first are 61% of it, the second are 32%."""
+    seen = rows(add=("spin", "98"), del_=("spin", "52"))
+    by_share = UnpatchedData({}, seen, 16, None, wait_share=98 / 160)
+    by_time = UnpatchedData({}, seen, 16, 10.0)
+    one, other = (ask_lock(measured, ["lockless add"], [], learned()) for measured in (by_share, by_time))
+    assert one.next_limit and other.next_limit
+    assert one.next_limit.wait_pct == pytest.approx(other.next_limit.wait_pct)
+    assert one.candidates[0].worth == other.candidates[0].worth == "not known"
+
+
+def test_spinning_without_a_caller_may_be_for_another_lock() -> None:
+    """62% spin and 40% of them have a caller: whether 22% wait for that lock too is not known."""
+    seen = spinning()
+    part = replace(seen, entries=tuple(one for one in seen.entries if "inode_sb_list_del" not in one.path))
+    found = ask_lock(UnpatchedData({}, part, 32), ["lockless inode_sb_list_add"], [], learned())
+    assert "22% of the time waits for locks whose callers are not in the profile" in found.candidates[0].open
+    whole = ask_lock(
+        UnpatchedData({}, seen, 32),
+        ["lockless inode_sb_list_add + lockless inode_sb_list_del"],
+        [],
+        learned(),
+    )
+    assert whole.candidates[0].worth == "yes"
+
+
 def test_the_lock_inside_of_a_rwsem_is_no_other_lock() -> None:
-    """perf report: who gives the rwsem back spins for its wait_lock, which is waited for less with the rwsem."""
+    """perf report: who gives the rwsem back spins for its wait_lock, and does so less without the rwsem."""
     wait = ("rwsem_down_write_slowpath", "down_write", "xfs_ilock")
     wake = ("_raw_spin_lock_irqsave", "rwsem_wake", "up_write", "xfs_iunlock")
     text = "# Samples: 10K of event 'cycles'\n# Overhead  Command  Shared Object  Symbol\n"

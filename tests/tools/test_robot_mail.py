@@ -85,7 +85,7 @@ def test_several_tables_are_listed_and_chosen():
 def test_rates_without_a_profile():
     text = f"{HEAD}  100   +50.0%   150   fio.write_iops\n"
     assert recognise(text) == "robot_mail" and len(parse(text).rows) == 2
-    with pytest.raises(BadInput, match="it is read for its rates"):
+    with pytest.raises(BadInput, match="give its rates by hand, -r THREADS:RATE"):
         profile_of(text)
 
 
@@ -101,8 +101,18 @@ def test_what_cannot_be_read_is_said():
 def test_a_profile_in_a_mail_of_a_regression_says_of_which_commit_it_is():
     assert not any("regression" in one for one in profile_of(MAIL).warnings)
     base, patched = robot_mail.parse(MAIL)[0].commits
-    worse = profile_of(PLAIN.replace("+50.0%     150000", "-50.0%      50000")).warnings
-    assert worse[-1].endswith(f"of the commit before it, {base}: --table {patched} is the one after it")
+    worse = PLAIN.replace("+50.0%     150000", "-50.0%      50000")
+    said = f"that made it slower, {patched}: --table {base} is the one before it"
+    assert profile_of(worse).warnings[-1].endswith(said)
+    assert profile_of(worse).commit == patched and profile_of(worse, table=base).commit == base
+
+
+def test_a_mail_without_a_profile_says_how_to_give_its_rate():
+    rates = "".join(line for line in PLAIN.splitlines(keepends=True) if "perf-profile." not in line)
+    (report,) = robot_mail.parse(rates)
+    rate = report.metrics[report.headline].base
+    with pytest.raises(BadInput, match=f"of {report.headline} by hand, -r {report.threads}:{rate:g};"):
+        profile_of(rates)
 
 
 def test_the_other_commits_profile_is_asked_for_by_its_name():

@@ -208,6 +208,11 @@ class UnpatchedData:
         own = [one for one in match.entries if one.path[0] == function_of(match.name)]
         return self._of_busy(sum(one.share_pct or 0.0 for one in own))
 
+    @property
+    def unassigned(self) -> float:
+        """Of the threads' time, waiting for locks of which nobody knows who took them."""
+        return self._of_busy(self.profile.unassigned_pct) if self.profile and self.wait_share is None else 0.0
+
     def share_together(self, matches: Iterable[Match]) -> float | None:
         """Of several locks or functions: what two of them have in common counts once."""
         known = list(matches)

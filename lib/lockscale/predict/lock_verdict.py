@@ -18,6 +18,7 @@ CONTRADICTION = "the data contradict each other"
 UNEXPLAINED = "the waits do not explain the rates"
 WHICH_LOCK = "the profile does not say which lock it is"
 LEAST_UNASSIGNED = 0.05  # of the time
+MUCH_UNASSIGNED = 0.1  # perf report leaves out callers below half a percent each, of which there may be many
 LEAST_IDLE_PCT = 5.0
 MOST_AVOIDED = 0.9  # of the time: what a patch may avoid
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
@@ -102,6 +103,8 @@ def why_open(
         return many
     if any(names_no_lock(match) for change, match in asked.matched if not change.of_work):
         return WHICH_LOCK
+    if measured.unassigned >= MUCH_UNASSIGNED and not asked.patch.of_work:
+        return f"{measured.unassigned:.0%} of the time waits for locks whose callers are not in the profile"
     if _any_work(measured, asked):
         return "who sleeps in futex_wait() may have no work"
     if chance < SURE:

@@ -52,7 +52,7 @@ def next_limits(
     ours = [match for _, match in asked]
     may_hold_it = any(not match.waits and _without_callers(match) for match in ours)
     for wait in profile.waits:
-        share = min(measured.share(wait, waits=True) or 0.0, 1 - (measured.wait_share or 0.0))
+        share = min(_share(measured, wait, ours), 1 - (measured.wait_share or 0.0))
         if share < LEAST_NEXT or _goes_with(wait, asked) or (may_hold_it and _without_callers(wait)):
             continue
         limit = _limit(measured, profile, wait, share, ours)
@@ -60,6 +60,14 @@ def next_limits(
         if found[-1].limits:
             break
     return found
+
+
+def _share(measured: UnpatchedData, wait: Match, ours: Sequence[Match]) -> float:
+    """Of the threads' time; of waits timed for as long as nobody says, against somebody's share of ours."""
+    share = measured.share(wait, waits=True)
+    if share is None and measured.wait_share and (ours_ns := sum(one.wait_ns or 0.0 for one in ours)):
+        share = measured.wait_share * (wait.wait_ns or 0.0) / ours_ns
+    return share or 0.0
 
 
 def _goes_with(wait: Match, asked: Sequence[tuple[Change, Match]]) -> bool:

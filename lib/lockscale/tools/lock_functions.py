@@ -38,6 +38,10 @@ RELEASES = {
     "mutex": r"__mutex_unlock\w*|mutex_unlock\w*|ww_mutex_unlock",
     "semaphore": r"(?:__)?up",
 }
+# calls no other function to wait for the lock
+INNERMOST = re.compile(
+    r"\w*slowpath|osq_lock|\w*spin_on_owner|\w*optimistic_spin|__lll_lock_wait\w*|futex_wait\w*"
+)
 _FUTEX = re.compile(r"futex_wait\w*")
 _WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
 _RELEASES = {kind: re.compile(names) for kind, names in RELEASES.items()}

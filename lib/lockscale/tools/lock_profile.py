@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_functions import IDLE, function_of, kind_of, may_be_one_lock
+from lockscale.tools.lock_functions import IDLE, INNERMOST, function_of, kind_of, may_be_one_lock
 from lockscale.tools.profile_entry import Entry, caller_of, once, stack_text
 
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
@@ -177,6 +177,8 @@ class LockProfile:
             raise BadInput(f"LOCK stands for a lock's name: write one of this profile{self._longest()}")
         first, *above = (function_of(one) or one for one in re.split(r" *< *", name))
         places = sorted({*self._places.get(first, ()), *self._places.get(name, ())})
+        if not places:  # `&` as lock_stat writes it, 0x as others write an address
+            places = self._places.get(f"&{name}", self._places.get(name.removeprefix("0x"), []))
         found = [self.entries[place] for place in places]
         if side:
             found = [one for one in found if (one.kind == "read") == (side == "R")]
@@ -206,10 +208,21 @@ class LockProfile:
         """Whether any entry says who called; of a flat list nobody knows for which lock a function waits."""
         return any(one.callers for one in self.entries)
 
+    @cached_property
+    def unassigned_pct(self) -> float:
+        """Percent of the samples in which functions wait for locks and nothing says who called them."""
+        if self.of != SAMPLES or not self.has_callers or self.disjoint:
+            return 0.0
+        waiting = [one for one in self.entries if one.kind]
+        own = [one for one in waiting if one.callers is None and one.counts == "self"]
+        called = self._once([one for one in waiting if caller_of(one.path)])
+        return max((_pct(own) or 0.0) - (_pct(called) or 0.0), 0.0)
+
     def _of_kind(self, name: str, function: str, found: Sequence[Entry], shares: Sequence[Entry]) -> Match:
-        """Of a function where every lock of a kind is waited for. In a flat list of their own samples alone
-        those that it calls to wait, or that call it, have the rest."""
-        if not self.has_callers and all(one.counts == "self" for one in found):
+        """Of a function where every lock of a kind is waited for. In a flat list of their own samples those
+        that it calls to wait have the rest."""
+        flat = not self.has_callers and all(one.counts == "self" for one in found)
+        if flat and not INNERMOST.fullmatch(function):
             kind = kind_of(function)
             shares = self._once([one for one in self.entries if one.kind == kind]) or shares
         return _match(name, found, shares, shares)

@@ -279,22 +279,39 @@ def _change_fits(base: str, change: str, patched: str) -> bool:
 
 
 def profiles(text: str) -> list[LockProfile]:
-    """The base's profile of each table that has one; `also` is the patched commit's."""
+    """The profile that a next patch starts from, of each table that has one; `also` is the other commit's.
+
+    That is the base's of an improvement, and of a regression that of the commit which made it slower.
+    """
     read = ("perf-profile.", "lock_stat.")
-    found = [_both(one) for one in parse(text) if any(name.startswith(read) for name in one.metrics)]
+    reports = parse(text)
+    found = [_both(one) for one in reports if any(name.startswith(read) for name in one.metrics)]
     if not found:
-        raise BadInput("the robot's mail has no perf-profile and no lock_stat rows: it is read for its rates")
+        raise BadInput(
+            f"the robot's mail has no perf-profile and no lock_stat rows{_its_rate(reports[0])}; "
+            "one rate alone leaves the gain wide open"
+        )
     return found
+
+
+def _its_rate(report: Report) -> str:
+    """How to give the rate of its headline; a mail has it at one number of threads."""
+    of = report.metrics.get(report.headline)
+    if of is None or report.threads is None:
+        return ": give its rates by hand, -r THREADS:RATE"
+    rate = of.patched if report.is_regression else of.base
+    return f": give its rate of {report.headline} by hand, -r {report.threads}:{rate:g}"
 
 
 def _both(report: Report) -> LockProfile:
     base, patched = report.commits
-    found = replace(report.profile(), also=report.profile(patched=True))
+    before, after = report.profile(), report.profile(patched=True)
     if not report.is_regression:
-        return found
+        return replace(before, also=after)
+    found = replace(after, also=before)
     said = (
-        f"the mail is of a regression, and this profile of the commit before it, {base}: "
-        f"--table {patched} is the one after it"
+        f"the mail is of a regression, and this is the profile of the commit that made it slower, {patched}: "
+        f"--table {base} is the one before it"
     )
     return replace(found, warnings=(*found.warnings, said))
 
