@@ -36,7 +36,8 @@ from lockscale.predict.published_gains import (
     learn,
     promise_of,
 )
-from lockscale.tools.lock_profile import LockProfile, Match
+from lockscale.tools.lock_match import Match
+from lockscale.tools.lock_profile import LockProfile
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""

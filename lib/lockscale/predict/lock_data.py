@@ -11,7 +11,8 @@ from lockscale.errors import BadInput
 from lockscale.predict.one_lock import from_wait_share, off_by_pct
 from lockscale.predict.published_gains import most_gain, share_of_busy
 from lockscale.tools.lock_functions import function_of
-from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile, Match
+from lockscale.tools.lock_match import Match
+from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES, LockProfile
 from lockscale.tools.profile_entry import Entry, once
 
 ASSUMED_THREADS = 64

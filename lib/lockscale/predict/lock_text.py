@@ -20,8 +20,8 @@ MOST_PROMISED = promise_of(1.0)
 LEGEND = (
     "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got in "
     "the way. Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch "
-    f"that only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below {UNLIKELY:.0%}; "
-    f"{IF_IT_LIMITS}: rates do not show that a lock limits them."
+    f"that only costs its own code. worth writing: yes from a chance of {SURE:.0%} on, no below "
+    f"{UNLIKELY:.0%}; {IF_IT_LIMITS}: rates do not show that a lock limits them."
 )
 _LEAVES = {
     KEPT: "keep the lock but change its algorithm",

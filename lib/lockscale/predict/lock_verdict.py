@@ -9,7 +9,8 @@ from lockscale.predict.lock_data import MOST_BUSY, UnpatchedData
 from lockscale.predict.patch_language import Change, Patch
 from lockscale.predict.published_gains import ROOM
 from lockscale.tools.lock_functions import IDLE, is_for_any_work, kind_of, may_be_one_lock
-from lockscale.tools.lock_profile import SAMPLES, SLEEP, Match
+from lockscale.tools.lock_match import Match
+from lockscale.tools.lock_profile import SAMPLES, SLEEP
 from lockscale.tools.profile_entry import Entry, caller_of
 
 SURE, UNLIKELY = 0.9, 0.5

@@ -9,7 +9,8 @@ from lockscale.predict.lock_verdict import is_of_many_locks
 from lockscale.predict.one_lock import busy_of_waiting
 from lockscale.predict.patch_language import Change
 from lockscale.tools.lock_functions import function_of, kind_of, may_be_one_lock
-from lockscale.tools.lock_profile import LockProfile, Match
+from lockscale.tools.lock_match import Match
+from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import inside
 
 LEAST_NEXT = 0.0005  # of the time: what is shown as 0.0% limits nothing

@@ -7,15 +7,16 @@ are several, never the first by chance. `profile.match(name)` says which entries
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, Protocol, TypeVar
 
 from lockscale.errors import BadInput, printable
-from lockscale.tools.lock_functions import IDLE, INNERMOST, function_of, kind_of, may_be_one_lock
-from lockscale.tools.profile_entry import Entry, caller_of, once, stack_text
+from lockscale.tools.lock_functions import IDLE, INNERMOST, function_of, kind_of
+from lockscale.tools.lock_match import Match, by_lock, match_of, not_of, pct_of
+from lockscale.tools.profile_entry import Entry, caller_of, once
 
 Of = Literal["on-CPU samples", "off-CPU time", "lock waits"]
 
@@ -25,70 +26,6 @@ LOCK_WAITS: Of = "lock waits"
 _MOST_NEAR = 5
 _READ_OR_WRITE = re.compile(r"-([RW])$")
 _SPINLOCK = re.compile(r"^spinlock:")  # as perf lock has it in its column of types
-
-
-def _pct(entries: Sequence[Entry]) -> float | None:
-    return _sum(one.share_pct for one in entries)
-
-
-@dataclass(frozen=True)
-class Match:
-    """What a profile says of one lock or function; a number is None where nothing says it.
-
-    entries: all that carry the name, whether as function, as lock or as caller.
-    as_caller: the name occurs only as a caller.
-    share_pct: of the samples, those with the name on the stack, each counted once.
-    wait_pct: of them, those in which a lock was waited for: all, when the name is a lock's function; else
-    the lock functions that the name called (None when the profile has no callers). At most share_pct.
-    waits: the entries that wait_pct or the sums of lock waits are made of. others: names of locks of another
-    kind that the same function takes.
-    contentions, wait_ns, acquisitions, hold_ns: sums of lock waits; mean_ns is wait_ns / contentions, or as
-    printed where there is one entry; max_ns the longest.
-    """
-
-    name: str
-    entries: tuple[Entry, ...]
-    as_caller: bool
-    share_pct: float | None
-    wait_pct: float | None
-    waits: tuple[Entry, ...]
-    contentions: int | None = None
-    wait_ns: float | None = None
-    mean_ns: float | None = None
-    max_ns: float | None = None
-    acquisitions: int | None = None
-    hold_ns: float | None = None
-    others: tuple[str, ...] = ()
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of lock among the waits."""
-        return tuple(dict.fromkeys(one.kind for one in self.waits if one.kind))
-
-    def of_readers(self) -> "Match | None":
-        """What readers wait for; None where readers and writers are known, and only writers wait.
-
-        Itself where nothing says who reads.
-        """
-        reads = [one for one in self.waits if one.side == "R"]
-        if not reads and not any(one.side for one in self.waits):
-            return self
-        return replace(_match(self.name, self.entries, reads, reads), others=self.others) if reads else None
-
-    def said(self, *, whole: bool = False) -> str:
-        """What was matched, for a person: names with their lines.
-
-        whole: all that has the name on its stack, not the waits alone.
-        """
-        shown = self.entries if whole else self.waits or self.entries
-        of = list(
-            dict.fromkeys(
-                f"{stack_text((one.name, *(one.callers or ())))} ({one.of_kind}line {one.line})"
-                for one in shown
-            )
-        )
-        more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
-        return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
 
 
 @dataclass(frozen=True)
@@ -129,7 +66,7 @@ class LockProfile:
     def idle_pct(self) -> float | None:
         """Percent of the samples of CPUs with nothing to do; None where no idle function is listed."""
         found = [one for one in self.entries if any(map(IDLE.fullmatch, one.path))]
-        return _pct(self._once([one for one in found if one.counts == "children"] or found))
+        return pct_of(self._once([one for one in found if one.counts == "children"] or found))
 
     @cached_property
     def waits(self) -> tuple[Match, ...]:
@@ -140,7 +77,7 @@ class LockProfile:
             of_whom: dict[tuple[str, str], list[Entry]] = {}
             for one in self.entries:
                 of_whom.setdefault((_of_whom(one), one.family), []).append(one)
-            found = [_match(name, of, of, []) for (name, _), of in of_whom.items()]
+            found = [match_of(name, of, of, []) for (name, _), of in of_whom.items()]
             return tuple(sorted(found, key=lambda one: (-(one.wait_ns or 0.0), -(one.contentions or 0))))
         by_caller: dict[str, list[Entry]] = {}
         for one in self.entries:
@@ -149,15 +86,15 @@ class LockProfile:
         known = {name for of in by_caller.values() for one in of for name in one.path}
         flat = [one for one in self.entries if one.kind and not one.callers and one.path[0] not in known]
         found = [
-            _match(name, of, self._once(of), [])
+            match_of(name, of, self._once(of), [])
             for name, waiting in by_caller.items()
-            for of in _by_lock(waiting)
+            for of in by_lock(waiting)
         ]
         for family in dict.fromkeys(one.family for one in flat):
             of = [one for one in flat if one.family == family]
             longest = max(of, key=lambda one: one.share_pct or 0.0)
             shares = [longest] if longest.counts == "children" else self._once(of)
-            found.append(_match(longest.name, of, shares, shares))
+            found.append(match_of(longest.name, of, shares, shares))
         return tuple(sorted(found, key=lambda one: -(one.wait_pct or 0.0)))
 
     def _once(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -193,15 +130,15 @@ class LockProfile:
             family = max(found, key=lambda one: one.wait_ns or 0.0).family
             of_one_kind = [one for one in found if not family or one.family in ("", family)]
             others = dict.fromkeys(f"{one.family}:{first}" for one in found if one not in of_one_kind)
-            return replace(_match(name, of_one_kind, of_one_kind, []), others=tuple(others))
+            return replace(match_of(name, of_one_kind, of_one_kind, []), others=tuple(others))
         own = [one for one in found if one.path[0] == first]
         shares = self._on_stack(own, found)
         if kind_of(first) and own:
             return self._of_kind(name, first, found, shares)
         waiting = [one for one in found if one.kind]
-        taken_here = _by_lock([one for one in waiting if caller_of(one.path) == first])
-        waits = max(map(self._once, taken_here or [waiting]), key=lambda of: _pct(of) or 0.0)
-        return replace(_match(name, found, waits, shares), others=_not_of(first, waits, waiting))
+        taken_here = by_lock([one for one in waiting if caller_of(one.path) == first])
+        waits = max(map(self._once, taken_here or [waiting]), key=lambda of: pct_of(of) or 0.0)
+        return replace(match_of(name, found, waits, shares), others=not_of(first, waits, waiting))
 
     @cached_property
     def has_callers(self) -> bool:
@@ -216,7 +153,7 @@ class LockProfile:
         waiting = [one for one in self.entries if one.kind]
         own = [one for one in waiting if one.callers is None and one.counts == "self"]
         called = self._once([one for one in waiting if caller_of(one.path)])
-        return max((_pct(own) or 0.0) - (_pct(called) or 0.0), 0.0)
+        return max((pct_of(own) or 0.0) - (pct_of(called) or 0.0), 0.0)
 
     def _of_kind(self, name: str, function: str, found: Sequence[Entry], shares: Sequence[Entry]) -> Match:
         """Of a function where every lock of a kind is waited for. In a flat list of their own samples those
@@ -225,7 +162,7 @@ class LockProfile:
         if flat and not INNERMOST.fullmatch(function):
             kind = kind_of(function)
             shares = self._once([one for one in self.entries if one.kind == kind]) or shares
-        return _match(name, found, shares, shares)
+        return match_of(name, found, shares, shares)
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -242,7 +179,7 @@ class LockProfile:
             return self._once(found)
         rows = [[one for one in own if one.counts == counts] for counts in ("children", "self")]
         rows.append([one for one in found if one.counts == "self"])
-        return max(map(self._once, rows), key=lambda of: _pct(of) or 0.0)
+        return max(map(self._once, rows), key=lambda of: pct_of(of) or 0.0)
 
     def _shown(self) -> str:
         where = self.tool if self.title in ("", self.tool) else f"{self.tool}, {self.title}"
@@ -266,39 +203,6 @@ class LockProfile:
         return f", in which threads wait for {', '.join(names)}" if names else ": nobody waits there"
 
 
-def _by_lock(waits: Sequence[Entry]) -> list[list[Entry]]:
-    """Waits that can be for one lock together, those of other kinds apart."""
-    found: list[list[Entry]] = []
-    for one in waits:
-        same = next((of for of in found if may_be_one_lock((one.kind or "",), (of[0].kind or "",))), None)
-        if same is None:
-            found.append([one])
-        else:
-            same.append(one)
-    return found
-
-
-def _not_of(function: str, waits: Sequence[Entry], waiting: Sequence[Entry]) -> tuple[str, ...]:
-    """What else is waited for below a function: who takes it, or of the function itself by what."""
-    meant = set(map(id, waits))  # a profile has many stacks: not each against each
-    left_out = [one for one in waiting if id(one) not in meant]
-    taken, steps = {caller_of(one.path) for one in waits}, {_step_below(one.path, function) for one in waits}
-    names = []
-    for one in left_out:
-        who = caller_of(one.path)
-        if who == function and (step := _step_below(one.path, who)) not in steps:
-            names.append(f"{step} < {who}")
-        elif who and who not in taken:
-            names.append(who)
-    return tuple(dict.fromkeys(names))
-
-
-def _step_below(path: Sequence[str], function: str) -> str:
-    """What the function called to wait."""
-    at = path.index(function) if function in path else 0
-    return path[at - 1] if at else ""
-
-
 def _of_whom(wait: Entry) -> str:
     """The lock that is waited for, or who asked for it where the name is of every such lock."""
     return caller_of(wait.path) or wait.name
@@ -308,37 +212,6 @@ def _calls(path: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether all of `wanted` are in the path, in this order."""
     rest = iter(path)
     return all(name in rest for name in wanted)
-
-
-def _match(name: str, found: Sequence[Entry], waits: Sequence[Entry], shares: Sequence[Entry]) -> Match:
-    contentions, acquisitions = (
-        _sum(one.contentions for one in waits),
-        _sum(one.acquisitions for one in waits),
-    )
-    wait_ns = _sum(one.wait_ns for one in waits)
-    mean_ns = waits[0].mean_ns if len(waits) == 1 else None
-    if mean_ns is None and wait_ns is not None and contentions:
-        mean_ns = wait_ns / contentions
-    whole, part = _pct(shares), _pct(waits)
-    return Match(
-        name,
-        tuple(found),
-        all(one.path[0] != function_of(name) and one.callers for one in found),
-        whole,
-        part if part is None or whole is None else min(part, whole),
-        tuple(waits),
-        contentions=None if contentions is None else int(contentions),
-        wait_ns=wait_ns,
-        mean_ns=mean_ns,
-        max_ns=max((one.max_ns for one in waits if one.max_ns is not None), default=None),
-        acquisitions=None if acquisitions is None else int(acquisitions),
-        hold_ns=_sum(one.hold_ns for one in waits),
-    )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 class Titled(Protocol):
