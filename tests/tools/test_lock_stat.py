@@ -252,6 +252,9 @@ def test_another_version_and_disabled_debugging_are_named():
         lock_stat.parse(plain_file([QUIET]).replace("0.4\n", f"0.4\n{warning}", 1))
     with pytest.raises(BadInput, match="CONFIG_LOCK_STAT"):
         lock_stat.parse("lines 0\n")  # READ of a kernel without the file
+    rows = plain_file([QUIET]).removeprefix(HEADER)
+    with pytest.raises(BadInput, match=r"its first line, lock_stat version 0\.4, is missing"):
+        lock_stat.parse(rows)
 
 
 def test_a_repeated_row_of_the_plain_file_is_refused():

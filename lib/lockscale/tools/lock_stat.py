@@ -237,6 +237,8 @@ def _whole_lines(text: str) -> tuple[list[str], tuple[str, ...]]:
 
 def _check_header(lines: list[str]) -> None:
     title = lines[0] if lines else ""
+    if not title.startswith("lock_stat version ") and any(map(_name_of_row, lines)):
+        raise BadInput(f"this is a part of {FILE}: its first line, lock_stat version 0.4, is missing")
     if not title.startswith("lock_stat version "):
         raise BadInput(f"this is not {FILE}: the kernel needs CONFIG_LOCK_STAT, and only root reads it")
     if title != "lock_stat version 0.4":
