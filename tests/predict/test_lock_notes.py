@@ -42,7 +42,7 @@ def test_a_promise_is_no_more_than_one_thread_for_each() -> None:
     measured = UnpatchedData({1: 100.0, 16: 400.0}, wait_share=0.9)
     found = ask_lock(measured, ["lockless a_lock"], [], learned())
     assert found.candidates[0].promise == pytest.approx(4.0)
-    assert "would make it 4.00 times as fast" in re.sub(r"\s+", " ", letter(found))
+    assert "it would be 4.00 times as fast" in re.sub(r"\s+", " ", letter(found))
 
 
 def test_a_share_that_is_not_the_profiles_is_told() -> None:

@@ -120,10 +120,11 @@ def whatif(
       batch LOCK 8      fewer LOCK 50%    percpu LOCK       rcu LOCK
       avoid FUNC 80%    unshare FUNC      algorithm LOCK    "A + B" for both
 
-    where LOCK is the name of a lock or of a function that takes it, and a percentage is by how much the hold
-    time, the acquisitions or the function's calls shrink. Without --patch the usual ones are tried on the
-    most contended lock. The interval of the gain is learned from published patches (`lockscale casebook`)
-    and allows for the next bottleneck, which is not known.
+    where LOCK is the name of a lock or of a function that takes it, a percentage is by how much the hold
+    time, the acquisitions or the function's calls shrink, and a number how many locks there are then, or
+    operations for each acquisition. trylock: a thread that meets a held lock takes another of them. Without
+    --patch the usual ones are tried on the most contended lock. The interval of the gain is learned from
+    published patches (`lockscale casebook`) and allows for the next bottleneck, which is not known.
 
     For a STUDY: predicts its arms from the unpatched one. With --model: each switch that is off
     (-p NAME=true) is a patch; the profile is assumed to be at the highest thread count in --rates.

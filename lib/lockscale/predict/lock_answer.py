@@ -233,7 +233,10 @@ def _promise(
             return promise_of(measured.own_share(match))
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
-        return promise_of(max(everything or 0.0, waiting) * gone)
+        linear = promise_of(max(everything or 0.0, waiting) * gone)
+        if change.word == "avoid" and change.visits and match and match.waits:  # who is left waits less, too
+            return max(linear, from_wait_share(waiting, n).gain(n, change))
+        return linear
     whole = min(promise_of(waiting), float(n))  # who holds a lock does not wait for it
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole

@@ -246,4 +246,5 @@ def _idle(measured: UnpatchedData) -> str:
         if of_sleep(measured)
         else f"CPUs idle in {idle_pct:.0f}% of the samples"
     )
-    return f"{idle}: shares are of the rest, and at least {100 * LEAST_BUSY:.0f}% of the time counts as busy"
+    said = f"{idle}: shares are of the rest, and at least {100 * LEAST_BUSY:.0f}% of the time counts as busy"
+    return said if of_sleep(measured) else f"{said}. If the load's own threads sleep then, give --share"

@@ -113,7 +113,8 @@ def _next(answer: LockAnswer) -> str:
         )
     return (
         f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct): {busy} "
-        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too."
+        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too "
+        f'(ask for both: "A + B").'
     )
 
 
@@ -148,9 +149,9 @@ def _measured(answer: LockAnswer, best: PatchGain) -> str:
             f"{base} The share of time spent waiting for the lock is not known, so it is not shown that this "
             "lock limits the rate."
         )
-    what = "Not doing the work" if _is_of_work(best) else "Deleting the waits"
+    what = "work" if _is_of_work(best) else "waits and holds"
     return (
-        f"{base} {what} that the change ({best.patch}) removes would make it "
+        f"{base} Without the {what} that the change ({best.patch}) removes it would be "
         f"{best.promise:.2f} times as fast, if nothing else were in the way."
     )
 
