@@ -184,7 +184,7 @@ def _candidate(
         patch=patch.text,
         left=patch.left,
         threads=measured.most_threads,
-        matched="; ".join(match.said(whole=change.of_work) for change, match in asked.matched),
+        matched="; ".join(dict.fromkeys(match.said(whole=change.of_work) for change, match in asked.matched)),
         promise=None if promise is None or None in shares else min(promise, max(most, 1.0)),
         low=gain.low,
         value=gain.value,

@@ -187,7 +187,8 @@ class LockProfile:
         return f"{printable(where)}, {n} entr{'y' if n == 1 else 'ies'}"
 
     def _waits_there(self, function: str) -> str:
-        locks = [printable(lock) for site, lock in self.sites if function_of(site) == function]
+        of_site = (lock for site, lock in self.sites if function_of(site) == function)
+        locks = [printable(lock) for lock in dict.fromkeys(of_site)]
         if not locks:
             return ""
         return f" as a lock, but waits for {' and '.join(locks)}: name {'it' if len(locks) == 1 else 'one'}"
