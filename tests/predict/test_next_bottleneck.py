@@ -139,3 +139,20 @@ def test_the_lock_inside_of_a_rwsem_is_no_other_lock() -> None:
     found = ask_lock(UnpatchedData({}, profile_of(text), 32), ["lockless xfs_ilock"], [], learned())
     assert found.next_limit and found.next_limit.name == "xfs_iunlock"
     assert not found.next_limit.is_another_lock
+
+
+def test_a_robots_flat_row_of_the_slowpath_has_the_waits_of_all_its_callers() -> None:
+    """Its call traces begin at _raw_spin_lock, above the slowpath."""
+    trace = Entry("_raw_spin_lock", 1, ("inode_sb_list_add", "new_inode"), "spin", None, "children", 58.3)
+    row = Entry(SLOWPATH, 2, None, "spin", None, "children", 64.5)
+    seen = LockProfile("robot_mail", SAMPLES, (trace, row))
+    found = ask_lock(UnpatchedData({}, seen, 224), [f"lockless {SLOWPATH}"], [], learned())
+    assert found.next_limit is None and found.candidates[0].value > 2
+
+
+def test_of_two_threads_the_other_holds_what_one_waits_for() -> None:
+    """49% of two threads' time for b_lock: it is held nearly always, so no other patch gains anything."""
+    measured = UnpatchedData({}, rows(b_lock=("mutex", "9.8"), a_lock=("rwsem:W", "1")), 2, 10.0)
+    found = ask_lock(measured, ["lockless a_lock"], [], learned())
+    assert found.next_limit and found.next_limit.gain_ends_at < 1.02
+    assert found.candidates[0].worth == "no"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from two_locks import two_locks
 
-from lockscale.predict.one_lock import OneLock, busy_of_waiting, from_rates, from_wait_share, off_by_pct
+from lockscale.predict.one_lock import OneLock, from_rates, from_wait_share, off_by_pct
 from lockscale.predict.patch_language import read_patch
 from lockscale.sim import simulate
 
@@ -58,7 +58,21 @@ def test_half_the_hold_doubles_the_rate_of_a_full_lock() -> None:
     )
 
 
-@pytest.mark.parametrize("busy", [0.1, 0.5, 0.9])
-def test_who_waits_says_how_busy_a_queue_is(busy: float) -> None:
+@pytest.mark.parametrize("held", [0.05, 0.5, 2.0])
+def test_who_waits_says_how_busy_the_lock_of_two_threads_is(held: float) -> None:
+    """The machine repairman with two machines: states 0, 1, 2 at the lock weigh 1, 2 r, 2 r^2."""
+    weight = 1 + 2 * held + 2 * held**2
+    waiting, busy = 2 * held**2 / weight / 2, (2 * held + 2 * held**2) / weight
+    assert from_wait_share(waiting, 2).busy(2) == pytest.approx(busy, rel=1e-3)
+
+
+@pytest.mark.parametrize("busy", [0.1, 0.3, 0.5])
+def test_of_many_threads_the_lock_is_an_open_queue(busy: float) -> None:
     """Lq of M/M/1 is U^2 / (1 - U)."""
-    assert busy_of_waiting(busy**2 / (1 - busy)) == pytest.approx(busy)
+    assert from_wait_share(busy**2 / (1 - busy) / 4000, 4000).busy(4000) == pytest.approx(busy, rel=0.01)
+
+
+def test_the_lock_is_held_while_anybody_waits_for_it() -> None:
+    """Of N threads N - 1 wait at most while it is held."""
+    for threads, share in ((2, 0.45), (3, 0.633), (4, 0.725), (8, 0.86)):
+        assert from_wait_share(share, threads).busy(threads) >= share * threads / (threads - 1)

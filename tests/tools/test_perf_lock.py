@@ -282,3 +282,20 @@ def test_a_total_of_a_few_of_the_waits_is_asked_about() -> None:
     )
     said = "ext4_orphan_add+0x8f: total wait is that of 12 of its 12543 waits at their mean"
     assert any(said in one for one in wrong) and not any("at their mean" in one for one in right)
+
+
+def test_rows_of_one_caller_below_two_paths_are_two() -> None:
+    """perf lock contention -v groups by stack: who calls the function may be named."""
+    text = " contended   total wait     max wait     avg wait         type   caller\n\n"
+    for longest_ms, path in enumerate(("path_a", "path_b", "path_b"), 4):
+        text += f"    200000     60.00 s       {longest_ms}.21 ms    300.00 us     spinlock   get_it+0x2d\n"
+        text += "".join(
+            f"                        0xffffffff9c2b1d7d  {one}+0x{line}\n"
+            for line, one in enumerate(("_raw_spin_lock", "get_it", path, "top"), 10)
+        )
+    (seen,) = perf_lock.profiles(text)
+    waited_s = {
+        name: (seen.match(name).wait_ns or 0) / 1e9 for name in ("get_it", "get_it < path_a", "path_b")
+    }
+    assert waited_s == {"get_it": 180.0, "get_it < path_a": 60.0, "path_b": 120.0}
+    assert [one.rows for one in perf_lock.parse(text).waits] == [3]

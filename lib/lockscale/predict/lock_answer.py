@@ -7,7 +7,7 @@ The promise of each candidate is reckoned from the share of the threads' time th
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from lockscale.tools.lock_profile import LockProfile
 
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
+RAREST = 1e-6  # of the acquisitions, where none is left
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
 
@@ -176,7 +177,7 @@ def _candidate(
     following = next(iter(others), None)
     limit = min((one.gain_ends_at for one in others if one.limits), default=float("inf"))
     seen = all_seen(measured, asked)
-    most = _most_gain(measured, asked, promise)
+    most = _most_gain(measured, asked)
     gain = learned.gain(patch.left, promise, most, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following and not following.none_because else None
     why = why_open(measured, gain.worth, ends_at, shares, asked, over)
@@ -196,11 +197,26 @@ def _candidate(
     return candidate, following
 
 
-def _most_gain(measured: UnpatchedData, asked: MatchedPatch, promise: float | None) -> float:
-    """N times the rate of one thread; where work is avoided or a hold gets shorter one is faster, too."""
-    avoids = any(change.word == "avoid" for change in asked.changes)
-    saved = max(change.saved for change in asked.changes)
-    return measured.most_gain(saved) * (promise if avoids and promise else 1.0)
+def _most_gain(measured: UnpatchedData, asked: MatchedPatch) -> float:
+    """N times the rate of one thread, which gets faster where work is avoided or a hold gets shorter."""
+    saved = [change.saved for change in asked.changes]
+    work = 0.0
+    for place, change in enumerate(asked.changes):
+        if change.word != "avoid":
+            continue
+        match = asked.matches[place] if asked.matches else None
+        waiting = _waits_there(measured, match)
+        everything = (measured.share(match, waits=False) if match else None) or waiting
+        work += max(everything - waiting, 0.0) * (1 - change.visits)
+        saved.append((1 - change.visits) if waiting else 0.0)
+    return measured.most_gain(max(saved), work)
+
+
+def _waits_there(measured: UnpatchedData, match: Match | None) -> float:
+    """The share of the threads' time that waits for locks where work is avoided; 0 of mere work."""
+    if match is None:
+        return measured.wait_share or 0.0
+    return (_waiting(measured, match) or 0.0) if match.waits else 0.0
 
 
 def _most_of_locks(changes: Sequence[Change], matches: Sequence[Match]) -> float:
@@ -234,15 +250,15 @@ def _promise(
         everything = measured.share(match, waits=False) if match else waiting
         gone = 1.0 if change.word == "unshare" else 1 - change.visits
         linear = promise_of(max(everything or 0.0, waiting) * gone)
-        if change.word == "avoid" and change.visits and match and match.waits:  # who is left waits less, too
-            return max(linear, from_wait_share(waiting, n).gain(n, change))
+        if change.word == "avoid" and (there := _waits_there(measured, match)):  # who is left waits less, too
+            rare = replace(change, visits=max(change.visits, RAREST))
+            return max(linear, from_wait_share(there, n).gain(n, rare))
         return linear
     whole = min(promise_of(waiting), float(n))  # who holds a lock does not wait for it
     if change.left == KEPT or (change.left == GONE and not change.pooled and change.parts == 1):
         return whole
     gain = from_wait_share(waiting, n).gain(n, change)
-    # a shorter hold is less work, too; one that serves several does the work of each
-    return gain if change.left == LESS and change.word != "batch" else min(gain, whole)
+    return gain if change.left == LESS else min(gain, whole)  # a shorter or rarer hold is less work, too
 
 
 def _own(change: Change, measured: UnpatchedData) -> bool:

@@ -158,9 +158,9 @@ class UnpatchedData:
         """The rates below the threads in question, by which a model of the waits there is checked."""
         return {n: rate for n, rate in self.ladder.items() if n != self.most_threads}
 
-    def most_gain(self, saved: float = 0.0) -> float:
-        """What no patch exceeds, as threads do no more than so many times one; saved: of the hold."""
-        return most_gain(self.ladder, self.most_threads, saved)
+    def most_gain(self, saved: float = 0.0, work: float = 0.0) -> float:
+        """What no patch exceeds, as threads do no more than so many times one; what it saves as there."""
+        return most_gain(self.ladder, self.most_threads, saved, work)
 
     @cached_property
     def waits_unseen(self) -> bool:

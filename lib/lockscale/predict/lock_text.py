@@ -109,11 +109,12 @@ def _next(answer: LockAnswer) -> str:
     if limit.is_another_lock:
         return (
             f"{about}; {busy} would alone limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
-            f"above allow for. Waits show such a limit only roughly: it may be {ROOM:.2f} times as high."
+            f"above allow for. Waits show such a limit only roughly: it may be {ROOM:.2f} times as high, or "
+            "lower, as behind a lock that is always held the next one has no queue, however busy it is."
         )
     return (
         f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct): {busy} "
-        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting goes too "
+        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
         f'(ask for both: "A + B").'
     )
 

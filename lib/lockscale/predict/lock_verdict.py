@@ -42,11 +42,11 @@ def match_patch(measured: UnpatchedData, patch: Patch) -> MatchedPatch:
     """Raises BadInput for a name that is not in the profile, and for one of an idle CPU."""
     if measured.profile is None:
         return MatchedPatch(patch, patch.of_each_lock(), ())
-    matches = tuple(measured.profile.match(change.lock) for change in patch.changes)
+    changes = patch.of_each_lock()
+    matches = tuple(measured.profile.match(change.lock) for change in changes)
     if idle := next((one.name for one in matches if IDLE.fullmatch(one.name)), None):
         raise BadInput(f"{idle} is where CPUs idle, and no patch of a lock removes that: name a lock")
-    spared = tuple(map(_spared, patch.changes, matches))
-    return MatchedPatch(patch, patch.changes, spared)
+    return MatchedPatch(patch, changes, tuple(map(_spared, changes, matches)))
 
 
 def _spared(change: Change, match: Match) -> Match:

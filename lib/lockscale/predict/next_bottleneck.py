@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.predict.lock_verdict import is_of_many_locks
-from lockscale.predict.one_lock import busy_of_waiting
+from lockscale.predict.one_lock import from_wait_share
 from lockscale.predict.patch_language import Change
-from lockscale.tools.lock_functions import function_of, kind_of, may_be_one_lock
+from lockscale.tools.lock_functions import kind_of, may_be_one_lock
 from lockscale.tools.lock_match import Match
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import inside
@@ -79,7 +79,7 @@ def _goes_with(wait: Match, asked: Sequence[tuple[Change, Match]]) -> bool:
         if {*taken} & {*rows} or any(inside(row, whole) for row in wait.waits for whole in taken):
             return True
         # every lock of a kind is waited for there
-        if kind_of(match.name) and any(function_of(match.name) in row.path for row in wait.waits):
+        if (kind := kind_of(match.name)) and may_be_one_lock(wait.kinds, (kind,)):
             return True
     return False
 
@@ -88,7 +88,7 @@ def _limit(
     measured: UnpatchedData, profile: LockProfile, wait: Match, share: float, ours: Sequence[Match]
 ) -> NextLimit:
     """share: of the threads' time that waits there."""
-    busy = busy_of_waiting(share * measured.most_threads)
+    busy = from_wait_share(share, measured.most_threads).busy(measured.most_threads)
     if wait.hold_ns and measured.lasted_s:  # of all locks of its class: the most that one was held
         busy = min(busy, wait.hold_ns / (1e9 * measured.lasted_s))
     another = profile.names_locks or measured.distinct

@@ -49,6 +49,10 @@ class OneLock:
         rate_per_us = self.rate_per_s(threads) / 1e6
         return 1 - rate_per_us * (self.outside_us + self.hold_us) / min(threads, MOST_THREADS)
 
+    def busy(self, threads: int) -> float:
+        """The share of the time in which somebody holds the lock, 0 to 1: utilisation of so many threads."""
+        return self.rate_per_s(threads) * self.hold_us / 1e6
+
     def gain(self, threads: int, change: Change) -> float:
         """The promise of a patch: the rate with it over the rate without, if nothing else is in the way."""
         return self.rate_per_s(threads, change) / self.rate_per_s(threads)
@@ -102,14 +106,6 @@ def from_rates(rates_per_s: Mapping[int, float]) -> OneLock:
     starts = [np.log([work_us * (1 - part), work_us * part]) for part in (0.3, 0.05, 0.005)]
     best = min((minimize(off, start, method="Nelder-Mead") for start in starts), key=lambda end: end.fun)
     return OneLock(*(float(time_us) for time_us in np.exp(best.x)))
-
-
-def busy_of_waiting(waiting: float) -> float:
-    """How much of the time a resource is used at which so many threads wait on the average: U^2 / (1 - U).
-
-    M/M/1 (L. Kleinrock, "Queueing Systems" vol. 1, Wiley 1975, 3.2): what it serves comes from elsewhere.
-    """
-    return float((np.sqrt(waiting**2 + 4 * waiting) - waiting) / 2)
 
 
 def off_by_pct(base: OneLock, rates_per_s: Mapping[int, float]) -> float:

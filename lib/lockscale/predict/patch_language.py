@@ -110,8 +110,7 @@ class Patch:
     @property
     def left(self) -> str:
         """Of several changes the one that leaves least of its lock."""
-        lefts = [change.left for change in self.changes]
-        return GONE if GONE in lefts else lefts[0]
+        return min((change.left for change in self.changes), key=(GONE, LESS, KEPT).index)
 
     @property
     def of_work(self) -> bool:

@@ -197,16 +197,17 @@ def share_of_busy(share: float, idle: float) -> float:
     return share / max(1 - idle, LEAST_BUSY)
 
 
-def most_gain(rates: Mapping[int, float], threads: int, saved: float = 0.0) -> float:
+def most_gain(rates: Mapping[int, float], threads: int, saved: float = 0.0, work: float = 0.0) -> float:
     """N times the rate of one thread over that of N; infinite where one of the two was not measured.
 
     saved: how much of the time for which an operation holds the lock the patch takes away, 0 to 1: so much
     faster one thread gets, too. Of one lock that is at most the time between two operations of all N.
+    work: what it takes away of the N threads' time that is no waiting, 0 to 1.
     """
     if threads == 1 or not {1, threads} <= rates.keys():
         return float("inf")
     one_s, longest_hold_s = 1 / rates[1], min(1 / rates[1], 1 / rates[threads])
-    left_s = one_s - saved * longest_hold_s
+    left_s = one_s - saved * longest_hold_s - work * threads / rates[threads]
     return threads / left_s / rates[threads] if left_s > 0 else float("inf")
 
 

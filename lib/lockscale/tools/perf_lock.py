@@ -8,7 +8,7 @@ where they end: sealed() commands do.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -60,13 +60,17 @@ _DEBUG_LINE = re.compile(
 
 @dataclass(frozen=True)
 class PerfLock:
-    """Waits `by` caller, thread, address, cgroup or lock; `warnings` say what may be missing."""
+    """Waits `by` caller, thread, address, cgroup or lock; `warnings` say what may be missing.
+
+    by_stack: the same, rows of one name apart where perf printed another stack below each.
+    """
 
     by: str
     waits: tuple[LockWaits, ...]
     warnings: tuple[str, ...]
     line: int = 1
     title: str = ""
+    by_stack: tuple[LockWaits, ...] = ()
 
 
 def record(command: Sequence[str], data: str) -> list[str]:
@@ -141,40 +145,47 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
     assert columns is not None
     lines, rest = _divided(below, last=last)
     warnings = [] if whole else [UNSEALED]
-    waits: dict[str, LockWaits] = {}
+    waits: list[LockWaits] = []
     widest = max((len(one.text) for one in lines), default=0)
     seen: set[str] = set()
-    current = ""
+    is_cut = False
     for number, line in lines:
         if found := _STACK_LINE.fullmatch(line):
-            if current and found[1]:
-                waits[current] = replace(waits[current], stack=(*waits[current].stack, found[1]))
+            if waits and not is_cut and found[1]:
+                waits[-1] = replace(waits[-1], stack=(*waits[-1].stack, found[1]))
             continue
         if line in seen and not whole:
             raise BadInput(f"perf lock printed a row twice: {line.strip()[:60]!r}: run the report again")
         seen.add(line)
-        if columns.is_cut(line, widest):
+        if is_cut := columns.is_cut(line, widest):
             warnings.append(f"a row is left out, its name is or may be cut off: {line[-40:].strip()}")
-            current = ""
             continue
         try:
-            row = replace(columns.row(line), line=number)
+            waits.append(replace(columns.row(line), line=number))
         except BadInput as said:
             raise BadInput(f"line {number}: {said}: give what perf printed, unchanged") from None
-        current = "" if row.name in waits else row.name
-        waits[row.name] = added(waits[row.name], row) if row.name in waits else row
     warnings += _broken([one.text for one in rest])
     warnings += [
         f"{printable(one.name)}: total wait is that of {one.ended} of its {one.contentions} waits at their "
         "mean: the others had not ended, or a unit is wrong"
-        for one in waits.values()
+        for one in waits
         if one.acquired is None and MANY * one.ended < one.contentions
     ]
     if not waits:
         warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")
-    return PerfLock(
-        columns.by, tuple(waits.values()), tuple(warnings), head.number, title or f"by {columns.by}"
+    by_name, by_stack = (
+        _merged(waits, lambda one: one.name),
+        _merged(waits, lambda one: (one.name, one.stack)),
     )
+    return PerfLock(columns.by, by_name, tuple(warnings), head.number, title or f"by {columns.by}", by_stack)
+
+
+def _merged(waits: Sequence[LockWaits], key: Callable[[LockWaits], object]) -> tuple[LockWaits, ...]:
+    """Rows with the same key added up; perf prints one for each stack."""
+    found: dict[object, LockWaits] = {}
+    for one in waits:
+        found[key(one)] = added(found[key(one)], one) if key(one) in found else one
+    return tuple(found.values())
 
 
 def _divided(below: Sequence[TextLine], *, last: bool = True) -> tuple[list[TextLine], list[TextLine]]:
@@ -208,11 +219,11 @@ def rows(text: str, table: str | int | None = None) -> Parsed:
     """The numbers of parse() for each name."""
     found = parse(text, table)
     of_names = [row for waits in found.waits for row in rows_of(waits.name, *_numbers(waits))]
-    return Parsed(TOOL, NOT_STATED, tuple(of_names), (*found.warnings, *_added(found)))
+    return Parsed(TOOL, NOT_STATED, tuple(of_names), (*found.warnings, *_added(found.waits)))
 
 
-def _added(found: PerfLock) -> list[str]:
-    return [f"{waits.rows} rows of {waits.name} are added up" for waits in found.waits if waits.rows > 1]
+def _added(found: Sequence[LockWaits]) -> list[str]:
+    return [f"{waits.rows} rows of {waits.name} are added up" for waits in found if waits.rows > 1]
 
 
 def profiles(text: str) -> list[LockProfile]:
@@ -221,11 +232,11 @@ def profiles(text: str) -> list[LockProfile]:
         LockProfile(
             TOOL,
             "lock waits",
-            tuple(_entry(one.by, waits) for waits in one.waits),
+            tuple(_entry(one.by, waits) for waits in one.by_stack),
             one.title,
             one.line,
             None,
-            (*one.warnings, *_added(one)),
+            (*one.warnings, *_added(one.by_stack)),
             of_locks=one.by != "caller",
         )
         for one in tables(text)
