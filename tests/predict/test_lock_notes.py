@@ -150,3 +150,13 @@ def test_a_class_that_was_held_longer_than_the_load_ran_is_no_limit() -> None:
     found = ask_lock(UnpatchedData({}, seen, 32, 60.0), ["lockless &sbi->s_orphan_lock"], [], learned())
     assert found.next_limit and not found.next_limit.limits
     assert "several locks of one class" in lock_text(found) and "would alone limit" not in lock_text(found)
+
+
+@pytest.mark.parametrize(("held_s", "is_told"), [(0.01, True), (9.0, False)])
+def test_a_lock_that_is_hardly_held_is_not_waited_for_by_three(held_s: float, is_told: bool) -> None:
+    row = Entry("A", 1, None, None, wait_ns=30e9, hold_ns=1e9 * held_s)
+    seen = LockProfile("lock_stat", "lock waits", (row,), of_locks=True)
+    found = ask_lock(UnpatchedData({}, seen, 8, 10.0), ["lockless A"], [], learned())
+    assert (
+        any("A is held for 0.10% of the time, and 3 threads wait" in note for note in found.notes) == is_told
+    )

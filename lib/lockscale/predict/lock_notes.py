@@ -26,6 +26,7 @@ from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
 NOBODY_WAITS = promise_of(0.02)
+HAND_OVER = 10  # times a hold; a cache line's way is some holds long, a wake-up many
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
@@ -151,6 +152,7 @@ def notes_of(
         _of_published_alone(measured),
         _of_every_lock(measured, asked),
         _of_readers(asked),
+        _hardly_held(measured, asked),
         _no_duration(measured),
         _idle(measured),
     ]
@@ -213,6 +215,20 @@ def _of_every_lock(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> st
     if first is None or first.name not in names or not names_no_lock(first):
         return ""
     return f"{first.name} is where every lock of its kind waits, and {_which(measured)}"
+
+
+def _hardly_held(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
+    """That a lock is held far too little for its waits: while anybody waits for it, somebody holds it."""
+    n, lasted_s = measured.most_threads, measured.lasted_s
+    for match in (match for one in asked for change, match in one.matched if match.hold_ns and lasted_s):
+        held = (match.hold_ns or 0.0) / 1e9 / (lasted_s or 1.0)
+        waiting = (measured.share(match, waits=True) or 0.0) * n
+        if waiting / (n - 1) > HAND_OVER * held:
+            return (
+                f"{match.name} is held for {held:.2%} of the time, and {waiting:.2g} threads wait for it on "
+                "average: handing it over takes far longer than the hold, or these are not of one run"
+            )
+    return ""
 
 
 def _of_readers(asked: Sequence[MatchedPatch]) -> str:
