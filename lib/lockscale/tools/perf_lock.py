@@ -10,6 +10,7 @@ where they end: sealed() commands do.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 
 from lockscale.errors import BadInput, printable
@@ -62,15 +63,19 @@ _DEBUG_LINE = re.compile(
 class PerfLock:
     """Waits `by` caller, thread, address, cgroup or lock; `warnings` say what may be missing.
 
-    by_stack: the same, rows of one name apart where perf printed another stack below each.
+    by_stack: rows of one name are apart where perf printed another stack below each.
     """
 
     by: str
-    waits: tuple[LockWaits, ...]
+    by_stack: tuple[LockWaits, ...]
     warnings: tuple[str, ...]
     line: int = 1
     title: str = ""
-    by_stack: tuple[LockWaits, ...] = ()
+
+    @cached_property
+    def waits(self) -> tuple[LockWaits, ...]:
+        """One for each name."""
+        return _merged(self.by_stack, lambda one: one.name)
 
 
 def record(command: Sequence[str], data: str) -> list[str]:
@@ -173,11 +178,8 @@ def _read(head: TextLine, below: Sequence[TextLine], whole: bool, title: str, la
     ]
     if not waits:
         warnings.append("perf lock saw no waits: was the load running, and on these CPUs?")
-    by_name, by_stack = (
-        _merged(waits, lambda one: one.name),
-        _merged(waits, lambda one: (one.name, one.stack)),
-    )
-    return PerfLock(columns.by, by_name, tuple(warnings), head.number, title or f"by {columns.by}", by_stack)
+    by_stack = _merged(waits, lambda one: (one.name, one.stack))
+    return PerfLock(columns.by, by_stack, tuple(warnings), head.number, title or f"by {columns.by}")
 
 
 def _merged(waits: Sequence[LockWaits], key: Callable[[LockWaits], object]) -> tuple[LockWaits, ...]:
