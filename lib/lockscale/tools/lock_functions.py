@@ -64,6 +64,7 @@ def kind_of(function: str) -> str | None:
     return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
 
 
+@lru_cache(maxsize=1 << 16)
 def _released_by(function: str) -> str | None:
     """The kind of lock that this function gives back."""
     return next((kind for kind, names in _RELEASES.items() if names.fullmatch(function_of(function))), None)
