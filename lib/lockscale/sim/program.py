@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lockscale.sim.engine.layout import BUCKETS, CPU, EVENT, NEVER, NOBODY, SLEEPING, STATES, THREAD
+from lockscale.sim.engine.layout import BUCKETS, CPU, EVENT, NEVER, NOBODY, SLEEPING, THREAD
 from lockscale.sim.engine.op_codes import READ_UNLOCK, UNLOCK
 from lockscale.sim.engine.world import BITS, SLICE_PS, SWITCH_PS, TRACE_FROM_PS, TRACE_TO_PS, World, tree_size
 from lockscale.sim.primitives import Primitive
@@ -123,7 +123,6 @@ class Program:
             sleep_queue=np.empty((len(self.locks), ring), np.uintp),
             gate_queue=np.empty((len(self.gates), ring), np.uintp),
             ready_queue=np.empty((len(cpus), ring), np.uintp),
-            in_state_ps=np.zeros((n, len(STATES)), np.int64),
             histograms=np.zeros((len(self.names["lock"]), 2, BUCKETS), np.int64),
             marks_ps=np.zeros(batches + 1, np.int64),
             events=np.zeros(trace_events, EVENT),

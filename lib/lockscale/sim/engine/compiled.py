@@ -86,8 +86,11 @@ def compiled(function: Function) -> Function:
 
 
 def apart(function: Function) -> Function:
-    """As ``compiled``, for what runs a few times only: it stays a function, off its caller's registers."""
-    return _njit(function)
+    """As ``compiled``, for what runs a few times only: it stays a function, off its caller's registers.
+
+    That has to be said: a function of which nothing is said is put into its caller if that is ``compiled``.
+    """
+    return _njit(function, forceinline=False)
 
 
 def inner(function: Function) -> Function:

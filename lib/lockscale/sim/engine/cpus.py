@@ -10,16 +10,16 @@ from typing import Any
 
 from lockscale.sim.engine.compiled import compiled
 from lockscale.sim.engine.layout import NEVER, NOBODY, READY
-from lockscale.sim.engine.world import SLICE_PS, SWITCH_PS, at, enter, note
+from lockscale.sim.engine.world import SLICE_PS, SWITCH_PS, after, at, enter, note
 
 
 @compiled
 def work_for(w: Any, thread: Any, work_ps: Any, now: Any) -> None:
     """The thread, on its CPU or ready for it, has this much to do; NEVER: it spins."""
-    due = NEVER if work_ps == NEVER else now + work_ps
     if len(w.cpus) == 0:
-        at(w, thread, due)
+        after(w, thread, work_ps, now)
     else:
+        due = NEVER if work_ps == NEVER else now + work_ps
         th = w.threads[thread]
         if th.state == READY:
             th.left_ps = work_ps
@@ -61,7 +61,7 @@ def run_next(w: Any, cpu: Any, now: Any) -> None:
     c.running = thread
     c.slice_end_ps = now + w.clock[SWITCH_PS] + w.clock[SLICE_PS]
     th = w.threads[thread]
-    w.in_state_ps[thread, READY] += now - th.state_since_ps
+    th.in_state_ps[READY] += now - th.state_since_ps
     th.state = th.resume
     th.state_since_ps = now
     note(w, thread, now)

@@ -39,7 +39,8 @@ WAITS, HOLDS = 0, 1
 def _record(*names: str, **others: str) -> np.dtype[np.void]:
     """Padded to a power of two, because the engine multiplies by the size to find each record."""
     formats = [others.get(name, "i8") for name in names]
-    size = 1 << (8 * len(names) - 1).bit_length()
+    used = np.dtype({"names": list(names), "formats": formats}).itemsize
+    size = 1 << (used - 1).bit_length()
     return np.dtype({"names": list(names), "formats": formats, "itemsize": size})
 
 
@@ -95,7 +96,8 @@ THREAD = _record(
     *("at", "first", "path", "counted", "cpu", "socket"),
     *("state", "state_since_ps", "resume", "due_ps", "left_ps"),
     *("lock", "since_ps", "nominated", "failed", "reading", "held", "reads", "lost"),
-    *("line", "line_from_ps", "line_to_ps", "gate"),
+    *("line", "line_from_ps", "line_to_ps", "gate", "in_state_ps"),
+    in_state_ps=f"({len(STATES)},)i8",
     key="u8",
     counter="u8",
     ahead="f8",

@@ -135,18 +135,22 @@ def hold_of(w: Any, lock: Any, th: Any) -> Any:
 
 
 @compiled
-def take(w: Any, which: Any, thread: Any, read: bool, now: Any) -> None:
-    """The lock belongs to the thread from now on; its wait, if it waited, is over."""
+def end_wait(lock: Any, th: Any, now: Any) -> Any:
+    """The thread waits no longer for the lock; returns how long it did, ps."""
+    waited = now - th.since_ps
+    lock.waiting -= 1
+    lock.wait_area_ps += now
+    lock.wait_ps += waited
+    th.lock = NOBODY
+    if th.nominated:
+        th.nominated = 0
+    return waited
+
+
+@compiled
+def take(w: Any, which: Any, thread: Any, read: bool, waited: Any, now: Any) -> None:
+    """The lock belongs to the thread from now on, which waited so long for it."""
     lock, th = w.locks[which], w.threads[thread]
-    waited = 0
-    if th.lock != NOBODY:
-        waited = now - th.since_ps
-        lock.waiting -= 1
-        lock.wait_area_ps += now
-        lock.wait_ps += waited
-        th.lock = NOBODY
-        if th.nominated:
-            th.nominated = 0
     w.histograms[np.uintp(lock.histogram), WAITS, np.uintp(bucket(waited))] += 1
     lock.acquisitions += 1
     lock.hold_area_ps -= now
@@ -166,7 +170,8 @@ def request(w: Any, which: Any, thread: Any, read: bool, now: Any) -> Any:
     if th.lock == NOBODY:
         lock.requests += 1
     if lock.owner == NOBODY and (lock.waiting == 0 if read else lock.readers == 0):
-        take(w, which, thread, read, now)
+        waited = 0 if th.lock == NOBODY else end_wait(lock, th, now)
+        take(w, which, thread, read, waited, now)
         if th.held == 1:
             enter(w, thread, HOLDING, now)
         return TAKEN
@@ -232,7 +237,7 @@ def hand_to_spinner(w: Any, which: Any, heir: Any, now: Any) -> None:
     """The heir holds the lock from now on, and works when the hand-over is over."""
     lock, th = w.locks[which], w.threads[heir]
     work = handover_of(w, lock, heir)
-    take(w, which, heir, False, now)
+    take(w, which, heir, False, end_wait(lock, th, now), now)
     work += hold_of(w, lock, th)
     enter(w, heir, HOLDING, now)
     note(w, heir, now)
@@ -244,7 +249,7 @@ def hand_to_sleeper(w: Any, which: Any, heir: Any, now: Any) -> None:
     """The heir holds the lock from now on, and works when it is awake."""
     lock, th = w.locks[which], w.threads[heir]
     work = handover_of(w, lock, heir)
-    take(w, which, heir, th.reading != 0, now)
+    take(w, which, heir, th.reading != 0, end_wait(lock, th, now), now)
     th.left_ps = work + hold_of(w, lock, th)
     sleep_until(w, heir, now + lock.wake_ps, now)
     note(w, heir, now)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lockscale.sim.engine.compiled import compiled
+from lockscale.sim.engine.compiled import apart, compiled
 from lockscale.sim.engine.layout import EMPIRICAL, EXPONENTIAL, FIXED, GAMMA
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -85,19 +85,26 @@ LAYER_BITS = np.uint64(LAYERS - 1)
 @compiled
 def fresh_exponential(th: Any) -> Any:
     """An exponential number of mean 1 from the stream's next bits: 8 choose the layer, 53 the place."""
-    while True:
-        th.counter += np.uint64(1)
-        bits = draw(th.key, th.counter)
-        layer = np.uintp(bits & LAYER_BITS)
-        across = np.int64(bits >> S11)
-        x = across * WIDTHS[layer]
-        if across < INSIDE[layer]:
-            return x
+    th.counter += ONE
+    bits = draw(th.key, th.counter)
+    layer, across = np.uintp(bits & LAYER_BITS), np.int64(bits >> S11)
+    return across * WIDTHS[layer] if across < INSIDE[layer] else outside(th, layer, across)
+
+
+@apart
+def outside(th: Any, layer: Any, across: Any) -> Any:
+    """One draw in ninety: at the curve's edge, in its tail, or above the curve and then drawn anew."""
+    while across >= INSIDE[layer]:
         if layer == LOWEST:
             return TAIL_FROM - math.log(next_unit(th))
+        x = across * WIDTHS[layer]
         height = HEIGHTS[layer] + next_unit(th) * (HEIGHTS[layer + UP] - HEIGHTS[layer])
         if height < math.exp(-x):
             return x
+        th.counter += ONE
+        bits = draw(th.key, th.counter)
+        layer, across = np.uintp(bits & LAYER_BITS), np.int64(bits >> S11)
+    return across * WIDTHS[layer]
 
 
 @compiled

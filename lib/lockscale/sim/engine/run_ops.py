@@ -55,6 +55,7 @@ from lockscale.sim.engine.world import (
     RETRIES,
     TRACED,
     TRANSITIONS,
+    after,
     at,
     close_window,
     enter,
@@ -362,7 +363,7 @@ def run(
             work_for(w, thread, work, now)
             root = w.tree[1]
         else:  # the next event is known here, and need not be read back from memory
-            root = at(w, thread, NEVER if work == NEVER else now + work)
+            root = after(w, thread, work, now)
         if tracing:
             note(w, thread, now)
         if transitions > check_at:  # seldom, so that what is looked at is not kept up at each event

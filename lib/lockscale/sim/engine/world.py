@@ -43,7 +43,7 @@ class World(NamedTuple):
     (places,), paths (paths,), threads (threads,), cpus (cpus,) or (0,), tree (see ``calendar``),
     registers (threads, registers), shared (variables,), samples (values,), slot_taken (blocks,
     slots a block), spin_queue and sleep_queue (locks, ring), gate_queue (gates, ring), ready_queue
-    (cpus, ring), in_state_ps (threads, 5), histograms (locks by name, 2, 256), marks_ps
+    (cpus, ring), histograms (locks by name, 2, 256), marks_ps
     (batches + 1,), events (as many as are to be traced,), clock (8,).
     """
 
@@ -66,11 +66,15 @@ class World(NamedTuple):
     sleep_queue: Any
     gate_queue: Any
     ready_queue: Any
-    in_state_ps: Any
     histograms: Any
     marks_ps: Any
     events: Any
     clock: Any
+
+    @property
+    def in_state_ps(self) -> Any:
+        """How long each thread was in each state: (threads, 5), ps."""
+        return self.threads["in_state_ps"]
 
 
 @compiled
@@ -85,6 +89,13 @@ def bucket(time_ps: Any) -> Any:
 def at(w: Any, thread: Any, time_ps: Any) -> Any:
     """The thread's next event is at this time; NEVER: there is none. Returns the least key of all."""
     return set_key(w.tree, thread, NEVER if time_ps == NEVER else time_ps << w.clock[BITS] | np.int64(thread))
+
+
+@compiled
+def after(w: Any, thread: Any, work_ps: Any, now: Any) -> Any:
+    """The thread's next event comes when so much work is done, as ``at``; NEVER: none comes."""
+    due = (now + work_ps) << w.clock[BITS] | np.int64(thread)
+    return set_key(w.tree, thread, NEVER if work_ps == NEVER else due)
 
 
 @compiled
@@ -113,7 +124,7 @@ def enter(w: Any, thread: Any, state: Any, now: Any) -> None:
     if th.state == READY:
         th.resume = state
     else:
-        w.in_state_ps[thread, np.uintp(th.state)] += now - th.state_since_ps
+        th.in_state_ps[np.uintp(th.state)] += now - th.state_since_ps
         th.state = state
         th.state_since_ps = now
 
@@ -131,7 +142,6 @@ def sleep_until(w: Any, thread: Any, time_ps: Any, now: Any) -> None:
 def open_window(w: Any, now: Any) -> None:
     """End of the warm-up: forget what was counted, cut what is in progress at ``now``."""
     w.histograms[:] = 0
-    w.in_state_ps[:] = 0
     w.clock[RETRIES] = 0
     w.clock[TRACE_FROM_PS] += now
     w.clock[TRACE_TO_PS] += now
@@ -142,6 +152,7 @@ def open_window(w: Any, now: Any) -> None:
     for th in w.threads:
         th.since_ps = now
         th.state_since_ps = now
+        th.in_state_ps[:] = 0
     for lock in w.locks:
         lock.requests = lock.failed_tries = lock.acquisitions = 0
         lock.handovers = lock.remote_handovers = lock.wakes = 0
@@ -178,7 +189,7 @@ def close_window(w: Any, now: Any) -> None:
         gate.wait_area_ps += now * gate.waiting_now
     for thread in range(len(w.threads)):
         th = w.threads[thread]
-        w.in_state_ps[thread, th.state] += now - th.state_since_ps
+        th.in_state_ps[th.state] += now - th.state_since_ps
         if th.lock != NOBODY:
             w.locks[th.lock].wait_ps += now - th.since_ps
         if th.gate != NOBODY:
