@@ -234,8 +234,10 @@ def _run(
 
     # A finished future is dropped, or Dask would compute it again when the worker that has it dies.
     pending: dict[Any, str] = {}
+    # Those of many threads take longest: begun last, one of them would run alone at the end.
+    order = sorted(tasks, key=lambda key: -tasks[key][1])
     try:
-        pending.update(zip(workers.submit(work, tasks.values()), tasks, strict=True))
+        pending.update(zip(workers.submit(work, [tasks[key] for key in order]), order, strict=True))
         for future, point in workers.finished(list(pending)):
             take(pending[future], point)
             del pending[future]
