@@ -25,6 +25,7 @@ TOGETHER = {
     "tests/manycore/test_blind_run.py": "virtual_run",
 }
 """Files of `make test` that share a fixture of minutes, which is made once: one worker has them."""
+SERVER = pytest.StashKey[Server]()
 WANTS_FOUR_CPUS = "test_server_run.py"  # it measures what the guests with so many do
 
 
@@ -41,11 +42,32 @@ def server(
         if any(item.path.name == WANTS_FOUR_CPUS for item in request.session.items):
             hardware = replace(hardware, cpus=4)
         made = Server(image(hardware.accel), tmp_path_factory.mktemp("server"), hardware)
+        pytestconfig.stash[SERVER] = made
         try:
             made.start()
             yield made
         finally:
             made.stop()
+
+
+def _needs_server(item: pytest.Item | None) -> bool:
+    return "server" in getattr(item, "fixturenames", ())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """It is on where a test wants it."""
+    made = item.config.stash.get(SERVER, None)
+    if made and not made.is_on and _needs_server(item):
+        made.start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """It is off while other files' tests run: one that does nothing takes a sixth of a processor."""
+    yield
+    made = item.config.stash.get(SERVER, None)
+    if made and made.is_on and nextitem and nextitem.path != item.path and not _needs_server(nextitem):
+        made.stop()
 
 
 class _Together(LoadFileScheduling):

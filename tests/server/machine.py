@@ -69,6 +69,10 @@ class Server:
             f"  UserKnownHostsFile {self.known_hosts}\n  StrictHostKeyChecking yes\n  ConnectTimeout 10\n"
         )
 
+    @property
+    def is_on(self) -> bool:
+        return self._is_wanted.is_set()
+
     def start(self) -> None:
         """Switch it on and wait until ssh answers. From now on a reset boots it again."""
         self._is_wanted.set()
