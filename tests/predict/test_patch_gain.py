@@ -114,6 +114,15 @@ def test_the_next_limit_is_the_longest_wait_that_the_patch_leaves() -> None:
     assert "b_lock" in letter(found)
 
 
+def test_the_json_has_of_each_patch_who_waits_next_and_whether_its_promise_is_cut() -> None:
+    seen = profile(waiting("a_lock", 98.0), waiting("b_lock", 1.0, 2))
+    both = ["lockless a_lock", "lockless b_lock"]
+    found = ask_lock(UnpatchedData({}, seen, 64), both, [], learned()).to_json()
+    said = {one["patch"]: (one["next_limit"]["name"], one["promise_at_least"]) for one in found["candidates"]}
+    assert said == {"lockless a_lock": ("b_lock", True), "lockless b_lock": ("a_lock", False)}
+    assert found["next_limit"] == found["candidates"][0]["next_limit"]
+
+
 def test_another_kind_of_lock_that_is_full_caps_the_gain() -> None:
     other = Entry("mutex_spin_on_owner", 2, ("b_lock",), "mutex", None, "self", 40.0)
     seen = profile(waiting("a_lock", 40.0), other)

@@ -42,6 +42,7 @@ from lockscale.tools.lock_profile import LockProfile
 MOST_OF_RATES = float(np.exp(TYPICAL))
 """The highest promise where only rates are known, which do not say what the lock's share is."""
 RAREST = 1e-6  # of the acquisitions, where none is left
+MOST_PROMISED = promise_of(1.0)
 THE_LOCK = "LOCK"  # where no profile names one
 CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink {} 50%", "algorithm {}")
 
@@ -50,8 +51,9 @@ CANDIDATES = ("lockless {}", "split {} 4", "trylock {} 4", "batch {} 8", "shrink
 class PatchGain:
     """One patch; gains are of the patched over the unpatched rate at `threads`.
 
-    matched: which rows of the profile are meant. promise: the gain if nothing else were in the way.
-    over_5_pct: how likely the gain is above 1.05, from 0 to 1; worth: by that; open: why it is not known.
+    matched: which rows of the profile are meant. promise: the gain if nothing else were in the way; at_least:
+    of a share of the time that counts as less than it is (MOST_SHARE). over_5_pct: how likely the gain is
+    above 1.05, from 0 to 1; worth: by that; open: why it is not known. next_limit: who waits longest with it.
     """
 
     patch: str
@@ -65,6 +67,11 @@ class PatchGain:
     over_5_pct: float
     worth: str
     open: str = ""
+    next_limit: NextLimit | None = None
+
+    @property
+    def at_least(self) -> bool:
+        return self.promise is not None and self.promise >= MOST_PROMISED
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,6 @@ class LockAnswer:
     against_itself: str
     off_by_pct: float | None
     candidates: list[PatchGain]
-    next_limit: NextLimit | None
     advice: Advice
     warnings: list[str]
     notes: list[str]
@@ -87,9 +93,16 @@ class LockAnswer:
     patches: int
     origin: str = "predicted"
 
+    @property
+    def next_limit(self) -> NextLimit | None:
+        """With the best patch."""
+        return self.candidates[0].next_limit
+
     def to_json(self) -> dict[str, Any]:
         """One JSON value; gains are ratios, shares are in percent."""
-        return asdict(self)
+        said = [{**asdict(one), "promise_at_least": one.at_least} for one in self.candidates]
+        next_limit = said[0]["next_limit"]
+        return {**asdict(self), "candidates": said, "next_limit": next_limit}
 
 
 def ask_lock(
@@ -107,21 +120,20 @@ def ask_lock(
     different = dict.fromkeys(read_patch(text) for text in patches or _usual(measured))
     asked = [match_patch(measured, patch) for patch in different]
     found = [_candidate(measured, one, learned) for one in asked]
-    found.sort(key=lambda one: (-one[0].value, -one[0].low))
+    found.sort(key=lambda one: (-one.value, -one.low))
     itself, off = _against_itself(measured)
-    first, following = found[0]
+    first = found[0]
     return LockAnswer(
         used=list(used),
         against_itself=itself,
         off_by_pct=off,
-        candidates=[one for one, _ in found],
-        next_limit=following,
+        candidates=found,
         advice=advice(
             learned, first, measured.most_gain(), _interval(first), usual_most(cases), how_to_share(measured)
         ),
         warnings=[*warnings_of(measured), *no_waits(measured, asked)],
         notes=[
-            *notes_of(measured, asked, [one.promise for one, _ in found]),
+            *notes_of(measured, asked, [one.promise for one in found]),
             *rows_taken_together(measured, asked),
         ],
         gains=learned.gains,
@@ -155,10 +167,7 @@ def _its_own_name(profile: LockProfile, wait: Match) -> str:
     return f"{path[at - 1]} < {wait.name}" if at else wait.name
 
 
-def _candidate(
-    measured: UnpatchedData, asked: MatchedPatch, learned: GainModel
-) -> tuple[PatchGain, NextLimit | None]:
-    """And who waits longest once it is there."""
+def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel) -> PatchGain:
     patch, changes, matches = asked.patch, asked.changes, asked.matches
     found: list[Match | None] = [*matches] or [None] * len(changes)
     shares = [_waiting(measured, match) for match in found]
@@ -181,7 +190,7 @@ def _candidate(
     gain = learned.gain(patch.left, promise, most, timed=seen, next_limit=limit)
     ends_at = following.gain_ends_at if following and not following.none_because else None
     why = why_open(measured, gain.worth, ends_at, shares, asked, over)
-    candidate = PatchGain(
+    return PatchGain(
         patch=patch.text,
         left=patch.left,
         threads=measured.most_threads,
@@ -193,8 +202,8 @@ def _candidate(
         over_5_pct=gain.worth,
         worth=worth_writing(measured, gain.worth, why),
         open=why,
+        next_limit=following,
     )
-    return candidate, following
 
 
 def _most_gain(measured: UnpatchedData, asked: MatchedPatch) -> float:

@@ -7,16 +7,15 @@ import pandas as pd
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import GONE, KEPT, LESS
-from lockscale.predict.lock_answer import LockAnswer, PatchGain
+from lockscale.predict.lock_answer import MOST_PROMISED, LockAnswer, PatchGain
 from lockscale.predict.lock_verdict import CONTRADICTION, IF_IT_LIMITS, SURE, UNEXPLAINED, UNLIKELY
 from lockscale.predict.next_bottleneck import NextLimit
 from lockscale.predict.patch_language import read_patch
-from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM, promise_of
+from lockscale.predict.published_gains import HOLDS, MOST_SHARE, ROOM
 from lockscale.text_table import text_table
 from lockscale.tools.seal import UNSEALED
 
 LETTER_WIDTH = 72
-MOST_PROMISED = promise_of(1.0)
 LEGEND = (
     "promise: the gain if the waits and holds that the patch removes were deleted and nothing else got in "
     "the way. Published gains can be larger, because waiters also slow down the others. low: 0.95 is a patch "
@@ -36,7 +35,7 @@ def lock_text(answer: LockAnswer) -> str:
         {
             "patch": one.patch,
             "threads": one.threads,
-            "promise": _times(one.promise),
+            "promise": _times(one),
             "low": f"{one.low:.2f}",
             "gain": f"{one.value:.2f}",
             "high": f"{one.high:.2f}",
@@ -76,15 +75,13 @@ def _chance(chance: float) -> str:
     return f"{shown - 1 if chance < SURE <= shown / 100 else shown}%"
 
 
-def _times(gain: float | None) -> str:
-    if gain is None:
-        return "not known"
-    return f"{gain:.2f}{'+' * (gain >= MOST_PROMISED)}"
+def _times(one: PatchGain) -> str:
+    return "not known" if one.promise is None else f"{one.promise:.2f}{'+' * one.at_least}"
 
 
 def _at_its_limit(answer: LockAnswer) -> str:
     """What a promise leaves unsaid."""
-    if any((one.promise or 0.0) >= MOST_PROMISED for one in answer.candidates):
+    if any(one.at_least for one in answer.candidates):
         return f"{MOST_PROMISED:.2f}+: a share of {MOST_SHARE:.0%} or more counts as {MOST_SHARE:.0%}."
     return ""
 
