@@ -76,6 +76,25 @@ def test_a_model_within_the_noise_is_said_to_be_the_end_of_the_search():
     assert "in sample within it: usl" in repr(ranked) and "stop here" in repr(ranked)
 
 
+def test_how_far_runs_scatter_is_said_beside_what_their_means_leave():
+    """Of 20 runs with 5% scatter the mean is known to 5% / sqrt(20), and is off by 0.8 of that on average."""
+    threads = np.repeat(THREADS, 20)
+    floor = compare_models((threads, noisy(threads, 0.05, 3)), [USL]).noise
+    assert floor.one_run_pct == pytest.approx(5, rel=0.15)
+    assert floor.pct == pytest.approx(floor.one_run_pct * np.sqrt(2 / np.pi / 20))
+    assert f"scatter by {floor.one_run_pct:.1f}% (standard deviation" in str(floor)
+
+
+def test_copied_rows_are_told_and_a_table_of_which_no_law_is_right_does_not_end_the_search():
+    threads = np.repeat(THREADS, 2)
+    rates = noisy(threads, 0.05, 4)
+    copied = compare_models((np.tile(threads, 10), np.tile(rates, 10)), [USL])
+    assert "126 of 140 rows have the threads and the rate of another row" in repr(copied)
+    assert "of another row" not in repr(compare_models((threads, rates), [USL]))
+    far = compare_models(([1, 4, 8, 8, 16], [1000, 3000, 3100, 99, 3000]), [USL, RETRY_STORM])
+    assert "None fits within" in repr(far) and "stop here" not in repr(far)
+
+
 def test_a_calibrated_fit_is_not_within_the_noise():
     threads = [1, 1, 8, 8, 64, 64]
     ranked = compare_models((threads, noisy(np.array(threads), 0.05, 2)), [USL])

@@ -43,6 +43,18 @@ def test_landmarks_of_the_usl_are_its_closed_forms():
     assert USL([np.floor(first)], **TRUTH)[0] < 0.95 * top < USL([np.ceil(first)], **TRUTH)[0]
 
 
+@pytest.mark.parametrize(("sigma", "kappa"), [(0.02, 0.0005), (0.0, 0.01), (0.1, 0.0001), (0.3, 0.002)])
+def test_the_saturation_of_a_law_is_where_it_has_95_percent_of_its_peak(sigma: float, kappa: float):
+    """X(N) = 0.95 X(peak) is a quadratic in N. Exact rates have a narrow interval: nothing is left to be off."""
+    law = {"lambda_per_s": 1e4, "sigma": sigma, "kappa": kappa}
+    found = fit_model((THREADS, USL(THREADS, **law)), USL)
+    first = {one.name: one for one in diagnose(found)}["saturation_threads"].value
+    peak = np.sqrt((1 - sigma) / kappa)
+    slope = 1 / (0.95 * (peak / (1 + sigma * (peak - 1) + kappa * peak * (peak - 1))))
+    lower = np.roots([kappa, sigma - kappa - slope, 1 - sigma]).min()
+    assert first == pytest.approx(lower, rel=2e-4)
+
+
 def test_a_lock_that_saturates_has_a_ceiling_and_no_collapse():
     found = landmarks(MACHINE_REPAIRMAN, {"Z_us": 59.1, "s_us": 2.0})
     assert found["ceiling_per_s"].value == pytest.approx(1e6 / 2.0, rel=1e-3)

@@ -180,10 +180,12 @@ def _floor(all_of_them: Comparison) -> str:
         return "No repeats: how near a perfect model would come is not known."
     if all_of_them.within_noise:
         names = _and(list(all_of_them.within_noise))
-        return f"{noise}; in sample within it: {names}. A smaller error would fit the noise, so stop here."
+        enough = "" if all_of_them.best.misfit else " A smaller error would fit the noise, so stop here."
+        return f"{noise}; in sample within it: {names}.{enough}"
     if all(one.calibrated for one in all_of_them.fits):
         return f"{noise}; every model goes through every point, so the error in sample says nothing."
-    return f"{noise}; the error in sample of every model that is not calibrated is larger."
+    those = " that is not calibrated" if any(one.calibrated for one in all_of_them.fits) else ""
+    return f"{noise}; the error in sample of every model{those} is larger."
 
 
 def _ties(all_of_them: Comparison) -> str:

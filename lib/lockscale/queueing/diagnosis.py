@@ -9,7 +9,7 @@
     collapse    the N of the ceiling, where the rate falls after it
 
 All on whole thread counts up to HORIZON times the largest of the table, with a parabola through the
-best three; a landmark beyond the table is an extrapolation of the model.
+three about it; a landmark beyond the table is an extrapolation of the model.
 
 A number g(parameters) belongs to its 95% interval if some parameters give it and fit the table with
 SS <= SS_min + limit (that of inference/interval.py): profile likelihood does not depend on how a
@@ -78,13 +78,40 @@ def log_saturation(curve: CurveShape) -> float:
     if enough == NONE:
         return NONE
     first = int(np.argmax(curve.log_rate >= enough))
-    around = slice(max(first - 1, 0), first + 1)
-    return float(np.interp(enough, curve.log_rate[around], curve.log_threads[around]))
+    return _crossing(curve.log_threads, curve.log_rate, first, enough)
 
 
 def log_collapse(curve: CurveShape) -> float:
     at, height = _top(curve.log_threads, curve.log_rate)
     return at if curve.log_rate[-1] < height + np.log(FALLS) else NONE
+
+
+def _crossing(x: FloatArray, y: FloatArray, first: int, height: float) -> float:
+    """Where y, which has its first value of at least `height` at `first`, reaches it.
+
+    Between parabolas through the two points about it and the one before or after them, as the curve bends; on
+    the straight line at a kink, where they disagree.
+    """
+    if first == 0:
+        return float(x[0])
+    line = float(np.interp(height, y[first - 1 : first + 1], x[first - 1 : first + 1]))
+    if first == 1 or first + 1 == len(y):
+        return line
+    before, after = (_on_parabola(x[k : k + 3], y[k : k + 3], height) for k in (first - 2, first - 1))
+    if not abs(after - before) <= max(abs(before - line), abs(after - line)) / 2:
+        return line
+    return (before + after) / 2
+
+
+def _on_parabola(x: FloatArray, y: FloatArray, height: float) -> float:
+    """Where the rising side of the parabola through three points has this height; nan where it has not."""
+    up, on = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
+    bend = (on - up) / (x[2] - x[0])
+    slope = up - bend * (x[1] - x[0])  # at the first
+    square = slope**2 + 4 * bend * (height - y[0])
+    if square < 0 or slope + square**0.5 <= 0:
+        return math.nan
+    return float(x[0] + 2 * (height - y[0]) / (slope + square**0.5))
 
 
 def _top(x: FloatArray, y: FloatArray) -> tuple[float, float]:

@@ -48,15 +48,22 @@ EVEN_GAPS = 1.5
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Mean absolute percentage error of a perfect model; source: `repeats` or `neighbours`."""
+    """Mean absolute percentage error of a perfect model; source: `repeats` or `neighbours`.
+
+    one_run_pct: the standard deviation of one run, in percent; pct is about the means of repeats.
+    """
 
     pct: float
     source: str
     dof: int
+    one_run_pct: float
 
     def __str__(self) -> str:
         if self.source == "repeats":
-            return f"Repeat noise {self.pct:.1f}% (mean absolute, {self.dof} degrees of freedom)"
+            return (
+                f"Repeats scatter by {self.one_run_pct:.1f}% (standard deviation, {self.dof} degrees of freedom), "
+                f"so a perfect model is {self.pct:.1f}% off their means (mean absolute)"
+            )
         return f"Noise at most {self.pct:.1f}% (no repeats: each point against the two beside it)"
 
 
@@ -64,7 +71,8 @@ def noise_floor(table: Points) -> NoiseFloor | None:
     """None where the table has neither repeats nor dense, even thread counts."""
     if table.repeat_dof:
         one_run = table.repeat_ss / table.repeat_dof
-        return _floor(float(np.mean(np.sqrt(one_run / table.weight))), "repeats", table.repeat_dof)
+        of_means = float(np.mean(np.sqrt(one_run / table.weight)))
+        return _floor(of_means, "repeats", table.repeat_dof, float(np.sqrt(one_run)))
     gaps = np.diff(table.threads)
     if len(table) < DENSE_POINTS or gaps.max() > EVEN_GAPS * gaps.min():
         return None
@@ -74,8 +82,8 @@ def noise_floor(table: Points) -> NoiseFloor | None:
     return _floor(float(np.sqrt(np.mean(off**2))), "neighbours", len(off))
 
 
-def _floor(deviation: float, source: str, dof: int) -> NoiseFloor:
-    return NoiseFloor(100 * deviation * float(np.sqrt(2 / np.pi)), source, dof)
+def _floor(deviation: float, source: str, dof: int, one_run: float = 0.0) -> NoiseFloor:
+    return NoiseFloor(100 * deviation * float(np.sqrt(2 / np.pi)), source, dof, 100 * (one_run or deviation))
 
 
 LEVEL = 0.05

@@ -58,6 +58,7 @@ def _p_equal_means(values: FloatArray, group: npt.NDArray[np.intp], count: npt.N
 
 
 SMALLEST = 1e-12
+CHECK_UNIT = "check the unit and leave out failed runs"
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayL
     for what, given in (("values", rates), ("weights", runs)):
         if bad := np.flatnonzero((given < SMALLEST) | (given > LARGEST)).tolist():
             raise BadInput(
-                f"{what} row {bad[0] + 1} is {given[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so check "
-                f"the unit and leave out failed runs."
+                f"{what} row {bad[0] + 1} is {given[bad[0]]:g}: give {SMALLEST:g} to {LARGEST:g}, so "
+                f"{'leave out rows of no run' if what == 'weights' else CHECK_UNIT}."
             )
     distinct, place = np.unique(n, return_inverse=True)
     weight = np.asarray(np.bincount(place, weights=runs), dtype=np.float64)
@@ -134,9 +135,23 @@ def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayL
     deviations = np.sqrt(runs) * (log_rate - mean[place])
     repeat_ss, repeat_dof = float(deviations @ deviations), len(n) - len(distinct)
     column = np.zeros(len(distinct), dtype=np.intp)
-    said = uneven_spread(distinct, place, deviations)
-    warnings = (said,) if said else ()
+    said = (uneven_spread(distinct, place, deviations), _copies(n, rates))
+    warnings = tuple(one for one in said if one)
     return Points(distinct, mean, weight, repeat_ss, repeat_dof, column, warnings=warnings)
+
+
+def _copies(threads: FloatArray, rates: FloatArray) -> str:
+    """That most repeats are another's very number, though repeats differ: of a machine that always gives the same
+    number nothing is said."""
+    rows = len(threads)
+    several, counts = np.unique(np.stack([threads, rates]), axis=1, return_counts=True)
+    places, copied = len(np.unique(several[0])), rows - len(counts)
+    if len(counts) == places or copied <= (rows - places) / 2:
+        return ""
+    return (
+        f"{copied} of {rows} rows have the threads and the rate of another row: rows that were copied are no "
+        "repeats, and make the noise and every interval too small."
+    )
 
 
 def stacked(columns: Mapping[str, Points]) -> Points:
