@@ -79,7 +79,7 @@ def test_a_file_of_another_version_of_the_simulator_is_refused(
 ) -> None:
     sweep_points("machine_repairman", [2], [{}], keep=tmp_path / "points", **FAST)
     monkeypatch.setattr(sweep_module, "simulator", lambda: "another")
-    with pytest.raises(BadInput, match=r"keeps points of simulator .*, not another"):
+    with pytest.raises(BadInput, match="keeps points of another version of the model or of the simulator"):
         sweep_points("machine_repairman", [2], [{}], keep=tmp_path / "points", **FAST)
 
 
@@ -171,7 +171,7 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     ("changed", "message"),
     [
         ({"seed": 2}, "keeps points of seed 1, not 2: name another file"),
-        ({"simulator": "4567"}, "keeps points of simulator 0123, not 4567"),
+        ({"simulator": "4567"}, "keeps points of another version of the model or of the simulator"),
         ({"model": "machine_repairman"}, "keeps points of model inode_claim, not machine_repairman"),
     ],
 )

@@ -28,6 +28,7 @@ from lockscale.sim.replicate import Client, cpus
 from lockscale.sim.sweep import POINT_KEYS, Point, key_of, plan, sweep, version_of
 
 KIND = "points of lockscale sweep"
+VERSION = "simulator"
 NUMBERS = ("value", "low", "high", "attempts_per_op")
 MAY_LACK = ("low", "high")
 
@@ -71,10 +72,10 @@ class KeepFile:
             raise self._not_ours()
         for name, wanted in json.loads(json.dumps(self.header)).items():
             if found.get(name) != wanted:
-                raise BadInput(
-                    f"{self.path} keeps points of {name} {found.get(name)}, not {wanted}: "
-                    "name another file or delete this one"
-                )
+                of = f"{name} {found.get(name)}, not {wanted}"
+                if name == VERSION:  # of two hashes nobody sees which file was edited
+                    of = "another version of the model or of the simulator"
+                raise BadInput(f"{self.path} keeps points of {of}: name another file or delete this one")
 
     def _not_ours(self) -> BadInput:
         return BadInput(f"{self.path} is not a file that lockscale sweep wrote: name another one")

@@ -45,7 +45,7 @@ def test_landmarks_of_the_usl_are_its_closed_forms():
 
 @pytest.mark.parametrize(("sigma", "kappa"), [(0.02, 0.0005), (0.0, 0.01), (0.1, 0.0001), (0.3, 0.002)])
 def test_the_saturation_of_a_law_is_where_it_has_95_percent_of_its_peak(sigma: float, kappa: float):
-    """X(N) = 0.95 X(peak) is a quadratic in N. Exact rates have a narrow interval: nothing is left to be off."""
+    """X(N) = 0.95 X(peak) is a quadratic in N."""
     law = {"lambda_per_s": 1e4, "sigma": sigma, "kappa": kappa}
     found = fit_model((THREADS, USL(THREADS, **law)), USL)
     first = {one.name: one for one in diagnose(found)}["saturation_threads"].value

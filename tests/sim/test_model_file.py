@@ -116,7 +116,7 @@ def test_kept_points_are_of_one_version_of_the_file(file: str, inside: Path) -> 
     assert sweep_points(file, [2], DESIGN, keep=keep, **FAST) == first
     assert set(sweep_table(file, first).model) == {"repairman"}
     Path(file).write_text(FILE.replace('m.path("repair")', 'm.path("mend")'))
-    with pytest.raises(BadInput, match=r"keeps points of simulator .* delete this one"):
+    with pytest.raises(BadInput, match=r"keeps points of another version of the model .* delete this one"):
         sweep_points(file, [2], DESIGN, keep=keep, **FAST)
 
 

@@ -61,8 +61,8 @@ class NoiseFloor:
     def __str__(self) -> str:
         if self.source == "repeats":
             return (
-                f"Repeats scatter by {self.one_run_pct:.1f}% (standard deviation, {self.dof} degrees of freedom), "
-                f"so a perfect model is {self.pct:.1f}% off their means (mean absolute)"
+                f"Repeats scatter by {self.one_run_pct:.1f}% (standard deviation, {self.dof} degrees of "
+                f"freedom), so a perfect model is {self.pct:.1f}% off their means (mean absolute)"
             )
         return f"Noise at most {self.pct:.1f}% (no repeats: each point against the two beside it)"
 

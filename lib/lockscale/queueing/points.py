@@ -141,8 +141,10 @@ def points(threads: npt.ArrayLike, values: npt.ArrayLike, *, weights: npt.ArrayL
 
 
 def _copies(threads: FloatArray, rates: FloatArray) -> str:
-    """That most repeats are another's very number, though repeats differ: of a machine that always gives the same
-    number nothing is said."""
+    """That most repeats are another's very number, though repeats differ.
+
+    Of a machine that always gives the same number nothing is said.
+    """
     rows = len(threads)
     several, counts = np.unique(np.stack([threads, rates]), axis=1, return_counts=True)
     places, copied = len(np.unique(several[0])), rows - len(counts)

@@ -2,6 +2,7 @@
 """`lockscale export NAME`: the figures of a published table or a study, and a measured study's texts."""
 
 import contextlib
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -90,11 +91,20 @@ def export(
             if (story := told_of.get(name)) and _is_measured(story):
                 written += _write_texts(story, texts, folder)
             shown.update(done, name)
+    told = (name for name, story in told_of.items() if story and _is_measured(story))
+    untold = sorted({*told_of} & {*list_studies()} - {*told})
     if not written:
         no_study = [name for name in names if name not in list_studies()]
-        cure = f"{no_study[0]} is not a study: name one" if no_study else "give --run RUN"
+        cure = f"{no_study[0]} is not a study: name one" if no_study else _measure(untold[0])
         raise BadInput(f"{', '.join(names)} has no measured run to write about: {cure}")
+    if untold:
+        said = f"{', '.join(untold)} has no measured run, so there is no {' or '.join(texts)} of it"
+        print(f"{said}: {_measure(untold[0])}", file=sys.stderr)
     return written
+
+
+def _measure(study: str) -> str:
+    return f"run `make study STUDY={study}`, then give --run RUN"
 
 
 def _story(name: str, run: str, *, rates: bool = False) -> Story | None:

@@ -35,6 +35,10 @@ class Measurement(NamedTuple):
     apart_pct: float | None = None
 
 
+FAR_APART = 10
+"""High over low of an interval that says nothing of an arm."""
+
+
 def protocol_blocks(study: Study, found: Measurement) -> list[Paragraph]:
     """What was measured, on what, how again, and how sure it is; no rates of an emulated machine."""
     extra, provenance, (cpus, threads) = found.extra, found.provenance, most_extra(found.extra)
@@ -245,6 +249,13 @@ def _predicted(study: Study, prediction: dict[str, Any]) -> list[Paragraph]:
     if (origin := prediction.get("origin", "published")) != "published":
         says = f"Predicted from the rates of the unpatched arm alone, {origin_in_words(origin)}"
         outside = f", which do not determine {p['open'][0].partition(':')[0]}" if p.get("open") else ""
+    if p["high"] > FAR_APART * p["low"]:
+        return [
+            Paragraph(
+                f"{says}{outside}: {p['arm']} only within a factor of {p['high'] / p['low']:.0f} at "
+                f"{p['threads']} processes, so that nothing was predicted of it."
+            )
+        ]
     gain = ""
     if "gain_low" in p:  # of the mean unpatched rate, whose scatter the rates' interval has as well
         gain = f"{p['gain_low']:.1f}x to {p['gain_high']:.1f}x, and with the scatter of the unpatched rate "

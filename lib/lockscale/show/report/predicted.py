@@ -28,6 +28,11 @@ KNOWN = (
     "The predicted gain's interval is at 90%. Some of the measured gains were known when the method of "
     'prediction was written: data/README.md of lockscale says which ("What falls short").'
 )
+OF_RATES = "Measured low and high are the lowest and the highest repeat: no confidence interval."
+REPEATS = (
+    " Measured low and high are the lowest patched over the highest unpatched repeat, and the reverse: no "
+    "confidence interval."
+)
 BOUNDS = ["cpus", "threads", "predicted_low", "predicted_high", "extra", "low", "high", "holds"]
 
 
@@ -55,11 +60,11 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
     own = f"predicted, from the unpatched arm's rates in this run; {rates_in_words(story)}"
     found = (
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
-         [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN),
+         [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
         ("On the published machine", f"{from_base}{'; published' if known else ''}", published,
          PUBLISHED, ""),
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
-         [*RATES, "measured_low", "measured_high", "inside"], ""),
+         [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
         ("Bounds of the extra counts", f"predicted; {here}",
          judge_bounds(prediction, proof_of(rows, study), story.extra).dropna(subset=["holds"]), BOUNDS, ""),
         ("Counts, from those of one arm", f"predicted, from one arm as {here}; {here}",
