@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from damaged_output import Output, Profile, changed, interleaved, lost_or_repeated
 from kernel_files import EVENTS, FC_INFO, FUNCTION_GRAPH, JBD2, LOCK_EVENTS, LOCK_STAT
 from lockscale.errors import BadInput
-from lockscale.tools.registry import READERS
+from lockscale.tools.registry import READERS, parse
 from lockscale.tools.seal import unseal
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -151,6 +151,18 @@ def test_any_change_shows_under_a_seal(tool):
 def test_other_text_is_refused_by_every_reader(text, tool):
     with pytest.raises(BadInput):
         READERS[tool].parse(text)
+
+
+OF_PROFILERS = sorted(
+    path.name for tool in PROFILERS for path in SAMPLES.glob(f"{tool}-*") if "failed" not in path.name
+)
+
+
+@pytest.mark.parametrize("name", [*OF_PROFILERS, *(name for names in LOADS.values() for name in names)])
+def test_an_output_that_a_mail_quotes_whole_is_read_as_it_was(name):
+    text = load_text(name)
+    quoted = "\n".join(f"> {line}" if line else ">" for line in text.removesuffix("\n").split("\n")) + "\n"
+    assert parse(quoted).rows == parse(text).rows
 
 
 @pytest.mark.parametrize(("tool", "name"), [(tool, name) for tool, names in LOADS.items() for name in names])

@@ -44,6 +44,15 @@ def _lines_of(text: str, strip: bool) -> tuple[TextLine, ...]:
     return tuple(found)
 
 
+def unquoted(text: str) -> str:
+    """A text all of which is quoted, without the marks; some readers take each character for the tool's."""
+    lines = text.split("\n")
+    said = [line for line in lines if line.strip()]
+    if not said or not all(map(_QUOTE.match, said)):
+        return text
+    return "\n".join(_QUOTE.sub("", line, count=1) for line in lines)
+
+
 def whole_lines(text: str) -> tuple[list[TextLine], list[str]]:
     """The lines that end, and warnings: of a last one that does not, and where no seal says that it is whole.
 

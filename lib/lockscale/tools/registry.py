@@ -44,6 +44,7 @@ from lockscale.tools import (
     xfstests,
 )
 from lockscale.tools.lock_profile import LockProfile, chosen
+from lockscale.tools.mail_text import unquoted
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.profile_entry import Entry
 from lockscale.tools.target_tools import LoadProfiler, TargetTool
@@ -157,6 +158,7 @@ _FORMS = [
 
 def recognise(text: str) -> str:
     """The tool that printed `text`; BadInput when none did, or more than one."""
+    text = unquoted(text)
     whole = {name for name, reader in READERS.items() if reader.recognise(text)}
     heads = [text[found.start() : found.start() + _LONGEST_HEAD] for found in _MAY_BEGIN.finditer(text)]
     begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
@@ -177,6 +179,7 @@ def parse(text: str, tool: str | None = None, table: str | int | None = None) ->
 
     table: of several tables of a profiler in the text, the one of this number, from 1, or title.
     """
+    text = unquoted(text)
     name = _of_reader(tool, READERS) if tool else recognise(text)
     if table is None:
         return READERS[name].parse(text)
@@ -228,6 +231,7 @@ def _rows(entry: Entry) -> list[ParsedRow]:
 def profiles_of(text: str, tool: str | None = None) -> list[LockProfile]:
     """Each profile in `text`, in its order; BadInput where its tool does not say who waits."""
     known = {one.name: one.profiles for one in TOOLS if one.profiles}
+    text = unquoted(text)
     name = _of_reader(tool, known) if tool else recognise(text)
     if name not in known:
         raise BadInput(
