@@ -87,7 +87,11 @@ def _gain(story: Story) -> str:
     compared = story.compared
     here = compared[compared.arm == story.study.patched.name]
     most: Any = here.iloc[here.threads.argmax()]
-    interval = f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%]" if pd.notna(most.low_pct) else ""
+    interval = ""
+    if pd.notna(most.low_pct):
+        interval = (
+            f" [{most.low_pct:+.0f}%, {most.high_pct:+.0f}%] (95%, from {int(most.blocks)} boots of each arm)"
+        )
     sure = "significant" if most.significant else why_no_star(most, len(compared))
     return (
         f"measured {story.where}, {most.threads} processes on {most.cpus} CPUs, {story.study.metric}: "
