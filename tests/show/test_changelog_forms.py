@@ -176,3 +176,10 @@ def test_the_prediction_stands_below_the_line_and_of_the_measured_arm_alone():
     elsewhere = {**other.prediction["published_machine"], "arm": "another"}
     said = letter(STUDY, other._replace(prediction={**other.prediction, "published_machine": elsewhere}))
     assert "Predicted" not in as_text(said)
+
+
+def test_an_interval_that_says_nothing_of_an_arm_is_not_printed_as_if_it_did():
+    found = found_in("qemu")
+    wide = {**found.prediction["published_machine"], "low": 2660.0, "high": 398295.0}
+    said = " ".join(as_text(letter(STUDY, found._replace(prediction={"published_machine": wide}))).split())
+    assert "search-locked only within a factor of 150 at" in said and "398295" not in said

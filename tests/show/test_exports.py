@@ -10,6 +10,7 @@ import pytest
 
 from lockscale import paths
 from lockscale.errors import BadInput
+from lockscale.show import exports
 from lockscale.show.exports import export, export_names
 from lockscale.study.file import list_studies, load_study
 from lockscale.tables import list_tables
@@ -122,6 +123,17 @@ def test_what_it_does_not_know_is_refused_in_a_sentence(
     said = lockscale("export", *argv, "--output", str(tmp_path))
     assert said.status == 2 and says in said.err.splitlines()[-1] and "Traceback" not in said.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_of_a_study_without_a_run_is_missed_aloud(monkeypatch, capsys, tmp_path: Path):
+    """The figures that were asked for beside it are there all the same."""
+    monkeypatch.setattr(exports, "_is_measured", lambda story: False)
+    asked = ["txt", "changelog"]
+    assert export(["xfs-create"], asked, tmp_path) == [tmp_path / "xfs-create-simulated.txt"]
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("xfs-create has no measured run, so there is no changelog of it: run `make study ")
+    with pytest.raises(BadInput, match="run `make study STUDY=xfs-create`, then give --run RUN"):
+        export(["xfs-create"], ["changelog"], tmp_path)
 
 
 @pytest.mark.parametrize("names", [["s1_rates"], ["inode-claim", "scale"]])

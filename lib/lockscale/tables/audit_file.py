@@ -88,8 +88,10 @@ def _costs(path: Path, records: Records) -> dict[str, Cost]:
     for line, record in records.items():
         total, count, average = (_digits(path, line, record[column]) for column in _COSTS[1:])
         name = record["function"]
-        if name in found or float(count) < 1:
-            raise BadInput(f"{path}, row {line}: {printable(name)!r} has no calls, or appears twice")
+        if name in found:
+            raise BadInput(f"{path}, row {line}: {printable(name)!r} appears twice: leave one row of it")
+        if float(count) < 1:
+            raise BadInput(f"{path}, row {line}: {printable(name)!r} has no calls: leave out its row")
         found[name] = Cost(round(float(total)), round(float(count)), float(average))
     return found
 

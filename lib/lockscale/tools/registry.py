@@ -43,7 +43,7 @@ from lockscale.tools import (
     will_it_scale,
     xfstests,
 )
-from lockscale.tools.lock_profile import LockProfile, chosen
+from lockscale.tools.lock_profile import SLEEP, LockProfile, chosen
 from lockscale.tools.mail_text import unquoted
 from lockscale.tools.parsed_rows import NOT_STATED, Number, Parsed, ParsedRow, rows_of
 from lockscale.tools.profile_entry import Entry
@@ -209,13 +209,15 @@ def _spelt(tool: str) -> str:
 def rows_of_profile(tool: str, profiles: Sequence[LockProfile], table: str | int | None = None) -> Parsed:
     """Rows of the one profile, or of the one that `table` names; BadInput that lists them else."""
     one = chosen(profiles, table)
-    return Parsed(tool, NOT_STATED, tuple(row for entry in one.entries for row in _rows(entry)), one.warnings)
+    share_of = "time" if one.of == SLEEP else "samples"
+    rows = tuple(row for entry in one.entries for row in _rows(entry, share_of))
+    return Parsed(tool, NOT_STATED, rows, one.warnings)
 
 
-def _rows(entry: Entry) -> list[ParsedRow]:
+def _rows(entry: Entry, share_of: str) -> list[ParsedRow]:
     name = " < ".join((entry.name, *(entry.callers or ())))
     numbers = [
-        ("samples", entry.counts or "", "%", entry.share_pct),
+        (share_of, entry.counts or "", "%", entry.share_pct),
         ("contentions", "total", "events", entry.contentions),
         ("wait", "total", "ns", entry.wait_ns),
         ("wait", "mean", "ns", entry.mean_ns),
