@@ -11,7 +11,7 @@ from benchmarks.engines import s1_unpatched_run
 from benchmarks.floor import MODELS
 from benchmarks.own_loops import THREADS, WARM_UP, general, own_loop_rows
 from benchmarks.rows import Amount, BenchRow, machine, start_process
-from benchmarks.waits import FIRST_SIMULATION, IMPORT
+from benchmarks.waits import FIRST_SIMULATION, IMPORT, PEAK
 from lockscale import paths
 from lockscale.sim import load_model
 from lockscale.sim.engine.loops import WORTH
@@ -22,11 +22,10 @@ CPUS = (1, 8, 48, 128, 256, 512, 1024)
 STEPS = 4_000_000
 """Of one timed run; of each the middle one of three is taken."""
 
-MEMORY = """
-import resource
+MEMORY = f"""{PEAK}
 from lockscale.sim import simulate
-simulate({model!r}, {threads}, replications=1, operations=2000, workers=1)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+simulate({{model!r}}, {{threads}}, replications=1, operations=2000, workers=1)
+print(peak_mib())
 """
 HELP = """
 import contextlib, io

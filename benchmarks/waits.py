@@ -187,14 +187,20 @@ FOLD_LIMIT_S, FOLD_LIMIT_MB = 15.0, 300.0
 FUNCTIONS, PATHS = 3000, 20_000
 FIRST_ADDRESS, SPACING = 0xFFFFFFFF81000000, 0x400
 
-FOLD = """
-import resource, sys, time
+# Not ru_maxrss: it keeps, across exec, what the process that started this one had in memory.
+PEAK = """
+def peak_mib():
+    [line] = [line for line in open("/proc/self/status") if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024
+"""
+FOLD = f"""{PEAK}
+import time
 from pathlib import Path
 from lockscale.tools.perf_record import fold_file
 started_s = time.perf_counter()
-folded = fold_file(Path({path!r}))
+folded = fold_file(Path({{path!r}}))
 seconds = time.perf_counter() - started_s
-print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, folded.samples, len(folded.stacks))
+print(seconds, peak_mib(), folded.samples, len(folded.stacks))
 """
 
 
