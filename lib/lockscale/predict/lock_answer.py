@@ -101,8 +101,7 @@ class LockAnswer:
     def to_json(self) -> dict[str, Any]:
         """One JSON value; gains are ratios, shares are in percent."""
         said = [{**asdict(one), "promise_at_least": one.at_least} for one in self.candidates]
-        next_limit = said[0]["next_limit"]
-        return {**asdict(self), "candidates": said, "next_limit": next_limit}
+        return {**asdict(self), "candidates": said, "next_limit": said[0]["next_limit"]}
 
 
 def ask_lock(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from lockscale.tools.seal import unsealed
 
 _QUOTE = re.compile(r"(?:[ \t]?>)+ ?")
+_BEGINS_QUOTED = re.compile(r"\s*>")
 _QUOTED_PRINTABLE = re.compile(r"^Content-Transfer-Encoding: *quoted-printable", re.IGNORECASE | re.MULTILINE)
 _INTERRUPT = "^C"  # the key that ended the tool, as a terminal shows it before what is printed then
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\r": ""})
@@ -46,9 +47,10 @@ def _lines_of(text: str, strip: bool) -> tuple[TextLine, ...]:
 
 def unquoted(text: str) -> str:
     """A text all of which is quoted, without the marks; some readers take each character for the tool's."""
+    if not _BEGINS_QUOTED.match(text):  # texts may be large
+        return text
     lines = text.split("\n")
-    said = [line for line in lines if line.strip()]
-    if not said or not all(map(_QUOTE.match, said)):
+    if not all(_QUOTE.match(line) for line in lines if line.strip()):
         return text
     return "\n".join(_QUOTE.sub("", line, count=1) for line in lines)
 
