@@ -13,6 +13,7 @@ from kernel_files import LOCK_STAT
 from lockscale.errors import BadInput
 from lockscale.tools import lock_stat
 from lockscale.tools.lock_stat import LockSite, Times
+from lockscale.tools.registry import parse
 
 WIDTH = 40 + 1 + 12 * (14 + 1)
 TITLES = ["waittime-min", "waittime-max", "waittime-total", "waittime-avg"]
@@ -235,6 +236,11 @@ def test_what_is_no_number_of_its_column_is_refused(wrong, at):
     cells[at] = wrong
     with pytest.raises(BadInput):
         lock_stat.parse(FILE.replace(row, f"{name}: {' '.join(cells)}"))
+
+
+def test_one_that_a_mail_quotes_is_read_as_it_was():
+    quoted = "".join(f"> {line}" for line in LOCK_STAT.splitlines(keepends=True))
+    assert parse(quoted).rows == parse(LOCK_STAT).rows
 
 
 @given(st.text())
