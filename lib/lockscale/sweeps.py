@@ -132,7 +132,7 @@ def sweep_points(
     given = {"seed": seed, "replications": replications, "operations": operations}
     numbers = {name: plain(number) for name, number in given.items()}
     settings = {"model": known.name, **numbers}
-    file = KeepFile(keep, {**settings, "simulator": version_of(known)}) if keep else None
+    file = KeepFile(keep, {**settings, VERSION: version_of(known)}) if keep else None
     with file.in_use() if file else contextlib.nullcontext():
         kept = file.read() if file else []
         missing = len(tasks.keys() - {key_of(p["parameters"], p["threads"]) for p in kept})

@@ -70,20 +70,22 @@ class NoiseFloor:
 def noise_floor(table: Points) -> NoiseFloor | None:
     """None where the table has neither repeats nor dense, even thread counts."""
     if table.repeat_dof:
-        one_run = table.repeat_ss / table.repeat_dof
-        of_means = float(np.mean(np.sqrt(one_run / table.weight)))
-        return _floor(of_means, "repeats", table.repeat_dof, float(np.sqrt(one_run)))
+        one_run = float(np.sqrt(table.repeat_ss / table.repeat_dof))
+        of_means = one_run * float(np.mean(1 / np.sqrt(table.weight)))
+        return _floor(of_means, one_run, "repeats", table.repeat_dof)
     gaps = np.diff(table.threads)
     if len(table) < DENSE_POINTS or gaps.max() > EVEN_GAPS * gaps.min():
         return None
     left = gaps[1:] / (gaps[1:] + gaps[:-1])
     line = left * table.log_rate[:-2] + (1 - left) * table.log_rate[2:]
     off = (line - table.log_rate[1:-1]) / np.sqrt(left**2 + (1 - left) ** 2 + 1)
-    return _floor(float(np.sqrt(np.mean(off**2))), "neighbours", len(off))
+    one_run = float(np.sqrt(np.mean(off**2)))
+    return _floor(one_run, one_run, "neighbours", len(off))
 
 
-def _floor(deviation: float, source: str, dof: int, one_run: float = 0.0) -> NoiseFloor:
-    return NoiseFloor(100 * deviation * float(np.sqrt(2 / np.pi)), source, dof, 100 * (one_run or deviation))
+def _floor(of_points: float, one_run: float, source: str, dof: int) -> NoiseFloor:
+    """Of standard deviations, of what is fitted and of one run."""
+    return NoiseFloor(100 * of_points * float(np.sqrt(2 / np.pi)), source, dof, 100 * one_run)
 
 
 LEVEL = 0.05
