@@ -16,7 +16,7 @@ from lockscale.predict.gain_interval import told as interval
 from lockscale.predict.posterior import OWN_FACTOR, PRIOR_FACTOR, SD, each_alone, of_one_machine, posterior
 from lockscale.predict.predicted_against_measured import gains_off, judge_gains
 from lockscale.predict.published_gains import SUPERLINEAR
-from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, predict_gains, simulate_gains
+from lockscale.predict.unpatched_run import NO_MODEL, ONE_POINT, predict_gains, replaced_share, simulate_gains
 from lockscale.sim import simulate
 from lockscale.study.file import load_study
 
@@ -155,6 +155,38 @@ def test_of_what_two_processes_lose_any_part_may_go_with_the_lock_but_not_with_a
     part, nothing = (interval(replace(two, changes=by), none, rng) for by in (2.0, 0.0))
     assert part.low > 0.95 and part.value == pytest.approx(np.sqrt(1.1 * 1.6), rel=0.06)
     assert 1.5 < part.high < 1.6 * SUPERLINEAR and nothing.high < 1.3
+
+
+def test_of_the_functions_that_an_arm_replaces_any_part_of_their_time_may_go():
+    """Three tenths of one process's time; among others an operation takes longer, and they are less of it."""
+    none, one = learned(off("a", "x", 0.0)), replace(simulated(0.0, 0.0), naive=1.0, replaced=0.3)
+    rng = np.random.default_rng(1)
+    alone, among, known = (
+        interval(one, none, rng)
+        for one in (
+            replace(one, threads=1),
+            replace(one, naive=10.0),
+            replace(one, threads=1, mean=np.log(1 / 0.7), alone=np.log(1 / 0.7)),  # the model saves it all
+        )
+    )
+    assert 0.9 < alone.low < 1.05 < alone.value < 1.35 < alone.high < 1.1 / 0.7
+    assert among.high / among.low < alone.high / alone.low / 1.2 and among.high < 1.15 / 0.97
+    assert known.value == pytest.approx(1 / 0.7, rel=0.02)
+
+
+def test_what_other_arms_replace_is_taken_from_the_function_costs_of_one_process():
+    study = STUDY.model_copy(update={"replaced": ["vfs_iget", "no_such_function"]})
+    common = {"tool": "ftrace_cost", "arm": study.unpatched.name, "cpus": 64, "pair": "ab", "profiled": True}
+    rows = pd.DataFrame(
+        [
+            {**common, "threads": n, "metric": f"{name}.{what}", "value": value}
+            for n, inner_us in ((1, 200.0), (64, 900.0))
+            for name, time_us in (("vfs_create", 1000.0), ("vfs_iget", inner_us))
+            for what, value in (("calls", 100), ("time", time_us))
+        ]
+    )
+    assert replaced_share(rows, study, 64) == pytest.approx(0.2)
+    assert replaced_share(rows, STUDY, 64) == replaced_share(rows, study, 4) == 0.0
 
 
 def test_no_interval_goes_beyond_what_each_process_does_alone():

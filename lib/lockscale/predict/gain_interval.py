@@ -9,6 +9,10 @@ One thing is in no rate. Two processes hardly wait; what they lose is cache-line
 are the lock's, which the patch takes away, or those of every operation, looks the same to the unpatched rate:
 any part of that loss may go, as far as the arm changes anything at all.
 
+Nor does a rate show how long an arm's own code takes. A study names the functions that the others replace;
+the function costs of one process say how much of its time they are, and any part of that may be saved beside
+what the model saves already.
+
 What the model lacks, a next limit with it, is learned from other studies (predict/discrepancy.py). It is in
 proportion to the logarithm of the gain that is told: of an arm that changes nothing nothing can be wrong but
 the repeats.
@@ -39,6 +43,7 @@ class SimulatedGain:
     nobody, or the fewest. off: ln(simulated / measured) of the unpatched rate. naive: the gain of deleting
     all waiting; beside: the same for the fewest processes above one. changes: the largest |mean| of the arm.
     full: the share of the time in which the fullest untouched line is on its way, 0 where none is known.
+    replaced: the share of one process's time in functions that other arms replace, 0 where none are named.
     """
 
     arm: str
@@ -54,10 +59,13 @@ class SimulatedGain:
     beside: float
     changes: float
     full: float
+    replaced: float = 0.0
 
     def draws(self, rng: np.random.Generator) -> Floats:
         """Of the logarithm, shape (DRAWS,), by the model and what stands in the way."""
         gain = self.mean + self.sd * rng.standard_normal(DRAWS)
+        if self.replaced:
+            gain += self.shorter * rng.uniform(size=DRAWS)
         if self.threads > 1:
             lost = np.clip(np.log(self.naive) - gain, 0.0, np.log(self.beside))
             gain += rng.uniform(size=DRAWS) * -np.expm1(-self.changes) * lost
@@ -66,10 +74,18 @@ class SimulatedGain:
             ends.append(FEWER_VISITS * rng.exponential(size=DRAWS) - np.log(self.full))
         return np.asarray(np.minimum.reduce(ends))
 
+    @property
+    def shorter(self) -> float:
+        """The most, of the logarithm, by which the replaced functions are longer than the model has them.
+
+        Where an operation takes `naive` times as long as alone, they are that much less of it.
+        """
+        return max(float(-np.log1p(-self.replaced / self.naive)) - max(self.alone, 0.0), 0.0)
+
     def most(self, rng: np.random.Generator) -> Floats:
         """Draws of the logarithm of what N processes give that are each as fast as one alone."""
         saved = self.alone + self.alone_sd * rng.standard_normal(DRAWS)
-        return np.asarray(np.log(SUPERLINEAR * self.naive) + np.maximum(saved, 0.0))
+        return np.asarray(np.log(SUPERLINEAR * self.naive) + np.maximum(saved, 0.0) + self.shorter)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lockscale.fitting.column import Column
-from lockscale.measure.compare_arms import rate_repeats
+from lockscale.measure.compare_arms import function_costs, rate_repeats
 from lockscale.measure.rows import origin_of
 from lockscale.predict.discrepancy import Discrepancy
 from lockscale.predict.gain_interval import (
@@ -29,7 +29,7 @@ from lockscale.predict.observed import Profile
 from lockscale.predict.posterior import Posterior, of_one_machine, posterior
 from lockscale.predict.untouched_cache_lines import fullest_untouched_line
 from lockscale.predict.user_case import LONGER, REST, TIMES, Case, case_of, free_numbers, with_others
-from lockscale.predict.wait_shares import WaitShare, of_wait_shares, wait_shares
+from lockscale.predict.wait_shares import FTRACE, WaitShare, of_wait_shares, wait_shares
 from lockscale.progress import progress
 from lockscale.sim import load_model
 from lockscale.study.file import Study
@@ -47,12 +47,14 @@ class _Curve:
     """The unpatched arm's mean rates per s on so many CPUs, by number of processes.
 
     full: of the cache lines that are no part of the study, how much of the time the fullest is on its way.
+    replaced: the share of one process's time in functions that other arms replace.
     """
 
     cpus: int
     column: Column
     waits: dict[int, WaitShare]
     full: dict[int, float]
+    replaced: float
     rates: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -140,6 +142,7 @@ def _of_curve(
             beside=naive[min(n for n in naive if n > 1)],
             changes=changes,
             full=curve.full.get(n, 0.0),
+            replaced=curve.replaced,
         )
         for n, (mean, sd) in of_arm.items()
     ]
@@ -161,9 +164,20 @@ def _curves(study: Study, rows: pd.DataFrame) -> list[_Curve]:
             ),
             wait_shares(rows, study.unpatched.name, int(str(cpus))),
             fullest_untouched_line(rows, study, int(str(cpus))),
+            replaced_share(rows, study, int(str(cpus))),
         )
         for cpus, here in repeats.groupby("cpus")
     ]
+
+
+def replaced_share(rows: pd.DataFrame, study: Study, cpus: int) -> float:
+    """The costliest function encloses an operation; 0 where one process's function costs were not taken."""
+    arm = study.unpatched.name
+    traced = (rows.tool == FTRACE) & (rows.arm == arm) & (rows.cpus == cpus) & (rows.threads == 1)
+    if not study.replaced or not traced.any():
+        return 0.0
+    costs = function_costs(rows, arm, cpus, 1)
+    return float(costs[costs.function.isin(study.replaced)].total_us.sum() / costs.total_us.iloc[0])
 
 
 def _fit(study: Study, model: str, curve: _Curve) -> tuple[Case, Posterior]:

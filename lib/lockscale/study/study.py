@@ -49,6 +49,10 @@ TableName = Annotated[
 DiskSize = Annotated[int, pydantic.Field(ge=64, le=1 << 20, strict=True)]
 
 
+def _none_named(value: list[str]) -> bool:
+    return not value
+
+
 def _left_out(value: object) -> bool:
     """Not among what a study is known by, so that those without it are known as before."""
     return value is None
@@ -72,15 +76,15 @@ class Study(pydantic.BaseModel):
     """One question with its arms, its workload and everything that decides its result.
 
     problem, story, limits: what hurts, how the algorithm explains it, and what its model lacks; the first two
-    begin the commit message. tables: published
-    ones, or CSV files beside the study file (study_tables reads both); the simulator's points stand beside
-    the first. workload: a test of fsload; `workloads_beside` are measured too, without a profiler. counter:
-    what carries the proof, a profiled function's calls for one operation, or one of `counters`, counted on
-    observe kernels. aa_counter: the profiled function whose calls for one operation compare the A/A pair, and
-    are the proof where no observe kernel ran; left out where counter is one. own_lines: functions that move
-    the cache lines that the arms are about; where others are full, no arm gains. disk_mib: the least that
-    a guest's disk has to have; only what is written to it takes room. check: the load under which
-    `lockscale patches check` counts `counters`.
+    begin the commit message. tables: published ones, or CSV files beside the study file (study_tables reads
+    both); the simulator's points stand beside the first. workload: a test of fsload; `workloads_beside` are
+    measured too, without a profiler. counter: what carries the proof, a profiled function's calls for one
+    operation, or one of `counters`, counted on observe kernels. aa_counter: the profiled function whose calls
+    for one operation compare the A/A pair, and are the proof where no observe kernel ran; left out where
+    counter is one. own_lines: functions that move the cache lines that the arms are about; where others are
+    full, no arm gains. replaced: functions whose work the other arms do with code of their own; with one
+    process they gain up to its share of the time. disk_mib: the least that a guest's disk has to have; only
+    what is written to it takes room. check: the load under which `lockscale patches check` counts `counters`.
     """
 
     model_config = STRICT
@@ -97,6 +101,7 @@ class Study(pydantic.BaseModel):
     counter: Text
     aa_counter: Function | Literal[""] = ""
     own_lines: list[Function] = []
+    replaced: list[Function] = pydantic.Field(default=[], exclude_if=_none_named)
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2, max_length=1000)]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
