@@ -77,3 +77,19 @@ def test_a_change_that_the_tests_miss_survives_and_one_that_they_see_is_killed(t
     assert file.read_text() == before == (scratch.folder / "lib/lockscale/text_table.py").read_text()
     scratch.remove()
     assert not scratch.folder.exists()
+
+
+FAILS_TWICE = """
+def test_it(request):
+    request.config.add_cleanup(lambda: 1 / 0)
+    assert not {fails}
+"""
+
+
+@pytest.mark.parametrize(("fails", "verdict"), [(True, KILLED), (False, SURVIVED)])
+def test_what_fails_after_the_tests_does_not_change_what_they_found(
+    tmp_path: Path, fails: bool, verdict: str
+):
+    scratch = Scratch(tmp_path / "scratch")
+    (scratch.folder / "tests/test_twice.py").write_text(FAILS_TWICE.format(fails=fails))
+    assert scratch.tested(["test_twice.py"], interpreted=False)[0] == verdict

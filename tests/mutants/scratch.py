@@ -75,7 +75,7 @@ class Scratch:
 
     def _test(self, argv: list[str], log: Path) -> None:
         """In a child that has what pytest and the tests import already, but nothing of lockscale."""
-        status = 3
+        status, ended = 3, _Ended()
         try:
             os.setsid()
             os.chdir(self.folder)
@@ -95,13 +95,23 @@ class Scratch:
                     del sys.modules[name]
             import pytest
 
-            status = int(pytest.main(argv))
+            status = int(pytest.main(argv, plugins=[ended]))
         except BaseException:
             traceback.print_exc()
+            status = ended.status
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
+
+
+class _Ended:
+    """How the tests ended, if pytest fails after them: a failed one may leave a file open, and that warns."""
+
+    status = 3
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.status = int(exitstatus)
 
 
 def _status_of(pid: int) -> int | None:
