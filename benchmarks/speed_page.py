@@ -67,9 +67,11 @@ In every engine, an event is one step of a thread.
 A model is a table of steps. The general loop runs any table. A specialised loop for one table is generated
 from the general loop's source, with the same random numbers, events and statistics: its results are
 bit-identical (`tests/sim/test_loops.py`). `make env` compiles the loops of the shipped models. Your own
-model runs in the general loop until a process has run, or is about to run, {worth} M steps (some seconds);
-then it gets its own loop, which is cached. The table compares both with SimPy and with C that was written by
-hand for that one model and gives the same numbers, counts and histograms, at {threads} threads:
+model runs in the general loop until one lockscale process has run, or is about to run, {worth} M steps of it
+(a few seconds); then it gets its own loop, which is cached. At {threads} threads, the table compares the two
+loops with SimPy and with hand-written C for that one model, which gives the same numbers, counts and
+histograms. Rates are medians over the rounds, and ratios are medians of each round's ratio, so on a machine
+with other load they need not agree:
 
 {loops}
 

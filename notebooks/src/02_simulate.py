@@ -4,8 +4,8 @@
 #
 # A model is a short Python function that reads like the kernel function it stands for, and the simulator
 # runs it. This notebook first writes the model of S1 in a cell, so that you can read and change it. Then it
-# simulates the arms of the study, says which numbers of the model were calibrated to published ones, and
-# compares simulated and published points.
+# simulates the arms of the study, says which parameters of the model were calibrated to published numbers,
+# and compares simulated and published points.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -146,11 +146,12 @@ found
 #
 # A table to which nothing was fitted, if the study has one. For S1 it is the function cost table: it was
 # measured with the tracer on, so the time of one create is taken from it, and the model must reproduce the
-# calls, the attempts and the mean spin time. S1 did not print the attempts. They are its calls - 8.03 + 1:
-# a create that loses no bit makes 8.03 calls (`calls_without_retry` in the study file, counted by us on
-# Linux 6.12), one of them its first attempt. That is with one process; in our run in virtual time it is 7.14
-# with 16, which would make it one attempt more. Nor did S1 print at how many threads the tracer ran: 48 are
-# assumed, as in its table of rates.
+# calls, the attempts and the mean spin time. S1 does not report the attempts per create. They are its calls
+# of `jbd2_journal_get_write_access` - 8.03 + 1: a create that loses no bit makes 8.03 calls
+# (`calls_without_retry` in the study file, counted by us on Linux 6.12), one of them its first attempt. The
+# 8.03 are with one process; in our run in virtual time a create makes 7.14 with 16, which would give S1 one
+# attempt more. Nor does S1 say how many threads ran while it was traced: 48 are assumed, as in its table of
+# rates.
 
 # %%
 display(sentences(story.study.limits))

@@ -7,9 +7,9 @@
 # interval. The prediction is stored with its hash; notebook 07 compares it with the measurement. `lockscale
 # whatif` prints the same.
 #
-# This page was executed for the study's latest run in [data/measured](../data/README.md), with today's
-# code: notebook 07 judges the prediction that was recorded before that run was measured, which may
-# differ. Executed by hand as it stands (`run = ""`), the notebook counts and measures nothing: only a run
+# This page was executed with today's code for the study's latest run in [data/measured](../data/README.md).
+# The prediction recorded before that run was measured may differ from it; that one is what notebook 07
+# judges. Executed by hand as it stands (`run = ""`), the notebook counts and measures nothing: only a run
 # does. With `target = "manycore"` and `run` the name of a run in data/measured it shows what is below.
 #
 # In a run, one arm is also booted on the run's own target and its events are counted, to predict the counts
@@ -118,7 +118,7 @@ sentences(answer.naive_reason)
 # %% [markdown]
 # ## What is not known
 #
-# What the unpatched kernel's tables do not show, and which measurement would; then which arm is worth
+# What the unpatched kernel's tables do not show, and which measurement would; then which patch is worth
 # writing.
 
 # %%
@@ -149,11 +149,11 @@ facts(prediction["guest_fit"])
 # In virtual time rates are meaningful. There the unpatched arm is measured first, and every other arm is
 # predicted from its rates alone, as a gain at the same number of processes, from `low` to `high` at 90%.
 # The model is fitted to those rates; the interval also covers what a model of one lock cannot know, above
-# all the next bottleneck. These are the gains as predicted by today's code; 07 has those that were
-# recorded before the run. The two differ where the method has changed since, and the later need not be
-# the nearer. `naive_gain` would be the gain if nothing waited any more, so that each process is as fast
-# as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty on a target that
-# gives no rates.
+# all the next bottleneck. These are the gains as predicted by today's code; 07 has those that were recorded
+# before the run. The two differ where the method has changed since, and the later prediction is not
+# necessarily the closer one. `naive_gain` would be the gain if nothing waited any more, so that each
+# process is as fast as one alone: it comes from the rates, not from a profile as `naive_value` does. Empty
+# on a target that gives no rates.
 
 # %%
 gains = prediction.get("run", {"gains": []})["gains"]

@@ -4,10 +4,10 @@
 #
 # Each arm is the base source (6.12 by default) plus a patch series of
 # [kernel-patches](../kernel-patches/README.md). The series is empty where the arm is the base itself: 6.12
-# has S1's fix, so there the patched arm is the base, and a patch takes the fix out for the unpatched one.
-# A kernel is identified by its build-id and cached under the hash of source, series, configuration and
-# compiler, so a second call builds nothing. If `run` is one of [data/measured](../data/README.md), nothing
-# is built and the kernels of that run are shown.
+# has S1's fix, so in that study the patched arm is the base, and the unpatched arm is a patch that reverts
+# the fix. A kernel is identified by its build-id and cached under the hash of source, series, configuration
+# and compiler, so a second call builds nothing. If `run` is one of [data/measured](../data/README.md),
+# nothing is built and the kernels of that run are shown.
 
 # %% tags=["parameters"]
 study = "inode-claim"
@@ -29,8 +29,8 @@ kernels = story.kernels(target)
 # %% [markdown]
 # ## The kernels
 #
-# `spin_lock` decides whether a retry storm can occur at all: it needs waiters that are served in FIFO
-# order, as a queued spin lock does.
+# The column `spin_lock` shows whether a retry storm can occur at all: a storm needs a lock that serves its
+# waiters in FIFO order, as a queued spin lock does.
 
 # %%
 columns = ["release", "build_id", "spin_lock", "series_sha256", "compiler"]

@@ -42,8 +42,9 @@ f"{path.parent.name}/{path.name}"
 # %% [markdown]
 # ## The counts
 #
-# Only if the study's proof is not the number of calls of a function: observe kernels of the same arms,
-# booted block by block. They have tracepoints and lock statistics, and give counts, never rates.
+# If the study's proof is something other than a function's number of calls, observe kernels of the same
+# arms are booted as well, block by block. They have tracepoints, and lock statistics where a counter names
+# a lock class; they give counts, never rates.
 
 # %%
 path = story.observe(target)
@@ -76,10 +77,10 @@ story.show(drawn, shown, "05-measured-rates")
 # %% [markdown]
 # ## Arm against arm
 #
-# Each arm against the unpatched one within each block: the change from old to new. Significant means p <
-# 5%, corrected for all rows of the table (Holm), at a point where the A/A pair itself does not differ.
-# `unpatched` and `value` are means over the blocks, `change_pct` is the geometric mean of the changes within
-# them: where one boot is far off, the two can contradict each other.
+# Each arm against the unpatched one within each block: its change relative to the unpatched arm.
+# Significant means p < 5%, corrected for all rows of the table (Holm), at a point where the A/A pair itself
+# does not differ. `unpatched` and `value` are means over the blocks, `change_pct` is the geometric mean of
+# the changes within them: where one boot is far off, the two can contradict each other.
 
 # %%
 compared_rates(story.rows, story.study)

@@ -12,10 +12,10 @@ run = ""
 # %% [markdown]
 # ## The proof
 #
-# `extra`: what the study counts per operation, of the unpatched arm less that of the patched one. Its
-# interval is `low` to `high` and covers `level_pct` percent, which is less than 95 with few repeats.
-# `spread`: the range of the patched arm's repeats. `above`: whether even `low` is larger than that.
-# `significant`: at 5%, corrected for all points (Holm).
+# `extra`: the study's count per operation in the unpatched arm, minus that in the patched arm. Its interval
+# is `low` to `high` and covers `level_pct` percent, which is less than 95 with few repeats. `spread`: the
+# range of the patched arm's repeats. `above`: whether even `low` is larger than that. `significant`: at 5%,
+# corrected for all points (Holm).
 
 # %%
 from IPython.display import display
@@ -76,11 +76,11 @@ story.show_flame_graph(names[1], *point, says)
 # %% [markdown]
 # ## In virtual time
 #
-# How the busy time of the CPUs is divided, in percent: `pause` instructions while
-# spinning, transfers of cache lines, waiting for a line that others transfer (`queue_pct`), atomic and
-# other instructions; how the rates of the A/A pair change with half the
-# quantum (the quantum is how far apart the clocks of two CPUs may be); and the gain with each price at the
-# lower and upper end of its range, if the run has `price_ends`. Empty on other targets.
+# First, how the busy time of the CPUs is divided, in percent: spinning (`pause_pct`), transfers of cache
+# lines, waiting for a line that is in transfer to others (`queue_pct`), I/O, atomic and other instructions.
+# Then how the rates of the A/A pair change with half the quantum (the quantum is how far apart the clocks
+# of two CPUs may be). Last, the gain with each price at the lower and upper end of its range, if the run
+# has `price_ends`. Empty on other targets.
 
 # %%
 from lockscale.measure.where_time_went import gains_at_price_ends, moved_lines, quantum_errors, time_shares

@@ -103,10 +103,10 @@ if best:
 # ## The prediction
 #
 # The prediction that was written before the run was measured, next to what was published. It is kept with
-# the run; what you write with 03 by hand afterwards does not replace it.
-# `published` is empty for an arm that nobody published. `naive_value` is what subtracting the waiting time
-# from the profile suggested then. In the run of S1 that is kept it is 177,324: it took the rate of the
-# traced run, half of the published one, which predictions made since then take.
+# the run; what you write with 03 by hand afterwards does not replace it. `published` is empty for an arm
+# that nobody published. `naive_value` is what subtracting the waiting time from the profile suggested then.
+# In the run of S1 that is kept it is 177,324: it used the rate of the traced run, which is half of the
+# published one; predictions made since use the published rate.
 
 # %%
 predicted = judge_published(story.read_prediction(), story.study)
@@ -117,10 +117,10 @@ if len(predicted):
     display(story.show(predicted_line(predicted), predicted, "07-predicted"))
 
 # %% [markdown]
-# The bounds that follow from the algorithm alone. They are wide, so that they hold says only that the run
-# does what the algorithm says; whether the model is right is judged further below. `extra` is by how much
-# the unpatched arm's counter exceeds the patched arm's, with its 95% interval from `low` to `high`, and
-# `spread` is the patched arm's largest count less its smallest. A bound holds, or it does not, or it is
+# The bounds that follow from the algorithm alone. They are wide, so when they hold this shows only that the
+# run does what the algorithm says; whether the model is right is judged further below. `extra` is by how
+# much the unpatched arm's counter exceeds the patched arm's, with its 95% interval from `low` to `high`,
+# and `spread` is the patched arm's largest count less its smallest. A bound holds, or it does not, or it is
 # *undecided*: where the patch was predicted to reduce the counter, and the counted difference is no larger
 # than `spread`.
 

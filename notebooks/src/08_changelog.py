@@ -4,8 +4,8 @@
 #
 # Paste it below the subject of the patch: problem, mechanism, change, one table, and how it was measured,
 # in at most 30 lines of 75 columns. The details are below `---`: machine, commands, intervals, function
-# costs and predictions. Reviewers see them in the mail, and `git am` drops them. The text is also written to
-# `changelog.txt`, in the run's folder or, by hand, in `runs/<study>-by-hand`.
+# costs and predictions. Reviewers see them in the mail, and `git am` drops them. The text is also written
+# to `changelog.txt`, in the run's folder or, if you run this notebook by hand, in `runs/<study>-by-hand`.
 
 # %% tags=["parameters"]
 study = "inode-claim"

@@ -31,7 +31,8 @@ runs_table(only_study, only_target, only_origin)
 # %% [markdown]
 # ## Browse
 #
-# Filter the table, and choose two runs of one study and origin to compare: of the curated ones no two are.
+# Filter the table, and choose two runs of the same study and origin to compare; no two of the curated runs
+# have both in common.
 
 # %%
 browse_runs()
