@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Published points in the simulator's unit, and predictions beside what was published of them."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
 from lockscale.errors import BadInput
 from lockscale.predict.predicted_against_measured import NO, YES, judge_guests, judge_published
 from lockscale.show.figures.study import counted_against_unpatched, table_beside_simulated
-from lockscale.show.simulated import errors, table_points, unfitted_check
+from lockscale.show.simulated import errors, simulate_points, table_points, unfitted_check
 from lockscale.sim import load_model
 from lockscale.study.file import Study, list_studies, load_study
 from lockscale.study.tables import published_table
@@ -49,6 +51,37 @@ def test_times_of_an_unpublished_amount_of_work_are_scaled_at_the_floor():
             "error_pct": pytest.approx(0, abs=1e-9),
         }
     ]
+
+
+def published_beside(model: str, threads: list[int], **parameters: object) -> list[dict[str, Any]]:
+    found = simulate_points(model, threads, parameters, replications=1, operations=2000, seed=1)
+    points = {point["threads"]: point["value"] for point in found["points"]}
+    rows = found.get("published", [])
+    assert all(row["simulated"] == pytest.approx(points[row["threads"]]) for row in rows)
+    return rows
+
+
+def test_a_simulated_arm_stands_beside_what_was_published_of_it():
+    """S1's three iterations; S3's rate of one of 2 containers; S2's two tables of one arm."""
+    (s1,) = published_beside("inode_claim", [48, 7])
+    assert (s1["arm"], s1["threads"], s1["published"]) == ("steal-retry", 48, pytest.approx(80124, abs=1))
+    (s3,) = published_beside("group_goals", [2, 3], inode_goal=True)
+    assert (s3["arm"], s3["published"]) == ("inode-goal-scan0", 2 * s3_of("linear", 2))
+    s2 = published_beside("write_access", [48])
+    assert [row["table"] for row in s2] == ["s2_mds_survey", "s2_five_runs"]
+    assert {row["arm"] for row in s2} == {"slow-retry"}
+
+
+def s3_of(arm: str, containers: int) -> float:
+    """One container's rate, as printed."""
+    rows = published_table("s3_fallocate2").frame
+    rows = rows[(rows.arm_published == arm) & (rows.threads == containers)]
+    return float(rows[rows.metric == "fallocate_rate"].value.iloc[0])
+
+
+def test_nothing_is_beside_other_parameters_or_times_of_an_unpublished_amount_of_work():
+    assert published_beside("inode_claim", [48], hold_ns=100.0) == []
+    assert published_beside("orphan_file", [64]) == []
 
 
 def test_without_a_point_in_common_there_is_no_scale():

@@ -159,7 +159,7 @@ def patches_locality(which: str, iterations: int, state: str) -> None:
 def patches_xfstests(which: str, group: str, tests: tuple[str, ...], resume: str) -> int:
     """Run your xfstests on the base and on an arm, and list what fails on the arm only.
 
-    A test that ends differently on the two kernels runs twice more on both.
+    A test whose results on the two kernels differ is rerun twice on both.
     """
     from lockscale.measure.run_folder import folder_to_resume, new_run
     from lockscale.prove.xfstests import RUN, compare_with_base

@@ -141,6 +141,8 @@ def sim(
         )
     rows = [{k: v for k, v in p.items() if not isinstance(v, dict)} for p in value["points"]]
     parts = [f"{table(rows)}\nsimulated; {value['calibration'] or 'not calibrated'}"]
+    if "published" in value:
+        parts.append(f"Beside what was published of this arm:\n{table(value['published'])}")
     if "unfitted_check" in value:
         parts.append(f"{UNFITTED}:\n{table(value['unfitted_check'])}")
     if trace and traced:

@@ -9,12 +9,13 @@ import pandas as pd
 from lockscale.errors import BadInput
 from lockscale.progress import progress
 from lockscale.sim import Result, load_model, simulate
+from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
 from lockscale.studies.hooks import ModelBesidePublished, StudyParts
 from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
-from lockscale.study.tables import EXTREMES, StudyTable
+from lockscale.study.tables import EXTREMES, StudyTable, published_table
 
 
 def simulate_points(
@@ -44,9 +45,44 @@ def simulate_points(
         "parameters": found[0].parameters,
         "points": [result.to_json() for result in found],
     }
+    if is_shipped(known) and (points := _published_of(known, parameters, found)):
+        value["published"] = points
     if is_shipped(known) and found[0].calibration and (rows := _unfitted_of(known.name, seed)):
         value["unfitted_check"] = [vars(row) for row in rows]
     return value
+
+
+def _published_of(
+    model: Model, parameters: Mapping[str, object], results: Sequence[Result]
+) -> list[dict[str, Any]]:
+    """Each published rate of an arm that is this model with these parameters, at a simulated thread count."""
+    values = model.bind(parameters)
+    simulated = pd.DataFrame([{"threads": one.threads, "value": one.rate_per_s} for one in results])
+
+    def of_one(parts: StudyParts) -> list[dict[str, Any]]:
+        study = load_study(parts.name)
+        arms = [arm for arm in study.arms if study.model_of(arm) == model.name]
+        here = [arm.name for arm in arms if model.bind(arm.model_parameters) == values]
+        points = [simulated.assign(arm=name) for name in here]
+        names = [name for name in study.tables if name not in study.own_tables] if here else []
+        tables = [table for table in map(published_table, names) if _has_rates(table)]
+        both = [
+            errors(of_arm, table_points(study, of_arm, table)).assign(study=study.name, table=table.name)
+            for table in tables
+            for of_arm in points
+        ]
+        named = [part.rename(columns={"in_table": "published"})[PUBLISHED] for part in both]
+        return [dict(zip(PUBLISHED, row, strict=True)) for part in named for row in part.to_numpy().tolist()]
+
+    return collected(of_one)
+
+
+PUBLISHED = ["study", "table", "arm", "threads", "simulated", "published", "error_pct"]
+
+
+def _has_rates(table: StudyTable) -> bool:
+    """Not a table of function costs, nor of times of an unpublished amount of work."""
+    return "metric" in table.frame and bool((table.frame.metric != "time").all())
 
 
 def _unfitted_of(model: str, seed: int) -> list[ModelBesidePublished]:
