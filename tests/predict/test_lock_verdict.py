@@ -353,3 +353,39 @@ def test_no_patch_avoids_nearly_everything() -> None:
     assert one.worth == "not known" and "no patch avoids nearly everything" in one.open
     (some,) = ask_lock(UnpatchedData({}, seen, 8), ["avoid do_syscall_64 50%"], [], learned()).candidates
     assert "no patch avoids" not in some.open
+
+
+def test_the_function_in_which_every_lock_is_waited_for_is_no_lock_where_callers_tell_two() -> None:
+    """perf report's own row is above its callers."""
+    path = "queued_spin_lock_slowpath"
+    whole = Entry(path, 1, None, "spin", None, "self", 62.0)
+    group = Entry(path, 2, ("_raw_spin_lock", "ext4_mb_find_by_goal"), "spin", None, "self", 40.0)
+    lru = Entry(path, 3, ("_raw_spin_lock_irqsave", "folio_lruvec_lock_irqsave"), "spin", None, "self", 22.0)
+    seen = UnpatchedData({}, profile(whole, group, lru), 32)
+    (one,) = ask_lock(seen, [f"lockless {path}"], [], learned()).candidates
+    assert one.worth == "not known"
+    assert (
+        one.open
+        == f"{path} is called for ext4_mb_find_by_goal and folio_lruvec_lock_irqsave: name one of them"
+    )
+
+
+def test_a_dozen_samples_give_no_yes() -> None:
+    seen = profile(waiting("a_lock", 62.0), Entry("memcpy", 2, (), None, None, "self", 38.0))
+    for samples, worth in ((12, "not known"), (812_000, "yes"), (None, "yes")):
+        measured = UnpatchedData({}, replace(seen, samples=samples), 64)
+        found = ask_lock(measured, ["lockless a_lock"], [], learned())
+        assert found.candidates[0].worth == worth, samples
+        assert ("has only 12 samples" in lock_text(found)) == (samples == 12)
+
+
+def test_where_threads_sleep_longer_for_io_a_lock_gives_no_yes() -> None:
+    for io, worth in ((99.0, "not known"), (5.0, "yes")):
+        lock = stack(45.0, 1, "schedule", "rwsem_down_write_slowpath", "down_write", "write_iter", off=True)
+        rest = stack(io, 2, "io_schedule", "folio_wait_bit_common", "filemap_read", off=True)
+        seen = stacks(
+            *(replace(one, share_pct=100 * one.share_pct / (45 + io)) for one in (lock, rest)), off=True
+        )
+        measured = UnpatchedData({}, seen, 16, seconds=(45 + io) / 16)
+        (one,) = ask_lock(measured, ["lockless write_iter"], [], learned()).candidates
+        assert one.worth == worth and ("sleep longer for no lock" in one.open) == (io > 45)

@@ -214,3 +214,23 @@ def test_a_wait_by_the_name_of_every_lock_is_its_callers() -> None:
     wait = Entry("_raw_spin_lock", 3, ("ext4_mb_load_buddy", "ext4_mb_new_blocks"), "spin", wait_ns=1e9)
     (found,) = LockProfile("perf_lock", "lock waits", (wait,)).waits
     assert found.name == "ext4_mb_load_buddy"
+
+
+def test_of_samples_too_one_kind_of_a_functions_locks_can_be_asked_for() -> None:
+    """xlog_cil_commit() takes xc_push_lock and, to read, xc_ctx_lock: what is printed can be typed."""
+    spins = Entry(
+        "queued_spin_lock_slowpath", 1, ("_raw_spin_lock", "commit", "create"), "spin", None, "self", 40.0
+    )
+    reads = Entry(
+        "rwsem_down_read_slowpath", 2, ("down_read", "commit", "create"), "rwsem:R", None, "self", 4.0
+    )
+    below = Entry(
+        "rwsem_down_read_slowpath", 3, ("down_read", "other", "commit"), "rwsem:R", None, "self", 9.0
+    )
+    seen = LockProfile("folded", "on-CPU samples", (spins, reads, below), disjoint=True)
+    assert seen.match("commit").waits == seen.match("spin:commit").waits == (spins,)
+    assert seen.match("rwsem:commit").waits == (reads,)
+    for name in ("mutex:commit", "rwsem:create"):
+        with pytest.raises(BadInput, match="is not in the profile"):
+            seen.match(name)
+    assert "not " in seen.match("commit").said() and "not " not in seen.match("commit").said(whole=True)

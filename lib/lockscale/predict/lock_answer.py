@@ -298,6 +298,9 @@ def _together(
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))
 
 
+MANY_TIMES_PCT = 400
+
+
 def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     """The first line of the answer, and its number."""
     rates = measured.ladder
@@ -313,7 +316,8 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
     off = off_by_pct(base, rates if waiting is None else measured.fewer_threads)
     if waiting is None and len(rates) == 2:
         return "The unpatched rates are not checked: two always fit the model, a third would check it.", None
-    said = f"Check against the unpatched rates: a model of {whence}, is {off:.0f}% off"
+    far = f"{off / 100 + 1:.0f} times" if off >= MANY_TIMES_PCT else f"{off:.0f}%"
+    said = f"Check against the unpatched rates: a model of {whence}, is {far} off"
     if off > FAR_PCT and waiting is not None and measured.falls and not measured.waits_unseen:
         said += ": more threads do less, which no such model shows, so this check says nothing of the waits"
     elif off > FAR_PCT:
@@ -325,5 +329,5 @@ def _against_itself(measured: UnpatchedData) -> tuple[str, float | None]:
             )
         elif waiting is not None:
             doubt = "the share is wrong" if measured.profile is None else "the profile is from another run"
-            said += f". Something else limits the rates, or {doubt}"
+            said += f". Something else limits the rates, operations take longer beside others, or {doubt}"
     return said, off

@@ -98,20 +98,21 @@ def _next(answer: LockAnswer) -> str:
         f"Next bottleneck{f' with {best.patch}' if len(others) > 1 else ''}: {limit.name}, with "
         f"{limit.wait_pct:.1f}% of the time spent waiting"
     )
-    busy = f"a lock with such waits is held {100 / max(limit.gain_ends_at, 1):.0f}% of the time and"
+    held = f"is held {100 / max(limit.gain_ends_at, 1):.0f}% of the time and would"
     if _limits_nothing(answer, limit):
         return f"{about}: too little to limit any of these gains."
     if limit.none_because:
         return f"{about}: {limit.none_because}."
     if limit.is_another_lock:
         return (
-            f"{about}; {busy} would alone limit the gain to about {limit.gain_ends_at:.2f}, which the gains "
-            f"above allow for. Waits show such a limit only roughly: it may be {ROOM:.2f} times as high, or "
-            "lower, as behind a lock that is always held the next one has no queue, however busy it is."
+            f"{about}. If that is one lock, it {held} alone limit the gain to about "
+            f"{limit.gain_ends_at:.2f}, which the gains above allow for. Waits show such a limit only "
+            f"roughly: it may be {ROOM:.2f} times as high, or lower, as behind a lock that is always held "
+            "the next one has no queue, however busy it is."
         )
     return (
-        f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct): {busy} "
-        f"would limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
+        f"{about} for a lock of the same kind. If it is a different lock (say so with --distinct), it {held} "
+        f"limit the gain to {limit.gain_ends_at:.2f}; if it is the same one, that waiting changes too "
         f'(ask for both: "A + B").'
     )
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Whether a patch of a lock is worth writing, and why that may not be known."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ LEAST_UNASSIGNED = 0.05  # of the time
 MUCH_UNASSIGNED = 0.1  # perf report leaves out callers below half a percent each, of which there may be many
 LEAST_IDLE_PCT = 5.0
 MOST_AVOIDED = 0.9  # of the time: what a patch may avoid
+FEWEST_SAMPLES = 100
+"""Of 100 samples a share of a half is known to 10 points either way at 95%."""
+SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 
 
@@ -102,6 +106,10 @@ def why_open(
         return ""
     if many := _many_locks(asked):
         return many
+    if few := few_samples(measured):
+        return few
+    if longer_sleep(measured):
+        return "the threads sleep longer for no lock"
     if any(names_no_lock(match) for change, match in asked.matched if not change.of_work):
         return WHICH_LOCK
     if measured.unassigned >= MUCH_UNASSIGNED and not asked.patch.of_work:
@@ -115,6 +123,26 @@ def why_open(
     if next_ends_at is not None and next_ends_at < ROOM:
         return f"another wait may limit the gain to {next_ends_at:.2f}"
     return "one rate shows no limit" if _of_rates(measured) and len(measured.ladder) < 2 else ""
+
+
+def few_samples(measured: UnpatchedData) -> str:
+    n = measured.profile.samples if measured.profile and measured.wait_share is None else None
+    return f"the profile has only {n} samples" if n is not None and n < FEWEST_SAMPLES else ""
+
+
+def longer_sleep(measured: UnpatchedData) -> tuple[str, float] | None:
+    """Of off-CPU time the longest sleep for no lock, and its percent; None where lock waits are longer."""
+    profile = measured.profile
+    if profile is None or not of_sleep(measured) or not profile.waits:
+        return None
+    sleeps: dict[str, float] = {}
+    for one in profile.entries:
+        if not one.kind:
+            where = next((name for name in one.path if not SLEEPS.fullmatch(name)), one.path[0])
+            sleeps[where] = sleeps.get(where, 0.0) + (one.share_pct or 0.0)
+    name = max(sleeps, key=lambda one: sleeps[one], default="")
+    longer = bool(name) and sleeps[name] > (profile.waits[0].wait_pct or 0.0)
+    return (name, sleeps[name]) if longer else None
 
 
 def _too_many(measured: UnpatchedData, shares: Sequence[float | None], asked: MatchedPatch) -> str:
@@ -225,8 +253,9 @@ def _any_work(measured: UnpatchedData, asked: MatchedPatch) -> bool:
 def _many_locks(asked: MatchedPatch) -> str:
     """That a name is of a function in which several others wait for their locks; empty where it is of one."""
     for change, match in asked.matched:
-        callers = list(dict.fromkeys(who for one in match.waits if (who := caller_of(one.path))))
         of_every_lock = bool(kind_of(match.name))
+        rows = match.entries if of_every_lock else match.waits  # the row above its callers has none
+        callers = list(dict.fromkeys(who for one in rows if (who := caller_of(one.path))))
         if change.of_work or (not of_every_lock and _may_all_be_one(match.kinds)):
             continue
         if len(callers) > 1:

@@ -65,7 +65,9 @@ class Match:
             )
         )
         more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
-        return "; ".join(of[:4]) + more + (f"; not {', '.join(self.others)}" if self.others else "")
+        return "; ".join(of[:4]) + more + (
+            f"; not {', '.join(self.others)}" if self.others and not whole else ""
+        )
 
 
 def pct_of(entries: Sequence[Entry]) -> float | None:

@@ -105,7 +105,8 @@ class LockProfile:
 
         `a < b` asks for `a` where `b` called it, whether at once or not. Of lock waits in a function that
         takes locks of several kinds, those of the longest; `mutex:function` asks for others. Of samples,
-        waits for locks that the function takes itself, if there are any, else those below it. `lock` is both
+        waits for locks that the function takes itself, if there are any, else those below it; there too
+        `mutex:function` asks for one kind of those that it takes itself. `lock` is both
         rows that lock_stat has of it; `lock-R` is the row of its readers, `lock-W` that of its writers.
         """
         bare, _, side = _READ_OR_WRITE.sub(r"\0\1", name.strip()).partition("\0")
@@ -117,6 +118,8 @@ class LockProfile:
         if not places:  # `&` as lock_stat writes it, 0x as others write an address
             places = self._places.get(f"&{name}", self._places.get(name.removeprefix("0x"), []))
         found = [self.entries[place] for place in places]
+        if not found and (of_one_kind := self._taken_by(*name.partition(":")[::2])):
+            found, first = of_one_kind, name.partition(":")[2]
         if side:
             found = [one for one in found if (one.kind == "read") == (side == "R")]
         if above:
@@ -139,6 +142,13 @@ class LockProfile:
         taken_here = by_lock([one for one in waiting if caller_of(one.path) == first])
         waits = max(map(self._once, taken_here or [waiting]), key=lambda of: pct_of(of) or 0.0)
         return replace(match_of(name, found, waits, shares), others=not_of(first, waits, waiting))
+
+    def _taken_by(self, family: str, function: str) -> list[Entry]:
+        """Samples in which the function waits for a lock of that kind that it takes itself."""
+        there = [self.entries[place] for place in self._places.get(function, ())]
+        if self.of != SAMPLES:
+            return []
+        return [one for one in there if one.kind and one.family == family and caller_of(one.path) == function]
 
     @cached_property
     def has_callers(self) -> bool:
