@@ -92,6 +92,16 @@ def test_a_hunk_that_needs_fuzz_is_refused_though_patch_would_take_it(kernel: Ke
         apply_beside(series, kernel.tree)
 
 
+def test_a_patch_whose_tabs_a_mailer_changed_is_told_from_one_to_rebase(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="\ttabbed"))
+    kernel.commit("fs/ext4/ialloc.c", text(IALLOC, l15="\ttabbed", l16="changed"))
+    series = kernel.series()
+    second = series.patches[1]
+    second.write_text(second.read_text().replace("\t", "        "))
+    with pytest.raises(BadInput, match="applies only if white space is ignored"):
+        apply_beside(series, kernel.tree)
+
+
 @pytest.mark.parametrize("patches", [1, 2])
 def test_a_series_that_is_in_already_is_refused_by_that_word(kernel: Kernel, patches: int):
     for n in range(patches):

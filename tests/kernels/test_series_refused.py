@@ -163,3 +163,10 @@ def test_a_bare_diff_does_not_go_in(kernel: Kernel):
         BadInput, match=r"0001-.*\.patch is not a mail that git am accepts .* git format-patch$"
     ):
         apply_beside(read_series("s", "arm"), kernel.tree)
+
+
+def test_a_patch_that_is_listed_twice_is_refused(kernel: Kernel):
+    kernel.commit("fs/ext4/ialloc.c", "changed\n")
+    (patch,) = kernel.series().patches
+    with pytest.raises(BadInput, match="twice: drop one of the lines"):
+        kernel.series(patch.name, patch.name)

@@ -188,6 +188,22 @@ def test_a_bad_series_file_fails_its_arm_alone(
     assert ok == {"unpatched": True, "ours": False, "patched": True}
 
 
+def test_an_arm_of_the_study_that_has_no_series_is_red(bench: Bench):
+    """A folder that was renamed, or whose file was forgotten."""
+    (bench.folder / "s/ours/series").unlink()
+    found = checked("s")
+    assert [name for name, one in found.items() if not one.ok] == ["s/ours"]
+    assert "kernel-patches/s/ours has no `series`" in found["s/ours"].checks["applies"].detail
+    assert list(checked("s/patched")) == ["s/patched"]
+
+
+def test_a_patch_that_no_series_names_is_red_unless_it_is_commented_out(bench: Bench):
+    (bench.folder / "s/ours/0002-too.patch").touch()
+    assert "0002-too.patch is not in `series`" in checked("s")["s/ours"].checks["applies"].detail
+    (bench.folder / "s/ours/series").write_text("# 0002-too.patch\n")
+    assert all(one.ok for one in checked("s").values())
+
+
 def test_a_bad_series_file_is_no_matter_to_an_arm_that_is_not_compared_with_it(bench: Bench):
     (bench.folder / "s/ours/series").write_bytes(b"\xff")
     assert [one.ok for one in check("t") + check("s/unpatched")] == [True] * 4

@@ -76,7 +76,10 @@ def _listed(folder: Path, line: str) -> tuple[tuple[Path, ...], list[str]]:
     listing = own if own.is_file() else folder / "series"
     names = [line.strip() for line in read_text(listing).splitlines()]
     unsafe = [_unsafe(name, listing) for name in names if name.startswith("#") and "unsafe" in name.lower()]
-    patches = tuple(folder / name for name in names if name and not name.startswith("#"))
+    listed = [name for name in names if name and not name.startswith("#")]
+    patches = tuple(folder / name for name in listed)
+    if twice := next((name for name in listed if listed.count(name) > 1), None):
+        raise BadInput(f"{listing} lists {twice!r} twice: drop one of the lines")
     for patch in patches:
         if not (_is_below(patch, folder) or _is_of_another_arm(patch)):
             said = os.path.relpath(patch, folder)
@@ -85,6 +88,16 @@ def _listed(folder: Path, line: str) -> tuple[tuple[Path, ...], list[str]]:
                 f"add the file or drop the line"
             )
     return patches, unsafe
+
+
+def unlisted(series: Series) -> list[str]:
+    """Patches beside a `series` that none there names, not even in a comment."""
+    named = {
+        name.strip(" \t#")
+        for listing in series.folder.glob("series*")
+        for name in read_text(listing).splitlines()
+    }
+    return sorted(path.name for path in series.folder.glob("*.patch") if path.name not in named)
 
 
 def _is_of_another_arm(patch: Path) -> bool:
@@ -223,6 +236,8 @@ def _apply_one(series: Series, at: int, stage: Path) -> None:
         return
     if _is_in((patch,), stage) or _is_in(series.patches[at:], stage):
         why = "is already in this kernel source: drop it, or name a source without it"
+    elif _git(["apply", "--check", "--ignore-whitespace", str(patch.resolve())], stage).returncode == 0:
+        why = "applies only if white space is ignored: mail or an editor changed its tabs; export it again"
     else:
         why = f"does not apply to this kernel source ({_error_of(done)}): rebase it, fuzz is not allowed"
     raise BadInput(f"series {series.name}: {patch.name} {why}")

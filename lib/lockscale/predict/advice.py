@@ -13,7 +13,7 @@ from lockscale.tools.lock_profile import SAMPLES
 
 ASLEEP = "perf lock contention -ab -- LOAD"
 OR_ASLEEP = "or bcc's offcputime -K 10, while the load runs"
-PROFILE = "perf record -a -g -e cpu-clock -- LOAD && perf report --stdio --children"
+PROFILE = "perf record -a -g -- LOAD && perf report --stdio --children"  # cycles, or else cpu-clock
 WORTH_IT = 0.95
 """What a measurement has to leave of an interval at most, on average, to be proposed."""
 RATES = "-r 1:RATE,N:RATE"

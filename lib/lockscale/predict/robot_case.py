@@ -43,6 +43,11 @@ def case_of_mail(path: Path, name: str, change: str = "") -> dict[str, object]:
 def what_is_left_to_write(entry: Mapping[str, object]) -> list[str]:
     """Sentences on what no mail says and a better interval needs; none where all of it is there."""
     left = []
+    if _is_slower(entry):
+        left.append(
+            "the commit made it slower: of this entry as it stands predictions learn that its kind of change "
+            "does; if the case is the fix, swap base and patched"
+        )
     if not entry["kind"]:
         left.append(
             "no kind can be derived from --change: write one into `kind`: "
@@ -54,6 +59,12 @@ def what_is_left_to_write(entry: Mapping[str, object]) -> list[str]:
             "`removed_share: pct`"
         )
     return left
+
+
+def _is_slower(entry: Mapping[str, object]) -> bool:
+    points = entry["points"]
+    assert isinstance(points, list), "as case_of_mail() writes it"
+    return any((one["patched"] < one["base"]) == entry["higher_is_better"] for one in points)
 
 
 def entry_text(entry: Mapping[str, object]) -> str:

@@ -13,7 +13,14 @@ from lockscale.files import write_text
 from lockscale.filesystems import fs_type
 from lockscale.kernels.base import base
 from lockscale.kernels.build import build
-from lockscale.kernels.series import Series, chosen_names, read_series, refuse_unsafe
+from lockscale.kernels.series import (
+    Series,
+    chosen_names,
+    has_series,
+    read_series,
+    refuse_unsafe,
+    unlisted,
+)
 from lockscale.machines.machine import assert_runs, must
 from lockscale.machines.qemu import QemuMachine, qemu_line
 from lockscale.measure.count_calls import sources_of
@@ -146,6 +153,8 @@ def check(
     what all arms need: the choice, the kernel source, its build folder, the tools.
     """
     found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
+    whole = {study for study, _ in chosen_names(which) if which in (None, study)}
+    found |= {f"{one.study}/{one.arm}": one for one in _without_series(whole)}
     folder = folder_to_resume(resume, RUN) if resume else None
     refuse_bad_surroundings(build=build, boot=boot)
     chosen = list(_readable(found.values()))
@@ -172,11 +181,29 @@ def check(
     return list(found.values())
 
 
+def _without_series(studies: Iterable[str]) -> Iterator[CheckedArm]:
+    """Arms that a study file names and that have no patches, not even none: they have failed."""
+    for name in sorted(studies):
+        try:
+            study = load_whole_study(name)
+        except BadInput:  # what is wrong with the file is no matter of its patches
+            continue
+        for arm in study.arms:
+            if not has_series(name, arm.series or arm.name):
+                folder = f"kernel-patches/{name}/{arm.series or arm.name}"
+                why = f"the study names {arm.name}, but {folder} has no `series`: add one, empty for the base"
+                yield CheckedArm(name, arm.name, {"applies": CheckResult(False, why)})
+
+
 def _readable(found: Iterable[CheckedArm]) -> Iterator[Series]:
-    """The series of all arms but those whose `series` file is not one, which have failed."""
+    """The series of all arms but those whose `series` file is not one or leaves out a patch: failed."""
     for one in found:
         try:
-            yield read_series(one.study, one.arm)
+            if "applies" not in one.checks:
+                series = read_series(one.study, one.arm)
+                if left_out := unlisted(series):
+                    raise BadInput(f"{left_out[0]} is not in `series`: list it, or comment it out there")
+                yield series
         except BadInput as error:
             one.checks["applies"] = CheckResult(False, str(error))
 

@@ -25,7 +25,7 @@ tables: [s1_rates]  # published, or a CSV file of yours right beside this one: d
 workload: create_unlink  # a test of fsload
 metric: creates per second
 counter: jbd2_journal_get_write_access  # what has to differ: one of profiled_functions, or of counters
-model: inode_claim  # lockscale sim --list, or the path of a model of yours: docs/own-model.md
+model: inode_claim  # one of lockscale sim --list; of a lock that none has, all arms are simulated: false
 
 arms:
   - name: as-is  # the kernel as it is: its series is empty
