@@ -80,7 +80,9 @@ story.show(drawn, shown, "05-measured-rates")
 # Each arm against the unpatched one within each block: its change relative to the unpatched arm.
 # Significant means p < 5%, corrected for all rows of the table (Holm), at a point where the A/A pair itself
 # does not differ. `unpatched` and `value` are means over the blocks, `change_pct` is the geometric mean of
-# the changes within them: where one boot is far off, the two can contradict each other.
+# the changes within them: where one boot is far off, the two can contradict each other. With two blocks the
+# test has one degree of freedom: a change of several hundred percent may not be significant, where its two
+# blocks differ, and one of 24% may be, where they agree.
 
 # %%
 compared_rates(story.rows, story.study)

@@ -53,7 +53,8 @@ found.comparison
 # where $\lambda$ is the rate of one process, $\sigma$ the serial share of the work, and $\kappa$ the cost
 # of keeping each pair of CPUs coherent. For a given $\sigma$ and $\kappa$ each point implies a value of
 # $\lambda$; the best pair is the one for which these values agree best. Below it is fitted to the measured
-# rates and to a published curve: creat_clo with the lockless orphan file, 1 to 31 clients (S4).
+# rates and to a published curve: creat_clo with the lockless orphan file, 1 to 31 clients (S4). The pairs lie
+# on a grid, $\sigma$ in steps of 0.005 and $\kappa$ in steps of 2.3%, so two curves can have the same ones.
 
 # %%
 import numpy as np
@@ -61,7 +62,7 @@ import pandas as pd
 
 from lockscale.tables import published
 
-SIGMA, KAPPA = np.meshgrid(np.linspace(0, 1, 201), [0, *np.logspace(-6, 0, 200)])
+SIGMA, KAPPA = np.meshgrid(np.linspace(0, 1, 201), [0, *np.logspace(-6, 0, 601)])
 
 
 def fit_usl(n, x):
@@ -176,8 +177,10 @@ gains
 #
 # Errors at the published points, from the fits stored in [data](../data/README.md): the best queueing model
 # of each curve, and the simulator fitted to all columns of a machine at once. 02 simulates the same anew,
-# with fewer operations, so its last digits differ. There is no stored fit for
-# your own CSV file: `lockscale compare FILE` ranks the queueing models on it.
+# with fewer operations, so its last digits differ. `mape_pct` is the mean error, `target_pct` what it should
+# stay below (`met`), `noise_pct` how far repeats lie apart; `points` counts those of all columns that were
+# fitted together. There is no stored fit for your own CSV file: `lockscale compare FILE` ranks the queueing
+# models on it.
 
 # %%
 from lockscale.show.figures import scoreboard_figure, scoreboard_numbers

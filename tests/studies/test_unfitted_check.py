@@ -30,7 +30,8 @@ def table_of_s1() -> dict[str, dict[str, float]]:
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict[str, Any]]:
     table = pd.DataFrame(map(vars, inode_claim_costs.check(STUDY).rows))
-    assert list(table.columns) == ["name", "unit", "predicted", "published", "error_pct"]
+    assert list(table.columns) == ["name", "unit", "predicted", "published", "error_pct", "derived_from"]
+    assert list(table[table.derived_from != ""].name) == ["attempts"]
     return {str(row["name"]): row for row in table.to_dict("records")}
 
 

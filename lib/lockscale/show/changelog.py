@@ -151,7 +151,8 @@ def _marks(points: pd.DataFrame, boots: int) -> str:
         brackets = "" if points.significant.all() else ", in brackets it is not"
         return f"*: the change is significant (5%, over all rows){brackets}."
     if boots < ENOUGH_BOOTS:
-        return f"With {boots} boots per arm no change passes a test at 5% over all rows."
+        over = "over all arms and points of the run"
+        return f"With {boots} boots per arm no change in this table passes a test at 5% {over}."
     return "No change in this table is significant (5%, over all rows)."
 
 

@@ -66,7 +66,8 @@ def simulated(errors: pd.DataFrame, check: pd.DataFrame | None = None) -> Headli
     numbers = {"largest_error_pct": worst, "points": float(len(errors))}
     if check is not None:
         unfitted = float(check.error_pct.abs().max())
-        says += f"; up to {unfitted:.1f}% off at {len(check)} numbers that were not fitted"
+        own = check if "derived_from" not in check else check[check.derived_from == ""]
+        says += f"; up to {unfitted:.1f}% off at {len(own)} numbers that were not fitted"
         numbers["largest_unfitted_error_pct"] = unfitted
     return Headline(says, numbers)
 
@@ -134,12 +135,22 @@ def judged(
     numbers: dict[str, float] = {"bounds": len(bounds), "bounds_hold": holds, "bounds_not_decided": open_}
     for what, judgements in (("counts", counts), ("rates", rates), ("gains", gains)):
         held, total = int(judgements.inside.astype(bool).sum()), len(judgements)
-        says += [f"{held} of {total} predicted {what} lie in their intervals"] * (total > 0)
+        if total:
+            wide = _how_wide(judgements)
+            says += [f"{held} of {total} predicted {what} lie in their intervals{wide}"]
         numbers |= {what: total, f"{what}_inside": held}
     says = says or ["nothing was predicted that was counted"]
     if found.comparison:
         says += [_law(found.comparison, found.column.name)]
     return Headline("; ".join(says), numbers)
+
+
+def _how_wide(judgements: pd.DataFrame) -> str:
+    """What a held interval is worth; empty of counts, whose intervals may begin at none."""
+    if not {"predicted_low", "predicted_high"} <= set(judgements) or (judgements.predicted_low <= 0).any():
+        return ""
+    width = (judgements.predicted_high / judgements.predicted_low).median()
+    return f", which are {width:.1f} times wide (high over low, median)"
 
 
 def _law(compared: Comparison, column: str) -> str:
@@ -149,10 +160,11 @@ def _law(compared: Comparison, column: str) -> str:
         return f"no law was tested on points of {column} that it was not fitted to"
     if best.misfit:
         return f"no law describes {column}; {best.model} is the least bad"
+    by = f" (by {best.loo_pct:.1f}% at points left out)"
     if others := len(compared.not_told_apart) - 1:
         more = f"{others} other law{'s' * (others > 1)}"
-        return f"{best.model} misses {column} least, and the data cannot tell it from {more}"
-    return f"{best.model} describes {column} best"
+        return f"{best.model} misses {column} least{by}, and the data cannot tell it from {more}"
+    return f"{best.model} describes {column} best{by}"
 
 
 def written(text: str, where: str) -> Headline:

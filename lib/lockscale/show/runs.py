@@ -25,6 +25,8 @@ from lockscale.measure.run_folder import Run, find_run, is_curated, read_provena
 from lockscale.measure.significance import POINT
 from lockscale.show.story import open_story
 
+WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
+
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]
 STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$")
 DAMAGED = "damaged"
@@ -286,7 +288,12 @@ class Browser(w.VBox):  # type: ignore[misc]
         for control in self.two:
             control.observe(lambda _: self._show_two(), "value")
         super().__init__(
-            [w.HBox([*self.filters.values(), self.text]), self.table, w.HBox(self.two), self.found]
+            [
+                w.HBox([*self.filters.values(), self.text], layout=WRAPS),
+                self.table,
+                w.HBox(self.two, layout=WRAPS),
+                self.found,
+            ]
         )
         self._show_table()
         self._show_two()

@@ -91,13 +91,17 @@ def most_published(of: Simulated, column: str) -> int:
 
 @dataclass(frozen=True)
 class ModelBesidePublished:
-    """One number of a table that no model was fitted to; error_pct: predicted over published, less one."""
+    """One number of a table that no model was fitted to; error_pct: predicted over published, less one.
+
+    derived_from: the row whose number this one is reckoned from, if it is not in the table itself.
+    """
 
     name: str
     unit: str
     predicted: float
     published: float
     error_pct: float
+    derived_from: str = ""
 
 
 @dataclass(frozen=True)

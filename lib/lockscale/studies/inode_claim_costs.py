@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lockscale.errors import BadInput
@@ -64,7 +64,7 @@ def function_cost_check(
     attempted = 1 + (calls - without_retry)
     rows = (
         _compare(ACCESS, "calls/create", a_create, calls),
-        _compare(ATTEMPTS, "attempts/create", run.attempts_per_op, attempted),
+        replace(_compare(ATTEMPTS, "attempts/create", run.attempts_per_op, attempted), derived_from=ACCESS),
         _compare(SPIN, "us/call", wait_us / (spin.calls / create.calls), spin.total_us / spin.calls),
     )
     return FunctionCostCheck(rate_per_s, hold_ns, run, rows)

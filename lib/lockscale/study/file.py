@@ -130,6 +130,8 @@ def parse_parameter(text: str) -> tuple[str, Any]:
 
 def _named(folder: Path, name: str, what: str, known: list[str]) -> Path:
     """The file of that name, which may have its folder before and .yaml behind it, as shells complete it."""
+    if not isinstance(name, str):  # a notebook's parameter may be anything
+        raise BadInput(f"{what} is {name!r}: give a name in quotes, such as {(known or ['...'])[0]!r}")
     given = Path(name)
     inside = given.parent.parts
     if not inside or folder.parts[-len(inside) :] == inside:

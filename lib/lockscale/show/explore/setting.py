@@ -216,7 +216,8 @@ def keep_study(setting: Setting, folder: Path = FOLDER) -> Path:
             arm["model_parameters"] = dict(sorted(setting.parameters(arm["name"]).items()))
     content["parameters"] |= {"simulated_threads": list(setting.counts()), "replications": REPLICATIONS}
     content["parameters"] |= {"seed": SEED}
-    where = f"It replaces notebooks/studies/{setting.scene}.yaml."
+    study = f"notebooks/studies/{setting.scene}.yaml"
+    where = f"To run it, copy it over {study} of a clone; `git checkout {study}` restores that."
     return _write(folder / f"{setting.scene}.yaml", content, where)
 
 
