@@ -99,6 +99,15 @@ def test_a_patch_that_is_put_in_is_the_arms(own_tree: Path, lockscale: Lockscale
     assert refused.status == 2 and "nosuch.patch" in refused.err and refused.out == ""
 
 
+def test_a_study_py_that_cannot_be_run_is_refused_where_its_study_is_shown(
+    own_tree: Path, lockscale: Lockscale
+):
+    folder = Path(lockscale("new", "study", "dir-lock", "--json").value["folder"])
+    (folder / "study.py").write_text("STUDY = StudyParts(nam='dir-lock')\n")
+    refused = lockscale("study", "show", "dir-lock")
+    assert refused.status == 2 and "study.py line 1: NameError" in refused.err and refused.out == ""
+
+
 @pytest.mark.parametrize("name", ["inode-claim", "../up", "Upper", "", "a b", "x" * 65])
 def test_a_name_that_is_taken_or_none_writes_nothing(name: str, own_tree: Path, lockscale: Lockscale):
     before = sorted(own_tree.rglob("*"))

@@ -38,11 +38,12 @@ def study_show(name: str) -> None:
     """Show a study's arms, load and counters; or how to repeat a run: commands, versions, hashes.
 
     --json prints all that a study's file says. A study that names an unknown model, table, counter or
-    patch is refused.
+    patch is refused, and so is one whose study.py cannot be run.
     """
     from lockscale.measure.provenance import how_to_repeat, text_of
     from lockscale.measure.run_folder import find_run, is_run
     from lockscale.measure.study_check import check_study
+    from lockscale.studies.registry import study_parts
     from lockscale.study.description import described
     from lockscale.study.file import list_studies, load_study
 
@@ -54,6 +55,7 @@ def study_show(name: str) -> None:
     check_study(found)
     for arm in found.arm_names:  # whose patches are all there
         found.series_of(arm)
+    study_parts(found.name)
     show(found.model_dump(mode="json"), described(found))
 
 
