@@ -164,9 +164,8 @@ def recognise(text: str) -> str:
     begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
     names = sorted(whole | begun)
     if len(names) > 1:
-        raise BadInput(
-            f"the text contains output of {', '.join(names)}: give one at a time, or choose one with --tool"
-        )
+        choose = ", or choose one with --tool" if len(set(names) - _IN_PROSE) < 2 else ""
+        raise BadInput(f"the text contains output of {', '.join(names)}: give one at a time{choose}")
     if not whole:
         form = next((what for form, what in _FORMS if re.search(form, text, re.MULTILINE)), None)
         first = printable(next((line.strip() for line in text.splitlines() if line.strip()), ""))
