@@ -380,12 +380,14 @@ def test_a_dozen_samples_give_no_yes() -> None:
 
 
 def test_where_threads_sleep_longer_for_io_a_lock_gives_no_yes() -> None:
-    for io, worth in ((99.0, "not known"), (5.0, "yes")):
+    """Who polls may be a daemon; who waits for a page is at work."""
+    io, poll = ("io_schedule", "folio_wait_bit_common", "filemap_read"), ("schedule", "ep_poll")
+    for rest_s, path, worth in ((99.0, io, "not known"), (5.0, io, "yes"), (99.0, poll, "yes")):
         lock = stack(45.0, 1, "schedule", "rwsem_down_write_slowpath", "down_write", "write_iter", off=True)
-        rest = stack(io, 2, "io_schedule", "folio_wait_bit_common", "filemap_read", off=True)
+        both, whole_s = (lock, stack(rest_s, 2, *path, off=True)), 45 + rest_s
         seen = stacks(
-            *(replace(one, share_pct=100 * one.share_pct / (45 + io)) for one in (lock, rest)), off=True
+            *(replace(one, share_pct=100 * (one.share_pct or 0) / whole_s) for one in both), off=True
         )
-        measured = UnpatchedData({}, seen, 16, seconds=(45 + io) / 16)
+        measured = UnpatchedData({}, seen, 16, seconds=whole_s / 16)
         (one,) = ask_lock(measured, ["lockless write_iter"], [], learned()).candidates
-        assert one.worth == worth and ("sleep longer for no lock" in one.open) == (io > 45)
+        assert one.worth == worth and ("sleep longer for I/O" in one.open) == (worth != "yes")

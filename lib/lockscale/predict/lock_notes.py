@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is told with the answer about a patch of a lock: what its data lack, assume or contradict."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ from lockscale.predict.lock_verdict import (
     few_samples,
     for_whom_unknown,
     is_of_many_locks,
-    longer_sleep,
     longest_held_s,
     names_no_lock,
     of_sleep,
@@ -24,6 +24,7 @@ from lockscale.predict.published_gains import LEAST_BUSY, promise_of
 from lockscale.tools.lock_functions import function_of
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
 
+SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
 NOBODY_WAITS = promise_of(0.02)
 HAND_OVER = 10  # times a hold; a cache line's way is some holds long, a wake-up many
@@ -89,17 +90,24 @@ def _self_pct(measured: UnpatchedData) -> float:
 
 def other_sleep(measured: UnpatchedData) -> str:
     """The longest sleep that is for no lock, of off-CPU time; empty where lock waits are longer."""
-    found = longer_sleep(measured)
-    if found is None:
+    profile = measured.profile
+    if profile is None or not of_sleep(measured) or not profile.waits:
         return ""
-    name, pct = found
+    sleeps: dict[str, float] = {}
+    for one in profile.entries:
+        if not one.kind:
+            where = next((name for name in one.path if not SLEEPS.fullmatch(name)), one.path[0])
+            sleeps[where] = sleeps.get(where, 0.0) + (one.share_pct or 0.0)
+    name = max(sleeps, key=lambda one: sleeps[one], default="")
+    if not name or sleeps[name] <= (profile.waits[0].wait_pct or 0.0):
+        return ""
     if name.startswith("0x"):
         return (
-            f"{name} has {pct:.0f}% of the off-CPU time and no symbol, so it may be a lock: print "
+            f"{name} has {sleeps[name]:.0f}% of the off-CPU time and no symbol, so it may be a lock: print "
             "the stacks again with the symbols of its module"
         )
     return (
-        f"{name} sleeps for {pct:.0f}% of the off-CPU time, and for no lock: where these are the "
+        f"{name} sleeps for {sleeps[name]:.0f}% of the off-CPU time, and for no lock: where these are the "
         "load's threads, that limits the gain"
     )
 

@@ -25,7 +25,7 @@ LEAST_IDLE_PCT = 5.0
 MOST_AVOIDED = 0.9  # of the time: what a patch may avoid
 FEWEST_SAMPLES = 100
 """Of 100 samples a share of a half is known to 10 points either way at 95%."""
-SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
+FOR_IO = re.compile(r"io_schedule\w*|folio_wait_bit\w*|wait_on_page_bit\w*|submit_bio_wait|blk_mq_get_tag")
 SPINS = {"spin", "rwlock:R", "rwlock:W", "user spin"}
 
 
@@ -108,8 +108,8 @@ def why_open(
         return many
     if few := few_samples(measured):
         return few
-    if longer_sleep(measured):
-        return "the threads sleep longer for no lock"
+    if _sleeps_longer_for_io(measured):
+        return "the threads sleep longer for I/O"
     if any(names_no_lock(match) for change, match in asked.matched if not change.of_work):
         return WHICH_LOCK
     if measured.unassigned >= MUCH_UNASSIGNED and not asked.patch.of_work:
@@ -130,19 +130,17 @@ def few_samples(measured: UnpatchedData) -> str:
     return f"the profile has only {n} samples" if n is not None and n < FEWEST_SAMPLES else ""
 
 
-def longer_sleep(measured: UnpatchedData) -> tuple[str, float] | None:
-    """Of off-CPU time the longest sleep for no lock, and its percent; None where lock waits are longer."""
+def _sleeps_longer_for_io(measured: UnpatchedData) -> bool:
+    """Than for the lock that is waited for longest. Who sleeps otherwise may be no thread of the load."""
     profile = measured.profile
     if profile is None or not of_sleep(measured) or not profile.waits:
-        return None
-    sleeps: dict[str, float] = {}
-    for one in profile.entries:
-        if not one.kind:
-            where = next((name for name in one.path if not SLEEPS.fullmatch(name)), one.path[0])
-            sleeps[where] = sleeps.get(where, 0.0) + (one.share_pct or 0.0)
-    name = max(sleeps, key=lambda one: sleeps[one], default="")
-    longer = bool(name) and sleeps[name] > (profile.waits[0].wait_pct or 0.0)
-    return (name, sleeps[name]) if longer else None
+        return False
+    for_io = sum(
+        one.share_pct or 0.0
+        for one in profile.entries
+        if not one.kind and any(map(FOR_IO.fullmatch, one.path))
+    )
+    return for_io > (profile.waits[0].wait_pct or 0.0)
 
 
 def _too_many(measured: UnpatchedData, shares: Sequence[float | None], asked: MatchedPatch) -> str:

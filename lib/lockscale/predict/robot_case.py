@@ -45,8 +45,8 @@ def what_is_left_to_write(entry: Mapping[str, object]) -> list[str]:
     left = []
     if _is_slower(entry):
         left.append(
-            "the commit made it slower: of this entry as it stands predictions learn that its kind of change "
-            "does; if the case is the fix, swap base and patched"
+            "the commit made the test slower, and predictions learn from this entry that such a change does: "
+            "for the case of a fix, swap base and patched"
         )
     if not entry["kind"]:
         left.append(
