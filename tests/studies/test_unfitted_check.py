@@ -104,7 +104,9 @@ def test_sim_prints_the_check_with_its_errors(
     assert "nothing was fitted" in text
     for row in rows.values():
         line = next(line for line in text.splitlines() if line.startswith(row["name"]))
-        printed = [float(cell) for cell in line.split()[-3:]]
+        *_, predicted, published, error_pct, derived_from = line.split()
+        assert derived_from == (row["derived_from"] or "-")
+        printed = [float(cell) for cell in (predicted, published, error_pct)]
         assert printed == pytest.approx([row["predicted"], row["published"], row["error_pct"]], rel=1e-3)
 
 
