@@ -180,7 +180,8 @@ def target_home(name: str) -> None:
 @click.option(
     "--show-command",
     is_flag=True,
-    help="Print the QEMU command line; boot nothing. The temporary folder that it names no longer exists.",
+    help="Build the kernel if it is not cached, print the QEMU command line, and boot nothing. The temporary "
+    "folder that the line names no longer exists.",
 )
 @on_base
 @as_json
