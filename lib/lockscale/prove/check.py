@@ -152,8 +152,9 @@ def check(
     under the same load are not repeated. A fault of an arm is a red entry of that arm; BadInput is a fault of
     what all arms need: the choice, the kernel source, its build folder, the tools.
     """
-    found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in chosen_names(which)}
-    whole = {study for study, _ in chosen_names(which) if which in (None, study)}
+    names = chosen_names(which)
+    found = {f"{study}/{arm}": CheckedArm(study, arm) for study, arm in names}
+    whole = {study for study, _ in names if which in (None, study)}
     found |= {f"{one.study}/{one.arm}": one for one in _without_series(whole)}
     folder = folder_to_resume(resume, RUN) if resume else None
     refuse_bad_surroundings(build=build, boot=boot)

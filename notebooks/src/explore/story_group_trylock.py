@@ -45,7 +45,7 @@ from lockscale.show.explore.film import film, shots, tally
 from lockscale.show.readable import show_tables_whole
 
 show_tables_whole()
-groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], [threads])
+groups = shots("group-trylock", ["wait-group", "trylock", "inode-goal-scan0"], threads)
 film(groups, ["group lock", "s_md_lock"])
 
 # %% [markdown]

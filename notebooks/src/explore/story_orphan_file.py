@@ -55,7 +55,7 @@ from lockscale.show.explore.film import film, shots, tally
 from lockscale.show.readable import show_tables_whole
 
 show_tables_whole()
-orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockless"], [threads])
+orphans = shots("orphan-file", ["orphan-mutex", "orphan-locked", "orphan-lockless"], threads)
 film(orphans, ["s_orphan_lock", "of_lock", "journal", "orphan slots"])
 
 # %% [markdown]

@@ -60,7 +60,7 @@ from lockscale.show.readable import show_tables_whole
 
 show_tables_whole()
 arms = ["slow-retry", "fast-retry", "slow-search", "fast-search"]
-paradox = shots("write-access", arms, [threads])
+paradox = shots("write-access", arms, threads)
 film(paradox)
 
 # %% [markdown]
@@ -74,7 +74,7 @@ tally(paradox)
 # That is too short to compare the rates of the last two. The files created in 2 ms:
 
 # %%
-tally(shots("write-access", arms, [threads], stretch_us=2000)).set_index("arm").creates
+tally(shots("write-access", arms, threads, stretch_us=2000)).set_index("arm").creates
 
 # %% [markdown]
 # What the patch changed internally is inferred from the two profiles, not from its text. The change in the

@@ -73,14 +73,8 @@ def shots(
     """
     numbers = threads if isinstance(threads, Sequence) else [threads]
     if not numbers or not all(isinstance(n, int) for n in numbers):
-        raise BadInput(f"threads is {threads!r}: give a whole number such as 48{_or_several(threads)}")
+        raise BadInput(f"threads is {threads!r}: give a whole number such as 48, or several as [4, 48]")
     return [_shot(Setting(name, arm, n), stretch_us) for arm in arms for n in numbers]
-
-
-def _or_several(threads: object) -> str:
-    """A story of one number puts what it is given into a list, which is then a list in a list."""
-    nested = isinstance(threads, list) and any(isinstance(n, list) for n in threads)
-    return "" if nested else ", or several as [4, 48]"
 
 
 def _shot(setting: Setting, stretch_us: float) -> Shot:
