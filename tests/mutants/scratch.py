@@ -75,7 +75,7 @@ class Scratch:
 
     def _test(self, argv: list[str], log: Path) -> None:
         """In a child that has what pytest and the tests import already, but nothing of lockscale."""
-        status, ended = 3, _Ended()
+        ended = _Ended()
         try:
             os.setsid()
             os.chdir(self.folder)
@@ -95,14 +95,13 @@ class Scratch:
                     del sys.modules[name]
             import pytest
 
-            status = int(pytest.main(argv, plugins=[ended]))
+            ended.status = int(pytest.main(argv, plugins=[ended]))
         except BaseException:
             traceback.print_exc()
-            status = ended.status
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(status)
+            os._exit(ended.status)
 
 
 class _Ended:

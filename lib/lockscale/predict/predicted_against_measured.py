@@ -103,7 +103,7 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
 
 def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
     """Arm, threads, metric -> the mean of what its published tables have of it; no extremes."""
-    tables = [published(name) for name in study.tables if name not in study.own_tables]
+    tables = map(published, study.published_tables)
     parts = [table[~table.statistic.isin(EXTREMES)] for table in tables if "metric" in table]
     if not parts:
         return {}

@@ -83,7 +83,7 @@ def _rows(study: Study, run: Run) -> Iterator[GainRow]:
     measured, unpatched = _Measured(read_rows(run.rows)), study.unpatched.name
     judged: Any = judge_gains(read_prediction(run), measured.rows).to_dict("records")
     told = {(one["arm"], one["threads"]): one for one in judged}
-    tables = [table for table in study.tables if table not in study.own_tables]
+    tables = study.published_tables
     simulated = _Simulated(study)
     seen: set[tuple[str, str, str, int]] = set()
 

@@ -19,6 +19,8 @@ MANY_COLUMNS = 10
 columns, which hold the verdict, are not seen."""
 INTERVAL = ("predicted", "value", "low", "high")
 THOUSANDS = 10_000
+WRAPS = {"flex_flow": "row wrap"}
+"""Layout of a row of controls: a small window has them below one another."""
 _CODE = re.compile(r"`([^`]+)`")
 LEFT, RIGHT = ' style="text-align:left"', ""  # JupyterLab and repository pages have numbers' side by default
 

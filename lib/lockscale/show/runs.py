@@ -23,9 +23,8 @@ from lockscale.measure.compare_arms import counted, proof_of, rates, unit_of
 from lockscale.measure.rows import origin_of, refuse_changed
 from lockscale.measure.run_folder import Run, find_run, is_curated, read_provenance, read_study_file
 from lockscale.measure.significance import POINT
+from lockscale.show.readable import WRAPS
 from lockscale.show.story import open_story
-
-WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
 
 COLUMNS = ["run", "study", "target", "origin", "began_utc", "arms", "rows", "state", "place", "notebooks"]
 STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$")

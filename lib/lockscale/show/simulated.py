@@ -64,7 +64,7 @@ def _published_of(
         arms = [arm for arm in study.arms if study.model_of(arm) == model.name]
         here = [arm.name for arm in arms if model.bind(arm.model_parameters) == values]
         points = [simulated.assign(arm=name) for name in here]
-        names = [name for name in study.tables if name not in study.own_tables] if here else []
+        names = study.published_tables if here else []
         tables = [table for table in map(published_table, names) if _has_rates(table)]
         both = [
             errors(of_arm, table_points(study, of_arm, table)).assign(study=study.name, table=table.name)

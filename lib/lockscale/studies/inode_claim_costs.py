@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from lockscale.errors import BadInput
@@ -64,7 +64,7 @@ def function_cost_check(
     attempted = 1 + (calls - without_retry)
     rows = (
         _compare(ACCESS, "calls/create", a_create, calls),
-        replace(_compare(ATTEMPTS, "attempts/create", run.attempts_per_op, attempted), derived_from=ACCESS),
+        _compare(ATTEMPTS, "attempts/create", run.attempts_per_op, attempted, derived_from=ACCESS),
         _compare(SPIN, "us/call", wait_us / (spin.calls / create.calls), spin.total_us / spin.calls),
     )
     return FunctionCostCheck(rate_per_s, hold_ns, run, rows)
@@ -87,8 +87,11 @@ def _solve_hold(rate_per_s: float, parameters: Mapping[str, object], seed: int) 
     )
 
 
-def _compare(name: str, unit: str, predicted: float, published: float) -> ModelBesidePublished:
-    return ModelBesidePublished(name, unit, predicted, published, 100 * (predicted / published - 1))
+def _compare(
+    name: str, unit: str, predicted: float, published: float, derived_from: str = ""
+) -> ModelBesidePublished:
+    error_pct = 100 * (predicted / published - 1)
+    return ModelBesidePublished(name, unit, predicted, published, error_pct, derived_from)
 
 
 def check(study: Study) -> FunctionCostCheck:

@@ -49,13 +49,9 @@ TableName = Annotated[
 DiskSize = Annotated[int, pydantic.Field(ge=64, le=1 << 20, strict=True)]
 
 
-def _none_named(value: list[str]) -> bool:
-    return not value
-
-
 def _left_out(value: object) -> bool:
     """Not among what a study is known by, so that those without it are known as before."""
-    return value is None
+    return not value
 
 
 class Constant(pydantic.BaseModel):
@@ -101,7 +97,7 @@ class Study(pydantic.BaseModel):
     counter: Text
     aa_counter: Function | Literal[""] = ""
     own_lines: list[Function] = []
-    replaced: list[Function] = pydantic.Field(default=[], exclude_if=_none_named)
+    replaced: list[Function] = pydantic.Field(default=[], exclude_if=_left_out)
     model: Name
     arms: Annotated[list[Arm], pydantic.Field(min_length=2, max_length=1000)]
     filesystem: Annotated[str, pydantic.AfterValidator(_known_fs_type)]
@@ -167,6 +163,11 @@ class Study(pydantic.BaseModel):
     def own_tables(self) -> list[str]:
         """Those of its tables that are files beside the study file."""
         return [name for name in self.tables if name.endswith(".csv")]
+
+    @property
+    def published_tables(self) -> list[str]:
+        """The others: those of data/published."""
+        return [name for name in self.tables if name not in self.own_tables]
 
     def model_of(self, arm: Arm) -> str:
         """The simulator's model of an arm."""

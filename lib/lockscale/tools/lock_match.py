@@ -65,11 +65,8 @@ class Match:
             )
         )
         more = f"; and {len(of) - 4} more" if len(of) > 4 else ""
-        return (
-            "; ".join(of[:4])
-            + more
-            + (f"; not {', '.join(self.others)}" if self.others and not whole else "")
-        )
+        left_out = f"; not {', '.join(self.others)}" if self.others and not whole else ""
+        return "; ".join(of[:4]) + more + left_out
 
 
 def pct_of(entries: Sequence[Entry]) -> float | None:

@@ -35,6 +35,7 @@ from lockscale.show.explore.setting import (
 )
 from lockscale.show.explore.view import View, depends, view, view_while
 from lockscale.show.explore.words import calibration, numbers, removes, runs, sliders
+from lockscale.show.readable import WRAPS
 
 EXPLORER, TIME = "lockscale-explorer", "lockscale-time"
 """CSS classes: of all of it, and of the sliders whose number is shown but cannot be typed."""
@@ -159,7 +160,6 @@ UNMEASURED = {"ticklabeloverflow": "allow"}
 """Of an axis that is drawn again and again: the browser lays out the page anew for each label it measures."""
 WIDE = {"description_width": "150px"}
 LEFT_PX, RIGHT_PX = 490, 430
-WRAPS = {"flex_flow": "row wrap"}  # a small window has them below one another
 NOTHING = np.array([])
 
 
