@@ -112,14 +112,14 @@ def test_the_readme_is_short_and_names_every_document():
 def test_what_why_and_the_picture_take_a_minute_and_the_results_another():
     """At some 250 words a minute; addresses, comments and what a command prints are not read word by word."""
     read = re.sub(r"(?ms)^```text\n.*?^```$|<!--.*?-->|\]\(.*?\)", "", README)
-    first, results = read.partition("## Two commands")[0], read.partition("## From a source patch")[0]
-    assert "](figures/" in README.partition("## Two commands")[0]
+    first, results = read.partition("## Commands")[0], read.partition("## From a source patch")[0]
+    assert "](figures/" in README.partition("## Commands")[0]
     assert len(first.split()) <= 250 and len(results.split()) <= 600
 
 
 def test_the_first_picture_has_what_was_published_in_virtual_time_and_predicted():
     """Of the patched arm over the unpatched one, in the numbers beside the picture."""
-    (stem,) = re.findall(r"!\[.*?\]\(figures/([\w-]+)\.svg\)", README.partition("## Two commands")[0])
+    (stem,) = re.findall(r"!\[.*?\]\(figures/([\w-]+)\.svg\)", README.partition("## Commands")[0])
     numbers, study = pd.read_csv(paths.FIGURES / f"{stem}.csv"), load_study(stem.removesuffix("-gains"))
     sides = (numbers.arm == study.patched.name) & (numbers.over == study.unpatched.name)
     points = {name: int(numbers[sides][name].count()) for name in ("published", "virtual", "predicted_high")}

@@ -253,7 +253,7 @@ def test_tab_reaches_every_control(page: Any):
             )
         )
         page.keyboard.press("Tab")
-    for name in ("arm", "threads", "hold (ns)", "elsewhere (us)", "lock kind", "start skew (us)"):
+    for name in ("arm", "threads", "hold_ns", "elsewhere_us", "lock kind", "start skew (us)"):
         assert any(text and name in text for text in reached), (name, sorted(map(str, reached)))
 
 

@@ -143,3 +143,19 @@ def test_an_arm_that_changes_the_line_below_the_hook_of_the_observe_patch_does_n
     assert applies(study.arm("before", SAME)).ok
     with pytest.raises(BadInput, match="does not apply"):
         applies(study.arm("after", CODE))
+
+
+def test_a_study_that_counts_an_event_that_its_kernel_lacks_is_told_before_a_kernel_is_built(study: Study):
+    header = study.tree / "include/trace/events/ext4.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("TRACE_EVENT(ext4_allocate_inode,\n")
+    (study.folder / "observe").mkdir()
+    (study.folder / "observe/series").touch()
+    counter = {"name": "retries", "unit": "per create", "expect": ["patched = 0"]}
+    counted = {"count": ["trace:ext4_inode_bit_rety"], "per": ["trace:ext4_allocate_inode"]}
+    write_study(counters=[counter | counted], check={"processes": 2, "items_per_process": 10, "cpus": 1})
+    arm = study.arm("patched", CODE)
+    with pytest.raises(BadInput, match=r"has no trace event ext4_inode_bit_rety: correct the name"):
+        applies(arm)
+    header.write_text("TRACE_EVENT(ext4_allocate_inode,\nTRACE_EVENT(ext4_inode_bit_rety,\n")
+    assert applies(arm).ok

@@ -3,12 +3,12 @@
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lockscale.errors import BadInput
-from lockscale.filesystems import FsType
+from lockscale.filesystems import FsType, fs_type
 from lockscale.kernels.base import RATE, build_kind, kind_for
 from lockscale.kernels.build import build, build_folder, built_before, series_in
 from lockscale.kernels.checkpatch import checkpatch_detail, new_warnings
@@ -16,7 +16,7 @@ from lockscale.kernels.config import configure
 from lockscale.kernels.identity import code_of
 from lockscale.kernels.series import Series, apply_beside, chosen_names, read_series, with_on_top
 from lockscale.kernels.source import compiler, find_source, version_in
-from lockscale.measure.count_calls import OBSERVE
+from lockscale.measure.count_calls import OBSERVE, sources_of
 from lockscale.programs import need
 from lockscale.study.file import list_studies, load_whole_study
 
@@ -44,11 +44,17 @@ class CheckResult:
 
 
 def applies(series: Series) -> CheckResult:
-    """Onto the pristine tree, without fuzz, and it is not in already; what counts its events, onto it."""
+    """Onto the pristine tree, without fuzz, and it is not in already; what counts its events, onto it.
+
+    BadInput where its study counts a trace event that the kernel then does not have.
+    """
     counted = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
     with build_folder(find_source(None, series.base)) as (tree, _):
         changed = apply_beside(series, tree)
         apply_beside(counted, tree)
+    if series.study in list_studies():
+        study = load_whole_study(series.study)
+        refuse_unknown_events([series], sources_of(study).trace, fs_type(study.filesystem))
     files = ", ".join(changed) or "nothing: this arm is the base"
     return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
 
@@ -132,9 +138,9 @@ def _changed_code(series: Series, tree: Path) -> Code | str:
 EVENT = r"^(?:TRACE|DEFINE)_(?:\w+_)?EVENT\w*\(\s*(?:\w+,\s*)?({system}_\w+)"
 
 
-def refuse_unknown_events(arms: Iterable[Series], events: Iterable[str], fs: FsType) -> None:
+def refuse_unknown_events(arms: Iterable[Series], events: Sequence[str], fs: FsType) -> None:
     """BadInput when the observe kernel of one of the arms would lack one of `events` of a file system."""
-    for series in arms:
+    for series in arms if events else ():
         whole = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
         with build_folder(find_source(None, series.base)) as (tree, _):
             missing = sorted(set(events) - events_of(whole, tree, fs))

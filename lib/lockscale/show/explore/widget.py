@@ -370,14 +370,13 @@ def _controls() -> dict[str, Any]:
     left, right = (
         {"style": WIDE, "layout": {"width": f"{px}px", "max_width": "100%"}} for px in (LEFT_PX, RIGHT_PX)
     )
-    hold, elsewhere = (f"{name} ({TIMES[name].rpartition('_')[2]})" for name in ("hold", "elsewhere"))
     return {
         "scene": w.Dropdown(options=titles, description="contention", **left),
         "arm": w.Dropdown(options=tuple(scenes()[0].arms), description="arm", **left),
         "threads": w.IntSlider(min=1, max=MAX_THREADS, description="threads", **left),
         "compare": w.Checkbox(description="what does this patch remove?", indent=True, **left),
-        "hold": TimeSlider(description=hold, **left),
-        "elsewhere": TimeSlider(description=elsewhere, **right),
+        "hold": TimeSlider(description=TIMES["hold"], **left),
+        "elsewhere": TimeSlider(description=TIMES["elsewhere"], **right),
         "kind": w.Dropdown(options=list(LOCK_KINDS), description="lock kind", **right),
         "skew_us": w.FloatSlider(max=MAX_SKEW_US, step=50, description="start skew (us)", **right),
         "cpus": w.IntSlider(max=MAX_THREADS, description="host CPUs (0: enough)", **right),

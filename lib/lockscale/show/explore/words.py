@@ -83,9 +83,9 @@ def sliders(setting: Setting) -> str:
     """What the two times mean to the model; a lock can be held for more than `hold`, and more than once."""
     meanings = {one.name: one.meaning for one in model_of(setting.of.model).parameters}
     said = [
-        f"slider {slider}: {meanings[name]}"
+        f"{name}: {meanings[name]}"
         if depends(setting.scene, setting.arm, name)
-        else f"slider {slider}: {setting.arm} has no such {'section' if slider == 'hold' else 'work'}"
+        else f"{name}: {setting.arm} has no such {'section' if slider == 'hold' else 'work'}"
         for slider, name in TIMES.items()
     ]
     if setting.shares_cpus:
