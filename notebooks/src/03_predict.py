@@ -43,16 +43,20 @@ sentences(f"The prediction's SHA-256 is {story.write_prediction(prediction)}.")
 # %% [markdown]
 # ## Who waits
 #
-# Where the threads of the published machine spend their time: of all threads, each function has its share of
-# the time that an operation takes. That is Little's law for the ratio of two functions, in which the rate
-# cancels out. (Rate times time should also be the number of threads; where a source prints both, such as S1,
-# [01](01_audit.ipynb) says whether it is. For S1 it is not, so 48 threads are assumed for the profile.)
+# Where the threads of the published machine spend their time: of all threads, each function has its share
+# of the time that an operation takes. That is Little's law for the ratio of two functions, in which the
+# rate cancels out. (Rate times time should also be the number of threads; where a source prints both, such
+# as S1, [01](01_audit.ipynb) says whether it is. For S1 it is not, so 48 threads are assumed for the
+# profile.) Where no profile is published, rates alone say how many threads are not working as one alone
+# would, but not for what they wait, nor whether they wait or are slower.
 
 # %%
 if answer.waits:
     display(
         story.show(
-            waits_icicle(answer.waits, f"published, {study}"), waits_table(answer.waits), "03-who-waits"
+            waits_icicle(answer.waits, f"{answer.waits_origin}, {study}"),
+            waits_table(answer.waits),
+            "03-who-waits",
         )
     )
 

@@ -120,10 +120,10 @@ if len(predicted):
 # %% [markdown]
 # The bounds that follow from the algorithm alone. They are wide, so when they hold this shows only that the
 # run does what the algorithm says; whether the model is right is judged further below. `extra` is by how
-# much the unpatched arm's counter exceeds the patched arm's, with its 95% interval from `low` to `high`,
-# and `spread` is the patched arm's largest count less its smallest. A bound holds, or it does not, or it is
-# *undecided*: where the patch was predicted to reduce the counter, and the counted difference is no larger
-# than `spread`.
+# much the unpatched arm's counter exceeds the patched arm's, with its rank-based interval from `low` to
+# `high`, whose level (`level_pct`) depends on the number of counts, and `spread` is the patched arm's
+# largest count less its smallest. A bound holds, or it does not, or it is *undecided*: where the patch was
+# predicted to reduce the counter, and the counted difference is no larger than `spread`.
 
 # %%
 guests = judge_guests(story.read_prediction(), story.rows, story.study)

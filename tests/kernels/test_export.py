@@ -147,7 +147,7 @@ def test_a_bare_diff_is_no_mail(made, tmp_path: Path):
     text = series.patches[0].read_text()
     series.patches[0].write_text(text[text.index("diff --git") :])
     with pytest.raises(
-        BadInput, match=r"0001-.*\.patch is not a mail that git am accepts .* git format-patch$"
+        BadInput, match=r"0001-.*\.patch is not a mail as git format-patch writes it .* git format-patch$"
     ):
         export(series, "mbox", tmp_path / "out.mbox")
     assert not (tmp_path / "out.mbox").exists()

@@ -160,7 +160,7 @@ def test_a_bare_diff_does_not_go_in(kernel: Kernel):
     (patch,) = kernel.series().patches
     patch.write_text(git(kernel.work, "diff", "HEAD~1"))
     with pytest.raises(
-        BadInput, match=r"0001-.*\.patch is not a mail that git am accepts .* git format-patch$"
+        BadInput, match=r"0001-.*\.patch is not a mail as git format-patch writes it .* git format-patch$"
     ):
         apply_beside(read_series("s", "arm"), kernel.tree)
 

@@ -2,6 +2,7 @@
 """What a patch of a lock promises: by the scale of time, said in two ways, and the stronger no less."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from known_locks import learned, profile, timed, waiting
@@ -10,6 +11,9 @@ from lockscale.predict.lock_answer import ask_lock
 from lockscale.predict.lock_data import UnpatchedData
 from lockscale.tools.lock_profile import LockProfile
 from lockscale.tools.profile_entry import Entry
+from lockscale.tools.registry import profiles_of
+
+SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def saturated_rates(hold_us: float, outside_us: float) -> dict[int, float]:
@@ -91,3 +95,57 @@ def test_rates_bound_what_is_avoided_by_the_hold_that_they_leave_room_for() -> N
     measured = UnpatchedData({1: 100.0, 2: 190.0}, None, wait_share=0.3)
     (found,) = ask_lock(measured, ["avoid L 90%"], [], learned()).candidates
     assert found.promise is not None and found.promise <= 2 / (10.0 - 0.9 * 1000 / 190) / 0.190 + 1e-9
+
+
+STACKS = {"fa;_raw_spin_lock;slow": 40, "fb;_raw_spin_lock;slow": 20, "worka": 20, "workb": 20}
+TREE = """
+            |
+            ---entry
+               |
+{branches}
+"""
+
+
+def report_of_children() -> str:
+    """perf report --children -g caller of STACKS, all below `entry`: each function's row has its graph."""
+    head = "# Samples: 1K of event 'cycles'\n#\n# Children      Self  Command  Shared Object  Symbol\n#\n"
+    branch = "               |--{share}.00%--{first}\n{rest}               |\n"
+    lines = "".join(
+        branch.format(
+            share=share, first=first, rest="".join(f"               |          {one}\n" for one in rest)
+        )
+        for (first, *rest), share in ((stack.split(";"), share) for stack, share in STACKS.items())
+    ).replace("slow", "native_queued_spin_lock_slowpath")
+    row = "{children:9.2f}% {own:8.2f}%  w  [kernel.kallsyms]  [k] {name}\n"
+    text = head + row.format(children=100, own=0, name="entry") + TREE.format(branches=lines.rstrip(" |\n"))
+    for name, share in (("fa", 40), ("fb", 20)):
+        chain = f"            ---{name}\n               _raw_spin_lock\n"
+        text += row.format(children=share, own=0, name=name) + "            |\n" + chain
+        text += "               native_queued_spin_lock_slowpath\n\n"
+    return text + "".join(row.format(children=20, own=20, name=name) + "\n" for name in ("worka", "workb"))
+
+
+@pytest.mark.parametrize("form", ["children", "folded"])
+def test_each_change_of_several_takes_its_own_share_in_any_form_of_a_profile(form: str) -> None:
+    folded = "".join(f"w;entry;{stack} {share}\n" for stack, share in STACKS.items())
+    text = (
+        report_of_children()
+        if form == "children"
+        else folded.replace("slow", "native_queued_spin_lock_slowpath")
+    )
+    (seen,) = profiles_of(text)
+    gone = {
+        "lockless fa": 40, "lockless fa + lockless fb": 60, "lockless fa + avoid worka 100%": 60,
+        "lockless fa + avoid worka 50%": 50, "lockless fa + lockless fb + avoid worka 100%": 80,
+    }  # fmt: skip
+    measured = UnpatchedData({}, seen, 32)
+    found = {one.patch: one.promise for one in ask_lock(measured, list(gone), [], learned()).candidates}
+    assert found == {patch: pytest.approx(1 / (1 - pct / 100)) for patch, pct in gone.items()}
+
+
+@pytest.mark.parametrize("form", ["callee", "caller", "children", "flat", "folded", "fractal"])
+def test_two_changes_of_real_stacks_promise_the_same_in_every_form(form: str) -> None:
+    (seen,) = profiles_of((SAMPLES / f"perf_report-6.1.187-{form}.txt").read_text())
+    asked = ["lockless _raw_spin_lock + avoid critical 100%"]
+    (found,) = ask_lock(UnpatchedData({}, seen, 8), asked, [], learned()).candidates
+    assert found.promise == pytest.approx(1.172, abs=0.001), "4.9% and 9.8% of the samples"

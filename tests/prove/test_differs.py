@@ -159,3 +159,27 @@ def test_a_study_that_counts_an_event_that_its_kernel_lacks_is_told_before_a_ker
         applies(arm)
     header.write_text("TRACE_EVENT(ext4_allocate_inode,\nTRACE_EVENT(ext4_inode_bit_rety,\n")
     assert applies(arm).ok
+
+
+@pytest.mark.parametrize(("name", "is_there"), [("f", True), ("ff", False), ("twice", True), ("g", True)])
+def test_a_function_that_no_source_has_is_told_before_a_kernel_is_built(
+    study: Study, name: str, is_there: bool
+):
+    """One of the base, none, one that another arm of the study adds, and one far from the file systems."""
+    (study.tree / "drivers").mkdir()
+    (study.tree / "drivers/g.c").write_text("int g(void)\n{\n\treturn 1;\n}\n")
+    (study.folder / "observe").mkdir()
+    (study.folder / "observe/series").touch()
+    counter = {"name": "calls", "unit": "calls", "expect": ["patched = 0"]}
+    counter |= {"count": [f"calls:{name}"], "per": ["trace:ext4_allocate_inode"]}
+    header = study.tree / "include/trace/events/ext4.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("TRACE_EVENT(ext4_allocate_inode,\n")
+    write_study(counters=[counter], check={"processes": 2, "items_per_process": 10, "cpus": 1})
+    study.arm("unpatched", SAME)
+    arm = study.arm("patched", CODE.replace("2 * a", "twice(a)"))
+    if is_there:
+        assert applies(arm).ok
+    else:
+        with pytest.raises(BadInput, match="the kernel source has no function ff, whose calls s counts"):
+            applies(arm)

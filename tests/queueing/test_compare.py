@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: MIT
 """What a comparison says: the noise floor, who ties with the best, who predicts large thread counts."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 from scipy.stats import f as f_distribution
 
 from lockscale.errors import BadInput
-from lockscale.queueing import AMDAHL, IMPATIENT, MACHINE_REPAIRMAN, RETRY_STORM, USL
+from lockscale.queueing import (
+    AMDAHL,
+    AMDAHL_SPILL,
+    HAND_OVER,
+    IMPATIENT,
+    MACHINE_REPAIRMAN,
+    RETRY_STORM,
+    USL,
+    USL_EXPONENT,
+)
 from lockscale.queueing.compare import compare_models, rank
 from lockscale.queueing.evidence import (
     contains,
@@ -21,7 +32,6 @@ from lockscale.queueing.evidence import (
 from lockscale.queueing.fit import fit_model
 from lockscale.queueing.fitted import Fit
 from lockscale.queueing.laws.boyd_wickizer import TWO_QUEUE
-from lockscale.queueing.laws.usl import USL_EXPONENT
 from lockscale.queueing.points import points
 from lockscale.queueing.search import problem_of, search
 
@@ -74,6 +84,16 @@ def test_a_model_within_the_noise_is_said_to_be_the_end_of_the_search():
     ranked = compare_models((threads, USL(threads, **TRUTH) * wobble), [USL, RETRY_STORM])
     assert ranked.within_noise == ("usl",)
     assert "in sample within it: usl" in repr(ranked) and "stop here" in repr(ranked)
+
+
+def test_a_model_with_a_parameter_for_each_point_is_not_said_to_be_within_the_noise():
+    """Four thread counts, four parameters; and an error that is printed as the noise is within it."""
+    rates = [1000, 1100, 1900, 2100, 2500, 2550, 2600, 2590]
+    ranked = compare_models((np.repeat([1, 2, 4, 8], 2), rates), [HAND_OVER, USL_EXPONENT, AMDAHL_SPILL])
+    said = re.search(r"in sample within it: (.*?)\.", repr(ranked))[1]
+    assert (
+        said == "usl_exponent and hand_over (amdahl_spill has a parameter for each point, which says nothing)"
+    )
 
 
 def test_how_far_runs_scatter_is_said_beside_what_their_means_leave():

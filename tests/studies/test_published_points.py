@@ -47,7 +47,7 @@ def test_times_of_an_unpublished_amount_of_work_are_scaled_at_the_floor():
             "threads": 1,
             "simulated": 5000.0,
             "in_table": pytest.approx(5000),
-            "origin": "published",
+            "origin_of_table": "published",
             "error_pct": pytest.approx(0, abs=1e-9),
         }
     ]
@@ -82,6 +82,17 @@ def s3_of(arm: str, containers: int) -> float:
 def test_nothing_is_beside_other_parameters_or_times_of_an_unpublished_amount_of_work():
     assert published_beside("inode_claim", [48], hold_ns=100.0) == []
     assert published_beside("orphan_file", [64]) == []
+
+
+def test_each_of_two_loads_of_a_study_stands_beside_its_own_model():
+    """S4's reaim is none of the model of its stress-orphan, in whose arms the same lists are."""
+    rates = published_table("s4_creat_clo").frame
+    patched = rates[
+        (rates.arm == "orphan-lockless") & (rates.threads == 31) & (rates.statistic == "mean_of_5")
+    ]
+    (row,) = published_beside("creat_clo", [31, 32], patched=True)
+    assert (row["table"], row["arm"], row["published"]) == ("s4_creat_clo", "orphan-lockless", *patched.value)
+    assert published_beside("orphan_file", [1, 9, 31]) == []
 
 
 def test_without_a_point_in_common_there_is_no_scale():

@@ -206,6 +206,7 @@ def patches_export(which: str, form: str, output: str | None, run: str) -> None:
     series = named_series(which)
     measured = what_was_measured(series.study, series.arm, run)
     made = export(series, form, Path(output) if output else None, measured)
+    click.echo(f"not checked here: whether it applies and builds (lockscale patches check {which})", err=True)
     value = {"study": series.study, "arm": series.arm, "format": form}
     written = [made.path.with_name(name) for name in made.files] if form == "mbox" else [made.path]
     show({**value, "path": str(made.path), "files": list(made.files)}, "\n".join(map(str, written)))

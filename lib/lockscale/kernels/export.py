@@ -29,6 +29,9 @@ LDISKFS_TAKES = re.compile(
 )
 
 
+UNWRITTEN = "write here"  # in the cover of a new study's arm
+
+
 @dataclass(frozen=True)
 class Exported:
     """What was written: a file, or a folder with `files` in it."""
@@ -100,6 +103,8 @@ def _note(series: Series, measured: str) -> str:
     """The head, the cover, and what was measured."""
     cover = series.folder / "cover.md"
     said = as_mail(_on_base(series, read_text(cover))) if cover.is_file() else ""
+    if UNWRITTEN in said:
+        raise BadInput(f"{cover} still says `{UNWRITTEN}`: write what the patches do, or remove the line")
     return "\n\n".join(part.strip("\n") for part in (_head(series), said, measured) if part) + "\n"
 
 

@@ -49,8 +49,8 @@ def read_mail(patch: Path) -> bytes:
     is_mail = all(re.search(rb"^%s: \S" % name, head, re.MULTILINE) for name in (b"From", b"Subject"))
     if not (is_mail and 0 <= message_ends < diff):
         raise BadInput(
-            f"{patch} is not a mail that git am accepts (From:, Subject:, text, `---`, diff): "
-            "make it with git format-patch"
+            f"{patch} is not a mail as git format-patch writes it (From:, Subject:, text, `---`, "
+            "`diff --git`): make it with git format-patch"
         )
     return content if content.startswith(b"From ") else MBOX_LINE + content
 

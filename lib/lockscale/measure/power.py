@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import chdtri, ndtr, stdtrit
 
 from lockscale.errors import BadInput, printable
 from lockscale.measure.resume import LOAD, entries_alike
@@ -31,7 +31,7 @@ class BlockNoise:
     @property
     def at_most(self) -> float:
         """Its upper limit at SURE (Browne, Statistics in Medicine 14, 1995: sample sizes from pilots)."""
-        return float(self.sd * np.sqrt(self.df / stats.chi2.ppf(1 - SURE, self.df)))
+        return float(self.sd * np.sqrt(self.df / chdtri(self.df, SURE)))
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,12 @@ def power(iterations: int, effect: float, sd: float, alpha: float = ALPHA) -> fl
     Normal beyond scipy's reach, which ends where the power is 1 to many digits. A change that is seen
     with the wrong sign is none.
     """
+    from scipy.stats import nct  # slow to import, and few commands ask for a power
+
     df = iterations - 1
-    limit, shift = stats.t.isf(alpha / 2, df), abs(effect) * np.sqrt(iterations) / sd
-    exact = float(stats.nct.sf(limit, df, shift))
-    return exact if np.isfinite(exact) else float(stats.norm.sf(limit - shift))
+    limit, shift = -stdtrit(df, alpha / 2), abs(effect) * np.sqrt(iterations) / sd
+    exact = float(nct.sf(limit, df, shift))
+    return exact if np.isfinite(exact) else float(ndtr(shift - limit))
 
 
 def iterations_for(effect_pct: float, sd: float, comparisons: int = 1) -> int | None:

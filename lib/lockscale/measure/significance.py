@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from lockscale.errors import BadInput
 from lockscale.study.file import Study
@@ -151,7 +151,7 @@ def mean_p(gaps: Array, least: float = 0.0) -> Array:
     mean, se = gaps.mean(axis=1), np.maximum(gaps.std(axis=1, ddof=1), least) / np.sqrt(n)
     flat = se <= 1e-12 * np.maximum(1, np.abs(mean))
     t = np.abs(mean) / np.where(flat, 1, se)
-    found: Array = np.where(flat, np.where(np.abs(mean) <= 1e-12, 1.0, 0.0), 2 * stats.t.sf(t, n - 1))
+    found: Array = np.where(flat, np.where(np.abs(mean) <= 1e-12, 1.0, 0.0), 2 * stdtr(n - 1, -t))
     return found
 
 
@@ -170,7 +170,7 @@ def _interval(ratios: Array, seed: int) -> tuple[float, float, str]:
     se = ratios.std(ddof=1) / np.sqrt(n)
     tail = (1 - LEVEL) / 2
     if n < LEAST_FOR_BOOTSTRAP:
-        half = float(stats.t.isf(tail, n - 1) * se)
+        half = float(-stdtrit(n - 1, tail) * se)
         return mean - half, mean + half, "Student"
     drawn = ratios[np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))]
     spread = drawn.std(axis=1, ddof=1) / np.sqrt(n)
@@ -216,7 +216,7 @@ def aa_pairs(values: pd.DataFrame, study: Study, keys: list[str], gap: Gap) -> p
         if len(pair) == 2:
             apart = float(gap(pair[:1], pair[1:])[0])
             noise, df = _noise(here[here.pair == "ab"], study, gap)
-            p = 2 * float(stats.t.sf(abs(apart) / noise, df)) if noise else None
+            p = 2 * float(stdtr(df, -abs(apart) / noise)) if noise else None
             names = dict(zip(keys, key, strict=True))
             found.append(names | {"first": pair[0], "second": pair[1], "gap": apart, "p": p})
     table = pd.DataFrame(found, columns=[*keys, *AA[:4]])

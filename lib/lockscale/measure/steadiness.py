@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtr
 
 from lockscale.measure.rows import of_all_processes
 
@@ -67,6 +67,8 @@ def drift(blocks: Array) -> tuple[float, float | None]:
     """Slope a block of `blocks` (log values in order), and the p of slope 0 by least squares."""
     if blocks.size < 2:
         return 0.0, None
+    from scipy import stats  # slow to import, and only what judges a run needs it
+
     line = stats.linregress(np.arange(blocks.size), blocks)
     return float(line.slope), float(line.pvalue) if blocks.size >= LEAST_BLOCKS else None
 
@@ -82,7 +84,7 @@ def warm_up(blocks: Array) -> tuple[float, float | None]:
     se = float(blocks[1:].std(ddof=1) * np.sqrt(1 + 1 / n))
     if se <= 1e-12:
         return gap, 1.0 if abs(gap) <= 1e-12 else 0.0
-    return gap, float(2 * stats.t.sf(abs(gap) / se, n - 1))
+    return gap, float(2 * stdtr(n - 1, -abs(gap) / se))
 
 
 def outliers(rows: pd.DataFrame) -> pd.DataFrame:

@@ -97,8 +97,8 @@ class Idea:
 class Answer:
     """Made from `used` alone; `published` stands beside it for the reader and is filled in last.
 
-    origin: of the unpatched side's rates. A run's rates are put beside the predictions where they are of the
-    same one.
+    waits_origin: from where it is known who waits. origin: of the unpatched side's rates. A run's rates are
+    put beside the predictions where they are of the same one.
     """
 
     study: str
@@ -111,6 +111,7 @@ class Answer:
     naive_reason: str
     notes: list[str] = field(default_factory=list)
     published: list[dict[str, Any]] = field(default_factory=list)
+    waits_origin: str = "published"
     origin: str = "published"
 
     def to_json(self) -> dict[str, Any]:
@@ -161,10 +162,11 @@ def answer_text(answer: Answer) -> str:
     """What was read, what it says, who waits, the predictions, what is open, and what is worth writing."""
     predictions = _table([asdict(one) for one in answer.predictions])
     missing = _list(map(_closed_by, answer.open))
+    whence = "" if answer.waits_origin == "published" else f"{answer.waits_origin}; "
     parts = [
         f"From {'; '.join(answer.used)}.",
         f"Parameters: {STATUSES}\n{_table([asdict(one) for one in answer.parameters])}",
-        "Who waits for what (threads: of all, by their share of the operation's time)\n"
+        f"Who waits for what ({whence}threads: of all, by their share of the operation's time)\n"
         f"{_table([asdict(one) for one in answer.waits])}",
         f"Predictions; low, high: 95%, unless said below; naive_value: {answer.naive_reason}\n{predictions}",
         f"Not in the data of the unpatched kernel\n{missing}",

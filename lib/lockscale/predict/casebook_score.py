@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.casebook import CaseLoad, PublishedCase, UnpatchedSide, asked_of, past, read_casebook
@@ -49,7 +49,7 @@ def history_alone(before: tuple[PublishedGain, ...], unpatched: UnpatchedSide) -
     x, y, weight = (np.array(column) for column in zip(*known, strict=True))
     k = (weight * x) @ y / ((weight * x) @ x)
     scatter = np.sqrt((weight * (y - k * x) ** 2).sum() / max(weight.sum() - 1, 1.0))
-    half = float(student.ppf((1 + HOLDS) / 2, max(weight.sum() - 1, 1.0)) * scatter)
+    half = float(stdtrit(max(weight.sum() - 1, 1.0), (1 + HOLDS) / 2) * scatter)
     value = float(k * np.log(unpatched.promise))
     return GainInterval(*(float(np.exp(value + side * half)) for side in (-1, 0, 1)))
 

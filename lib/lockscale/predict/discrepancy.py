@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from lockscale.predict.posterior import Floats
 
@@ -70,6 +69,11 @@ def spread_of(logs: Floats) -> float:
     return float(high - low) / NORMAL_90
 
 
+def _log_density(off: Floats) -> Floats:
+    """Of Student's t with FREEDOM degrees, but for a constant."""
+    return -(FREEDOM + 1) / 2 * np.log1p(off**2 / FREEDOM)
+
+
 def learned(judged: Iterable[JudgedGain]) -> Discrepancy:
     """From other studies' gains; from none it is the prior."""
     by_arm: dict[tuple[str, str], list[JudgedGain]] = {}
@@ -81,7 +85,7 @@ def learned(judged: Iterable[JudgedGain]) -> Discrepancy:
     for points in by_arm.values():
         for one in points:
             scale = np.sqrt(REPEATS**2 + one.spread**2 + (RELATIVES * one.changed) ** 2)
-            likely += student.logpdf(one.off, FREEDOM, scale=scale) / len(points)
+            likely += _log_density(one.off / scale) / len(points) - np.log(scale) / len(points)
     relative, repeats = np.unravel_index(int(np.argmax(likely)), likely.shape)
     return Discrepancy(
         relative=float(RELATIVES[relative, 0]),

@@ -17,7 +17,7 @@ from lockscale.predict.advice import Advice, advice, how_to_share
 from lockscale.predict.casebook import past, read_casebook, usual_most
 from lockscale.predict.change_kind import GONE, KEPT, LESS
 from lockscale.predict.lock_data import FAR_PCT, UnpatchedData
-from lockscale.predict.lock_notes import no_waits, notes_of, rows_taken_together, warnings_of
+from lockscale.predict.lock_notes import moved_lines, no_waits, notes_of, rows_taken_together, warnings_of
 from lockscale.predict.lock_verdict import (
     MatchedPatch,
     all_seen,
@@ -149,9 +149,10 @@ def _usual(measured: UnpatchedData) -> list[str]:
     waits = measured.profile.waits if measured.profile else ()
     if measured.profile and not waits:
         left_out = next((f" ({one})" for one in measured.profile.warnings if "left out" in one), "")
+        moved = moved_lines(measured, [])
         raise BadInput(
             f"no function that waits for a lock is in this profile{left_out}: name the target of the patch, "
-            'such as --patch "avoid FUNCTION 80%"'
+            f'such as --patch "avoid FUNCTION 80%"{"; " if moved else ""}{moved}'
         )
     lock = _its_own_name(measured.profile, waits[0]) if measured.profile else THE_LOCK
     return [text.format(lock) for text in CANDIDATES]
@@ -174,7 +175,7 @@ def _candidate(measured: UnpatchedData, asked: MatchedPatch, learned: GainModel)
         _promise(measured, change, match, share)
         for change, match, share in zip(changes, found, shares, strict=True)
     ]
-    promise = _together(measured, promises, matches)
+    promise = _together(measured, promises, changes, matches)
     if promise is not None and not any(change.of_work for change in changes):
         promise = min(promise, _most_of_locks(changes, matches))
         if None not in shares and not any(change.saved for change in changes):
@@ -283,7 +284,10 @@ def _promise_of_rates(measured: UnpatchedData, change: Change) -> float | None:
 
 
 def _together(
-    measured: UnpatchedData, promises: Sequence[float | None], matches: Sequence[Match]
+    measured: UnpatchedData,
+    promises: Sequence[float | None],
+    changes: Sequence[Change],
+    matches: Sequence[Match],
 ) -> float | None:
     """Of several changes: what each takes away of the time is taken away, and nothing of it twice."""
     known = [promise for promise in promises if promise is not None]
@@ -292,7 +296,9 @@ def _together(
     if len(known) == 1:
         return known[0]
     gone = sum(1 - 1 / promise for promise in known)
-    most = measured.wait_share if measured.wait_share is not None else measured.share_together(matches)
+    most = measured.wait_share
+    if most is None:
+        most = measured.share_together(matches, [change.of_work for change in changes])
     if most is None and not matches:  # of rates alone, as each of them
         return min(promise_of(gone), MOST_OF_RATES)
     return promise_of(gone if most is None else min(gone, max(most, *(1 - 1 / one for one in known))))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What was measured of an unpatched kernel or program, and what share of the threads' time waits for whom."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -214,15 +214,23 @@ class UnpatchedData:
         """Of the threads' time, waiting for locks of which nobody knows who took them."""
         return self._of_busy(self.profile.unassigned_pct) if self.profile and self.wait_share is None else 0.0
 
-    def share_together(self, matches: Iterable[Match]) -> float | None:
-        """Of several locks or functions: what two of them have in common counts once."""
-        known = list(matches)
-        entries = list(dict.fromkeys(entry for match in known for entry in match.waits or match.entries))
-        if self.profile is None or not entries:
+    def share_together(self, matches: Sequence[Match], whole: Sequence[bool] = ()) -> float | None:
+        """Of several locks or functions: what two of them have in common counts once.
+
+        whole: of which of them not the waits alone are meant, but all that has the name on its stack.
+        """
+        if self.profile is None:
+            return None
+        flat = not self.profile.has_callers
+        parts = [
+            _parts(match, flat, place < len(whole) and whole[place]) for place, match in enumerate(matches)
+        ]
+        entries = list(dict.fromkeys(entry for part in parts for entry in part))
+        if not entries:
             return None
         if self.profile.of != SAMPLES and any(entry.wait_ns is not None for entry in entries):
-            return self._of_seconds(known[0].name, sum(entry.wait_ns or 0.0 for entry in entries))
-        single = entries if self.profile.disjoint else once(_of_one_kind(entries))
+            return self._of_seconds(matches[0].name, sum(entry.wait_ns or 0.0 for entry in entries))
+        single = entries if self.profile.disjoint else once(entries)
         return self._of_busy(min(sum(entry.share_pct or 0.0 for entry in single), 100.0))
 
     def _of_busy(self, pct: float) -> float:
@@ -247,7 +255,10 @@ def most_waiting(threads: int) -> float:
     return 1 - 1 / threads
 
 
-def _of_one_kind(entries: list[Entry]) -> list[Entry]:
-    """Those counted as `self` hold no other's samples; where there are any, the rest is what calls them."""
-    own = [entry for entry in entries if entry.counts == "self"]
-    return own or entries
+def _parts(match: Match, flat: bool, whole: bool) -> Sequence[Entry]:
+    """Entries whose shares can be summed; of a flat list, which does not say who calls whom, what a function
+    does itself: those samples are no other's."""
+    if match.waits and not whole:
+        return match.waits
+    own = [entry for entry in match.entries if entry.counts == "self"] if flat else []
+    return own or match.on_stack or match.entries

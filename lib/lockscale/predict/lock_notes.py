@@ -21,13 +21,17 @@ from lockscale.predict.lock_verdict import (
     unfounded,
 )
 from lockscale.predict.published_gains import LEAST_BUSY, promise_of
-from lockscale.tools.lock_functions import function_of
+from lockscale.tools.lock_functions import function_of, moves_a_lock
 from lockscale.tools.lock_profile import LOCK_WAITS, SAMPLES
+from lockscale.tools.profile_entry import caller_of
 
 SLEEPS = re.compile(r"(?:io_|__)?schedule(?:_\w+)?|finish_task_switch|__cond_resched|wait_for_completion\w*")
 ROUNDED_PCT = 1.0
+ROUNDED_DURATION = 0.02
+MOST_NAMED = 4
 NOBODY_WAITS = promise_of(0.02)
 HAND_OVER = 10  # times a hold; a cache line's way is some holds long, a wake-up many
+LEAST_MOVED_PCT = 5.0  # of the samples, in functions that move a lock's cache line
 LEAST_SHARE = 0.01  # who gives less may mean a fraction of 1
 
 
@@ -112,6 +116,33 @@ def other_sleep(measured: UnpatchedData) -> str:
     )
 
 
+def moved_lines(measured: UnpatchedData, asked: Sequence[str]) -> str:
+    """That functions which never wait for a lock move its cache line, and what to ask of them.
+
+    Empty where they have next to no samples, or are asked for already.
+    """
+    profile = measured.profile
+    if profile is None or profile.of != SAMPLES:
+        return ""
+    own = [one for one in profile.entries if profile.disjoint or one.counts == "self"]
+    names = dict.fromkeys(one.path[0] for one in own if moves_a_lock(one.path[0]))
+    share_pct = sum(one.share_pct or 0.0 for one in own if one.path[0] in names)
+    if share_pct < LEAST_MOVED_PCT or {*names} & {*asked}:
+        return ""
+    patch = " + ".join(f"unshare {name}" for name in names)
+    return (
+        f"{share_pct:.1f}% of the samples are in {', '.join(names)}, which take or give back a lock without "
+        f'waiting: what they cost is its cache line, so ask for --patch "{patch}"'
+    )
+
+
+def _other_duration(measured: UnpatchedData) -> str:
+    said_s = measured.profile.seconds if measured.profile else None
+    if not said_s or not measured.seconds or abs(measured.seconds / said_s - 1) < ROUNDED_DURATION:
+        return ""
+    return f"the profile says that it is of {said_s:g} s; --seconds {measured.seconds:g} is taken instead"
+
+
 def _other_share(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:
     """That somebody's share of one lock is far from that of the profile, which is not used then."""
     if not measured.wait_share or not measured.profile or measured.waits_unseen:
@@ -149,10 +180,13 @@ def notes_of(
         few_samples(measured),
         _other_share(measured, asked),
         other_sleep(measured),
+        moved_lines(measured, [change.lock for one in asked for change in one.changes]),
+        _other_duration(measured),
         "" if measured.threads_said else f"{ASSUMED_THREADS} threads are assumed: give --threads or rates",
         _slower_alone(measured),
         _of_published_alone(measured),
         _of_every_lock(measured, asked),
+        _of_several_below(asked),
         _of_readers(asked),
         _hardly_held(measured, asked),
         _no_duration(measured),
@@ -217,6 +251,19 @@ def _of_every_lock(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> st
     if first is None or first.name not in names or not names_no_lock(first):
         return ""
     return f"{first.name} is where every lock of its kind waits, and {_which(measured)}"
+
+
+def _of_several_below(asked: Sequence[MatchedPatch]) -> str:
+    """That a function which takes no lock itself stands for the locks of several functions below it."""
+    for match in (match for one in asked for change, match in one.matched if not change.of_work):
+        takers = dict.fromkeys(caller_of(one.path) or one.path[0] for one in match.waits)
+        if match.as_caller and len(takers) > 1 and function_of(match.name) not in takers:
+            which = ", ".join([*takers][:MOST_NAMED]) + (", ..." if len(takers) > MOST_NAMED else "")
+            return (
+                f"{match.name} takes no lock itself: all that {which} wait for below it counts as one lock. "
+                "They may be several"
+            )
+    return ""
 
 
 def _hardly_held(measured: UnpatchedData, asked: Sequence[MatchedPatch]) -> str:

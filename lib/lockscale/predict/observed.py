@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from lockscale.errors import BadInput
 from lockscale.fitting.column import Column
@@ -135,7 +135,7 @@ def _repeats_sd(column: Column) -> float:
     if freedom < 2:
         return RATE_SD
     pooled = np.sqrt(sum(((one - one.mean()) ** 2).sum() for one in groups) / freedom)
-    return float(pooled * t.ppf(0.975, freedom) / norm.ppf(0.975))
+    return float(pooled * stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
 def of_functions(

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, qmc
+from scipy.special import ndtri
 
 from lockscale.queueing.gauss_newton import Effort, Residuals, descend, slopes
 
@@ -30,7 +30,7 @@ Misses = Callable[[dict[str, float]], Floats]
 
 NO_BOUND = np.array(np.inf)
 PRIOR_FACTOR = 10.0
-SD = float(np.log(PRIOR_FACTOR) / norm.ppf(0.975))
+SD = float(np.log(PRIOR_FACTOR) / ndtri(0.975))
 STARTS, TRIES = 31, 4
 GOOD = 2.0  # times as many squared misses as numbers: a descent that ends above it may be stuck
 STEP = 0.08 / SD  # slopes are over 8%: far above what common random numbers leave of noise
@@ -165,6 +165,8 @@ def _chi2(found: Floats) -> float:
 
 def _starts(free: int, residuals: Residuals) -> list[End]:
     """The model's own values and a spread of the prior (Sobol, the same in every run), the best first."""
+    from scipy.stats import qmc  # slow to import, and most commands fit nothing
+
     draws = qmc.Sobol(free, rng=np.random.default_rng(0)).random(STARTS + 1)[1:]
-    sets = np.concatenate([np.zeros((1, free)), norm.ppf(np.clip(draws, 0.01, 0.99))])
+    sets = np.concatenate([np.zeros((1, free)), ndtri(np.clip(draws, 0.01, 0.99))])
     return sorted(zip(sets, residuals(sets), strict=True), key=lambda pair: _chi2(pair[1]))

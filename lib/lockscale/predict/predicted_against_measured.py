@@ -77,14 +77,16 @@ def fullest_guest(rows: pd.DataFrame) -> int:
 def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
     """Each prediction for the published machine, its interval, and the published value.
 
-    `published`, `error_pct` and `inside` are None where nobody published that arm.
+    `published`, `error_pct` and `inside` are None where nobody published that arm. `table`: where the metric
+    was published; two loads of one study have two.
     """
-    truths, found = _published_means(study), []
+    truths, tables, found = _published_means(study), _tables_of(study), []
     machine = prediction.get("published_machine")  # None where nothing could be predicted
     for said in prediction.get("predictions") or [machine] * (machine is not None):
         truth = truths.get((said["arm"], said["threads"], said["metric"]))
         found.append(
             {
+                "table": tables.get(said["metric"]),
                 "arm": said["arm"],
                 "threads": said["threads"],
                 "metric": said["metric"],
@@ -99,6 +101,15 @@ def judge_published(prediction: dict[str, Any], study: Study) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(found)
+
+
+def _tables_of(study: Study) -> dict[str, str]:
+    """Metric -> the first of the study's published tables that has it."""
+    found: dict[str, str] = {}
+    for name in study.published_tables:
+        for metric in published(name).get("metric", pd.Series(dtype=str)).unique():
+            found.setdefault(str(metric), name)
+    return found
 
 
 def _published_means(study: Study) -> dict[tuple[str, int, str], float]:
@@ -128,7 +139,7 @@ def judge_bounds(prediction: dict[str, Any], counter: str, extra: pd.DataFrame) 
     said = [one for one in bounds_of if one["metric"] == f"{EXTRA}{counter}"]
     bounds = pd.DataFrame(said, columns=["cpus", "threads", "low", "high"])
     bounds = bounds.rename(columns={"low": "predicted_low", "high": "predicted_high"})
-    found = extra[["cpus", "threads", "extra", "low", "high", "spread", "origin"]]
+    found = extra[["cpus", "threads", "extra", "low", "high", "level_pct", "spread", "origin"]]
     table = bounds.merge(found, on=["cpus", "threads"], how="right" if bounds.empty else "inner")
     if bounds.empty:
         return table.assign(holds=None)

@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from lockscale.predict.answer import LEAST_GAIN
 from lockscale.predict.change_kind import LEFT
@@ -120,7 +119,7 @@ class GainModel:
         part = min(np.log(max(promise, 1.0)) / LEAST_PROMISE, 1.0) if timed and promise is not None else 1.0
 
         def log_gain(probability: Floats) -> Floats:
-            learned = _from_z(z + spread * student.ppf(probability, FREEDOM))
+            learned = _from_z(z + spread * stdtrit(FREEDOM, probability))
             return part * learned + (1 - part) * FLOOR * (2 * probability - 1)
 
         limited = np.isfinite(next_limit)
@@ -134,10 +133,10 @@ class GainModel:
         bound = max(most, 1.0)  # what is learned may be more, what arrives is not
         if np.isfinite(bound):
             value = _middle(each, float(np.log(bound * SUPERLINEAR)), value)
-        worth = student.sf((_to_z(np.array(FLOOR)) - z) / spread, FREEDOM)
+        worth = stdtr(FREEDOM, (z - _to_z(np.array(FLOOR))) / spread)
         if part < 1 or limited:
             worth = float(np.mean(each > FLOOR))
-        worth *= norm.cdf((np.log(bound) - FLOOR) / BOUND_SD)
+        worth *= ndtr((np.log(bound) - FLOOR) / BOUND_SD)
         value, high = min(value, bound), min(high, bound * SUPERLINEAR)
         return GainInterval(float(low), float(value), float(high), float(worth))
 
@@ -154,7 +153,7 @@ def _lesser(gains: Floats, limit: float) -> Callable[[Floats], Floats]:
 
     All are logarithms; the limit's is normal, and one in twenty is more than ROOM times `limit`.
     """
-    above = norm.sf((gains - limit) / (np.log(ROOM) / norm.isf(0.05)))
+    above = ndtr((limit - gains) / (np.log(ROOM) / ndtri(0.95)))
     below = 1 - (1 - EACH) * np.where(gains > 0, above, 1.0)
     return lambda probability: np.asarray(np.interp(probability, below, gains))
 

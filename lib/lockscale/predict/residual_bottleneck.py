@@ -22,6 +22,7 @@ from lockscale.progress import progress
 from lockscale.queueing.laws.machine_repairman import HAND_OVER, MACHINE_REPAIRMAN
 
 SHARE, ALONE = "left_share", "left_alone_share"
+WHENCE = "derived from published rates: N - X(N) / X(1), all that does not scale"
 GIVEN = {
     SHARE: "time of the queue left for one operation when it is never idle, over one thread's operation",
     ALONE: "the same when it is free; without it taken to be left_share",
@@ -134,11 +135,13 @@ def waits(unpatched: UnpatchedCurve, operation: str, locks: Sequence[str]) -> li
     """By Little's law at the most threads: who does not work as one thread alone does."""
     n, working = unpatched.threads[-1], unpatched.values[-1] / alone(unpatched)
     cycle_us = 1e6 * n / unpatched.values[-1]
-    whom = f"owners of {' and '.join(locks)}, cache-line transfers, or a queue behind: rates do not say which"
+    whom = (
+        f"owners of {' and '.join(locks)}, lines that move, too few CPUs, or a queue behind: not in the rates"
+    )
     rows = [
         (operation, "", n, ""),
         (f"{operation} as one thread alone", operation, working, ""),
-        (f"waiting in {operation}", operation, n - working, whom),
+        (f"{operation}, waiting or slower", operation, n - working, whom),
     ]
     return [Waiting(place, within, at, cycle_us * at / n, why) for place, within, at, why in rows]
 

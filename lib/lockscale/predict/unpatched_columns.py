@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from lockscale.errors import BadInput
 from lockscale.predict.answer import Waiting
@@ -72,7 +72,7 @@ class UnpatchedColumns:
 def mean_interval(values: list[float]) -> tuple[float, float, float]:
     """Mean, and its 95% interval by Student's t."""
     mean = float(np.mean(values))
-    half = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return mean, mean - half, mean + half
 
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import re
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class CheckResult:
 def applies(series: Series) -> CheckResult:
     """Onto the pristine tree, without fuzz, and it is not in already; what counts its events, onto it.
 
-    BadInput where its study counts a trace event that the kernel then does not have.
+    BadInput where its study counts a trace event, or calls of a function, that the kernel then does not have.
     """
     counted = with_on_top(series, build_kind(OBSERVE, series.base).on_top)
     with build_folder(find_source(None, series.base)) as (tree, _):
@@ -55,6 +56,7 @@ def applies(series: Series) -> CheckResult:
     if series.study in list_studies():
         study = load_whole_study(series.study)
         refuse_unknown_events([series], sources_of(study).trace, fs_type(study.filesystem))
+        refuse_unknown_functions(series, sources_of(study).calls)
     files = ", ".join(changed) or "nothing: this arm is the base"
     return CheckResult(True, f"{len(series.patches)} patch(es), without fuzz; changes {files}")
 
@@ -149,6 +151,40 @@ def refuse_unknown_events(arms: Iterable[Series], events: Sequence[str], fs: FsT
                 f"the observe kernel of {series.name} has no trace event {', '.join(missing)}: "
                 "correct the name in the study's counters, or add it to kernel-patches/observe"
             )
+
+
+NEAR = ("fs", "mm", "kernel", "block", "lib", "include")
+"""Where functions that are counted mostly are; to look through all of the source takes seconds."""
+_MADE_BY_MACRO = re.compile(r"__\w+_sys_\w+")
+
+
+def refuse_unknown_functions(series: Series, functions: Iterable[str]) -> None:
+    """BadInput when neither the kernel source nor any arm of the study has the name of one of `functions`."""
+    patches = b""
+    for study, arm in chosen_names(series.study):
+        with contextlib.suppress(BadInput):  # one that cannot be read is told of itself
+            patches += b"\n".join(
+                patch.read_bytes() for patch in read_series(study, arm, line=series.base).patches
+            )
+    with build_folder(find_source(None, series.base)) as (tree, _):
+        missing = [
+            name
+            for name in functions
+            if not _MADE_BY_MACRO.fullmatch(name)
+            and not re.search(rb"\b%s\b" % name.encode(), patches)
+            and not any(_is_named(name, tree, places) for places in (NEAR, (".",)))
+        ]
+    if missing:
+        raise BadInput(
+            f"the kernel source has no function {', '.join(missing)}, whose calls {series.study} counts: "
+            "correct the name in the study's counters"
+        )
+
+
+def _is_named(name: str, tree: Path, places: Sequence[str]) -> bool:
+    there = [place for place in places if (tree / place).is_dir()]
+    argv = [need("grep"), "-rqwF", "--include=*.c", "--include=*.S", "-e", name, "--", *there]
+    return bool(there) and subprocess.run(argv, cwd=tree, capture_output=True, check=False).returncode == 0
 
 
 def events_of(series: Series, tree: Path, fs: FsType) -> set[str]:

@@ -56,9 +56,10 @@ class Comparison:
 
     @property
     def within_noise(self) -> tuple[str, ...]:
-        """Models whose error in sample is no larger than a perfect model's: any smaller fits the noise."""
-        floor = self.noise.pct if self.noise else 0.0
-        return tuple(one.model for one in self.fits if one.mape_pct <= floor and not one.calibrated)
+        """Models whose error in sample, as printed, is no larger than a perfect model's: less fits noise."""
+        floor_pct = round(self.noise.pct, 1) if self.noise else 0.0
+        near = [one for one in self.fits if round(one.mape_pct, 1) <= floor_pct]
+        return tuple(one.model for one in near if not one.calibrated)
 
     @property
     def not_told_apart(self) -> tuple[str, ...]:
@@ -181,7 +182,10 @@ def _floor(all_of_them: Comparison) -> str:
     if all_of_them.within_noise:
         names = _and(list(all_of_them.within_noise))
         enough = "" if all_of_them.best.misfit else " A smaller error would fit the noise, so stop here."
-        return f"{noise}; in sample within it: {names}.{enough}"
+        through = [one.model for one in all_of_them.fits if one.calibrated]
+        has = "has" if len(through) == 1 else "have"
+        freely = f" ({_and(through)} {has} a parameter for each point, which says nothing)" if through else ""
+        return f"{noise}; in sample within it: {names}{freely}.{enough}"
     if all(one.calibrated for one in all_of_them.fits):
         return f"{noise}; every model goes through every point, so the error in sample says nothing."
     those = " that is not calibrated" if any(one.calibrated for one in all_of_them.fits) else ""

@@ -12,7 +12,7 @@ from lockscale.sim import Result, load_model, simulate
 from lockscale.sim.model import Model
 from lockscale.sim.models import AnyModel, is_shipped
 from lockscale.sim.replicate import MAX_THREADS
-from lockscale.studies.hooks import ModelBesidePublished, StudyParts
+from lockscale.studies.hooks import ModelBesidePublished, Scene, StudyParts
 from lockscale.studies.registry import collected, studies
 from lockscale.study.file import Arm, Study, load_study
 from lockscale.study.tables import EXTREMES, StudyTable, published_table
@@ -61,10 +61,12 @@ def _published_of(
 
     def of_one(parts: StudyParts) -> list[dict[str, Any]]:
         study = load_study(parts.name)
-        arms = [arm for arm in study.arms if study.model_of(arm) == model.name]
-        here = [arm.name for arm in arms if model.bind(arm.model_parameters) == values]
+        scenes = [one for one in parts.scenes(study) if not one.any_kind] if parts.scenes else []
+        arms = {arm.name: arm.model_parameters for arm in study.arms if study.model_of(arm) == model.name}
+        arms |= {name: given for one in scenes if one.model == model.name for name, given in one.arms.items()}
+        here = [name for name, given in arms.items() if model.bind(given) == values]
         points = [simulated.assign(arm=name) for name in here]
-        names = study.published_tables if here else []
+        names = [name for name in study.published_tables if _is_of(name, model.name, scenes)] if here else []
         tables = [table for table in map(published_table, names) if _has_rates(table)]
         both = [
             errors(of_arm, table_points(study, of_arm, table)).assign(study=study.name, table=table.name)
@@ -75,6 +77,12 @@ def _published_of(
         return [dict(zip(PUBLISHED, row, strict=True)) for part in named for row in part.to_numpy().tolist()]
 
     return collected(of_one)
+
+
+def _is_of(table: str, model: str, scenes: Sequence[Scene]) -> bool:
+    """Not of a table of another load, which another model of the study has."""
+    models = {one.model for one in scenes if one.table == table}
+    return not models or model in models
 
 
 PUBLISHED = ["study", "table", "arm", "threads", "simulated", "published", "error_pct"]
@@ -173,9 +181,10 @@ def calibration(study: Study) -> str:
 
 
 def errors(points: pd.DataFrame, in_table: pd.DataFrame) -> pd.DataFrame:
-    """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin, error_pct."""
+    """Each of the table's points that was simulated: arm, threads, simulated, in_table, origin_of_table, error_pct."""
     grouped = in_table.groupby(["arm", "threads", "origin"], sort=False)
     mean = grouped.value.mean().rename("in_table").reset_index()
+    mean = mean[["arm", "threads", "in_table", "origin"]].rename(columns={"origin": "origin_of_table"})
     simulated = points[["arm", "threads", "value"]].rename(columns={"value": "simulated"})
     both: pd.DataFrame = simulated.merge(mean)
     both["error_pct"] = 100 * (both.simulated / both.in_table - 1)

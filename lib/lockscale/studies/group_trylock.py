@@ -49,6 +49,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
         used=unpatched.used,
         parameters=residual.estimates(together, given),
         waits=residual.waits(together, "fallocate", LOCKS),
+        waits_origin=residual.WHENCE,
         predictions=predictions,
         open=residual.open_share(given, LOCKS),
         ideas=_ideas(each, predictions),

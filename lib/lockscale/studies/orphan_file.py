@@ -56,6 +56,7 @@ def whatif(given: Mapping[str, float]) -> Answer:
             *residual.waits(speeds, "stress-orphan", ["of_lock"]),
             *residual.waits(rates, "creat_clo", ["s_orphan_lock"]),
         ],
+        waits_origin=residual.WHENCE,
         predictions=predictions,
         open=_open(of_stress, of_clo),
         ideas=_ideas(predictions, times, rates),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtri, stdtrit
 
 from lockscale.tables.datapackage import describe, published
 
@@ -32,7 +32,7 @@ def ratio_of_means(base: Sequence[float], changed: Sequence[float]) -> Interval:
     if variance == 0.0:
         return Interval(ratio, ratio, ratio)
     freedom = variance**2 / float((parts**2 / (n - 1)).sum())
-    factor = float(np.exp(stats.t.ppf(0.975, freedom) * np.sqrt(variance)))
+    factor = float(np.exp(stdtrit(freedom, 0.975) * np.sqrt(variance)))
     return Interval(ratio, ratio / factor, ratio * factor)
 
 
@@ -42,7 +42,7 @@ def next_repeat(repeats: Sequence[float]) -> Interval:
     mean +- t(n - 1) s sqrt(1 + 1/n).
     """
     n, mean = len(repeats), float(np.mean(repeats))
-    half = float(stats.t.ppf(0.975, n - 1) * np.std(repeats, ddof=1) * np.sqrt(1 + 1 / n))
+    half = float(stdtrit(n - 1, 0.975) * np.std(repeats, ddof=1) * np.sqrt(1 + 1 / n))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -53,12 +53,14 @@ def ratio_of_spreads(base: Sequence[float], changed: Sequence[float]) -> Interva
     """
     ratio = float(np.std(changed, ddof=1) / np.std(base, ddof=1))
     freedom = (len(changed) - 1, len(base) - 1)
-    low, high = (ratio / float(np.sqrt(stats.f.ppf(p, *freedom))) for p in (0.975, 0.025))
+    low, high = (ratio / float(np.sqrt(fdtri(*freedom, p))) for p in (0.975, 0.025))
     return Interval(ratio, low, high)
 
 
 def welch_p(base: Sequence[float], changed: Sequence[float]) -> float:
     """Two-sided p of Welch's test that the means are equal; repeats not all equal in both."""
+    from scipy import stats  # slow to import, and few tables have repeats
+
     return float(stats.ttest_ind(changed, base, equal_var=False).pvalue)
 
 

@@ -16,7 +16,7 @@ IDLE = re.compile(
 WAITS = {
     "rwlock:R": r"queued_read_lock_slowpath|(?:do_)?_?raw_read_lock\w*|__raw_read_lock\w*",
     "rwlock:W": r"queued_write_lock_slowpath|(?:do_)?_?raw_write_lock\w*|__raw_write_lock\w*",
-    "spin": r"(?:(?:native|pv|__pv)_)?queued_spin_lock_slowpath|(?:do_)?_?raw_spin_(?:try)?lock\w*"
+    "spin": r"(?:(?:native|pv|__pv)_)?queued_spin_lock_slowpath|(?:do_)?_?raw_spin_lock\w*"
     r"|__raw_spin_lock\w*|spin_lock\w*|ticket_spin_lock\w*|__ticket_spin_lock\w*",
     "rwsem:R": r"rwsem_down_read_slowpath|rwsem_down_read_failed\w*|call_rwsem_down_read\w*|down_read\w*",
     "rwsem:W": r"rwsem_(?:optimistic_spin|spin_on_owner|down_write_slowpath|down_write_failed\w*)"
@@ -42,6 +42,7 @@ RELEASES = {
 INNERMOST = re.compile(
     r"\w*slowpath|osq_lock|\w*spin_on_owner|\w*optimistic_spin|__lll_lock_wait\w*|futex_wait\w*"
 )
+_MOVES = re.compile(r"\w*_trylock\w*|(?:__)?up_(?:read|write)\w*|\w*(?:spin|read|write|mutex)_unlock\w*")
 _FUTEX = re.compile(r"futex_wait\w*")
 _WAITS = {kind: re.compile(names) for kind, names in WAITS.items()}
 _RELEASES = {kind: re.compile(names) for kind, names in RELEASES.items()}
@@ -59,9 +60,19 @@ def function_of(symbol: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def kind_of(function: str) -> str | None:
-    """The kind of lock for which this function waits; None where it is no wait for a lock."""
+    """The kind of lock for which this function waits; None where it is no wait for a lock.
+
+    A trylock never waits: its time is that of the cache line that it moves, as an unlock's is.
+    """
     name = function_of(function)
+    if "trylock" in name:
+        return None
     return next((kind for kind, names in _WAITS.items() if names.fullmatch(name)), None)
+
+
+def moves_a_lock(function: str) -> bool:
+    """Whether this function takes or gives back a lock without waiting: its time is the cache line's."""
+    return bool(_MOVES.fullmatch(function_of(function)))
 
 
 @lru_cache(maxsize=1 << 16)

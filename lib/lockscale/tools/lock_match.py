@@ -17,8 +17,8 @@ class Match:
     share_pct: of the samples, those with the name on the stack, each counted once.
     wait_pct: of them, those in which a lock was waited for: all, when the name is a lock's function; else
     the lock functions that the name called (None when the profile has no callers). At most share_pct.
-    waits: the entries that wait_pct or the sums of lock waits are made of. others: names of locks of another
-    kind that the same function takes.
+    waits: the entries that wait_pct or the sums of lock waits are made of; on_stack: those of share_pct.
+    others: names of locks of another kind that the same function takes.
     contentions, wait_ns, acquisitions, hold_ns: sums of lock waits; mean_ns is wait_ns / contentions, or as
     printed where there is one entry; max_ns the longest.
     """
@@ -36,6 +36,7 @@ class Match:
     acquisitions: int | None = None
     hold_ns: float | None = None
     others: tuple[str, ...] = ()
+    on_stack: tuple[Entry, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -96,6 +97,7 @@ def match_of(name: str, found: Sequence[Entry], waits: Sequence[Entry], shares: 
         max_ns=max((one.max_ns for one in waits if one.max_ns is not None), default=None),
         acquisitions=None if acquisitions is None else int(acquisitions),
         hold_ns=_sum(one.hold_ns for one in waits),
+        on_stack=tuple(shares),
     )
 
 

@@ -251,13 +251,14 @@ def _check_header(lines: list[str]) -> None:
 
 
 def rows(text: str) -> Parsed:
-    """Waits and holds of each class and mode, and the waits at each site."""
+    """Waits and holds of each class and mode, `-R` and `-W` where some read, and the waits at each site."""
     body, is_sealed = unseal(text)
     found = parse(body)
+    shared_by = {use.name for use in found.uses if use.mode == "read"}
     of_locks: list[ParsedRow] = []
     for use in found.uses:
         of_locks += rows_of(
-            use.name if use.mode == "write" else f"{use.name}-R",
+            f"{use.name}-{use.mode[0].upper()}" if use.name in shared_by else use.name,
             Number("contentions", "total", "events", use.waits.count),
             Number("contention_bounces", "total", "events", use.con_bounces),
             *_numbers("wait", use.waits),

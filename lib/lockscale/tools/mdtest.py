@@ -291,6 +291,10 @@ def _summaries(run: _MdtestRun, meaning: Meaning) -> list[ParsedRow]:
                 run.leave_out(line, "it does not have the requested columns")
                 continue
             kept += 1
+            if any(not one[1] <= one[2] <= one[0] for one in (ranks, values) if one):
+                run.warnings.append(
+                    f"line {line.number}: the mean is not between the minimum and the maximum"
+                )
             count = asked.repeats * (run.tasks if meaning.summary_over_ranks else 1)
             rows += _statistics(run, line, metric, "ranks_alone", ranks, asked.repeats * run.tasks)
             rows += _statistics(run, line, metric, meaning.summary[metric], values, count)

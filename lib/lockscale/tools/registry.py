@@ -127,6 +127,8 @@ _MAY_BEGIN = re.compile(
     r" *\S.{0,60} \d+\.\d{6,9}: )",
     re.MULTILINE,
 )
+_STACKS = re.compile(r"(?:^[^;\s#%@][^;\n%]*(?:;[^;\n%]+)+ \d+$\n?){2}", re.MULTILINE)
+"""Two folded stacks, one below the other."""
 _LONGEST_HEAD = 400
 _HEAD_BYTES = 1 << 16
 _IN_PROSE = {changelog_table.TOOL, mmtests.TOOL}  # read from a mail, whatever is around them
@@ -162,6 +164,7 @@ def recognise(text: str) -> str:
     whole = {name for name, reader in READERS.items() if reader.recognise(text)}
     heads = [text[found.start() : found.start() + _LONGEST_HEAD] for found in _MAY_BEGIN.finditer(text)]
     begun = {name for head in heads for name, reader in READERS.items() if reader.recognise(head)}
+    begun |= {folded.TOOL} if whole and _STACKS.search(text) else set()
     names = sorted(whole | begun)
     if len(names) > 1:
         choose = ", or choose one with --tool" if len(set(names) - _IN_PROSE) < 2 else ""

@@ -12,10 +12,11 @@
 # 1. Move *threads* from 24 to 40. At 24 all is well; at 40 most of the work is retries.
 # 2. Go on to 48 and set the lock kind to *unfair*, as in x86 guests without paravirtual spin locks. The
 #    storm is gone: it needs a fair queue. (*ticket* gives the numbers of *queued*, and *test_and_set* those
-#    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under *sleeping*
-#    and *mutex* rates are low for another reason as well: each woken thread needs 5 us until it runs, and
-#    nobody uses the lock meanwhile. With *mutex* that alone sets the rate: a create needs 4 attempts, not
-#    some 40, and every second one begins with such a wake-up.)
+#    of *unfair*: they differ in the traffic of cache lines, which this model does not price. Under
+#    *sleeping* the storm stays: a woken thread needs 5 us until it runs, and meanwhile others take the
+#    lock, with some 40 attempts for a create. Under *mutex* a sleeper is handed the lock before it runs,
+#    nobody uses it for those 5 us, and that alone sets the rate: a create needs 4 attempts, and every
+#    second one begins with such a wake-up.)
 # 3. Choose the arm *search-locked*, which is the patch: no attempt is lost any more, at any number of
 #    threads.
 #

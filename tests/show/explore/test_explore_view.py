@@ -43,11 +43,14 @@ def test_the_figure_shows_what_the_command_prints(setting: Setting, lockscale):
     assert (seen.low, seen.high, seen.attempts_per_op) == (at["low"], at["high"], at["attempts_per_op"])
 
 
-def test_the_band_reaches_from_low_to_high(storm: View):
-    band = explorer_figure(storm).data[0]
-    half = len(band.x) // 2
-    assert list(band.y[:half]) == [r.high for r in storm.curve]
-    assert list(reversed(band.y[half:])) == [r.low for r in storm.curve]
+def test_the_bands_of_both_arms_reach_from_low_to_high(storm: View):
+    compared = view(changed(storm.setting, compare=True))
+    drawn = explorer_figure(compared)
+    for band, curve in ((drawn.data[0], compared.curve), (drawn.data[-1], compared.other)):
+        half = len(band.x) // 2
+        assert list(band.y[:half]) == [r.high for r in curve] and half == len(curve) > 0
+        assert list(reversed(band.y[half:])) == [r.low for r in curve]
+    assert len(explorer_figure(view(changed(storm.setting, compare=False))).data[-1].x) == 0
 
 
 def below(edge_ns: float) -> float:
@@ -72,12 +75,12 @@ def test_stems_are_the_histograms_of_the_chosen_threads(storm: View):
 def test_the_timeline_is_full_for_every_thread(storm: View):
     drawn = explorer_figure(storm)
     lanes = dict.fromkeys(range(48), 0.0)
-    for trace in drawn.data[8:]:
+    for trace in drawn.data[8:-1]:
         for k in range(0, len(trace.x), 3):
             assert trace.y[k] == trace.y[k + 1] and math.isnan(trace.x[k + 2])
             lanes[trace.y[k]] += trace.x[k + 1] - trace.x[k]
     assert list(lanes.values()) == pytest.approx([storm.timeline.to_ps / 1e6] * 48)
-    assert [trace.name for trace in drawn.data[8:]] == list(STATES)
+    assert [trace.name for trace in drawn.data[8:-1]] == list(STATES)
 
 
 def test_s1s_points_lie_on_the_figure_as_printed(storm: View):
@@ -158,7 +161,7 @@ def test_an_arm_keeps_its_colours_whichever_is_chosen():
 @pytest.mark.parametrize("setting", OF_SCENES, ids=lambda s: s.scene)
 def test_traces_keep_their_order_from_scene_to_scene(setting: Setting):
     found = traces(view(setting))
-    assert len(found) == 8 + len(STATES)
-    assert [one["name"] for one in found[6:]] == ["waits (right)", "holds (right)", *STATES]
+    assert len(found) == 9 + len(STATES)
+    assert [one["name"] for one in found[6:-1]] == ["waits (right)", "holds (right)", *STATES]
     top = layout(view(setting))["yaxis"]["range"][1]
     assert all(y <= top for one in found[:6] for y in one["y"]) and math.isfinite(top)

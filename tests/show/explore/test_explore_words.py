@@ -134,6 +134,7 @@ def test_a_hold_of_a_sleeping_lock_is_told_to_have_its_wake_ups():
     )
     assert mutex.hold_ns_mean > 285.3 + 0.4 * 5000 and sleeping.hold_ns_mean == pytest.approx(285.3)
     assert any(said in line for line in numbers(view(changed(STORM, kind="mutex"))))
+    assert any("(it is free meanwhile)" in line for line in numbers(view(changed(STORM, kind="sleeping"))))
     assert not any("wake-ups" in line for line in numbers(view(STORM)))
 
 

@@ -52,6 +52,7 @@ def explorer_figure(view: View) -> go.Figure:
     for state in STATES:
         line = {"color": COLOUR[state], "width": 5 if state == "holding" else 4}
         drawn.add_scatter(mode="lines", line=line, connectgaps=False, hoverinfo="name", row=2, col=1)
+    drawn.add_scatter(**looks[0], showlegend=False, row=1, col=1)
     for trace, data in zip(drawn.data, traces(view), strict=True):
         trace.update(data)
     return drawn.update_layout(layout(view))
@@ -72,6 +73,7 @@ def traces(view: View) -> list[Data]:
         {**as_arrays([view.at.threads], [view.at.rate_per_s]), "name": "the threads chosen"},
         *map(_histogram, STEMS, (lock.wait_histogram, lock.hold_histogram) if lock else ((), ())),
         *(_lines(state, [s for s in view.timeline.spans if s.state == state]) for state in STATES),
+        {**_band(view.other), "fillcolor": _pale(COLOURS[place(other)])},
     ]
 
 

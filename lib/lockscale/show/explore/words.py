@@ -154,8 +154,10 @@ def _wakes(lock: LockStatistics) -> str:
     """Of locks whose waiters sleep: the hold of one that was handed the lock begins before it is awake."""
     if not lock.wakes:
         return ""
-    each = lock.wakes / lock.acquisitions
-    return f"; wake-ups per acquisition {each:.2g} (a sleeper that is handed the lock holds it meanwhile)"
+    meanwhile = (
+        "a sleeper that is handed the lock holds it meanwhile" if lock.handovers else "it is free meanwhile"
+    )
+    return f"; wake-ups per acquisition {lock.wakes / lock.acquisitions:.2g} ({meanwhile})"
 
 
 LEAST_APART = 0.1

@@ -98,6 +98,7 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
         labels=[one.place for one in waits],
         parents=[one.within for one in waits],
         values=_widths(waits),
+        root={"color": "white"},
         text=[f"{one.threads:.1f} threads" for one in waits],
         customdata=[one.waits_for or "works" for one in waits],
         branchvalues="total",
@@ -107,7 +108,8 @@ def waits_icicle(waits: Sequence[Waiting], says: str) -> go.Figure:
             "colors": [COLOURS[0] if one.waits_for else _OTHER for one in waits],
             "line": {"color": "white", "width": 1},
         },
-        texttemplate="%{label}<br>%{text}",
+        texttemplate=["%{label}<br>%{text}"]
+        * len(waits),  # one for all is also that of the root around several
         hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
         pathbar={"visible": False},
         textfont={"color": _TEXT},

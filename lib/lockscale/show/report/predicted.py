@@ -19,7 +19,18 @@ from lockscale.show.figures.predicted import prediction_figure
 from lockscale.show.report.page import ReportFigure, ReportTable, ReportText
 from lockscale.show.story import Story
 
-PUBLISHED = ["arm", "threads", "unit", "predicted", "low", "high", "published", "error_pct", "inside"]
+PUBLISHED = [
+    "table",
+    "arm",
+    "threads",
+    "unit",
+    "predicted",
+    "low",
+    "high",
+    "published",
+    "error_pct",
+    "inside",
+]
 RATES = ["arm", "cpus", "threads", "unit", "predicted", "predicted_low", "predicted_high", "measured"]
 COUNTS = ["fitted_arm", "arm", "cpus", "threads", "metric", "unit", "predicted", "predicted_low"]
 FEWEST = 3  # numbers of processes for a curve; fewer are read from the table
@@ -33,7 +44,7 @@ REPEATS = (
     " Measured low and high are the lowest patched over the highest unpatched repeat, and the reverse: no "
     "confidence interval."
 )
-BOUNDS = ["cpus", "threads", "predicted_low", "predicted_high", "extra", "low", "high", "holds"]
+BOUNDS = ["cpus", "threads", "predicted_low", "predicted_high", "extra", "low", "high", "level_pct", "holds"]
 
 
 def counts_in_words(story: Story) -> str:
@@ -62,7 +73,7 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
         ("Gains over the unpatched arm", own, judge_gains(prediction, rows),
          [*GAINS, "measured_low", "measured_high", "error_pct", "inside"], KNOWN + REPEATS),
         ("On the published machine", f"{from_base}{'; published' if known else ''}", published,
-         PUBLISHED, ""),
+         PUBLISHED, _used(prediction)),
         ("Rates", f"{from_base}; {rates_in_words(story)}", rates,
          [*RATES, "measured_low", "measured_high", "inside"], OF_RATES),
         ("Bounds of the extra counts", f"predicted; {here}",
@@ -75,6 +86,11 @@ def prediction_parts(story: Story) -> Iterator[ReportTable | ReportText | Report
         if len(frame):
             shown = frame[columns].dropna(axis="columns", how="all")
             yield ReportTable(title, origin, shown.rename(columns={"inside": "held"}), note)
+
+
+def _used(prediction: dict[str, Any]) -> str:
+    used = prediction.get("used") or []
+    return f"Of the unpatched side these were used: {', '.join(used)}." if used else ""
 
 
 def _figures(
@@ -96,5 +112,7 @@ def _figures(
 def _written(story: Story, prediction: dict[str, Any]) -> str:
     said = story.provenance.get("prediction") or {}
     before = said.get("written_before_utc")
-    when = f", written before {before}, when nothing was measured" if before else ""
+    base = story.study.unpatched.name
+    so_far = f"only arm {base}" if prediction.get("run") else "nothing"
+    when = f", written before {before}, when {so_far} had been measured" if before else ""
     return f"The prediction has the sha256 {prediction['sha256']}{when}."
